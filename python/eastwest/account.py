@@ -134,7 +134,7 @@ class Account:
         return sum(found.count for found in self.skipped.values())
 
     def as_json(self) -> dict[str, Any]:
-        """What is kept in ``trace.json``."""
+        """Return the object that is kept in ``trace.json``."""
         return {
             "rows_skipped": self.rows_skipped,
             "skipped": _listed(self.skipped),
@@ -143,7 +143,7 @@ class Account:
         }
 
     def lines(self) -> Iterator[str]:
-        """What is shown on a terminal: one line for each reason."""
+        """Yield the lines for a terminal: one line for each reason."""
         for word, kinds in zip(
             KINDS.values(), (self.skipped, self.changed, self.noted), strict=True
         ):

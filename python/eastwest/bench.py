@@ -19,7 +19,7 @@ from eastwest.partial import Partial
 
 
 class Measurement(TypedDict):
-    """What one run of a scenario cost."""
+    """The cost of one run of a scenario."""
 
     scenario: str
     threads: int

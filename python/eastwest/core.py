@@ -36,7 +36,7 @@ class DeclaredColumn(TypedDict):
     since: int
     """The format of which every folder has it, if its table is older."""
     about: str
-    """What it means, in Markdown."""
+    """The column's meaning, in Markdown."""
 
 
 class DeclaredTable(TypedDict):
@@ -46,7 +46,7 @@ class DeclaredTable(TypedDict):
     since: int
     """The first format of which every folder has it."""
     about: str
-    """What a row is, in Markdown that may link to other pages from docs/reference/."""
+    """The meaning of a row, in Markdown that may link to other pages from docs/reference/."""
     columns: list[DeclaredColumn]
 
 
@@ -58,9 +58,9 @@ class Problem(TypedDict):
     line: NotRequired[int | None]
     """Line in the file, from 1, where known."""
     value: str | None
-    """What stands there; nothing where a setting is missing."""
+    """The value in the file; ``None`` where the setting is missing."""
     message: str
-    """What is wrong and what is allowed."""
+    """The error, and the allowed values."""
     hint: str | None
     """The nearest name that would have been right."""
 
@@ -118,11 +118,11 @@ MemoryPart = tuple[str, int, bool]
 
 
 class CheckResult(TypedDict):
-    """What is wrong with a scenario, and what its author should know."""
+    """The problems of a scenario, its memory, and notes for its author."""
 
     problems: list[Problem]
     memory: list[MemoryPart]
-    """What a run of it takes at least, the largest part first; empty where there are problems."""
+    """The least memory of a run by part, the largest first; empty where there are problems."""
     notes: list[str]
 
 
@@ -147,7 +147,7 @@ class DrillResult(TypedDict):
     message: str
     """Why it failed, in one or more lines; empty where it passed."""
     alterations: int
-    """How many alterations of it were tried."""
+    """Number of alterations of the script that were tried."""
     unnoticed: list[tuple[int, str]]
     """Alterations it did not notice: line and what was altered."""
 
@@ -223,11 +223,11 @@ class Extras:
     sketches: tuple[Any, ...] = ()
     """Classes, as ``eastwest.mechanisms.sketch.Sketch``."""
     sources: tuple[dict[str, Any], ...] = ()
-    """What each comes from, for the summary of a run."""
+    """The origin of each sketch, for the summary of a run."""
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """What the extension is handed beyond its usual arguments."""
+        """The arguments of the extension for these sketches."""
         return (list(self.sketches),) if self.sketches else ()
 
 
@@ -341,7 +341,7 @@ def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> d
 
 
 def topology_kinds(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
-    """How many hosts and switches ``text`` describes, and how many cables of each kind.
+    """Count the hosts and switches that ``text`` describes, and its cables of each kind.
 
     ``kinds`` are (tier, rate in bit/s, delay in µs, number).
     """

@@ -1,4 +1,4 @@
-"""What a result of a run that a deadlock of pauses has ended says of it, wherever it is shown."""
+"""Remarks on a run that ended in a PFC deadlock, for every place that shows its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result of the flow-level mode says of itself, wherever it is shown.
+"""Remarks on the accuracy of flow-level results, for every place that shows such a result.
 
 The core writes the sentences (``flow_mode`` of the summary): how far off the mode is where it was
 compared with packet mode, and whether this run loses more than flows can tell.

@@ -40,7 +40,7 @@ Level = tuple[str, str]
 
 @dataclass
 class Tally:
-    """What campaigns have covered so far."""
+    """Counts of the cases that fuzzing campaigns have covered so far."""
 
     cases: int = 0
     refused: int = 0

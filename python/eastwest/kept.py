@@ -1,4 +1,4 @@
-"""What sweeps and optimisations keep in their folders: a summary of a kind and format, and tables.
+"""Folders of sweeps and optimisations: a summary with a kind and a format, and tables.
 
 Folders may come from anyone: what does not fit is refused with the file's name.
 """

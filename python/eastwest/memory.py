@@ -143,7 +143,7 @@ def _of_machine(meminfo: Path) -> list[int]:
 
 
 def _of_groups(cgroup: Path, root: Path) -> list[int]:
-    """What the control group and those above it may still take."""
+    """Return the bytes that the control group and each group above it may still allocate."""
     try:
         lines = cgroup.read_text().splitlines()
     except OSError:

@@ -61,7 +61,7 @@ def paraver(result: Result | str | Path, out: str | Path | None = None) -> Path:
 
 
 class _Made:
-    """What is written of a result."""
+    """The lines and names that are written for one result."""
 
     def __init__(self, result: Result) -> None:
         from eastwest.explain.evidence import Evidence  # noqa: PLC0415  loads polars

@@ -30,7 +30,7 @@ def cell(value: object) -> object:
 
 
 def text_cell(text: str) -> str:
-    """The same of a text."""
+    """Return the cell of a text."""
     return str(cell(text))
 
 

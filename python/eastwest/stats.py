@@ -134,7 +134,7 @@ def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, 
 
 
 def runs_needed(interval: Interval, relative_half_width: float, at_most: int) -> int:
-    """How many runs will make an interval as narrow as wanted, if they vary like those so far.
+    """Estimate how many runs make an interval as narrow as wanted, from the spread of those so far.
 
     At least one more and at most twice as many, as the spread of few runs is badly known.
     """

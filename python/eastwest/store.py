@@ -62,7 +62,7 @@ class Plan:
 
 
 class Cost(TypedDict):
-    """What one run took."""
+    """The cost of one run."""
 
     key: str
     identity: str
@@ -227,7 +227,7 @@ class Store:
             file.write((json.dumps(cost) + "\n").encode())
 
     def costs(self, family: str | None = None) -> list[Cost]:
-        """What runs took, the newest last; of one family where one is named."""
+        """Return the costs of runs, the newest last, of one family if it is named."""
         path = self.costs_file
         if not path.is_file():
             return []

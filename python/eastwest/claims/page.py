@@ -83,13 +83,13 @@ def _others(claim: Claim) -> list[Record]:
 
 
 def _label(claim: Claim) -> str:
-    """What a variant of a claim is called: its profile, or its reading."""
+    """Return the label of a variant of a claim: its profile, or its reading."""
     only = len(readings_of(claim.path.parent.parent)) == 1
     return claim.profile if only or claim.variant == claim.profile else f"{claim.reading} reading"
 
 
 def _counts(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    """How many claims hold, are undecided and differ, by study and reading."""
+    """Yield a table of claims that hold, are undecided and differ, by study and reading."""
     yield "| study | reading | claims | hold | undecided | differ | not run |"
     yield "|---|---|---|---|---|---|---|"
     studies: dict[Path, list[Record]] = {}
@@ -184,7 +184,7 @@ def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]])
 
 
 def _short(content: dict[str, Any]) -> str:
-    """What was measured, in few words."""
+    """Return the measured values as a short text."""
     parts = content["metrics"]
     if len(parts) == 1:
         return cell(content["measured"])
@@ -236,7 +236,7 @@ def _section(record: Record, others: Sequence[Record], papers: Path) -> Iterator
 
 
 def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[str]:
-    """The same claim under other readings and TCPs of its study, beside each other."""
+    """Yield the claim's verdicts under other readings and TCPs of its study."""
     run = [other for other in others if other.content is not None and other.current]
     if not run:
         return

@@ -104,7 +104,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is drawn of a claim."""
+    """A figure of a claim: its kind, title and data."""
 
     kind: str
     title: str
@@ -151,7 +151,7 @@ class Claim:
 
     @property
     def name(self) -> str:
-        """What follows the study in the id, such as ``T1``."""
+        """Return the part of the id after the study, such as ``T1``."""
         return self.id.rpartition("/")[2]
 
     def explaining(self, metric: str) -> list[Explanation]:
@@ -299,7 +299,7 @@ class _Reader:
         return value
 
     def _open(self) -> list[Open]:
-        """What is open: tables here, or in a file that claims of a study share."""
+        """Return the open parameters, from this file or from one that the study's claims share."""
         table = self.table
         shared = table.get("open")
         if isinstance(shared, str):

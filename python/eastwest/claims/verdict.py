@@ -1,4 +1,4 @@
-"""What measured numbers say about a claim.
+"""Verdicts: whether measured numbers support a claim.
 
 A metric *holds* when its measured value lies in its band, ends included, and *differs* when it does
 not. It is *undecided* where its 95 % interval reaches across an end of the band: more seeds may
@@ -169,7 +169,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a claim."""
+    """A claim with its measured parts and their verdicts."""
 
     claim: Claim
     parts: Sequence[Part]
@@ -198,7 +198,7 @@ class Outcome:
         return min((part.measured.seeds for part in self.parts if part.measured), default=0)
 
     def measured(self) -> str:
-        """What was measured, as text."""
+        """Return the measured values as text."""
         if len(self.parts) == 1:
             return self.parts[0].text()
         return "; ".join(f"{part.metric.name}: {part.text()}" for part in self.parts)

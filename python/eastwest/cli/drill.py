@@ -22,7 +22,7 @@ SHOWN = 5
 
 
 class Profile(StrEnum):
-    """What the simulated endpoint behaves like."""
+    """The TCP profile of the simulated endpoint."""
 
     linux = "linux"
     classic = "classic"

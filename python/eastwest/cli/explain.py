@@ -19,7 +19,7 @@ from eastwest.timeline import MOST_EVENTS, trace, write
 
 
 class Subject(StrEnum):
-    """What can be explained."""
+    """The kinds of things that ``eastwest explain`` explains."""
 
     flow = "flow"
     job = "job"

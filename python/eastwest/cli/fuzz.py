@@ -128,7 +128,7 @@ def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> N
 
 
 def _least(tally: campaign.Tally) -> Table:
-    """Of the main axes, how often the rarest pair that check allows was tried."""
+    """Return a table: for the main axes, how often the rarest allowed pair was tried."""
     least: dict[tuple[str, str], int] = defaultdict(lambda: 1 << 62)
     for ((a, _), (b, _)), (tried, _) in tally.pairs.items():
         if tried:

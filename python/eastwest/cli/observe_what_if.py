@@ -74,7 +74,7 @@ def what_if(
 
 
 class Given(TypedDict):
-    """What the command was told of how to run; see ``eastwest.observe.what_if.run_cases``."""
+    """Options of the command for its runs; see ``eastwest.observe.what_if.run_cases``."""
 
     first_seed: int | None
     seeds: int

@@ -1,4 +1,4 @@
-"""What a user sees in a terminal: problems of a scenario and the summary of a run."""
+"""Output for a terminal: problems of a scenario and the summary of a run."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from eastwest.units import clean, size, span
 
 
 class OnBadRow(StrEnum):
-    """What to do with a line of a trace that cannot be read."""
+    """The treatment of a trace's lines that cannot be read."""
 
     stop = "stop"
     skip = "skip"

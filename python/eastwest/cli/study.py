@@ -56,7 +56,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Missing:
-    """What the store has not of a sweep."""
+    """The runs of a sweep that the store does not have, and their estimated CPU time."""
 
     runs: int
     cpu_s: float
@@ -92,7 +92,7 @@ def decided(spec: Spec, number: int) -> dict[str, Any]:
 
 
 def policy_of(settings: Mapping[str, Any]) -> str:
-    """What links do with nothing to send, by E-EON's labels such as ``12us10+``."""
+    """Return the policy of idle links as E-EON labels it, such as ``12us10+``."""
     kind = settings.get("fabric.energy.kind", "always-on")
     if kind == "stall-timer":
         return f"stall {settings['fabric.energy.stall']}"
@@ -160,7 +160,7 @@ def _kept(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]
 
 
 def missing_of(part: Part, store: Store) -> list[Missing]:
-    """What the store has not of each sweep of a part, with the CPU time it will take.
+    """Return for each sweep of a part the runs that the store does not have, with their CPU time.
 
     A run is taken to last as long as those of its point that are there, else as the part says.
     """

@@ -230,7 +230,7 @@ def _points_table(result: SweepResult, numbers: list[int], chosen: list[Shown]) 
 
 
 def _factors(result: SweepResult) -> dict[tuple[int, str], str]:
-    """What a metric is of the baseline's, seed by seed, by point and metric."""
+    """Return by point and metric the ratio of the metric to the baseline's, paired by seed."""
     rows = result.comparisons.select(
         "point", "metric", "difference", "low", "high", "baseline_mean"
     )

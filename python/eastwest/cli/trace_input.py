@@ -1,4 +1,4 @@
-"""What the commands on traces take: names of traces, lengths of time."""
+"""Arguments of the commands on traces: names of traces, lengths of time."""
 
 from __future__ import annotations
 

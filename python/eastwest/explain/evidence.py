@@ -1,4 +1,4 @@
-"""What a result folder can testify: rows, names of hosts and ports, settings, how far events go.
+"""Data of a result folder for explanations: rows, host and port names, settings, range of events.
 
 Everything that an explanation says comes through here, so that a damaged folder is refused with its
 name and not met as a surprise later.

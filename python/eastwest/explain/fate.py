@@ -1,4 +1,4 @@
-"""What became of one message: its losses, timeouts and recoveries, and how its time divides.
+"""The course of one message: its losses, timeouts and recoveries, and the parts of its time.
 
 A message is a range of payload positions of one stream, the direction of a connection from its
 sender to its receiver. Its time is cut into parts that do not overlap and add up to it; where

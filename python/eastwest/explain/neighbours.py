@@ -27,7 +27,7 @@ class Ahead:
 
     @property
     def words(self) -> str:
-        """How many they were."""
+        """The number of the earlier messages and their bytes, as text."""
         return f"{plural(self.messages, 'earlier message')} ({size(self.bytes)})"
 
 

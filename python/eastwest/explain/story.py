@@ -1,4 +1,4 @@
-"""What an explanation is made of, and how it reads in a terminal.
+"""The parts of an explanation, and their text for a terminal.
 
 A story holds numbers (``facts``, with units in their names), the time split into ``parts`` that add
 up to it, ``moments`` in order, and sections of text. What the tables cannot tell is listed in

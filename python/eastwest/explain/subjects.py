@@ -1,4 +1,4 @@
-"""What can be explained, by name."""
+"""The things that can be explained, by name."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def load(library: Path) -> ModuleType:
 
 
 def describe(module: Any, sha256: str) -> dict[str, Any]:
-    """What a summary says of a crate."""
+    """Return the entry of a crate in the summary of a run."""
     name, version, mechanisms = module.own_crate()
     names = [f"{kind} {one}" for kind, one in mechanisms]
     return {"crate": name, "version": version, "sha256": sha256, "mechanisms": names}

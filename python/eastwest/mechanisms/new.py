@@ -35,7 +35,7 @@ _TAKEN = frozenset(
 
 
 class Kind(StrEnum):
-    """What a mechanism decides."""
+    """The kind of a mechanism."""
 
     queue = "queue"
     congestion = "congestion"
@@ -67,7 +67,7 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class Written:
-    """What was written."""
+    """The files of a new mechanism."""
 
     folder: Path
     files: list[str]

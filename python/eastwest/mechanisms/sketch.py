@@ -20,12 +20,12 @@ from eastwest.errors import InputError
 
 
 class Verdict(IntEnum):
-    """What is done with a packet."""
+    """The decision on a packet."""
 
     ENQUEUE = 0
     """It waits; at the head of a queue: it is sent."""
     MARK = 1
-    """The same, marked if its transport understands marks (RFC 3168)."""
+    """It waits or is sent, marked if its transport understands marks (RFC 3168)."""
     DROP = 2
     """It is lost because it does not fit."""
     DROP_EARLY = 3
@@ -43,7 +43,7 @@ class Random(Protocol):
 
 
 class Packet(Protocol):
-    """What a queue discipline may know of a packet."""
+    """The properties of a packet that a queue discipline can read."""
 
     @property
     def kind(self) -> str:
@@ -63,7 +63,7 @@ class Packet(Protocol):
 
     @property
     def dscp(self) -> int:
-        """Its differentiated services codepoint, 0 to 63; a priority p is 8 p."""
+        """The packet's differentiated services codepoint, 0 to 63; priority p has codepoint 8 p."""
 
 
 class Arrival(Packet, Protocol):
@@ -75,7 +75,7 @@ class Arrival(Packet, Protocol):
 
     @property
     def ip_bytes(self) -> int:
-        """Its IP bytes."""
+        """The length of the IP packet in bytes."""
 
     @property
     def queued_packets(self) -> int:
@@ -151,7 +151,7 @@ class Ack(Protocol):
 
 
 class Seen(Protocol):
-    """What any ACK reports."""
+    """The values that every ACK reports."""
 
     @property
     def now_ps(self) -> int:
@@ -187,7 +187,7 @@ class Choice(Protocol):
 
     @property
     def paths(self) -> int:
-        """How many there are, at least two."""
+        """The number of equal paths, at least two."""
 
     @property
     def flow_hash(self) -> int:
@@ -211,10 +211,10 @@ class Choice(Protocol):
 
 
 class _Base:
-    """What all sketches have in common."""
+    """The common part of all sketches."""
 
     name: ClassVar[str] = ""
-    """Its name in scenarios; by default that of the class, ``MyQueue`` as ``my-queue``."""
+    """Name in scenarios; by default that of the class, ``MyQueue`` as ``my-queue``."""
     stream: ClassVar[str] = ""
     """Name of its random numbers, by default the name of the sketch."""
 
@@ -311,7 +311,7 @@ class Sketch:
     parameters: list[tuple[str, str, str]]
     """Name, type and default, as written in a scenario."""
     methods: list[str]
-    """What the class has of its own."""
+    """The methods that the class itself defines."""
     class_: type
 
 

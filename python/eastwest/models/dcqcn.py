@@ -102,7 +102,7 @@ class Dcqcn:
         return high
 
     def marking_small(self) -> float:
-        """The same for small p, in closed form (2016, section 3)."""
+        """Return p in closed form, valid where p is small (2016, section 3)."""
         ends = 1 / self._counter_packets + 1 / self._timer_packets
         rate = self.share_pps
         return float((self._increase_pps * ends**2 / (self.alpha_timer_s * rate**2)) ** (1 / 3))

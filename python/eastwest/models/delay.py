@@ -58,7 +58,7 @@ class Linear:
         return np.asarray(-(solved[..., 0] @ self.c) * late, dtype=np.complex128)
 
     def scaled(self, factor: float) -> Linear:
-        """The same with ``factor`` times the loop gain."""
+        """Return the system with ``factor`` times the loop gain."""
         return Linear(
             self.states, self.a, self.a_delayed, self.b * factor, self.c, self.d, self.delay_s
         )

@@ -44,7 +44,7 @@ _LABEL = re.compile(r"(\d+(?:\.\d+)?)(us|ms)(\d+)")
 
 @dataclass(frozen=True)
 class Phy:
-    """What a transceiver needs to fall asleep and to wake, in seconds, and its bits a second."""
+    """A transceiver: seconds to fall asleep and to wake, and its rate in bit/s."""
 
     name: str
     rate_bps: float

@@ -71,7 +71,7 @@ class Loop(Queue):
         return verdict
 
     def sense(self, arrival: Arrival) -> float:
-        """What is held at the set point, at one arrival; its mean over an interval counts."""
+        """Return the controlled value at an arrival; its mean is held at the set point."""
         return arrival.queued_packets
 
     def decide(self, sensed: float) -> float:
@@ -82,7 +82,7 @@ class Loop(Queue):
         return min(1.0, max(0.0, self.summed + self.proportional * error))
 
     def actuate(self, arrival: Arrival) -> Verdict:
-        """What becomes of a packet, with ``self.share`` decided."""
+        """Return the decision on an arriving packet, given ``self.share``."""
         if self.share > 0 and self.random.unit() < self.share:
             return self.signal(arrival)
         return Verdict.ENQUEUE

@@ -77,7 +77,7 @@ class Predictor:
         return outputs[-1] * self._scale[0]
 
     def _regressors(self, outputs: list[float], acted: list[float]) -> Numbers | None:
-        """What the next output depends on; nothing while too little has been seen."""
+        """Return the regressors of the next output; ``None`` while there are too few samples."""
         if len(outputs) < self._order or len(acted) < self._inputs + self._dead:
             return None
         late = acted[: len(acted) - self._dead]

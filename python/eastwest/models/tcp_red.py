@@ -59,7 +59,7 @@ class Red:
         return 1.0
 
     def slope(self, average: float) -> float:
-        """Its derivative."""
+        """Return the derivative of that share with respect to the average queue."""
         share = self._drawn(average)
         return self._rise(average) * (2 / (1 + share) ** 2 if self.even else 1)
 

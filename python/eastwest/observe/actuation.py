@@ -1,4 +1,4 @@
-"""What can be done about a metric: whether it can be controlled at run time, and how.
+"""Actuation of metrics: whether a metric can be controlled at run time, and how.
 
 A selection of metrics feeds a control loop only where something can act on them. The study behind
 it sorts the selected metrics into controllable ones and others: the CPU of a tier calls for servers
@@ -33,7 +33,7 @@ class Control(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What can be done about metrics whose names fit a glob."""
+    """The actuation of metrics whose names match a glob."""
 
     #: In any case of letters; compared with the name before its labels, or with all of it where
     #: the glob has a ``{``.

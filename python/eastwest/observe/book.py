@@ -279,7 +279,7 @@ class _Reader:
 
 
 def _peers(spans: pl.DataFrame) -> list[str]:
-    """What the attributes of each span name as its other side; empty where they name none."""
+    """Return the peer that each span's attributes name; empty where they name none."""
     text = spans["attributes"]
     if text.null_count() == len(text):
         return [""] * len(text)

@@ -1,4 +1,4 @@
-"""What a span says besides the columns of the form: links, events, trace state, scope, counts.
+"""Data of a span that has no column of its own: links, events, trace state, scope, counts.
 
 It is kept in the column ``extra``: a JSON object whose names and values are those of a span in
 OTLP's JSON, with three names more: ``statusMessage``, ``scope``, and ``resource`` (what a resource
@@ -53,7 +53,7 @@ _KEPT: dict[str, tuple[type, str, str]] = {
 
 @dataclass(frozen=True)
 class Shared:
-    """What all spans of a scope share: fields of ``extra``, and their text."""
+    """Fields of ``extra`` that all spans of a scope share, and their text."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     text: str | None = None

@@ -73,7 +73,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,12})?")
 
 @dataclass
 class _Columns:
-    """What is in which column."""
+    """The meaning of each column of a CSV file."""
 
     names: list[str]
     separator: str

@@ -37,7 +37,7 @@ _COLUMNS = [name for name in TABLES["spans"] if name not in {"resource", "shift_
 
 @dataclass
 class Inferred:
-    """What a method found."""
+    """The result of an inference method."""
 
     method: str
     #: Spans with inferred parents; none where the method finds no single transactions.

@@ -66,7 +66,7 @@ def classes(values: Numbers, bins: int) -> NDArray[np.int64]:
 
 
 def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
-    """How many different values there are, and their classes, where equal values make them fewer.
+    """Return the numbers of distinct values and of classes, where ties make the classes fewer.
 
     Nothing where each value has a class of its own, or all ``bins`` classes are in use.
     """

@@ -21,7 +21,7 @@ _SPACE = " \t\r\n"
 
 
 class JsonError(ValueError):
-    """What follows is no JSON; ``line`` says where."""
+    """The input is not valid JSON from ``line`` on."""
 
     def __init__(self, line: int, reason: str, cut: bool = False) -> None:
         super().__init__(reason)

@@ -167,7 +167,7 @@ def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
 
 
 class _Samples:
-    """What is seen of flows and bursts."""
+    """Samples of flows and bursts."""
 
     def __init__(self) -> None:
         self.flows: list[float] = []

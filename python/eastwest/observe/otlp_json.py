@@ -150,7 +150,7 @@ def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
 
 
 def rest_of(resource: Any, remarks: Remarks) -> dict[str, Any]:
-    """What a resource has besides its attributes."""
+    """Return the fields of a resource except its attributes."""
     if not isinstance(resource, dict):
         return {}
     rest = {camel(key): value for key, value in resource.items() if key != "attributes" and value}

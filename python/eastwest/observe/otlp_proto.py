@@ -50,7 +50,7 @@ _SCHEMA = 3 << 3 | 2
 
 
 class WireError(ValueError):
-    """What follows is no protobuf."""
+    """The input is not valid protobuf."""
 
 
 class _Wire:

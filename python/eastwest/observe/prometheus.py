@@ -191,7 +191,7 @@ def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
 
 
 def _remarks(answer: dict[str, Any], kind: str) -> list[str]:
-    """What a server says of its answer, such as that a part of it is missing."""
+    """Return the server's remarks on its answer, such as that a part of it is missing."""
     said = answer.get(kind) or []
     some = said[:_MOST_REMARKS] if isinstance(said, list) else [said]
     return [f"the server says ({kind}): {clean(str(each), 200)}" for each in some]

@@ -1,4 +1,4 @@
-"""What a monitoring system would see of a simulated data centre: metrics over time of a run.
+"""Metrics of a run over time, as a monitoring system of a real data centre would record them.
 
 They are made of the tables that are sampled at the run's interval (``traffic``, ``link_samples``,
 ``queues``, ``power``) and of those with a row for each thing that happened (``flows``, ``events``,
@@ -242,6 +242,6 @@ def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.i
 
 
 def _counted(at: Numbers, times: Numbers, weight: Numbers | None = None) -> Numbers:
-    """How many moments, or how much weight, had come by the end of each interval."""
+    """Return the number (or the weight) of events up to the end of each interval."""
     found = np.bincount(_places(at, times), weights=weight, minlength=len(times) + 1)
     return found[: len(times)].cumsum().astype(np.float64)

@@ -193,7 +193,7 @@ def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Told:
-    """What there is to say of some candidates besides their values."""
+    """Facts about candidates other than their values: names, lags, which are constant."""
 
     names: tuple[str, ...]
     #: Rows by which each leads the target.

@@ -69,7 +69,7 @@ def size_rule(text: str) -> SizeRule:
 
 @dataclass
 class Origins:
-    """Of how many requests and responses the size came from where."""
+    """Counts of requests and responses by the source of their size."""
 
     attributes: int = 0
     operation: int = 0

@@ -59,7 +59,7 @@ class Skew:
     within_slack: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """What is kept in ``spans.json``."""
+        """Return the object that is kept in ``spans.json``."""
         listed = sorted(self.shift_ns.items(), key=lambda item: (-abs(item[1]), item[0]))
         steps = Counter(self.resolution_ns.values())
         return {
@@ -209,7 +209,7 @@ def _with_slack(calls: pl.DataFrame, resolution: Mapping[str, int]) -> pl.DataFr
 
 
 def _outside(calls: pl.DataFrame, shift: pl.Expr, slack: pl.Expr) -> int:
-    """How many calls lie outside their callers by more than a slack, with a shift."""
+    """Count the calls that, after a shift, lie outside their callers by more than a slack."""
     late = (pl.col("low") - slack > shift) | (pl.col("high") + slack < shift)
     return int(calls.select(late.sum()).item() or 0)
 

@@ -49,7 +49,7 @@ _FOR_EACH = 4
 
 @dataclass(frozen=True)
 class _Cut:
-    """What changes of a block on some rows."""
+    """The candidates of a block that vary on some rows."""
 
     #: Places in the block of the candidates that change on these rows.
     varied: NDArray[np.int64]
@@ -57,7 +57,7 @@ class _Cut:
     estimator: Estimator | None
 
     def relevance(self) -> list[float]:
-        """What each candidate tells of the target."""
+        """Return each candidate's mutual information with the target."""
         if self.estimator is None:
             return []
         last = len(self.varied)
@@ -167,7 +167,7 @@ class _Spread:
     def _replicate(
         self, blocks: Sequence[Future[Block]], begins: NDArray[np.int64], replicate: int
     ) -> list[int]:
-        """What is selected on the rows of a replicate, by number among all candidates."""
+        """Return the numbers of the candidates selected on the rows of a replicate."""
         cut = self._cut(blocks, replicate)
         varied: list[NDArray[np.int64] | None] = self._client.gather(
             [self._client.submit(_varied, one, pure=False) for one in cut]
@@ -230,7 +230,7 @@ def _column(cut: _Cut, place: int) -> Any:
 
 
 def _against(cut: _Cut, column: Any) -> list[float]:
-    """What each candidate of a block tells of a column."""
+    """Return the mutual information of each candidate of a block with a column."""
     if cut.estimator is None:
         return []
     return [cut.estimator.against(place, column) for place in range(len(cut.varied))]

@@ -49,7 +49,7 @@ def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Bo
 
 
 def _redrawing(book: Book, random: np.random.Generator) -> Callable[[Call], Call]:
-    """What gives a call times and sizes of other calls of its operation."""
+    """Return a function that gives a call another's times and sizes, of the same operation."""
     known: dict[tuple[str, str], list[Call]] = defaultdict(list)
     for tree in book.trees:
         for call in tree.calls:

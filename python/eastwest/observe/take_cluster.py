@@ -33,7 +33,7 @@ _FOR_EACH = 2
 
 @dataclass(frozen=True)
 class FileRead:
-    """What a worker found in a file."""
+    """The spans and facts that a worker has read from a file."""
 
     said: dict[str, Any]
     #: Frames of spans, each a Parquet file.

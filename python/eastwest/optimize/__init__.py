@@ -35,7 +35,7 @@ def default_folder(spec: Spec) -> Path:
 
 
 def sentence(plan: Plan, jobs: int) -> str:
-    """What lies ahead, in a line."""
+    """Return one line on the planned runs and their time."""
     what = "all points of the space" if plan.exhaustive else "proposals"
     return (
         f"{count(plan.proposals)} {what}, up to {count(plan.runs)} runs, about {span(plan.wall_s)} "

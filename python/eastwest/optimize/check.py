@@ -1,4 +1,4 @@
-"""What the scenario thinks of an optimisation: every value of every axis, once."""
+"""Checks of an optimisation's settings: the scenario reads every value of every axis once."""
 
 from __future__ import annotations
 

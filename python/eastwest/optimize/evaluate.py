@@ -26,7 +26,7 @@ _LOOK_EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run."""
+    """The outcome of one run."""
 
     key: str
     result: Result | None
@@ -124,11 +124,11 @@ class Evaluator:
         return found
 
     def typical_s(self) -> float | None:
-        """What a run took so far, in the middle."""
+        """Return the median wall time of the runs so far, in seconds; ``None`` before the first."""
         return statistics.median(self._walls) if self._walls else None
 
     def _known(self, key: str) -> Outcome | None:
-        """What the store has of a run."""
+        """Return the outcome of a run if the store has it."""
         result = self.store.find(key)
         if result is not None:
             self.done += 1

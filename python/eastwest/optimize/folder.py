@@ -50,7 +50,7 @@ class OptimizeResult:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What was searched, how, the front, and the recommended point with its reason."""
+        """The search space, the method, the front, and the recommended point with its reason."""
         return read_summary(self.path) or {}
 
     @property

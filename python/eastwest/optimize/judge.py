@@ -1,4 +1,4 @@
-"""What is better: limits first, then Pareto dominance, then one point to recommend.
+"""Comparison of points: limits first, then Pareto dominance, then one recommended point.
 
 Everything is held against the baseline seed by seed (the same seeds for all points), so that what
 both runs of a pair share cancels. A point *misses* a limit by how far the mean over its seeds lies
@@ -122,7 +122,7 @@ def score_difference(
 
 @dataclass(frozen=True)
 class Standing:
-    """What decides the order of a point among others."""
+    """The values by which a point is ordered among others."""
 
     number: int
     values: tuple[float, ...]

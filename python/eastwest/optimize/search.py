@@ -64,7 +64,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """What lies ahead, told before proposals are measured."""
+    """The planned proposals and runs, announced before the first is measured."""
 
     proposals: int
     exhaustive: bool
@@ -96,7 +96,7 @@ class Search:
 
     @property
     def baseline(self) -> Point:
-        """What all is held against."""
+        """The point that all others are compared with."""
         return self.points[0]
 
     def run(self, announce: Callable[[Plan], None]) -> None:
@@ -126,7 +126,7 @@ class Search:
         return [self.points[s.number] for s in judge.order(standings)]
 
     def standing(self, point: Point, stage: int) -> judge.Standing:
-        """What decides the order of a point at a stage."""
+        """Return the standing by which a point is ordered at a stage."""
         missed = sum(max(0.0, each.missed) for each in self.kept(point, stage))
         return judge.Standing(
             point.number, judge.values(self.spec.goals, point.runs[stage]), missed

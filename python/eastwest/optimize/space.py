@@ -38,7 +38,7 @@ class Axis:
 
     @property
     def count(self) -> int:
-        """How many choices there are."""
+        """The number of choices."""
         return len(self.rows) if self.span is None else STEPS + 1
 
     @property

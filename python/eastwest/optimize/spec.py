@@ -91,7 +91,7 @@ class Stage:
     settings: dict[str, Any]
 
     def kept(self, points: int) -> int:
-        """How many of so many points go on."""
+        """Return how many of ``points`` go on to the next stage."""
         wanted = math.ceil(self.keep * points) if self.keep < 1 else round(self.keep)
         return max(1, min(points, wanted))
 

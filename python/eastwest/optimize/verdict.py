@@ -1,4 +1,4 @@
-"""What a search has found: the front, the point to take and why, or which limit nothing meets."""
+"""The outcome of a search: the front, the recommended point, or the limit that none meets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Binding:
 
 
 class Verdict:
-    """What the last stage says."""
+    """The conclusions from the last stage."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -36,7 +36,7 @@ class Verdict:
 
     @cached_property
     def standings(self) -> dict[int, judge.Standing]:
-        """What decides the order of the finalists."""
+        """The standings by which the finalists are ordered."""
         return {p.number: self.search.standing(p, self.last) for p in self.finalists}
 
     @cached_property
@@ -195,7 +195,7 @@ class Verdict:
         return paired_interval([a for a, _ in pairs], [b for _, b in pairs], self.spec.confidence)
 
     def candidates(self) -> list[tuple[Point, str]]:
-        """What became of each candidate, in a sentence."""
+        """Return each candidate with a sentence on its outcome."""
         found = []
         for point in self.search.points:
             if point.origin != CANDIDATE:

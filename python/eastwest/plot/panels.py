@@ -1,4 +1,4 @@
-"""What pictures of studies are made of: panels, and intervals over seeds from their tables.
+"""Building blocks of studies' pictures: panels, and intervals over seeds from their tables.
 
 Such a table has a row for each point and metric, with ``n`` seeds, ``mean``, ``low`` and ``high``.
 """
@@ -25,7 +25,7 @@ def panels(
 
 
 def seeds_of(table: pl.DataFrame) -> str:
-    """How many seeds stand behind the numbers of a picture."""
+    """Return the number of seeds behind a picture's values, as text."""
     found: list[int] = table.filter(pl.col("n") > 0)["n"].to_list()
     if not found:
         return "no runs yet"

@@ -34,7 +34,7 @@ class Metric:
     headline: bool = False
 
     def of(self, result: Result) -> float | None:
-        """Its value; nothing about jobs where there were none."""
+        """Return the metric's value; ``None`` for metrics of jobs in a run without jobs."""
         if self.path[0] in {"jobs", "rounds"} and not pick(result.summary, self.path[0], "count"):
             return None
         value = pick(result.summary, *self.path)

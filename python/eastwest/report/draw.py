@@ -150,7 +150,7 @@ class Scale:
         return inside[:: -(-len(inside) // most)]
 
     def data(self) -> dict[str, Any]:
-        """What the page's script needs of it."""
+        """Return the data of the axis that the page's script needs."""
         return {"kind": self.kind, "low": self.low, "high": self.high, "unit": self.unit}
 
 

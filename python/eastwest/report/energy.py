@@ -1,4 +1,4 @@
-"""What links used where some of them sleep: power over time, states, and joules by class."""
+"""Energy of links, where some of them sleep: power over time, states, and joules by class."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _shares(links: pl.DataFrame) -> Floats:
 
 
 def rows(facts: Facts) -> list[list[str]]:
-    """What links of each class used, and what switches did, for a table."""
+    """Return rows of a table: energy used by links of each class, and by switches."""
     summary = facts.result.summary
     run = pick(summary, "simulated_s") or 0.0
     found = []

@@ -1,4 +1,4 @@
-"""What links carried over time: traffic by tier, queues, drops, and how busy each link was."""
+"""Load of links over time: traffic by tier, queues, drops, and utilisation of each link."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the page is about."""
+    """The input of the page: transactions and what was computed from them."""
 
     name: str
     about: Mapping[str, Any]
@@ -230,7 +230,7 @@ def _mappings(graphs: Graphs) -> Sequence[Sequence[str]]:
 
 
 def _account(given: Shown) -> list[str]:
-    """What was left out, changed and noted at the import."""
+    """Return lines on what the import left out, changed and noted."""
     said = [shown(line, 500) for line in lines(accounts(given.about, given.name))]
     more = [f"and {len(said) - _MOST_ROWS} more in spans.json"] if len(said) > _MOST_ROWS else []
     return said[:_MOST_ROWS] + more

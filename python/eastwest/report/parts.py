@@ -1,4 +1,4 @@
-"""What flows spent their time on, where the run was asked to split it."""
+"""The parts of flows' completion times, where the run was asked to split them."""
 
 from __future__ import annotations
 

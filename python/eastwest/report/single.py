@@ -111,7 +111,7 @@ def _take(curves: dict[str, Chart], *names: str) -> list[Chart]:
 
 
 def _fill_lines(charts: list[Chart]) -> None:
-    """Of an odd number of narrow pictures in a row, the last takes the whole line."""
+    """Widen the last of an odd number of narrow charts, so that it fills its line."""
     narrow = [chart for chart in charts if not chart.wide]
     if len(narrow) % 2 and narrow[-1].name != "link-utilisation":
         narrow[-1].wide = True

@@ -66,7 +66,7 @@ class Points:
         }
 
     def _settings(self, row: Mapping[str, Any]) -> list[str]:
-        """What a point is along every axis, in words."""
+        """Return the value or name of a point along each axis."""
         names = self.sweep.names(row["point"])
         pairs = zip(self.axes, self.sweep.columns, strict=True)
         return [
@@ -281,7 +281,7 @@ def _needs_width(columns: list[str]) -> bool:
 
 
 def _factors(points: Points) -> list[Chart]:
-    """What the metrics that the sweep shows are of their baselines, all in one picture."""
+    """Draw the ratios of the sweep's shown metrics to their baselines in one picture."""
     compared = _compared(points)
     wanted = points.sweep.summary.get("show") or [".".join(m.path) for m in _drawn(points)]
     there = [name for name in wanted if any(metric == name for metric, _ in compared)]

@@ -1,4 +1,4 @@
-"""What several parts of the page need from a result's tables: names of hosts, bins of time."""
+"""Data from a result's tables that several parts of the page need: host names, bins of time."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Facts:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """What happened to connections, in order of time."""
+        """Events of connections, in order of time."""
         return self.result.table("events")
 
     @cached_property

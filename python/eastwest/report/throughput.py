@@ -1,4 +1,4 @@
-"""What receivers got of each stream over time, where the run was asked to note it."""
+"""Throughput of each stream at its receiver over time, where the run was asked to record it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Section:
 
 
 def title_of(name: str) -> str:
-    """What a trace is called: the end of its path."""
+    """Return the title of a trace: the last part of its path."""
     return shown(Path(name).name.removesuffix(".tsv") or name, 100)
 
 
@@ -107,7 +107,7 @@ def _page(
 
 
 def sentences(described: Description) -> list[str]:
-    """What there is to say of a trace, the most telling first."""
+    """Return sentences that describe a trace, the most important first."""
     access, arrival, shapes = described.access, described.arrival, described.shapes
     word, ten, two = next(row for row in access.under if row[0] == "1 GB")
     moved = ", ".join(

@@ -37,7 +37,7 @@ class Axis:
     factor: float = 1.0
 
     def of(self, result: Result) -> float | None:
-        """Its value."""
+        """Return the metric's value; ``None`` where it is missing or not finite."""
         value = pick(result.summary, *self.path)
         return None if value is None or not math.isfinite(value) else value * self.factor
 

@@ -161,7 +161,7 @@ def _values(case: Shown, row: Row) -> Values:
 
 
 def _ratio(values: Values, base: Values) -> stats.Interval | None:
-    """How many times the base, of each seed by itself."""
+    """Return the ratio of the values to the base, paired by seed."""
     if values is None or base is None or not all(base):
         return None
     return stats.mean_interval([v / b for v, b in zip(values, base, strict=True)])

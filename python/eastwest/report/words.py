@@ -1,4 +1,4 @@
-"""What was simulated, in words and rows: read from a result's tables, not from its scenario's form.
+"""A description of the simulated system, read from the result's tables and not from its scenario.
 
 So it stays true for every kind of fabric and workload, and for results of older versions.
 """

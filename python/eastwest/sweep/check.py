@@ -1,4 +1,4 @@
-"""What the scenario thinks of a sweep's settings, and axes that contradict each other.
+"""Checks of a sweep: problems of its settings, and axes that contradict each other.
 
 Every distinct value of every axis is checked once, in a scenario whose other axes are at their
 first value: all problems of all settings, without walking through all combinations. What only a
@@ -116,7 +116,7 @@ def _numbered(path: str, scenario: str) -> tuple[str, ...]:
 
 
 def _refused(spec: Spec, source: Source) -> list[Problem]:
-    """What the simulator finds wrong, each problem once."""
+    """Return the problems that the simulator finds, each once."""
     found: dict[tuple[str, str], Problem] = {}
     for values in _variants(spec):
         result = core.check(

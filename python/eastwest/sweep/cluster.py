@@ -61,7 +61,7 @@ _MOST_PREPARED = 2000
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What all seeds of a point send."""
+    """The part of an order that all seeds of a point share."""
 
     text: str
     inputs: tuple[tuple[str, str], ...]
@@ -122,7 +122,7 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """How many run at once, as far as known; never less than one."""
+        """The number of runs at one time, as far as known; at least one."""
         self._count()
         return max(1, sum(self._threads.values()))
 
@@ -131,7 +131,7 @@ class Cluster:
         self._queue.append(task)
 
     def events(self, timeout_s: float) -> list[Event]:
-        """What has happened; waits for something as long as told, where there is work."""
+        """Return new events; while runs are under way, wait up to ``timeout_s`` for the first."""
         self._feed()
         if not self._sent:
             return []
@@ -320,7 +320,7 @@ class Cluster:
         return answer.event
 
     def _broken(self, error: BaseException | None) -> Event:
-        """What it means that a run has no answer."""
+        """Return the event for a run that ended without an answer."""
         from distributed import KilledWorker  # noqa: PLC0415  not before it is needed
 
         if isinstance(error, KilledWorker):

@@ -30,7 +30,7 @@ _PROBE_S = 4.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """What lies ahead."""
+    """The runs that are left, and their estimated time."""
 
     runs: int
     #: Of these, how many are in the store already.
@@ -68,7 +68,7 @@ class Estimate:
         return ", ".join(parts).replace(", (", " (")
 
     def as_json(self) -> dict[str, object]:
-        """The same as values."""
+        """Return the estimate as a JSON object."""
         return {
             "runs": self.runs,
             "reused": self.reused,
@@ -88,7 +88,7 @@ def available_mb() -> float | None:
 
 
 class Knowledge:
-    """What runs of each point took, as far as known; it grows while a sweep runs."""
+    """Known wall times of runs by point; more are added while a sweep runs."""
 
     def __init__(self) -> None:
         self._walls: dict[str, list[float]] = {}
@@ -102,12 +102,12 @@ class Knowledge:
 
     @property
     def points(self) -> int:
-        """How many points something is known about."""
+        """The number of points with known wall times."""
         return len(self._walls)
 
     @property
     def runs(self) -> int:
-        """How many runs it is known from."""
+        """The number of runs with known wall times."""
         return sum(len(walls) for walls in self._walls.values())
 
     def peak_mb(self) -> float | None:
@@ -120,7 +120,7 @@ class Knowledge:
         return statistics.fmean(means) if means else None
 
     def run_s(self, identity: str) -> float | None:
-        """What a run of this point takes: by its own runs, or like the others."""
+        """Return a run's expected seconds: from runs of this point, else from all others."""
         walls = self._walls.get(identity)
         return statistics.fmean(walls) if walls else self.typical_s()
 

@@ -61,7 +61,7 @@ class Pool(Protocol):
 
     @property
     def size(self) -> int:
-        """How many run at once."""
+        """The number of runs at one time."""
 
     def open(self) -> None:
         """Get ready. Raises ``InputError`` where that is not possible."""
@@ -70,7 +70,7 @@ class Pool(Protocol):
         """Put a task at the end of the queue."""
 
     def events(self, timeout_s: float) -> list[Event]:
-        """What has happened; waits for something as long as told, where there is work."""
+        """Return new events; while runs are under way, wait up to ``timeout_s`` for the first."""
 
     def stop(self) -> None:
         """Stop everything at once; unfinished runs are lost. Others can be submitted."""
@@ -146,7 +146,7 @@ class Processes:
         self._feed()
 
     def events(self, timeout_s: float) -> list[Event]:
-        """What the processes said; a process that died says that its run failed."""
+        """Return the processes' events; that of a dead process is ``died`` or ``lost``."""
         busy = {w.link: w for w in self._workers if w.task is not None}
         found: list[Event] = []
         for link in wait(list(busy), timeout_s):

@@ -1,4 +1,4 @@
-"""What a worker of a Dask cluster does for a sweep: one run per order, and its files sent back.
+"""A sweep's worker in a Dask cluster: it does one run per order and sends the files back.
 
 An order has all that decides the run: the resolved scenario, and beside it the content of the files
 that the scenario reads. Each thread of a worker runs them in a process of its own (worker.py, as on
@@ -65,7 +65,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of an order."""
+    """The answer to an order."""
 
     event: Event
     worker: str

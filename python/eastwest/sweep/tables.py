@@ -58,7 +58,7 @@ class SweepResult:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What was run, how, and how much of it is done."""
+        """The summary of the sweep: its runs, their settings, and how many are done."""
         return read_summary(self.path) or {}
 
     @property
@@ -68,7 +68,7 @@ class SweepResult:
 
     @property
     def columns(self) -> list[tuple[str, int | None]]:
-        """What tables show of the settings: every path, or one column of an axis with names.
+        """The columns of settings in tables: every path, or one column for an axis with names.
 
         That column is called ``case``, and has the number of its axis beside it.
         """
@@ -81,7 +81,7 @@ class SweepResult:
         return found
 
     def names(self, point: int) -> dict[int, str]:
-        """What a point is called along each axis that has names, by the number of the axis."""
+        """Return the names of a point along the axes that have names, by the number of the axis."""
         found = {}
         for number, axis in reversed(list(enumerate(self.summary["axes"]))):
             point, place = divmod(point, len(axis["values"]))

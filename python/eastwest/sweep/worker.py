@@ -28,7 +28,7 @@ _TELL_EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Setup:
-    """What all runs of a sweep have in common."""
+    """The data that all runs of a sweep share."""
 
     source: Source
     store: Path
@@ -57,7 +57,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Event:
-    """What a process says about one run."""
+    """A process's report on one run."""
 
     number: int
     #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``lost``, as it died so

@@ -55,7 +55,7 @@ class Network:
 
 @dataclass
 class Coloured:
-    """What was found."""
+    """Routes that were found."""
 
     #: The switches of each pair in their order.
     routes: dict[tuple[str, str], list[str]]

@@ -20,7 +20,7 @@ _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Assumed:
-    """What descriptors do not say."""
+    """Values that are assumed where a descriptor gives none."""
 
     #: Rate of a cable, bit/s, where the file gives none.
     rate_bps: float | None = None
@@ -42,7 +42,7 @@ class Cable:
 
 @dataclass
 class Fabric:
-    """What a descriptor describes."""
+    """Hosts, switches and cables that a descriptor describes."""
 
     hosts: list[str] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)

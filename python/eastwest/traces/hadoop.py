@@ -1,4 +1,4 @@
-"""What the histories of Hadoop share: jobs with attempts, counters, host names, configurations.
+"""Shared parts of the readers of Hadoop's histories: jobs, counters, host names, settings.
 
 A job's bytes are those of its own counters where the history has them, else the sum over its tasks
 of the last attempt that succeeded, as Hadoop counts them. A task's input and output are what its
@@ -93,7 +93,7 @@ class Attempt:
 
 @dataclass
 class Conf:
-    """What is taken from the configuration of a job."""
+    """The settings that are taken from the configuration of a job."""
 
     name: str | None = None
     user: str | None = None

@@ -52,7 +52,7 @@ class Connection:
 
 @dataclass
 class Matrix:
-    """What a file holds."""
+    """The contents of a connection matrix."""
 
     nodes: int
     connections: list[Connection]

@@ -1,4 +1,4 @@
-"""What open traces and open spans share: a folder that goes when they are closed, and its facts.
+"""Parts shared by open traces and open spans: a folder, deleted on closing, and its facts.
 
 Folders come from anywhere: what is no file of its own, too large, damaged or of another format is
 refused with the folder's name.

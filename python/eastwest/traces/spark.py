@@ -350,7 +350,7 @@ def _ended(event: dict[str, Any], info: dict[str, Any]) -> str:
 
 
 def _measured(metrics: Any) -> dict[str, int]:
-    """What a task did, by the columns of the table; nothing where it has no metrics."""
+    """Return a task's measured values by column of the table; empty where it has no metrics."""
     if not isinstance(metrics, dict) or not metrics:
         return {}
     taken = metrics.get("Input Metrics") or {}

@@ -122,7 +122,7 @@ class Marginal:
         return float(ks[0]), float(wasserstein[0])
 
     def to_resamples(self, weights: Floats) -> tuple[Floats, Floats]:
-        """The same between the first trace and resamples of it: windows × how often, by row."""
+        """Return distances between the first trace and resamples: each row has windows' weights."""
         return self._apart(_share(weights @ self.first))
 
     def _apart(self, shares: Floats) -> tuple[Floats, Floats]:
@@ -188,7 +188,7 @@ class Energy:
         return max(0.0, 2 * between - own - second)
 
     def to_resamples(self, weights: Floats) -> Floats:
-        """The same between the first trace and resamples of its windows."""
+        """Return distances between the first trace and resamples of its windows."""
         jobs = np.maximum(weights @ self.counts, 1.0)
         total = max(1.0, float(self.counts.sum()))
         between = (weights @ self.within.sum(axis=1)) / (jobs * total)

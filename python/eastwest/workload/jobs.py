@@ -127,7 +127,7 @@ class Jobs:
         return self.last_s if self.length_s is None else max(self.length_s, self.last_s)
 
     def windows(self, length_s: float) -> int:
-        """How many whole windows of this length the trace has."""
+        """Return the number of whole windows of this length in the trace."""
         if not (length_s > 0 and self.last_s / length_s < MOST_WINDOWS):
             raise InputError(f"windows of {length_s:g} s do not suit a trace of {self.last_s:g} s")
         if self.length_s is not None:

@@ -28,7 +28,7 @@ _MOST_ROWS = 100
 
 
 class Form(StrEnum):
-    """What a trace is kept as."""
+    """The file format in which a trace is kept."""
 
     NORMAL = "normal"
     SWIM = "swim"

@@ -66,7 +66,7 @@ class Quality:
 
     @property
     def outside(self) -> int:
-        """How many distances do not."""
+        """The number of distances outside their limits."""
         return sum(not row.inside for row in self.rows)
 
 

@@ -110,7 +110,7 @@ def scaled(size: pl.Expr, factor: Factor) -> pl.Expr:
 
 
 def rounded(size: int, factor: Factor) -> int:
-    """The same for one number of any size."""
+    """Return one number of any size, scaled and rounded."""
     up, down = factor.value.numerator, factor.value.denominator
     return (2 * size * up + down) // (2 * down)
 

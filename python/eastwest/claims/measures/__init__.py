@@ -1,4 +1,4 @@
-"""What a claim file may ask for by name: values of one run, and measures over the runs of points.
+"""Quantities that a claim file may name: values of one run, and measures over the runs of points.
 
 A *value* is a number of one run: a metric of its summary (``rounds.goodput_bps``) or a function of
 its result registered here. A *measure* makes one number of the values at some points, with its 95 %

@@ -1,4 +1,4 @@
-"""What measures are made of: points of a sweep with their values by seed; the registries."""
+"""Building blocks of measures: points of a sweep with their values by seed, and the registries."""
 
 from __future__ import annotations
 

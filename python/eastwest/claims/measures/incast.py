@@ -186,7 +186,7 @@ def _read(
     rows: list[Row],
     text: str = "",
 ) -> Measured:
-    """What a statistic reads off the curve of means, with its interval."""
+    """Return a statistic of the curve of means, with its interval."""
     low, high = _interval(samples, statistic)
     return Measured(statistic(_means(samples)), low, high, _seeds(samples), text, rows)
 

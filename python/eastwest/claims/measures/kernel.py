@@ -56,7 +56,7 @@ class Windows:
         return [at for at in begun if self.times_s[at] > SAWTOOTH_S]
 
     def numbers(self) -> dict[str, float]:
-        """What is compared, by name; what a flow does not have is missing."""
+        """Return the compared numbers by name, without those that the flow does not have."""
         cuts = self._cuts()
         found = {"largest-window": max(self.segments, default=math.nan)}
         if True in self.recovering:

@@ -53,7 +53,7 @@ def straightness(data: Data, value: str, along: str) -> Measured:
 
 @measure("gap-growth")
 def gap_growth(data: Data, value: str, less: str, along: str) -> Measured:
-    """What one value is above another at the axis's end, over what it is at its beginning."""
+    """Ratio of the gap between two values at the end of the axis to the gap at its beginning."""
     ours, others = _along(data, value, along), _along(data, less, along)
     first, last = (
         {seed: ours[i][1][seed] - others[i][1][seed] for seed in ours[i][1] if seed in others[i][1]}

@@ -1,4 +1,4 @@
-"""What ports counted, by kind of packet; and how long pairs of hosts took to exchange.
+"""Counts of ports by kind of packet, and durations of exchanges between pairs of hosts.
 
 The table ``drops`` of a run has a row for each port, kind of packet and ECT. A measure here adds a
 column of it, such as ``drops_early``, over the rows of some kinds at the ports of one tier.

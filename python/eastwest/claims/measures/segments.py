@@ -1,4 +1,4 @@
-"""What a sender puts on the wire, round trip by round trip."""
+"""Segments that a sender puts on the wire in each round trip."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def _shares(sample: Sample, other: Sample) -> dict[int, float]:
 
 
 def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
-    """What the first of all pairs are lower by than the second, summed, by seed."""
+    """Return by seed the sum over all pairs of the second value minus the first."""
     seeds = set.intersection(*({*ours.values} & {*theirs.values} for ours, theirs in pairs))
     return {
         seed: math.fsum(theirs.values[seed] - ours.values[seed] for ours, theirs in pairs)
