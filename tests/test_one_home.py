@@ -141,8 +141,9 @@ ADDITIONS = [
             "crates/transport/src/congestion/mod.rs": (
                 ("mod window;\n", "mod steady;\nmod window;\n"),
                 (
-                    "    NewReno(NewReno) new_reno,\n",
-                    "    NewReno(NewReno) new_reno,\n    Steady(steady::Steady) steady,\n",
+                    "    NewReno(NewReno as NewReno) new_reno,\n",
+                    "    NewReno(NewReno as NewReno) new_reno,\n"
+                    "    Steady(steady::Steady as steady::Steady) steady,\n",
                 ),
             ),
         },
