@@ -113,6 +113,90 @@ impl CongestionControl for Steady {
 }
 """
 
+ROUTING = """//! Every packet takes the first port.
+
+use super::asked::{Asked, View};
+use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use eastwest_settings::Section;
+use serde::{Deserialize, Serialize};
+
+/// Settings, of which there are none, and the choice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct First;
+
+impl BuiltIn for First {
+    const NAME: &'static str = "first";
+    const DOC: &'static str = "the first port";
+
+    fn read(_: &mut Section) -> First {
+        First
+    }
+}
+
+impl RoutingSettings for First {
+    type Chooser = First;
+
+    fn start(&self, _switches: u32, _seed: u64) -> First {
+        First
+    }
+}
+
+impl Chooser for First {
+    fn choose<'f>(&mut self, _: &Asked, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+        0
+    }
+}
+"""
+
+RATE_CONTROL = """//! A rate that a notification halves and nothing raises.
+
+use super::rate_control::RateControl;
+use eastwest_settings::reader::Section;
+use eastwest_types::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+/// The rate of the link, and that of the moment.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Half(Rate, Rate);
+
+impl RateControl for Half {
+    const NAME: &'static str = "half";
+    const DOC: &'static str = "halves the rate at each notification";
+    const TABLE: &'static str = "It has no settings.";
+    type Settings = ();
+
+    fn read(_: &mut Section) {}
+
+    fn start(line: Rate) -> Half {
+        Half(line, line)
+    }
+
+    fn rate(&self) -> Rate {
+        self.1
+    }
+
+    fn is_free(&self) -> bool {
+        self.0 == self.1
+    }
+
+    fn timer_at(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn after_sending(&mut self, _: u64, (): &()) {}
+
+    fn after_notification(&mut self, _: Time, (): &()) {
+        self.1 = Rate((self.1.0 / 2).max(1));
+    }
+
+    fn after_timer(&mut self, _: Time, (): &()) {}
+
+    fn notifies(&mut self, _: Time, (): &()) -> bool {
+        true
+    }
+}
+"""
+
 ADDITIONS = [
     Addition(
         "a queue discipline",
@@ -151,6 +235,37 @@ ADDITIONS = [
         const _: () = assert!(eastwest_transport::congestion::BUILT_IN.len() == CONTROLS + 1);
         const _: eastwest_transport::congestion::CongestionKind =
             eastwest_transport::congestion::CongestionKind::Steady;
+        """,
+    ),
+    Addition(
+        "a routing",
+        2,
+        {
+            "crates/network/src/routing/first.rs": (("", ROUTING),),
+            "crates/network/src/routing/mod.rs": (
+                ("mod flowlet;\n", "mod first;\nmod flowlet;\n"),
+                ("    Modulo(Modulo),\n", "    Modulo(Modulo),\n    First(first::First),\n"),
+            ),
+        },
+        """
+        const _: () = assert!(eastwest_network::routing::BUILT_IN.len() == ROUTINGS + 1);
+        """,
+    ),
+    Addition(
+        "a rate control of RoCEv2",
+        3,
+        {
+            "crates/transport/src/rocev2/half.rs": (("", RATE_CONTROL),),
+            "crates/transport/src/rocev2/mod.rs": (
+                ("mod interface;\n", "pub mod half;\nmod interface;\n"),
+            ),
+            "crates/transport/src/rocev2/control.rs": (
+                ("    Dcqcn(Dcqcn),\n", "    Dcqcn(Dcqcn),\n    Half(super::half::Half),\n"),
+            ),
+        },
+        """
+        const _: fn(()) -> eastwest_transport::rocev2::control::ControlSettings =
+            eastwest_transport::rocev2::control::ControlSettings::Half;
         """,
     ),
     Addition(
@@ -349,6 +464,7 @@ def ew_lists() -> dict[str, int]:
     return {
         "QUEUES": len(keys["fabric.queue.kind"]["choices"]),
         "CONTROLS": len(keys["tcp.congestion"]["choices"]),
+        "ROUTINGS": len(keys["fabric.routing"]["choices"]),
         "LINKS": place,
         "COLUMNS": len(tables[place]["columns"]),
     }

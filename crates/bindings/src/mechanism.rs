@@ -1,5 +1,5 @@
 //! What a mechanism crate is written with: the traits it implements, what they are handed, how
-//! settings are read, and the macro that makes a Python module of it (see [`mechanisms!`]).
+//! settings are read, and the macro that makes a Python module of it (see [`mechanisms!`](crate::mechanisms!)).
 
 pub use eastwest_engine::random::Stream;
 pub use eastwest_sim::mechanisms::Mechanisms;

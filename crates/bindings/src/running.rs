@@ -51,7 +51,7 @@ pub struct Running<'a> {
 pub struct Finished {
     /// Tables and summary.
     pub results: Results,
-    /// Of its threads, where several were asked for.
+    /// How many threads were used and why, where several were asked for.
     pub note: Option<String>,
 }
 
@@ -301,7 +301,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Of a run in parts, which are kept together.
+/// Watches a run in parts, and keeps all parts together.
 impl Watcher for Running<'_> {
     fn look(&mut self, progress: &Progress) -> Wish {
         if self.raised.is_none() {

@@ -12,10 +12,10 @@ use crate::system::{Answer, Does, System, error, value, waits};
 use crate::transfer::{read, write};
 use eastwest_types::{Span, Time};
 
-/// What carries a call out.
+/// A function that carries out a system call.
 type CarryOut = fn(&mut System, &Call) -> Answer;
 
-/// The calls that are understood, and what carries each out.
+/// The supported system calls, each with the function that carries it out.
 pub const CALLS: [(&str, CarryOut); 26] = [
     ("accept", accept),
     ("bind", bind),

@@ -38,7 +38,7 @@ const CONSTANTS: [(&str, i64); 22] = [
 /// Linux's threshold before the first loss.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
-/// What fields are taken from.
+/// The state of the endpoint that fields of `tcp_info` are made of.
 struct View<'a> {
     host: &'a Host,
     now: Time,

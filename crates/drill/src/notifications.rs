@@ -25,7 +25,7 @@ impl Notifications {
         self.ends.push_back(end);
     }
 
-    /// So many bytes are acknowledged.
+    /// Notes that the first `acknowledged` bytes of the stream are acknowledged.
     pub fn note(&mut self, acknowledged: u64) {
         while self.ends.front().is_some_and(|end| *end <= acknowledged) {
             self.ends.pop_front();

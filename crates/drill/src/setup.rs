@@ -222,7 +222,7 @@ impl Setup {
     }
 }
 
-/// The value that a setting is given.
+/// Name and value of a setting, as the script gives them.
 struct Value<'a> {
     name: &'a str,
     text: &'a str,

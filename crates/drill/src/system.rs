@@ -17,7 +17,7 @@ pub fn seconds(t: Time) -> String {
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
-/// What a call does.
+/// Result of a call: an outcome at once, or a condition to wait for.
 pub enum Does {
     /// Returns at once.
     Returns(Outcome),
@@ -25,7 +25,7 @@ pub enum Does {
     Waits(Wish),
 }
 
-/// What a call does, or why the script cannot go on.
+/// Result of a call, or the problem that ends the script.
 pub type Answer = Result<Does, Problem>;
 
 /// Returns this number at once.
@@ -38,24 +38,24 @@ pub fn error(name: &'static str) -> Answer {
     Ok(Does::Returns(Outcome::Error(name)))
 }
 
-/// Waits for this.
+/// Returns a call that waits for this condition.
 pub fn waits(wish: Wish) -> Answer {
     Ok(Does::Waits(wish))
 }
 
 /// The system that a script calls.
 pub struct System {
-    /// The time.
+    /// Simulated time.
     pub now: Time,
     /// Settings until the connection opens.
     pub setup: Setup,
     /// The endpoint under test, once there is a connection.
     pub host: Option<Host>,
-    /// What numbers of the script stand for.
+    /// Relation of the script's sequence numbers and timestamps to those of the endpoint.
     pub wire: Wire,
     /// Sockets of the script.
     pub sockets: Sockets,
-    /// What has happened so far, a line for each.
+    /// Log: one line for each event so far.
     pub log: Vec<String>,
     /// The SYN-ACK with which the script will answer, while it calls.
     pub syn_ack: Option<Packet>,

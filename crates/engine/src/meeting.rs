@@ -33,7 +33,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Of so many threads.
+    /// Returns a meeting point for `members` threads.
     pub fn new(members: usize) -> Meeting {
         Meeting {
             members,

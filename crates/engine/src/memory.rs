@@ -13,13 +13,13 @@ pub fn prefetch<T>(place: &T) {
     prefetch_at(place, size_of::<T>().div_ceil(64));
 }
 
-/// The same for its first cache lines only.
+/// Asks the processor to fetch the first `lines` cache lines of `place`.
 #[inline]
 pub fn prefetch_lines<T>(place: &T, lines: usize) {
     prefetch_at(place, lines);
 }
 
-/// The same for `items[index]`, whether there is such an item or not.
+/// Asks the processor to fetch the cache lines of `items[index]`, which need not exist.
 #[inline]
 pub fn prefetch_item<T>(items: &[T], index: usize) {
     prefetch_at(items.as_ptr().wrapping_add(index), size_of::<T>().div_ceil(64));

@@ -32,7 +32,7 @@ impl Order {
         (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS)
     }
 
-    /// Of two events (key, source) the one for which this is smaller goes first.
+    /// Returns the rank of an event (key, source): of two events the one with the smaller rank goes first.
     pub fn of(self, (key, source): (Key, u32)) -> (Key, u64) {
         (key, self.rank(source, key) << 32 | u64::from(source))
     }
@@ -50,7 +50,7 @@ pub struct Tournament {
     base: u64,
     /// Bits of a word that hold the source.
     source_bits: u32,
-    /// The same as ones.
+    /// Mask of the bits of a word that hold the source.
     source_mask: u64,
     /// First key after the base that does not fit into a word, counted from the base.
     horizon: u64,

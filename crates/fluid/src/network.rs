@@ -85,7 +85,7 @@ pub struct Network {
     ports: Vec<PortSpec>,
     share: Share,
     carried: Vec<Carried>,
-    /// Of that, packets of messages of one packet.
+    /// Part of `carried`: packets of messages of one packet.
     singles: Vec<Carried>,
     /// By port, the most that windows of its flows hold in bits.
     windows: Vec<u64>,
@@ -366,7 +366,7 @@ impl Network {
         self.overflows
     }
 
-    /// The same by port.
+    /// Returns the number of overflows of each port.
     pub fn overflows_of(&self) -> &[u32] {
         &self.overflows_of
     }

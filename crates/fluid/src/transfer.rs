@@ -84,7 +84,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Of a new connection.
+    /// Returns the window of a new connection.
     pub fn initial(rules: &Rules) -> Window {
         Window { bytes: rules.initial_window.min(rules.max_window), slow_start: true }
     }

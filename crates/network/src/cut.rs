@@ -76,11 +76,11 @@ pub struct Cut {
     order: Order,
 }
 
-/// Of nodes that belong to no rack.
+/// The rack number of nodes that belong to no rack.
 pub const TOP: u8 = u8::MAX;
 
 impl Cut {
-    /// Of so many parts.
+    /// Returns the division of a fabric into `parts` parts, as part `part` sees it.
     pub fn new(part: u8, parts: usize, part_of: Vec<u8>, order: Order) -> Cut {
         Cut {
             part,

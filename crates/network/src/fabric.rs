@@ -84,7 +84,7 @@ pub struct Fabric {
     /// States of links by their numbers, where they are known without packets.
     pub given_states: Vec<StateTimes>,
     pub(crate) dcb: Arc<DcbConfig>,
-    /// Of bridged switches.
+    /// Pauses that bridged switches ask for at their inputs.
     pub(crate) inputs: Inputs,
     pub(crate) deadlock: Option<Deadlock>,
     /// When a deadlock was last looked for.
@@ -185,7 +185,7 @@ impl Fabric {
         }
     }
 
-    /// The same; returns the links whose next event may have changed.
+    /// Carries out what faults do by now; returns the links whose next event may have changed.
     fn work_off(&mut self, now: Time) -> Vec<u32> {
         let (mut touched, mut learned) = (Vec::new(), false);
         let f = &mut self.faults;

@@ -95,7 +95,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Of a fabric with these settings.
+    /// Returns the memory of a fabric with these settings.
     pub fn of(config: &FabricConfig) -> Footprint {
         let sizes = Sizes::of(&config.topology);
         let mut nodes = sizes.nodes() * NAME + sizes.cables * size_of::<Cable>() as u64;

@@ -592,7 +592,7 @@ impl Link {
         }
     }
 
-    /// The same where classes take turns. A pause is not foreseen.
+    /// Like [`Link::clear_at`] where classes take turns. Later pauses are not foreseen.
     #[inline(never)]
     fn turn_ends(&self, waiting: &Waiting, dscp: u8) -> Time {
         if waiting.sent_at == Time::NEVER {

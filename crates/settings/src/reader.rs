@@ -139,7 +139,7 @@ pub struct Section<'s, 't> {
     table: Option<&'t Table>,
     /// Values of keys that the table does not give, before their own defaults.
     presets: Presets,
-    /// The same for the tables below it, by name.
+    /// Presets of the tables below it, by name.
     presets_below: BTreeMap<String, Presets>,
     kind: Option<&'static str>,
     /// What a name that is none of a choice may be besides.
@@ -313,7 +313,7 @@ impl<'s, 't> Section<'s, 't> {
         choices[index].1.clone()
     }
 
-    /// The same where who runs the scenario may have added names of mechanisms of their own.
+    /// Like [`Section::choice`], where users may add names of their own mechanisms.
     pub fn open_choice<T: Clone>(
         &mut self,
         name: &'static str,
@@ -542,7 +542,7 @@ impl<'s, 't> Section<'s, 't> {
         self.wrong_hint(name, message, None);
     }
 
-    /// The same with the name that was probably meant.
+    /// Like [`Section::wrong`], with the name that was probably meant.
     pub fn wrong_hint(
         &mut self,
         name: &'static str,
@@ -606,7 +606,7 @@ impl<'s, 't> Section<'s, 't> {
         self.judged && self.bad.is_empty()
     }
 
-    /// The same; never in describing mode, where values mean nothing.
+    /// Like `unspoilt`, but false in describing mode, where values mean nothing.
     pub fn all_good(&self) -> bool {
         self.unspoilt() && !self.describing()
     }

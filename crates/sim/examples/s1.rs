@@ -109,7 +109,7 @@ fn tcp() -> TcpConfig {
     }
 }
 
-/// The same with the rules of a profile.
+/// Returns `tcp()` with the rules of a profile.
 fn tcp_of(profile: &str) -> TcpConfig {
     let own = tcp();
     let rules = eastwest_transport::tcp::read::profile(profile).expect("there is such a profile");

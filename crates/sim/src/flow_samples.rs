@@ -90,7 +90,7 @@ impl Sampler {
         (receiver.id == end).then_some((receiver, &mut self.rows))
     }
 
-    /// So many bytes of a stream have arrived at this end.
+    /// Notes that `arrived` bytes of a stream have arrived at this end.
     pub fn arrived(&mut self, over: Over, end: EndpointId, now: Time, arrived: u64) {
         if let Some((receiver, rows)) = self.receiver(over, end) {
             // a connection that is given up forgets what waited behind a gap

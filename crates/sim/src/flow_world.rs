@@ -31,7 +31,7 @@ pub struct FlowWorld {
     /// Drivers, routes, records. Its packets and timers stay where they are.
     site: Site,
     net: Network,
-    /// Of every connection of the network: number, client, server.
+    /// Number, client and server of every connection of the network.
     opened: Vec<(u64, HostId, HostId)>,
     connections: u64,
     /// The delay that the queue of every port aims at.

@@ -25,7 +25,7 @@ pub struct Suffered {
 }
 
 impl Suffered {
-    /// Of a sender that counts nothing else.
+    /// Returns the counts of a sender that has only these two.
     pub fn of(retransmits: u32, timeouts: u32) -> Suffered {
         Suffered { retransmits, timeouts, ..Suffered::default() }
     }

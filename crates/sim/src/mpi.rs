@@ -30,7 +30,7 @@ impl<T> Default for Rows<T> {
     }
 }
 
-/// Of all MPI programs of a run.
+/// Records of all MPI programs of a run.
 #[derive(Default, Serialize, Deserialize)]
 pub struct MpiRecords {
     /// Most rows of messages, and of states.

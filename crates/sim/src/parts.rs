@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// Of the next timer the end it is for, if the other end is in another part.
+    /// Returns the end that the next timer is for, if the other end is in another part.
     pub(crate) fn timer_across(&self) -> Option<EndpointId> {
         let end = EndpointId(self.site.network.timers.first_token()? as u32);
         (self.site.transports.tcp.stack.knows(end) && !self.owns(end.peer())).then_some(end)

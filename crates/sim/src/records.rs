@@ -41,7 +41,7 @@ pub struct Records {
     pub rounds: Vec<Round>,
     /// Finished transactions, with their workload.
     pub transactions: Vec<(u16, TransactionRecord)>,
-    /// Of MPI programs.
+    /// Records of MPI programs.
     pub mpi: MpiRecords,
     /// Bytes per tier, queues and energy over time.
     pub samples: Samples,

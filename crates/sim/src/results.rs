@@ -338,7 +338,7 @@ fn unfinished(site: &Site) -> [u64; 2] {
     [messages.filter(|(.., m)| m.record).count() as u64, 0]
 }
 
-/// Of all packets, of those with and without payload, and of those of each class.
+/// Latencies of all packets, of those with and without payload, and of those of each class.
 fn latency_summary(network: &Network, r: &Records) -> Value {
     let all = &r.latency;
     let mut latency = latencies(all.iter().flatten());

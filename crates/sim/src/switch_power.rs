@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 /// Watts of a switch.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SwitchPower {
-    /// Of every switch, whatever is plugged in: chassis, fans, processor, switching chip.
+    /// Power of a switch without cables, in watts: chassis, fans, processor, switching chip.
     pub base_w: f64,
-    /// Of every port with a cable.
+    /// Power of a port with a cable, in watts.
     pub port_w: f64,
-    /// Of every lane of such a port.
+    /// Power of a lane of a port with a cable, in watts.
     pub lane_w: f64,
     /// What a lane carries, if that does not follow from the rate of the port.
     pub lane_rate: Option<Rate>,

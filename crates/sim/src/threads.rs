@@ -185,7 +185,7 @@ impl Parts {
         &mut self.worlds
     }
 
-    /// Of what `plan` makes, each time the same; or why that cannot be.
+    /// Divides the run that `plan` makes, the same at each call, into parts; or returns why that cannot be.
     fn new(
         plan: &dyn Fn() -> Result<Plan, RunError>,
         threads: usize,
@@ -253,7 +253,7 @@ pub fn run(
     }
 }
 
-/// The same with parts that were kept, on as many threads: to begin anew would lose what was done.
+/// Goes on with parts that were kept, on as many threads.
 pub fn resume(
     parts: Parts,
     habits: Habits,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// Such a name; not spelled `&'static str` where it is derived how to read it: that would take the name
-/// out of what is read.
+/// A name that the program spells out. An alias, since `derive(Deserialize)` would borrow a field of type
+/// `&'static str` from its input.
 pub type Name = &'static str;
 
 /// What has been read. Names are few, and those of all runs of a process are the same.
@@ -34,7 +34,7 @@ pub fn deserialize<'de, T: Names, D: Deserializer<'de>>(from: D) -> Result<T, D:
 
 /// What consists of names.
 pub trait Names {
-    /// The same of texts.
+    /// The same structure with texts in place of names.
     type Text: for<'de> Deserialize<'de>;
 
     /// The names that these texts are.

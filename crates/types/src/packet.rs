@@ -31,7 +31,7 @@ pub mod rocev2 {
     pub const AGAIN: u8 = 0x02;
     /// Acknowledges all before [`ack`](super::Packet::ack).
     pub const ACK: u8 = 0x04;
-    /// The same, and says that what came after it was dropped.
+    /// Acknowledges all before [`ack`](super::Packet::ack), and says that later packets were dropped.
     pub const NAK: u8 = 0x08;
     /// A congestion notification packet (CNP).
     pub const NOTIFICATION: u8 = 0x10;

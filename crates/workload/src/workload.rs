@@ -17,9 +17,29 @@ use crate::transactions;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Any workload.
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Workload {
+/// Makes the enum, and hands each call on to the workload. `$d` stands for the dollar sign of the macro
+/// that it makes.
+macro_rules! family {
+    ($d:tt $($(#[$doc:meta])* $name:ident($state:ty),)*) => {
+        /// Any workload.
+        #[derive(Debug, Serialize, Deserialize)]
+        pub enum Workload {
+            $($(#[$doc])* $name($state),)*
+        }
+
+        /// Evaluates an expression for the workload that there is.
+        macro_rules! each {
+            ($d workload:expr, $d w:ident => $d do:expr) => {
+                match $d workload {
+                    $(Workload::$name($d w) => $d do,)*
+                }
+            };
+        }
+    };
+}
+
+family! {
+    $
     /// Synchronized reads.
     Incast(incast::Incast),
     /// Host i to hosts i + stride, i + 2 · stride …
@@ -46,27 +66,6 @@ pub enum Workload {
     MapReduce(Box<mapreduce::MapReduce>),
     /// Ranks of an MPI program.
     Mpi(Box<mpi::Mpi>),
-}
-
-/// Evaluates an expression for the workload that there is.
-macro_rules! each {
-    ($workload:expr, $w:ident => $do:expr) => {
-        match $workload {
-            Workload::Incast($w) => $do,
-            Workload::Stride($w) => $do,
-            Workload::Permutation($w) => $do,
-            Workload::AllToAll($w) => $do,
-            Workload::Bulk($w) => $do,
-            Workload::Poisson($w) => $do,
-            Workload::Service($w) => $do,
-            Workload::FlowList($w) => $do,
-            Workload::Datagrams($w) => $do,
-            Workload::Ethernet($w) => $do,
-            Workload::Transactions($w) => $do,
-            Workload::MapReduce($w) => $do,
-            Workload::Mpi($w) => $do,
-        }
-    };
 }
 
 impl Workload {

@@ -238,7 +238,7 @@ impl Lanes {
         self.put_with(passage, came, priority, flow);
     }
 
-    /// The same where the place of its flow among those that are limited is known.
+    /// Like [`Lanes::put`], where the place of its flow among the limited ones is known.
     #[inline]
     pub fn put_with(&mut self, passage: Passage, came: u32, priority: u8, flow: Option<usize>) {
         let lane = &mut self.lanes[usize::from(priority)];

@@ -64,7 +64,7 @@ struct First {
 }
 
 impl First {
-    /// Of a flow of which no packet waits.
+    /// The value for a flow without waiting packets.
     const NONE: First = First { due: Time::NEVER, number: u64::MAX, bytes: 0 };
 
     fn of(flow: &Limited) -> First {
@@ -255,7 +255,7 @@ impl Limits {
 
 /// What goes next.
 enum Next {
-    /// Of this priority the packet that waits longest, of a limited flow or not.
+    /// The packet of this priority that waits longest, of a limited flow or not.
     Now(u8, Option<usize>),
     /// Nothing now, but then a packet with so many bytes.
     Later(Time, u32),

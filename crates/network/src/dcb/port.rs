@@ -67,7 +67,7 @@ pub struct Bridge {
     input: Option<Input>,
     /// Bytes until QCN's next samples.
     samples_in: Countdown,
-    /// Of the priorities that QCN looks at, at a switch.
+    /// Congestion points of the priorities with QCN, at a switch.
     points: Vec<Option<CongestionPoint>>,
     config: Arc<DcbConfig>,
     /// What packets take on the link.

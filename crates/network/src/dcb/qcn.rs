@@ -89,7 +89,7 @@ impl QcnConfig {
 pub(crate) struct Countdown([i64; PRIORITIES]);
 
 impl Countdown {
-    /// Of a port; of priorities that nobody looks at, none comes due.
+    /// Returns the countdown of a port; that of a priority without QCN never ends.
     pub fn new(config: Option<&QcnConfig>, random: &mut Stream) -> Countdown {
         let first = |p| match config.filter(|c| c.controls(p as u8)) {
             Some(c) => c.around(c.sample, random),

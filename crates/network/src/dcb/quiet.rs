@@ -51,7 +51,7 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Of a fabric with these links, of which so many nodes have none.
+    /// Returns the inputs of a fabric with these links and this number of nodes.
     pub fn new(links: &[Link], nodes: usize) -> Inputs {
         if !links.first().is_some_and(Link::is_bridged) {
             return Inputs::default();

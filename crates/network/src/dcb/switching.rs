@@ -131,7 +131,7 @@ impl Fabric {
         }
     }
 
-    /// The same where more has to be known; `sure` tells that it has been counted where it came in.
+    /// Like `bring_in`, for packets that need exact counts; `sure`: it has been counted at its input.
     #[inline(never)]
     fn bring_in_exactly(
         &mut self,

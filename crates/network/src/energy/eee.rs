@@ -27,9 +27,9 @@ use serde::{Deserialize, Serialize};
 /// How much has to be held for waking to begin at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Trigger {
-    /// So many packets.
+    /// This number of packets.
     Packets(u32),
-    /// So many IP bytes.
+    /// This number of IP bytes.
     Bytes(u64),
 }
 
@@ -101,7 +101,7 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
-    /// The same where sleep counts only for so long, and the rest of it as awake.
+    /// Returns the times with `asleep` of sleep; the rest of the sleep counts as awake.
     pub fn asleep_only(self, asleep: Span) -> StateTimes {
         StateTimes { awake: self.awake + (self.asleep - asleep), asleep, ..self }
     }
@@ -250,7 +250,7 @@ impl Sleeper {
         self.log = Some(Box::new(log));
     }
 
-    /// The same link without its log, to be asked what will have been.
+    /// Returns a copy of the link without its log, to predict its states from.
     pub fn without_log(&self) -> Sleeper {
         Sleeper { log: None, ..*self }
     }

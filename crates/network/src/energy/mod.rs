@@ -17,7 +17,7 @@ pub enum LinkPolicy {
     Ideal,
     /// It falls asleep and wakes.
     Sleeping(Policy),
-    /// The same with a holding timer that adapts.
+    /// It falls asleep and wakes, with a holding timer that adapts.
     Adaptive(Adaptive),
 }
 
@@ -136,7 +136,7 @@ pub struct Joules {
 }
 
 impl Joules {
-    /// Of a run with these states in which it was sending for `busy`.
+    /// Returns the energy of a link that was in these states, and was sending for `busy` of that time.
     pub fn of(phy: &Phy, times: &StateTimes, busy: Span) -> Joules {
         let run = times.total();
         let idle = Span(run.0.saturating_sub(busy.0));

@@ -17,7 +17,7 @@ pub struct Fault {
     pub until: Time,
 }
 
-/// What a fault does to a link.
+/// Effect of a fault on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
     /// Packets do not arrive, at random.
@@ -40,7 +40,7 @@ pub enum Effect {
     },
 }
 
-/// What is left of a link's rate.
+/// Rate of a degraded link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Degraded {
     /// A rate, or the link's own where that is lower.

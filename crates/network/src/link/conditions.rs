@@ -27,7 +27,7 @@ pub(super) struct Conditions {
     own_ps_per_byte_q16: u64,
     /// Failures in force.
     failures: u32,
-    /// So many packets on the wire were touched by a failure that is over.
+    /// Number of packets on the wire that a past failure has hit; they will be lost.
     doomed: usize,
     loss: Option<LossChain>,
     random: Stream,

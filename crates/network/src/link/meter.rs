@@ -9,7 +9,7 @@ use eastwest_engine::histogram::Histogram;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Of one class.
+/// Histograms of one class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClassMeter {
     /// Packets that waited.
@@ -20,7 +20,7 @@ pub struct ClassMeter {
     pub sojourn: Histogram,
 }
 
-/// Of a port, by class.
+/// Histograms of a port, by class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Meter {
     classes: Vec<ClassMeter>,

@@ -30,7 +30,7 @@ enum Store {
         bytes: u64,
     },
     Flows(Box<FqCoDel>),
-    /// Of bridged ports, which have their own ways in and out.
+    /// The lanes of a bridged port, which enqueues and dequeues in its own way.
     Lanes(Box<Lanes>),
 }
 
@@ -46,7 +46,7 @@ struct Class {
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct Waiting {
-    /// Of a bridged port.
+    /// State of IEEE 802.1Q, at a bridged port.
     pub bridge: Option<Box<Bridge>>,
     /// When the packet being sent has left or the link is awake to send the first one; never while
     /// nothing waits.
@@ -281,7 +281,7 @@ impl Waiting {
         Some((lanes, self.bridge.as_deref_mut()?, &mut self.sent_at))
     }
 
-    /// The same, to change them.
+    /// Returns the lanes of all classes, for changes.
     pub fn lanes_mut(&mut self) -> impl Iterator<Item = &mut Lanes> {
         self.classes.iter_mut().filter_map(|class| match &mut class.store {
             Store::Lanes(lanes) => Some(&mut **lanes),
@@ -382,7 +382,7 @@ impl Store {
         }
     }
 
-    /// The same, without priorities that are paused.
+    /// Returns the backlog without priorities that are paused.
     fn moving(&self, paused: u8) -> Backlog {
         match self {
             Store::Lanes(lanes) => lanes.moving(paused),

@@ -20,7 +20,7 @@ pub struct Average {
 }
 
 impl Average {
-    /// Of a queue without packets. `packet_ps` is the time a mean packet takes to be sent.
+    /// Returns the average of an empty queue. `packet_ps` is the time to send a mean packet.
     pub fn new(weight: f64, min: Level, limit: Limit, packet_ps: u64) -> Average {
         Average { weight, min, limit, packet_ps: packet_ps.max(1) as f64, value: 0.0 }
     }
@@ -45,7 +45,7 @@ impl Average {
         (most as u32).min(least_packets(self.limit, mtu))
     }
 
-    /// So many packets, each of which finds fewer than `most` waiting, leave the average below `min`
+    /// Returns a number of packets that, if each finds fewer than `most` waiting, leave the average below `min`
     /// whenever they come. An arrival raises it by less than `w · (most − 1)`.
     #[inline]
     pub fn calm_for(&self, most: u32) -> u32 {

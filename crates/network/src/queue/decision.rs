@@ -148,7 +148,7 @@ pub struct Head<'p> {
 /// What to do with the head of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
-    /// So many packets are dropped.
+    /// Number of packets at the head to drop.
     pub drop: usize,
     /// The one after them is marked.
     pub mark: bool,
@@ -193,7 +193,7 @@ impl Place {
     }
 }
 
-/// So many packets never hold more than the limit.
+/// Returns the largest number of packets that cannot exceed the limit, whatever their lengths.
 pub(super) fn least_packets(limit: Limit, mtu: u32) -> u32 {
     match limit {
         Limit::Packets(n) => n,
@@ -231,7 +231,7 @@ pub(super) mod tests {
         arrive_as(port, &Packet::blank(HostId(1)), judge)
     }
 
-    /// The same for a packet of 1500 B with the rest of this one.
+    /// Like `arrive`, for a packet of 1500 B whose other fields are those of `packet`.
     pub(in crate::queue) fn arrive_as(
         port: &Port,
         packet: &Packet,

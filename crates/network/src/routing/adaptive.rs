@@ -120,9 +120,9 @@ pub enum Snooped {
 pub struct AdaptiveCounts {
     /// Notifications that marked a port.
     pub marked: u64,
-    /// Of these, those that found another way for the flow.
+    /// Marking notifications after which the flow got another port.
     pub absorbed: u64,
-    /// Of these, those that ended though all eligible ports were marked; with [`Persistence`].
+    /// Notifications that ended here though all eligible ports were marked; with [`Persistence`].
     pub held: Option<u64>,
     /// Packets that left by another port than the static one.
     pub moved: u64,
@@ -159,7 +159,7 @@ pub struct Adaptive {
     marks: Vec<Marks>,
     /// By switch and receiver, see [`Persistence`].
     taken: BTreeMap<(u32, u32), Taken>,
-    /// What they did.
+    /// Counts of the actions of all switches.
     pub counts: AdaptiveCounts,
 }
 

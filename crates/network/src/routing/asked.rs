@@ -17,9 +17,9 @@ pub struct Asked<'f> {
     pub members: &'f [u32],
 }
 
-/// What a choice may look at beside the packet's way.
+/// State of the network that a choice may look at.
 pub struct View<'f> {
-    /// When.
+    /// Simulated time.
     pub now: Time,
     /// The packet.
     pub packet: &'f Stored,
@@ -30,7 +30,7 @@ pub struct View<'f> {
     pub came: u32,
 }
 
-/// What a choice knows of its switch.
+/// Number and seed of the switch that a choice is made at.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchPlace {
     /// Number of the switch, from 0.

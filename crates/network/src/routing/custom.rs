@@ -31,7 +31,7 @@ pub trait RoutingModel: fmt::Debug + Send + Sync {
 /// A packet with several ways on.
 #[derive(Clone, Copy)]
 pub struct Choice<'f> {
-    /// When.
+    /// Simulated time.
     pub now: Time,
     /// Receiving host.
     pub dst: HostId,

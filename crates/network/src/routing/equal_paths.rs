@@ -1,6 +1,6 @@
 //! What the choice among equal paths is based on.
 
-/// What the choice among equal paths is based on, whatever makes it.
+/// Hash and weights for the choice among equal paths; every routing uses them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct EqualPaths {
     /// Every switch takes the hash as it is, in place of mixing a seed of its own into it.

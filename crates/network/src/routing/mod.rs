@@ -72,7 +72,7 @@ macro_rules! family {
         #[derive(Clone, Debug, PartialEq)]
         pub enum RoutingConfig {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
-            /// One from outside.
+            /// A routing of the user.
             Custom(CustomRoutingConfig),
         }
 
@@ -80,7 +80,7 @@ macro_rules! family {
         #[derive(Serialize, Deserialize)]
         enum Chooser {
             $($name(<$settings as RoutingSettings>::Chooser),)*
-            /// Runs with choices from outside are not written down.
+            /// Checkpoints do not support routings of the user.
             #[serde(skip)]
             Custom(custom::Custom),
         }
@@ -290,7 +290,7 @@ impl Routing {
         self.chooser.deals()
     }
 
-    /// The same for a congestion notification to `dst`. With adaptive routing the switch looks at it,
+    /// Returns the next link of a congestion notification to `dst`. With adaptive routing the switch looks at it,
     /// and what goes on takes the way of the flow backwards; else it is a packet like others.
     #[cold]
     #[inline(never)]
@@ -405,7 +405,7 @@ impl Routing {
         self.table.members[group.first as usize + chosen as usize]
     }
 
-    /// The same where something else than the hash chooses.
+    /// Returns the next link where another rule than the hash chooses.
     #[inline(never)]
     fn next_chosen<'f>(
         &mut self,

@@ -40,9 +40,9 @@ pub struct MeasureConfig {
 /// Whose throughput is sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct FlowSamplesConfig {
-    /// Of these senders.
+    /// The senders whose throughput is sampled.
     pub senders: Senders,
-    /// Over intervals of this length.
+    /// Length of the intervals.
     pub interval: Span,
     /// Most rows in all.
     pub rows: u64,
@@ -51,18 +51,18 @@ pub struct FlowSamplesConfig {
 /// Which pauses of priorities are logged.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PausesConfig {
-    /// Of these ports.
+    /// The ports that are logged.
     pub ports: PortSet,
-    /// Most of them in all.
+    /// Most rows in all.
     pub rows: u64,
 }
 
 /// Which naps of links are logged.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LpiConfig {
-    /// Of these ports.
+    /// The ports that are logged.
     pub ports: PortSet,
-    /// Most of them in all.
+    /// Most rows in all.
     pub rows: u64,
     /// Those that end after this time.
     pub from: Span,

@@ -81,7 +81,7 @@ pub struct Nodes {
     topology: Topology,
     tiers: Vec<(&'static str, u64)>,
     hosts: u32,
-    /// Of graphs only: numbers by name, and neighbours.
+    /// Numbers of nodes by name, in graphs only.
     numbers: BTreeMap<String, u32>,
     cables: BTreeSet<(u32, u32)>,
 }

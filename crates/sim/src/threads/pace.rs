@@ -24,9 +24,9 @@ pub struct Spans {
     pub together: Duration,
     /// The least time that one thread is kept.
     pub alone: Duration,
-    /// So many times in a row in vain from the beginning are enough.
+    /// After this many failed tries in a row from the beginning there are no more.
     pub hopeless: u32,
-    /// If that is known so soon: later more would be lost than gained.
+    /// Tries end only within this time from the beginning: later they cost more than they save.
     pub early: Duration,
 }
 
@@ -87,7 +87,7 @@ pub struct Pace<'a> {
     /// When the phase began, and what had been done.
     began: Duration,
     before: Done,
-    /// The same of the last windows that were looked at.
+    /// When the last windows began that were looked at, and what had been done.
     looked: (Duration, Done),
     /// Events a second when all together were tried.
     together: u64,
@@ -172,7 +172,7 @@ impl<'a> Pace<'a> {
         if self.paid { self.together } else { self.together / 5 * 4 }
     }
 
-    /// So many events a second were done in the phase that is over.
+    /// Ends a phase in which `rate` events a second were done.
     fn end_phase(&mut self, rate: u64) {
         self.phase = match self.phase {
             Phase::TryTogether => {

@@ -56,7 +56,7 @@ impl Report {
         }
     }
 
-    /// The same of all.
+    /// Returns the sum of the reports of all parts.
     pub fn of_all(worlds: &[&mut World]) -> Report {
         worlds.iter().fold(Report::NOTHING, |sum, world| sum.and(Report::of(world)))
     }
@@ -105,7 +105,7 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Of these parts, which can run ahead of each other by `lookahead`.
+    /// Returns an exchange between these parts, which can run ahead of each other by `lookahead`.
     pub fn new(worlds: &'a mut [World], lookahead: Span, until: Time, flows: u64) -> Exchange<'a> {
         let parts = worlds.len();
         Exchange {
@@ -206,7 +206,7 @@ pub struct Lead<'a> {
     pub until: Time,
     /// Windows and events so far, on average, from which on parts pay; less is done in one.
     pub pays: (u64, u64),
-    /// Of how many flows.
+    /// Number of flows in the run.
     pub total: u64,
     /// What else is written down with all parts.
     pub background: Vec<bool>,
@@ -217,7 +217,7 @@ pub struct Lead<'a> {
     pub wish: Wish,
     /// Windows so far.
     pub windows: u64,
-    /// Of these those that one thread did for all.
+    /// Windows that one thread did for all parts.
     pub alone: u64,
     /// Events so far.
     pub events: u64,

@@ -14,7 +14,7 @@ fn star(hosts: u32, fabric: &str, rest: &str) -> String {
     )
 }
 
-/// So many hosts send to the last one at once.
+/// Returns a scenario in which `senders` hosts send to the last one at once.
 fn incast(senders: u32, bytes: &str) -> String {
     format!(
         "[[workload]]\nname = 'rdma'\nkind = 'incast'\ntransport = 'rocev2'\nreceiver = \

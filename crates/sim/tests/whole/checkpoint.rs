@@ -51,7 +51,7 @@ fn goes_on(text: &str, sets: &[(&str, &str)]) {
     goes_on_in(&context(), text, sets);
 }
 
-/// The same with files.
+/// Like `goes_on`, for a scenario with files.
 pub fn goes_on_in(context: &Context, text: &str, sets: &[(&str, &str)]) {
     let scenario = scenario_in(context, text, sets);
     let whole = finish(world(&scenario));

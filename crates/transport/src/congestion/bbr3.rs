@@ -84,7 +84,7 @@ pub struct Bbr3 {
     /// Smallest round-trip time, [`Span::MAX`] before the first.
     pub min_rtt: Span,
     min_rtt_at: Time,
-    /// The same of the last five seconds, and when it was.
+    /// Smallest round-trip time of the last five seconds, and when it was.
     recent_rtt: Span,
     recent_rtt_at: Time,
     max_rate: WindowedMax,

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 const UNSETTLED: Span = Span::from_secs(1);
 /// For so long the curve is not looked at again while the window stays (Linux, HZ/32).
 const LOOK_EVERY: Span = Span::from_us(31_250);
-/// So many microseconds from K the cube is far above every window.
+/// Microseconds from K at which the cube exceeds every window.
 const FAR_US: u64 = 10_000_000_000;
 
 /// Where a text and its best known program differ.

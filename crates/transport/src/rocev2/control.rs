@@ -86,7 +86,7 @@ macro_rules! family {
                 }
             }
 
-            /// So many bytes have been sent.
+            /// Notes that `bytes` have been sent.
             pub fn after_sending(&mut self, bytes: u64, settings: &ControlSettings) {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {
@@ -96,7 +96,7 @@ macro_rules! family {
                 }
             }
 
-            /// The receiver tells of a mark. Returns whether that cuts the rate.
+            /// Handles a congestion notification packet. Returns whether it cuts the rate.
             pub fn after_notification(&mut self, now: Time, settings: &ControlSettings) -> bool {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {
@@ -107,7 +107,7 @@ macro_rules! family {
                 }
             }
 
-            /// The timer is due.
+            /// Handles the expiry of its timer.
             pub fn after_timer(&mut self, now: Time, settings: &ControlSettings) {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {
@@ -117,7 +117,7 @@ macro_rules! family {
                 }
             }
 
-            /// A marked packet has come. Returns whether the sender is told.
+            /// Handles a marked packet at the receiver. Returns whether to send a congestion notification.
             pub fn notifies(&mut self, now: Time, settings: &ControlSettings) -> bool {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {

@@ -124,7 +124,7 @@ impl ReactionPoint {
         self.timer_at = if self.is_free() { Time::NEVER } else { now + c.increase_timer };
     }
 
-    /// So many bytes of the flow are sent.
+    /// Notes that `bytes` of the flow are sent.
     pub fn sends(&mut self, bytes: u64, c: &DcqcnConfig) {
         if self.is_free() {
             return;

@@ -2,7 +2,7 @@
 
 use eastwest_types::{EndpointId, HostId, Packet, Rate, Time};
 
-/// Who is to be woken.
+/// Receiver of a timer event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Alarm {
     /// An end of a queue pair.
@@ -31,7 +31,7 @@ impl Alarm {
     }
 }
 
-/// What an application is told.
+/// Event of a queue pair that the application is told of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The bytes given to [`super::Stack::expect`] have arrived in order.
@@ -55,7 +55,7 @@ pub trait Sink {
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
-/// What a new queue pair is made of.
+/// Parameters of a new queue pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Connect {
     /// Who has opened it.

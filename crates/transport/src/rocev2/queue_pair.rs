@@ -12,7 +12,7 @@ use super::requester::Requester;
 use eastwest_types::{EndpointId, HostId, Packet, Rate, Time, ecn, rocev2};
 use serde::{Deserialize, Serialize};
 
-/// Where an end is, and what its packets bear.
+/// Identity of an end, and the fields that are the same in all its packets.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Address {
     id: EndpointId,
@@ -24,10 +24,10 @@ struct Address {
     class: u8,
 }
 
-/// What a responder has got. Positions count bytes from 0.
+/// Receiving half of a queue pair. Positions count bytes from 0.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Responder {
-    /// What is expected next.
+    /// Position of the next expected byte.
     expected: u64,
     /// A negative acknowledgement was sent for it.
     told: bool,

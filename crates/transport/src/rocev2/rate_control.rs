@@ -18,7 +18,7 @@ pub trait RateControl: Sized {
     /// Reads its settings.
     fn read(s: &mut Section) -> Self::Settings;
 
-    /// Returns that of an end that has sent nothing, on a link of this rate.
+    /// Returns the control of an end that has sent nothing, on a link of rate `line`.
     fn start(line: Rate) -> Self;
 
     /// Returns the rate of the moment.
@@ -30,15 +30,15 @@ pub trait RateControl: Sized {
     /// Returns when [`RateControl::after_timer`] is to be called.
     fn timer_at(&self) -> Time;
 
-    /// So many bytes have been sent, as they are on the link.
+    /// Notes that `bytes` have been sent, counted as on the link.
     fn after_sending(&mut self, bytes: u64, settings: &Self::Settings);
 
-    /// The receiver tells of a mark.
+    /// Handles a congestion notification packet at the sender.
     fn after_notification(&mut self, now: Time, settings: &Self::Settings);
 
-    /// The time has come that [`RateControl::timer_at`] names.
+    /// Handles the expiry of the timer, at [`RateControl::timer_at`].
     fn after_timer(&mut self, now: Time, settings: &Self::Settings);
 
-    /// A marked packet has come. Returns whether the sender is told.
+    /// Handles a marked packet at the receiver. Returns whether to send a congestion notification.
     fn notifies(&mut self, now: Time, settings: &Self::Settings) -> bool;
 }

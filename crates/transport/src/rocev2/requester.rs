@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// Most bytes that may be outstanding: far fewer than positions on the wire tell apart.
 const MOST_OUTSTANDING: u64 = 1 << 30;
 
-/// What a requester has to send and has sent. Positions count bytes from 0.
+/// Sending half of a queue pair. Positions count bytes from 0.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Requester {
     /// Ends of messages that are not acknowledged.
@@ -17,17 +17,17 @@ pub(super) struct Requester {
     pub(super) written: u64,
     /// All before this is acknowledged.
     pub(super) acknowledged: u64,
-    /// What is sent next.
+    /// Position of the next byte to send.
     next: u64,
-    /// The end of all that was ever sent.
+    /// Highest position sent so far.
     highest: u64,
     /// Packets since one asked for an acknowledgement.
     unasked: u32,
     /// Timeouts in a row.
     retries: u32,
-    /// The end of the last packet that asked: it is awaited while not acknowledged.
+    /// End of the last packet that asked for an acknowledgement; the timer runs until it is acknowledged.
     asked: u64,
-    /// When the timer strikes.
+    /// When the retransmission timer expires.
     pub(super) timer_at: Time,
 }
 
@@ -138,7 +138,7 @@ impl Requester {
         self.timer_at = Time::NEVER;
     }
 
-    /// The timer strikes. Returns whether it has done so too often.
+    /// Handles a timeout: goes back to the acknowledged position. Returns whether the retries are exhausted.
     pub(super) fn on_timeout(&mut self, c: &RoceV2Config) -> bool {
         self.retries += 1;
         self.go_back(self.acknowledged);

@@ -8,7 +8,7 @@ use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a host's queue pairs of one codepoint share.
+/// A network card: the queue pairs of one host and one codepoint take turns at it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Card {
     host: HostId,

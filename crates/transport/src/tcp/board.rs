@@ -380,7 +380,7 @@ impl Board {
         (lost_again, longest.max(left))
     }
 
-    /// The same for copies sent again.
+    /// Judges retransmitted segments as lost or not, like [`Board::judge`].
     fn judge_resends(&mut self, remaining: impl Fn(Time) -> i64) -> (bool, i64) {
         let (mut lost_again, mut longest, mut k) = (false, 0, 0);
         while let Some(&(end, at)) = self.resends.as_ref().and_then(|r| r.list.get(k)) {

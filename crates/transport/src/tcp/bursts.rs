@@ -26,7 +26,7 @@ pub(super) struct Room {
 /// Whether a burst leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Burst {
-    /// So many segments may.
+    /// A burst of at most this many segments leaves.
     Leaves(u16),
     /// It waits for the next ACK; the congestion window is what holds it, or not.
     Waits { for_window: bool },

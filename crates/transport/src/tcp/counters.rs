@@ -29,7 +29,7 @@ pub struct Counters {
     pub dsacks: u32,
     /// Timeouts of which the first thing known is that nothing arrived of all that was outstanding.
     pub lost_windows: u32,
-    /// The same where data had arrived and every ACK of it was lost.
+    /// Timeouts where data had arrived and every ACK of it was lost.
     pub lost_ack_windows: u32,
     /// Timeouts by [`Cause`]; their sum is `timeouts`.
     pub causes: [u32; Cause::COUNT],

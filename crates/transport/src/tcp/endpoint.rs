@@ -12,7 +12,7 @@ use crate::congestion::{Control, Window};
 use eastwest_types::{EndpointId, HostId, Span, Time, ecn};
 use serde::{Deserialize, Serialize};
 
-/// Where an endpoint is, and what its packets bear.
+/// Identity of an endpoint, and the fields that are the same in all its packets.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Address {
     pub(super) id: EndpointId,

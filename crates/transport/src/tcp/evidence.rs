@@ -19,7 +19,7 @@ use crate::congestion::rules::Counting;
 use eastwest_types::{Packet, SackBlocks, Time, flag};
 
 impl Endpoint {
-    /// Such an ACK.
+    /// Processes an ACK that carries evidence of losses: SACK blocks, DSACK, or a duplicate.
     #[inline(never)]
     pub(super) fn on_evidence(
         &mut self,
@@ -369,7 +369,7 @@ impl Endpoint {
 struct Before {
     /// Sent and not acknowledged.
     flight: u64,
-    /// Of those, what has arrived.
+    /// Bytes of these that have arrived.
     arrived: u64,
     /// What is on the way; only asked for by models of the path.
     pipe: u64,

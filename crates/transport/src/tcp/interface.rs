@@ -20,9 +20,9 @@ pub trait Sink {
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
-/// What an endpoint has at hand while something happens to it.
+/// Context of an event at an endpoint: time, settings, and where its actions go.
 pub(super) struct Context<'a, S> {
-    /// The time.
+    /// Simulated time.
     pub(super) now: Time,
     /// The settings of the endpoint.
     pub(super) config: &'a TcpConfig,
@@ -30,7 +30,7 @@ pub(super) struct Context<'a, S> {
     pub(super) sink: &'a mut S,
 }
 
-/// What an application is told.
+/// Event of a connection that the application is told of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The bytes up to the position given to [`super::Stack::expect`] have arrived in order.

@@ -29,7 +29,7 @@ impl Endpoint {
         }
     }
 
-    /// The same, but nothing is sent again.
+    /// Sends new data as far as the windows allow; nothing is sent again.
     #[inline(never)]
     pub(super) fn transmit_new(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let before = self.stream.next;

@@ -59,7 +59,7 @@ pub(super) enum Cut {
     None,
     /// Duplicate ACKs.
     Duplicates,
-    /// A timeout.
+    /// Enters the state after a retransmission timeout.
     Timeout,
     /// Marks.
     Mark,

@@ -19,7 +19,7 @@ pub(super) struct Inbound {
     right_edge: u64,
 }
 
-/// What has arrived, and what has been told of it.
+/// Receiving half of a connection: reassembly, acknowledgements and timestamps.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Receiver {
     /// First position that has not arrived.
@@ -30,7 +30,7 @@ pub(super) struct Receiver {
     pub(super) fin_at: u64,
     /// Position that interests the application.
     pub(super) notify_at: u64,
-    /// What has arrived behind a gap.
+    /// Segments that have arrived out of order.
     pub(super) out_of_order: Ranges,
     /// What a receiver that acknowledges or offers its window as Linux does keeps in mind.
     pub(super) inbound: Option<Box<Inbound>>,

@@ -19,18 +19,18 @@ use super::undo::Undo;
 use eastwest_types::{Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// What a sender knows of the segments that are outstanding, and what it does about losses.
+/// Loss recovery of a sender: outstanding segments, SACK information and the state of recovery.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Recovery {
     /// Positions above the acknowledged ones that are known to have arrived.
     pub(super) sacked: Ranges,
-    /// With RACK: what is outstanding, segment by segment, once something has been sent.
+    /// With RACK: the outstanding segments, once something has been sent.
     pub(super) board: Option<Box<Board>>,
-    /// What only losses touch.
+    /// State that is used only after losses.
     pub(super) rare: Option<Box<Rare>>,
     /// Duplicate ACKs in a row (without SACK: segments that have arrived out of order).
     pub(super) dup_acks: u32,
-    /// What is being done about losses.
+    /// State of recovery: open, fast recovery, or after a timeout.
     pub(super) phase: Phase,
 }
 
@@ -102,7 +102,7 @@ impl Recovery {
         self.rare.as_ref().map_or(Cut::None, |r| r.last_cut)
     }
 
-    /// A segment leaves again.
+    /// Notes that a segment is retransmitted.
     #[inline]
     pub(super) fn note_again(&mut self, now_us: u32) {
         let rare = self.rare();

@@ -41,7 +41,7 @@ pub struct TimerRules {
     pub give_up: GiveUp,
     /// A SYN or SYN-ACK that has timed out this often in a row is given up; `None` is `max_retries`.
     pub syn_retries: Option<u32>,
-    /// So many timeouts of a SYN do not double the next (Linux, `tcp_syn_linear_timeouts`).
+    /// Number of first timeouts of a SYN that do not double the next (Linux, `tcp_syn_linear_timeouts`).
     pub linear_syns: u32,
     /// Any new ACK ends the backing off, not a round-trip sample alone (ns-2, `FullTcpAgent::newack`).
     pub ack_ends_backoff: bool,

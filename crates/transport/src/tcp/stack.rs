@@ -38,9 +38,9 @@ pub struct Stack {
     free: Vec<u32>,
     /// Counters of all endpoints that are gone.
     gone: Counters,
-    /// Of a run in parts: an end is done, so that its slot may soon be another's.
+    /// In a run in parts: an end is done, so that its slot may soon be another's.
     ended: bool,
-    /// Of a run in parts: ends that were done when a packet came, and whose other end was not.
+    /// In a run in parts: ends that were done when a packet came, and whose other end was not.
     late: Option<Vec<EndpointId>>,
 }
 

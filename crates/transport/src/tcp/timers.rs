@@ -23,7 +23,7 @@ fn wheel(now: u64, ticks: u64) -> u64 {
     (((now + ticks) >> (3 * level)) + 1) << (3 * level)
 }
 
-/// When a timer of a host strikes that is set now.
+/// Returns when a timer expires that a host sets now, in whole ticks of its kernel where it has such.
 #[inline]
 pub(super) fn deadline(now: Time, span: Span, host: HostId, config: &TcpConfig) -> Time {
     if !config.timers.ticks {
@@ -56,7 +56,7 @@ pub(super) struct Timers {
     pub(super) backoff: u8,
     /// What the timer of the [board](super::board) is for.
     pub(super) probe: Probe,
-    /// What the connection does once both FINs are through.
+    /// State of the connection once both FINs are acknowledged.
     pub(super) linger: Linger,
 }
 

@@ -41,7 +41,7 @@ impl Undo {
         }
     }
 
-    /// A segment leaves again.
+    /// Notes that a segment is retransmitted.
     pub(super) fn note_again(&mut self, now_us: u32) {
         self.unproven = Some(self.unproven.unwrap_or(0) + 1);
         if self.first_again_us == 0 {

@@ -126,7 +126,7 @@ impl Beats {
         self.due[worker as usize] = false;
     }
 
-    /// A worker has so many free slots.
+    /// Notes the free slots of a worker.
     pub fn slots_changed(&mut self, worker: u32, slots: [u32; 2]) {
         let place = self.place[worker as usize];
         for (free, slots) in self.free.iter_mut().zip(slots) {

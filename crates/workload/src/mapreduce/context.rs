@@ -30,13 +30,13 @@ pub struct Context {
     pub conns: Connections,
     /// Cores, disks and caches.
     pub hardware: Hardware,
-    /// When the event happens.
+    /// Time of the event.
     #[serde(skip)]
     pub now: Time,
-    /// What should happen next, so far.
+    /// Actions that follow from the event, so far.
     #[serde(skip)]
     pub out: Vec<Action>,
-    /// What others must react to.
+    /// Notes for the parts above, in order.
     #[serde(skip)]
     pub notes: Vec<Note>,
 }
@@ -57,7 +57,7 @@ impl Context {
         Stream::new(self.seed, &format!("mapreduce/{what}/{job}/{task}"))
     }
 
-    /// Tells those above.
+    /// Adds a note for the parts above.
     pub fn note(&mut self, note: Note) {
         self.notes.push(note);
     }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// The master.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
-    /// Whose turn it is.
+    /// The scheduler: which job gets the next slot or container.
     pub scheduler: Scheduler,
     /// Slots and heartbeats.
     pub workers: Workers,
@@ -41,7 +41,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// A master of so many workers before its first job.
+    /// Returns the master of `workers` workers before its first job.
     pub fn new(config: &MapReduceConfig, workers: usize, racks: &Racks, seed: u64) -> Control {
         let each = match config.framework {
             Framework::Mr1 => [config.map_slots, config.reduce_slots],

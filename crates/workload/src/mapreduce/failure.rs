@@ -127,7 +127,7 @@ impl Control {
         t
     }
 
-    /// The same, and its slot or container is free.
+    /// Kills an attempt as `kill_attempt` does, and frees its slot or container.
     pub fn kill_and_free(&mut self, n: &mut Nodes, task: u32) {
         let t = self.kill_attempt(n, task);
         self.free_dropped(n, &t);

@@ -188,7 +188,7 @@ impl Job {
     }
 }
 
-/// What masters know of jobs, by their numbers.
+/// State of all jobs by number, as their masters know them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobTable {
     /// Jobs that can have running tasks.
@@ -196,7 +196,7 @@ pub struct JobTable {
 }
 
 impl JobTable {
-    /// So many jobs, none of which can have running tasks yet.
+    /// Returns a table of `jobs` jobs that have not begun.
     pub fn new(jobs: usize) -> JobTable {
         JobTable { table: vec![None; jobs] }
     }

@@ -50,7 +50,7 @@ pub fn buffer(sort: &SortConfig) -> (u64, u64) {
 }
 
 impl Mapping {
-    /// A map of a split that puts out so much, of which a combiner leaves `kept`.
+    /// Returns a map of `input` bytes whose output is `output` bytes, of which a combiner leaves `kept`.
     pub fn new(input: u64, (output, kept): (u64, u64), local: bool) -> Mapping {
         Mapping {
             input,

@@ -5,7 +5,7 @@ use super::file::{Owner, Written};
 use super::report::Cause;
 use eastwest_types::Time;
 
-/// Something that others must react to.
+/// An event in one part of the cluster that other parts react to.
 #[derive(Clone, Debug)]
 pub enum Note {
     /// The namenode has told a map where its split is.
@@ -29,14 +29,14 @@ pub enum Note {
     },
     /// A file is complete.
     FileWritten {
-        /// Whose it is.
+        /// Owner of the file.
         owner: Owner,
         /// Its blocks.
         blocks: Vec<Written>,
     },
     /// A file cannot be written.
     FileFailed {
-        /// Whose it is.
+        /// Owner of the file.
         owner: Owner,
     },
     /// A stand-alone client is through.
@@ -54,7 +54,7 @@ pub enum Note {
     ClientFailed {
         /// Its job.
         job: u32,
-        /// What is said of the job.
+        /// Reason for the job's failure.
         reason: &'static str,
     },
     /// A reduce begins to fetch and asks its application master for finished maps.
@@ -78,7 +78,7 @@ pub enum Note {
     AttemptFailed {
         /// The task.
         task: u32,
-        /// Why.
+        /// Cause of the failure.
         cause: Cause,
     },
 }

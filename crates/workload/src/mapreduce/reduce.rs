@@ -16,7 +16,7 @@ use super::tasks::Tasks;
 use eastwest_types::ConnId;
 
 impl Tasks {
-    /// What a reduce fetches, and its job.
+    /// Returns the shuffle of a reduce, and its job.
     fn fetching(&mut self, task: u32) -> (&mut Fetching, &Job) {
         let t = self.attempts.get(task);
         let job = self.jobs.running(t.job);

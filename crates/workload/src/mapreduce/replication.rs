@@ -110,7 +110,7 @@ impl Queue {
     }
 }
 
-/// What the namenode knows of a datanode.
+/// A datanode as the namenode knows it.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Datanode {
     /// When it was last heard of.
@@ -119,7 +119,7 @@ struct Datanode {
     dead: bool,
 }
 
-/// Where the replicas of all blocks are, which datanodes live, and what is copied anew.
+/// Places of all replicas, live datanodes, and blocks that are replicated anew.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Replicas {
     /// Where blocks are.
@@ -129,7 +129,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// A file system of so many live datanodes that nothing was written to.
+    /// Returns an empty file system of `workers` live datanodes.
     pub fn new(workers: usize, seed: u64) -> Replicas {
         Replicas {
             blocks: Blocks::default(),

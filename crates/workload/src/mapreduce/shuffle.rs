@@ -78,7 +78,7 @@ pub struct Fetching {
     pub bytes: u64,
     /// Of these, on the reduce's own worker.
     pub local_bytes: u64,
-    /// What its counters say of fetches and merges.
+    /// Counters of fetches and merges.
     pub counters: Counters,
 }
 

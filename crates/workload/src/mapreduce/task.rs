@@ -32,7 +32,7 @@ pub enum Stage {
     Committing(Vec<Written>),
 }
 
-/// When what happened to a task.
+/// Times of a task's steps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Times {
     /// The assignment reached the worker.
@@ -69,7 +69,7 @@ pub struct Task {
     pub kind: TaskKind,
     /// Where it runs.
     pub worker: u32,
-    /// When what happened.
+    /// Times of its steps.
     pub times: Times,
     /// How far a map's split is.
     pub locality: Locality,
@@ -81,7 +81,7 @@ pub struct Task {
     pub split: SplitRead,
     /// Spilled or written.
     pub bytes_out: u64,
-    /// What its counters say.
+    /// Counters of the task, as Hadoop keeps them.
     pub counters: Counters,
     /// What it is doing.
     pub stage: Stage,

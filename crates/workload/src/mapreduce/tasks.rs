@@ -18,19 +18,19 @@ use serde::{Deserialize, Serialize};
 /// Jobs, and the attempts at their tasks that are given out and not through.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tasks {
-    /// What masters know of jobs.
+    /// State of all jobs.
     pub jobs: JobTable,
     /// Attempts by number.
     pub attempts: Slab<Task>,
 }
 
 impl Tasks {
-    /// Nothing runs of so many jobs.
+    /// Returns the state of `jobs` jobs that have not begun.
     pub fn new(jobs: usize) -> Tasks {
         Tasks { jobs: JobTable::new(jobs), attempts: Slab::default() }
     }
 
-    /// Numbers of the attempts that are meant.
+    /// Returns the numbers of the attempts for which `meant` is true.
     pub fn attempts_where(&self, meant: impl Fn(&Task) -> bool) -> Vec<u32> {
         self.attempts.iter().filter(|(_, t)| meant(t)).map(|(number, _)| number).collect()
     }

@@ -13,7 +13,7 @@ macro_rules! timers {
         plain { $($(#[$doc:meta])* $kind:literal $plain:ident,)+ }
         numbered { $($(#[$docs:meta])* $kinds:literal $numbered:ident,)+ }
     ) => {
-        /// What a wake-up is for.
+        /// Purpose of a wake-up.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Timer {
             $($(#[$doc])* $plain,)+
@@ -38,7 +38,7 @@ macro_rules! timers {
                 kind << 56 | u64::from(from) << 32 | u64::from(of)
             }
 
-            /// What a token stands for.
+            /// Returns the timer that has this token.
             pub fn of(token: u64) -> Timer {
                 let of = token as u32;
                 match token >> 56 {
@@ -49,7 +49,7 @@ macro_rules! timers {
                 }
             }
 
-            /// Asks to be woken for it.
+            /// Returns the action that wakes the workload for it at a time.
             pub fn at(self, at: Time) -> Action {
                 Action::Wake { at, token: self.token() }
             }

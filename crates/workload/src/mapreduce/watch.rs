@@ -30,7 +30,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Asks to look again.
+    /// Asks for a wake-up for the next look.
     pub fn look_later(&self, cx: &mut Context) {
         cx.wake_in(INTERVAL, Timer::Watch);
     }
@@ -47,7 +47,7 @@ impl Watch {
         self.look_later(cx);
     }
 
-    /// So much has arrived on a connection. Returns what it is for, if it is to be given up.
+    /// Notes the bytes that have arrived on a connection. Returns its use if it is to be given up.
     pub fn received(&mut self, cx: &Context, conn: ConnId, bytes: [u64; 2]) -> Option<Use> {
         let seen = self.seen.get_mut(&conn.0)?;
         if cx.conns.find(conn) != Some(seen.purpose) {

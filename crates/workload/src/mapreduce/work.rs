@@ -85,7 +85,7 @@ pub struct Step {
     pub write: u64,
 }
 
-/// What was begun of a step.
+/// Parts of a step that have begun.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun {
     /// How many parts must be waited for, at least one.

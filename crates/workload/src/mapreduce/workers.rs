@@ -97,7 +97,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// So many workers with free slots.
+    /// Returns `workers` workers whose slots are all free.
     pub fn new(config: &MapReduceConfig, workers: usize, seed: u64) -> Workers {
         let worker = Worker::new([config.map_slots, config.reduce_slots]);
         Workers { table: vec![worker; workers], beats: Beats::new(config, workers, seed) }
@@ -259,7 +259,7 @@ impl Workers {
         }
     }
 
-    /// A slot is free again.
+    /// Frees a slot.
     pub fn free_slot(&mut self, worker: u32, kind: TaskKind) {
         self.get(worker).free[index(kind)] += 1;
         self.slots_changed(worker);

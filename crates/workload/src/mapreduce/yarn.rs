@@ -70,7 +70,7 @@ struct Application {
     registered: bool,
 }
 
-/// What a call of a master asks for.
+/// Request of an application master to the resource manager.
 pub struct Call {
     /// It is the first one of the master, which asks for all maps.
     pub first: bool,
@@ -108,7 +108,7 @@ fn reduces_wanted(yarn: &YarnConfig, job: &Job, (maps, reduces): (u32, u32), mem
 }
 
 impl Yarn {
-    /// So many nodes without containers.
+    /// Returns a cluster of `nodes` nodes without containers.
     pub fn new(nodes: usize) -> Yarn {
         Yarn {
             nodes: vec![Containers::default(); nodes],
@@ -301,7 +301,7 @@ impl Yarn {
         cx.wake(master.due, Timer::Master(job));
     }
 
-    /// At the resource manager: a master has called, which has asked for so many reduces before.
+    /// Handles a master's call at the resource manager; `asked` is the number of reduces it asked for before.
     pub fn called(&mut self, cx: &mut Context, job: u32, asked: u32) -> Call {
         let application = self.applications.get_mut(&job).expect("it has called");
         let first = !std::mem::replace(&mut application.registered, true);
@@ -352,7 +352,7 @@ impl Yarn {
         self.tell_again(cx, report)
     }
 
-    /// The same for what could not be told.
+    /// Sends a report anew that could not be sent.
     pub fn tell_again(&mut self, cx: &mut Context, report: u32) -> Option<Report> {
         let &mut Report { worker, job, .. } = self.reports.get(report);
         let to = self.node_of(job);

@@ -13,7 +13,7 @@ use eastwest_types::{CallRecord, Span};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sums {
     pub network: Span,
-    /// Of components, with what was waited for processors.
+    /// Time in components, waits for processors included.
     pub compute: Span,
     /// That part of it.
     pub queued: Span,

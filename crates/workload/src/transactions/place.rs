@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Placement {
     /// The host of every component.
     Given(Vec<HostId>),
-    /// So many on the first host, so many on the next: neighbours share hosts and racks.
+    /// `per_host` on the first host, `per_host` on the next: neighbours share hosts and racks.
     Block {
         /// The hosts to fill.
         hosts: Vec<HostId>,
@@ -63,7 +63,7 @@ impl Placement {
     }
 }
 
-/// So many of them, again from the first after the last.
+/// Returns `count` hosts, again from the first after the last.
 fn around(hosts: &[HostId], count: usize) -> Vec<HostId> {
     hosts.iter().copied().cycle().take(count).collect()
 }

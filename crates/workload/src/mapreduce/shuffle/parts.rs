@@ -40,7 +40,7 @@ impl Parts {
         Parts { maps, each, there: 0, from: vec![u32::MAX; maps.div_ceil(each) as usize] }
     }
 
-    /// So many maps are reported: returns the parts that are complete by that.
+    /// Notes that `known` maps are reported. Returns the parts that are now complete.
     pub fn complete(&mut self, known: u32) -> Range<u32> {
         let all = self.from.len() as u32;
         let there = if known >= self.maps { all } else { known / self.each };

@@ -97,25 +97,25 @@ algorithms!(
 /// How each collective is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Algorithms {
-    /// Of barriers.
+    /// Algorithm of barriers.
     pub barrier: BarrierBy,
-    /// Of broadcasts.
+    /// Algorithm of broadcasts.
     pub bcast: BcastBy,
-    /// Of reductions to a root.
+    /// Algorithm of reductions to a root.
     pub reduce: ReduceBy,
-    /// Of reductions to all.
+    /// Algorithm of reductions to all.
     pub allreduce: AllreduceBy,
-    /// Of alltoall and alltoallv.
+    /// Algorithm of alltoall and alltoallv.
     pub alltoall: AlltoallBy,
-    /// Of gather.
+    /// Algorithm of gather.
     pub gather: GatherBy,
-    /// Of scatter.
+    /// Algorithm of scatter.
     pub scatter: GatherBy,
-    /// Of allgather and allgatherv.
+    /// Algorithm of allgather and allgatherv.
     pub allgather: AllgatherBy,
-    /// Of reduce-scatter.
+    /// Algorithm of reduce-scatter.
     pub reducescatter: ReduceScatterBy,
-    /// Of scan and exscan.
+    /// Algorithm of scan and exscan.
     pub scan: ScanBy,
 }
 
