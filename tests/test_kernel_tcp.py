@@ -71,8 +71,21 @@ def test_reversed_pairs_are_those_that_the_measurement_tells_apart() -> None:
     assert found.value == 2 and found.text == "2 of 2"
     assert reversed_in([1, 0, 3], [1, 2, 9], [1, 1, 1]).value == 0
     assert {row["second"] for row in found.rows} == {"2"}
+    assert (found.low, found.high) == (2, 2)
     with pytest.raises(MeasureError, match="3 points, but 2"):
         reversed_in([1, 2, 3], [1, 2], [0, 0])
+
+
+def test_a_reversed_pair_is_sure_when_the_intervals_of_both_points_lie_apart() -> None:
+    class Seeds:
+        def samples(self, _: str, __: Mapping[str, object]) -> list[Sample]:
+            seeds = [{1: 9.0, 2: 11.0}, {1: 10.9, 2: 11.1}, {1: 99.0, 2: 101.0}]
+            return [Sample({"n": n}, values) for n, values in enumerate(seeds)]
+
+    data: Any = Seeds()
+    found = kernel.reversed_pairs(data, "v", {}, [30, 20, 10], [1, 1, 1])
+    # The intervals of 10 and 11 overlap, so that this pair may turn; 100 is above both.
+    assert (found.value, found.low, found.high) == (3, 2, 3)
 
 
 def table(name: str) -> list[dict[str, str]]:

@@ -45,19 +45,22 @@ class Part:
         """Whether there is a value and it lies in the band, whatever its interval does."""
         if self.measured is None:
             return False
-        value = self.measured.value * self.metric.factor
+        low, high = self._band
+        return low <= self.measured.value * self.metric.factor <= high
+
+    @property
+    def _band(self) -> tuple[float, float]:
         low = -math.inf if self.metric.low is None else self.metric.low
-        high = math.inf if self.metric.high is None else self.metric.high
-        return low <= value <= high
+        return low, math.inf if self.metric.high is None else self.metric.high
 
     @property
     def borderline(self) -> bool:
-        """Whether the interval reaches across an end of the band."""
+        """Whether the interval reaches across an end of the band: some of it is inside, not all."""
         value, low, high = self.numbers()
         if value is None or low is None or high is None:
             return False
-        ends = [end for end in (self.metric.low, self.metric.high) if end is not None]
-        return any(low < end < high for end in ends)
+        least, most = self._band
+        return low <= most and high >= least and not least <= low <= high <= most
 
     def numbers(self) -> tuple[float | None, float | None, float | None]:
         """Value and interval in the metric's unit."""

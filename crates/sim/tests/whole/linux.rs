@@ -2,7 +2,7 @@
 //! 10 ms, 50 packets waiting, 1500 B a packet without framing, timers of 4 ms. The measured path was
 //! exact to about 50 µs: as much jitter decides, as there, which packet of a round meets the full queue.
 
-use crate::harness::{CableText, Outcome, context_with, finish, graph, scenario_in};
+use crate::harness::{CableText, Outcome, context_with, finish, graph, outcome, scenario_in};
 
 fn flow(congestion: &str, queue: &str, more: &[(&str, &str)]) -> Outcome {
     let cables: [CableText; 2] =
@@ -133,4 +133,27 @@ fn bbr_at_a_short_and_a_deep_queue() {
         }
         assert_eq!(done.count("tcp.timeouts"), 0);
     }
+}
+
+/// Milliseconds at which timeouts of two senders strike, whose receiver is out of reach from 10 ms to 3 s.
+fn timeouts_ms(phase: &str) -> Vec<f64> {
+    let text = format!(
+        "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '100 Mbit/s'\nhost_delay = '1 ms'\n\
+         [tcp]\nprofile = 'linux'\ncongestion = 'new-reno'\ngranularity = '4 ms'\ntick_phase = '{phase}'\n\
+         [[fault]]\nkind = 'down'\non = 'switch0->h2'\nfrom = '10 ms'\n\
+         until = '3 s'\n[[workload]]\nname = 'bulk'\nkind = 'bulk'\npairs = ['h0->h2', 'h1->h2']\n\
+         duration = '20 ms'\n"
+    );
+    let done = outcome(&text, &[]);
+    let events = done.texts("events", "what").into_iter().zip(done.f64s("events", "time_s"));
+    events.filter(|(what, _)| *what == "timeout").map(|(_, time_s)| time_s * 1e3).collect()
+}
+
+#[test]
+fn hosts_of_one_kernel_share_its_ticks() {
+    let on_a_tick = |ms: &f64| (ms / 4.0 - (ms / 4.0).round()).abs() < 1e-6;
+    let common = timeouts_ms("common");
+    assert!(common.len() > 4 && common.iter().all(on_a_tick), "{common:?}");
+    let random = timeouts_ms("random");
+    assert!(random.len() > 4 && !random.iter().any(on_a_tick), "{random:?}");
 }

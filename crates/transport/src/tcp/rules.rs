@@ -34,8 +34,9 @@ pub struct TimerRules {
     pub rto: RtoRule,
     /// Timers strike on ticks of the granularity, rounded up as in Linux's timer wheel.
     pub ticks: bool,
-    /// Seed of the hosts' uptimes, which put their ticks out of phase; `None`: the ticks of all hosts fall on
-    /// multiples of the granularity, as those of a host that booted at time 0.
+    /// Seed of the hosts' uptimes, which put their ticks out of phase: 0 until the run's seed is known.
+    /// `None`: the ticks of all hosts fall on multiples of the granularity, as those of a host that booted at
+    /// time 0.
     pub uptime_seed: Option<u64>,
     /// When to give up.
     pub give_up: GiveUp,
@@ -233,12 +234,27 @@ impl TimerRules {
                 key(
                     "timer_ticks",
                     "Timers strike on ticks of the granularity, rounded up as in Linux's timer wheel: \
-                     to the next tick, from 63 ticks on to eight of them, and so on. Each host has booted \
-                     at a seeded moment of its own.",
+                     to the next tick, from 63 ticks on to eight of them, and so on.",
                 )
                 .default("false"),
             ),
-            uptime_seed: None,
+            uptime_seed: s.choice(
+                "tick_phase",
+                "When the ticks of timer_ticks fall.",
+                Some("random"),
+                &[
+                    (
+                        "random",
+                        Some(0),
+                        "each host has booted at a seeded moment of its own, as machines of their own do",
+                    ),
+                    (
+                        "common",
+                        None,
+                        "at the same moments on all hosts, as in namespaces or containers of one kernel",
+                    ),
+                ],
+            ),
             syn_retries: Some(
                 s.get(
                     key(

@@ -239,13 +239,16 @@ def reversed_pairs(
 
     ``measured`` and ``spread`` are the measured means and standard deviations of the points, in
     the order of the sweep. Pairs count whose means are further apart than their two deviations.
+    The interval begins at the pairs that more seeds will not turn: those whose simulated means are
+    further apart than half the widths of their two 95 % intervals together.
     """
     samples = data.samples(value, at)
     if not len(samples) == len(measured) == len(spread):
         raise MeasureError(f"{len(samples)} points, but {len(measured)} and {len(spread)} numbers")
-    told = 0
+    told = sure = 0
     rows: list[Row] = []
     ours = [sample.mean for sample in samples]
+    halves = [_half_width(sample) for sample in samples]
     for a, b in itertools.combinations(range(len(samples)), 2):
         gap = measured[a] - measured[b]
         if abs(gap) <= spread[a] + spread[b]:
@@ -255,8 +258,16 @@ def reversed_pairs(
             pair = {"first": _words(samples[a].settings), "second": _words(samples[b].settings)}
             theirs = {"measured_first": measured[a], "measured_second": measured[b]}
             rows.append({**pair, **theirs, "first_value": ours[a], "second_value": ours[b]})
+            sure += abs(ours[a] - ours[b]) > halves[a] + halves[b]
     seeds = min(len(sample.values) for sample in samples)
-    return Measured(float(len(rows)), seeds=seeds, text=f"{len(rows)} of {told}", rows=rows)
+    value = float(len(rows))
+    return Measured(value, float(sure), value, seeds, text=f"{len(rows)} of {told}", rows=rows)
+
+
+def _half_width(sample: Sample) -> float:
+    """Half the width of the 95 % interval of a mean; 0 of one seed, which tells no spread."""
+    interval = mean_interval(list(sample.values.values()))
+    return 0.0 if interval.low is None else interval.value - interval.low
 
 
 def _words(settings: Settings) -> str:
