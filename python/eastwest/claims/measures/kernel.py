@@ -19,6 +19,7 @@ from eastwest.claims.measures.base import (
     Measured,
     MeasureError,
     Row,
+    Sample,
     Settings,
     measure,
     run_value,
@@ -260,8 +261,8 @@ def reversed_pairs(
             rows.append({**pair, **theirs, "first_value": ours[a], "second_value": ours[b]})
             sure += abs(ours[a] - ours[b]) > halves[a] + halves[b]
     seeds = min(len(sample.values) for sample in samples)
-    value = float(len(rows))
-    return Measured(value, float(sure), value, seeds, text=f"{len(rows)} of {told}", rows=rows)
+    count = float(len(rows))
+    return Measured(count, float(sure), count, seeds, text=f"{len(rows)} of {told}", rows=rows)
 
 
 def _half_width(sample: Sample) -> float:
