@@ -46,9 +46,9 @@ pub struct EventRow {
     pub stream_start: u64,
     /// Payload bytes it is about.
     pub bytes: u32,
-    /// Of drops: the kind of packet, the link, and the number of the cause.
+    /// A drop has the kind of the packet, the link, and the number of the cause.
     pub drop: Option<(PacketKind, u32, u8)>,
-    /// Of timeouts: the number of the cause.
+    /// A timeout has the number of its cause.
     pub timeout: Option<u8>,
 }
 
@@ -65,9 +65,9 @@ struct Kept {
     /// Or [`NONE`].
     link: u32,
     what: What,
-    /// Of drops: number of the kind of packet, from 1; 0 where it is none.
+    /// Number of the kind of the dropped packet, from 1; 0 in rows that are no drops.
     kind: u8,
-    /// Of drops and timeouts: number of the cause, from 1; 0 where it is neither.
+    /// Number of the cause of the drop or timeout, from 1; 0 in other rows.
     cause: u8,
 }
 
@@ -112,7 +112,7 @@ impl EventLog {
         self.most
     }
 
-    /// So many more are left out.
+    /// Counts `more` events that happened and are not in the table.
     pub fn leave_out(&mut self, more: u64) {
         self.left_out += more;
     }

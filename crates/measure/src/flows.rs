@@ -31,9 +31,9 @@ pub struct FlowRow {
     pub retransmits: u32,
     /// Retransmission timeouts of the sender meanwhile.
     pub timeouts: u32,
-    /// Of these, timeouts that found a whole window of data lost.
+    /// Those of the timeouts that found a whole window of data lost.
     pub lost_windows: u32,
-    /// … and those that found every ACK of a window lost.
+    /// Those of the timeouts that found every ACK of a window lost.
     pub lost_ack_windows: u32,
     /// The job it belongs to.
     pub job: Option<u32>,
@@ -111,7 +111,7 @@ impl FlowTable {
         self.handed_out
     }
 
-    /// Of all flows, by the number of the purpose.
+    /// Totals of all flows, by the number of their purpose.
     pub fn totals(&self) -> Vec<FlowTotals> {
         let mut totals = self.totals.clone();
         add(&mut totals, &self.rows);

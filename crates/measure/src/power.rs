@@ -24,7 +24,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// The same of each field of two.
+    /// Applies `f` to each field of both.
     fn zip(self, other: Used, f: impl Fn(f64, f64) -> f64) -> Used {
         Used {
             joules: f(self.joules, other.joules),

@@ -39,7 +39,7 @@ pub struct LinkSample {
 pub struct Samples {
     interval: Span,
     next: Time,
-    /// Of an adaptive series.
+    /// Most samples of an adaptive series, which then doubles its interval; `None`: a fixed interval.
     most: Option<usize>,
     tiers: usize,
     /// Bytes per interval, `tiers` values a sample.

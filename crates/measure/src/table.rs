@@ -127,11 +127,11 @@ pub struct DeclaredColumn {
 /// Names of a run that columns of labels refer to by number.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// Of workloads.
+    /// Names of the workloads.
     pub workloads: Vec<String>,
-    /// Of traffic classes.
+    /// Names of the traffic classes.
     pub classes: Vec<String>,
-    /// Of tiers of links.
+    /// Names of the tiers of links.
     pub tiers: Vec<String>,
 }
 

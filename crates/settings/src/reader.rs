@@ -1,6 +1,6 @@
 //! A declarative reader of TOML tables: every key is declared once, where it is read.
 //!
-//! The same declaration gives the checked value, all problems at once, the resolved text with every
+//! One declaration gives the checked value, all problems at once, the resolved text with every
 //! default spelled out, and (in describing mode, where nothing is read) the rows of the schema.
 //! A section is read inside a closure; when the closure returns, keys nobody declared are reported.
 

@@ -34,7 +34,7 @@ pub fn deserialize<'de, T: Names, D: Deserializer<'de>>(from: D) -> Result<T, D:
 
 /// What consists of names.
 pub trait Names {
-    /// The same structure with texts in place of names.
+    /// The structure with texts in place of names.
     type Text: for<'de> Deserialize<'de>;
 
     /// The names that these texts are.

@@ -138,7 +138,7 @@ fn check(text: &[u8]) {
     }
 }
 
-/// The same with names of columns in the first line.
+/// First line of a file that names its columns.
 const HEADER: &[u8] = b"name\tsubmit_s\tmaps\tinput_bytes\tshuffle_bytes\toutput_bytes\n";
 
 #[test]

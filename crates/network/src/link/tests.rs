@@ -499,7 +499,7 @@ fn below(policy: Policy, limit: Option<Limit>) -> Option<(Policy, Phy)> {
     Some((Policy { buffer: SleepBuffer::Link(limit), ..policy }, TEN_GIGABIT))
 }
 
-/// So many full packets, one in every `gap`, from 100 µs on, when the link is asleep.
+/// `packets` full packets, one in every `gap`, from 100 µs on, when the link is asleep.
 fn steady(packets: usize, gap: Span) -> Vec<(Time, Packet)> {
     let mut at = Time::ZERO + Span::from_us(100);
     let next = |_| {

@@ -200,8 +200,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Of 20,000 milliseconds those that one thread did everything, where it does 100 events in each, and all
-    /// together `together`; ends where there is no hope.
+    /// Milliseconds of 20,000 in which one thread did everything. Alone it does 100 events in a millisecond;
+    /// all threads together do `together` events. Ends early once threads are given up.
     fn alone(together: impl Fn(u64) -> u64, sleeps: bool) -> (u64, u64) {
         let now = Cell::new(0);
         let clock = || Duration::from_millis(now.get());

@@ -20,8 +20,8 @@ fn put(replication: u32) -> Outcome {
     finish(&scenario(&text, &[]))
 }
 
-/// Of each direction of each port: megabytes, and the time from 1 % to 99 % of them. Sums of the
-/// same bytes in another order differ by nothing, so ports come in order of their names.
+/// Megabytes of each direction of each port, and the time from 1 % to 99 % of them. Ports come in order of
+/// their names; sums of whole bytes do not depend on the order.
 fn ports(done: &Outcome) -> BTreeMap<String, (f64, f64)> {
     let names = done.texts("links", "name");
     let (links, bytes) = (done.u64s("link_samples", "link"), done.u64s("link_samples", "bytes"));

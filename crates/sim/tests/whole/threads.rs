@@ -15,7 +15,7 @@ use std::time::Duration;
 const ALWAYS: Habits =
     Habits { last_flows: 3, look_every: Duration::MAX, pays: (0, 0), spans: None };
 
-/// The same, now one after the other and now together, as a clock says that goes on by 1 ms at each look.
+/// As `ALWAYS`, but parts run in turns and together by a clock that goes on by 1 ms at each look.
 const BY_TURNS: Habits = Habits {
     spans: Some(Spans {
         try_alone: Duration::from_millis(7),
@@ -39,8 +39,8 @@ fn in_one(scenario: &Scenario) -> String {
     said(&Results::new(world))
 }
 
-/// The same on threads, stopped after so many looks, written down and gone on with; or why it has to be done
-/// on one.
+/// Outcome of the scenario on several threads, stopped after a number of looks, written to a checkpoint and
+/// continued; or why it can only run on one thread.
 fn in_parts(
     scenario: &Scenario,
     threads: usize,

@@ -172,7 +172,7 @@ impl Board {
         self.rack.advance(s.has(RESENT), s.end(), s.at, c);
     }
 
-    /// The same as [`Board::acknowledge`] where nothing is SACKed and no loss is known.
+    /// As [`Board::acknowledge`], where nothing is SACKed and no loss is known.
     #[inline]
     pub(super) fn acknowledge_plain(&mut self, ack: u64, c: AckContext) -> Option<Answered> {
         let mut last = None;

@@ -35,7 +35,7 @@ pub enum Block {
 /// All blocks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Blocks {
-    /// Of every file, by job and task.
+    /// Blocks of every file that was written, by job and task.
     written: BTreeMap<(u32, u32), Vec<Written>>,
     /// Splits that are not where they were placed, by job and map.
     moved: BTreeMap<(u32, u32), Vec<u32>>,

@@ -11,9 +11,9 @@ pub struct Containers {
     pub memory: u64,
     /// Virtual cores taken.
     pub vcores: u32,
-    /// Of it, by reduces and masters.
+    /// Memory taken by reduces and masters, a part of the above.
     pub lasting: u64,
-    /// Of the virtual cores, likewise.
+    /// Virtual cores taken by reduces and masters, a part of the above.
     pub lasting_vcores: u32,
     /// Ended since the last heartbeat.
     pub ended: Vec<Container>,
@@ -28,7 +28,7 @@ pub struct Container {
     pub memory: u64,
     /// Its virtual cores.
     pub vcores: u32,
-    /// Of a reduce or a master.
+    /// It is that of a reduce or a master, not of a map.
     pub lasting: bool,
 }
 

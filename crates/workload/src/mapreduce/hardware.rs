@@ -33,7 +33,7 @@ struct Machine {
     dirty: u64,
     /// Its speed in millionths of the usual one.
     speed: u64,
-    /// Of these, on their way.
+    /// Dirty bytes that are on their way to a disk.
     flushing: u64,
     flushers: u32,
     /// Writers that wait for room in memory.

@@ -147,9 +147,9 @@ pub struct Writer {
     session: Option<u32>,
     /// Bytes of the file.
     total: u64,
-    /// Of these, produced.
+    /// Bytes of the file that are produced.
     produced: u64,
-    /// Of these, in blocks that are written.
+    /// Bytes of the file in blocks that are written.
     written: u64,
     /// Pipelines so far: work for earlier ones counts no more.
     pipe: u32,

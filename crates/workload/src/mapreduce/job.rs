@@ -26,15 +26,15 @@ pub struct Output {
 pub struct Outputs {
     /// Worker of every finished map in the order of the reports.
     pub finished_on: Vec<u32>,
-    /// Of each of these, what its machine had written before its output; only where outputs are
-    /// fetched in parts.
+    /// Bytes that the worker of each finished map had written before its output, in the order of
+    /// `finished_on`; only where outputs are fetched in parts.
     pub marks: Vec<u64>,
     /// Maps of a part of a reduce's input.
     pub part_maps: u32,
     /// Outputs of each worker that has some, in the order of the reports; empty where they are
     /// fetched in parts.
     by_worker: BTreeMap<u32, Vec<Output>>,
-    /// Of every map that is done and has reduces, where its output is; empty where outputs are
+    /// Worker with the output of every map that is done and has reduces; empty where outputs are
     /// fetched in parts.
     at: BTreeMap<u32, u32>,
     /// Reports of reduces that could not fetch a map's output.

@@ -16,9 +16,9 @@ use super::tasks::Tasks;
 use super::work::Step;
 use eastwest_types::{Rate, TaskKind};
 
-/// Input or output of a piece, at most.
+/// Most bytes of input or output in a piece.
 const PIECE: u64 = 16 << 20;
-/// The same where blocks are one message: they are on their way from the beginning.
+/// Most bytes in a piece where a block is one message, which is on its way from the beginning.
 const COARSE_PIECE: u64 = 64 << 20;
 
 impl Tasks {

@@ -98,7 +98,7 @@ impl Racks {
         self.place_on(writer, replicas, &|_| true, stream)
     }
 
-    /// The same where some workers cannot be used; fewer targets where too few are left. The writer
+    /// As `place`, where some workers cannot be used; fewer targets where too few are left. The writer
     /// itself is always used.
     pub fn place_on(
         &self,
@@ -182,7 +182,7 @@ fn draw(workers: &[u32], may: impl Fn(u32) -> bool, stream: &mut Stream) -> Opti
     draw_of(workers.len(), |i| workers[i], may, stream)
 }
 
-/// The same of `count` workers, by place. Draws until one may be: few may not, as a rule.
+/// Draws one of `count` workers, by place, until it may be used: as a rule most may.
 fn draw_of(
     count: usize,
     at: impl Fn(usize) -> u32,

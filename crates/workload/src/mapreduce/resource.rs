@@ -30,8 +30,8 @@ pub struct Shared<W> {
 }
 
 impl<W> Shared<W> {
-    /// So many servers (`None`: one for every piece), of whose speed `run / (run + switch)` is left
-    /// where pieces wait for each other.
+    /// Servers without work: `servers` of them (`None`: one for every piece). Where pieces wait for each
+    /// other, `run / (run + switch)` of their speed is left.
     pub fn new(servers: Option<u32>, run: Span, switch: Span) -> Shared<W> {
         let run = run.0.max(1);
         Shared {
@@ -162,7 +162,7 @@ mod tests {
         Shared::new(Some(n), Span(1), Span::ZERO)
     }
 
-    /// The same in thousands of picoseconds, to the nearest one.
+    /// As `run`, with times in thousands of picoseconds, rounded to the nearest.
     fn run_long(mut shared: Shared<usize>, starts: &[(u64, u64)]) -> Vec<u64> {
         let starts: Vec<_> = starts.iter().map(|&(at, work)| (at * 1000, work * 1000)).collect();
         run(&mut shared, &starts).into_iter().map(|end| (end + 500) / 1000).collect()

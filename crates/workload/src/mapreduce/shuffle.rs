@@ -76,7 +76,7 @@ pub struct Fetching {
     memory: Memory,
     /// Bytes asked for that have not failed.
     pub bytes: u64,
-    /// Of these, on the reduce's own worker.
+    /// Those of the bytes that are on the reduce's own worker.
     pub local_bytes: u64,
     /// Counters of fetches and merges.
     pub counters: Counters,

@@ -66,7 +66,7 @@ impl Times {
         self.sum / self.count.max(1.0)
     }
 
-    /// So many standard deviations above the mean.
+    /// The mean plus `deviations` standard deviations.
     fn outlier(&self, deviations: f64) -> f64 {
         let variance = self.squares / self.count.max(1.0) - self.mean() * self.mean();
         self.mean() + deviations * libm::sqrt(variance.max(0.0))

@@ -75,7 +75,7 @@ pub struct Task {
     pub locality: Locality,
     /// Read or fetched.
     pub bytes_in: u64,
-    /// Of what a reduce has fetched, what was on its worker.
+    /// Bytes that a reduce has fetched from its own worker.
     pub shuffle_local: u64,
     /// How a map comes by its split.
     pub split: SplitRead,
@@ -87,9 +87,9 @@ pub struct Task {
     pub stage: Stage,
     /// Parts of the running step that are not through.
     pub parts: u32,
-    /// Of a reduce until its shuffle is done: what it has fetched from where.
+    /// What a reduce has fetched, and from where, until its shuffle is done.
     pub fetching: Option<Box<Fetching>>,
-    /// Of a reduce on YARN: its connection to its application master.
+    /// Connection of a reduce on YARN to its application master.
     pub events: Option<ConnId>,
 }
 

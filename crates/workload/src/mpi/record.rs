@@ -44,9 +44,9 @@ pub enum Record {
     },
     /// The rank is done with MPI.
     Finalize,
-    /// So many floating-point operations.
+    /// The rank computes: a number of floating-point operations.
     Compute {
-        /// How many.
+        /// Number of floating-point operations.
         flops: f64,
     },
     /// It sleeps.

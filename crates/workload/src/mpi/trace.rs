@@ -1,7 +1,7 @@
 //! Where the records of a rank come from: a file that is read as the rank goes on, or a program.
 //!
-//! Of a file only a block is in memory; the rest of what is kept is where the next line begins, so a
-//! checkpoint holds no part of a trace. The file is opened for each block: there may be more ranks
+//! Only a block of a file is in memory. A checkpoint keeps where the next line begins, and no part of the
+//! trace. The file is opened for each block: there may be more ranks
 //! than a process may have files. A trace is untrusted: lines are bounded, and so is their number.
 
 #![cfg_attr(

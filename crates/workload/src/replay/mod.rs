@@ -163,7 +163,7 @@ pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(
     Ok(())
 }
 
-/// So many of a job's tasks; at most as many as 32 bits hold.
+/// Number of tasks of a job that is scaled from `original_nodes` to `nodes`; at most `u32::MAX`.
 fn tasks(count: u32, nodes: u32, original_nodes: u32) -> u32 {
     let double = u128::from(count) * u128::from(nodes) * 2 + u128::from(original_nodes);
     u32::try_from(double / (u128::from(original_nodes) * 2)).unwrap_or(u32::MAX)

@@ -27,7 +27,7 @@ impl Fault {
         Fault { column: None, found: found.into(), expected: expected.into(), fatal: false }
     }
 
-    /// The same, and reading stops.
+    /// The fault, after which reading stops.
     pub fn fatal(self) -> Fault {
         Fault { fatal: true, ..self }
     }

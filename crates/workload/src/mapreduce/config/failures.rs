@@ -25,9 +25,10 @@ pub struct FailureConfig {
     /// A fetch during which nothing arrives for so long has failed
     /// (`mapreduce.reduce.shuffle.read.timeout` and `connect.timeout`: 180 s).
     pub fetch_timeout: Span,
-    /// The same for reading and writing blocks (`dfs.client.socket-timeout`: 60 s).
+    /// Time without progress after which reading or writing a block fails
+    /// (`dfs.client.socket-timeout`: 60 s).
     pub block_timeout: Span,
-    /// The same for calls (`ipc.ping.interval`: 60 s).
+    /// Time without an answer after which a call to a master fails (`ipc.ping.interval`: 60 s).
     pub call_timeout: Span,
     /// Reports of failed fetches of an output after which its map runs again
     /// (`mapreduce.reduce.shuffle.max-fetch-failures-notifications`: 3).

@@ -47,7 +47,7 @@ pub struct RecoveryConfig {
     pub work: u32,
     /// Copies a datanode sends at once (`dfs.namenode.replication.max-streams`: 2).
     pub streams: u32,
-    /// The same where a block's last replica is copied
+    /// Copies a datanode sends at once when it has a block's last replica
     /// (`dfs.namenode.replication.max-streams-hard-limit`: 4).
     pub streams_hard: u32,
     /// Time after which a copy that has not arrived is begun again

@@ -69,7 +69,7 @@ pub struct Quincy {
     core_cost: u64,
     free: Vec<u32>,
     rack_free: Vec<u64>,
-    /// Of every rack, its workers with free slots, the emptiest first.
+    /// Workers with free slots of every rack, the emptiest first.
     emptiest: Vec<BTreeSet<(Reverse<u32>, u32)>>,
     rack_of: Vec<u32>,
     all_free: u64,
@@ -282,7 +282,7 @@ impl Quincy {
 
 /// What a flow says.
 struct Placed {
-    /// Of every candidate, where it goes; nowhere if it keeps waiting.
+    /// Place to which every candidate goes; `None` if it keeps waiting.
     of_task: Vec<Option<Place>>,
     /// How many of those that go anywhere go into each rack.
     into_rack: Vec<(u32, usize)>,

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 pub struct Source {
     /// Outputs the reduce knows of.
     pub known: u32,
-    /// Of these, the first ones that were looked at.
+    /// Number of known outputs, from the first one on, that were looked at.
     pub taken: u32,
-    /// Of these, what could not be fetched.
+    /// Known outputs that could not be fetched, to be asked for again.
     pub again: VecDeque<u32>,
     /// Outputs asked for and not arrived.
     pub asking: Vec<u32>,
