@@ -48,7 +48,7 @@ pub struct Outcome {
     pub problem: Option<Problem>,
     /// How many [alterations](mutation) of it were tried.
     pub alterations: usize,
-    /// … and which of them it did not notice.
+    /// The alterations that it did not notice.
     pub unnoticed: Vec<mutation::Unnoticed>,
 }
 

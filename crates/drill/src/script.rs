@@ -17,9 +17,9 @@ pub struct Script {
 /// Options of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How far a time may be off, microseconds.
+    /// How far a time may be off, microseconds, or by `tolerance_permille` if that is more.
     pub tolerance_us: u64,
-    /// … or by this share of the time since the event before, in thousandths, if that is more.
+    /// How far a time may be off, in thousandths of the time since the event before.
     pub tolerance_permille: u64,
     /// The unit of timestamps whose values are checked, microseconds; 0 checks none.
     pub timestamp_tick_us: u64,

@@ -22,7 +22,7 @@ const DEFAULT_MSS: u16 = 536;
 pub struct Wire {
     /// What the script calls the first number of the other end.
     pub remote_base: u32,
-    /// … and that of the endpoint.
+    /// What the script calls the first number of the endpoint.
     pub local_base: u32,
     /// Window scales: that of the other end and the endpoint's own.
     pub scales: (u8, u8),
@@ -30,7 +30,7 @@ pub struct Wire {
     pub timestamps: bool,
     /// Options of the endpoint's SYN or SYN-ACK, timestamps aside.
     pub offered: Vec<TcpOption>,
-    /// … and whether it offers timestamps.
+    /// The endpoint's SYN or SYN-ACK offers timestamps.
     pub offers_timestamps: bool,
     /// Timestamp values as the script has them and when those packets left, microseconds.
     pub stamps: Vec<(u32, u32)>,

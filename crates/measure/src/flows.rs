@@ -196,11 +196,11 @@ table! {
     /// application, if it has one, follows
     stream_start since 2: u64 = flow.stream_start;
 
-    /// of these timeouts, those that found [a whole
+    /// timeouts that found [a whole
     /// window](../mechanisms/tcp-timeouts.md#whole-windows) of data lost
     lost_windows since 5: u32 = flow.lost_windows;
 
-    /// … and those that found every ACK of what had arrived lost
+    /// timeouts that found every ACK of what had arrived lost
     lost_ack_windows since 5: u32 = flow.lost_ack_windows;
 }
 

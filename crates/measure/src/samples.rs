@@ -282,22 +282,23 @@ table! {
     /// joules of the links of the tier in the interval; over its length, their power
     energy_j: f64 = used.joules;
 
-    /// what they would have used awake
+    /// joules that the links would have used awake all the time
     energy_always_on_j: f64 = used.always_on_j;
 
-    /// … asleep whenever they had nothing to send, with transitions that take no time
+    /// joules that the links would have used asleep whenever they had nothing to send, with
+    /// transitions that take no time
     energy_ideal_j: f64 = used.ideal_j;
 
     /// seconds awake, summed over the links
     awake_s: f64 = used.awake_s;
 
-    /// … falling asleep
+    /// seconds falling asleep, summed over the links
     falling_asleep_s: f64 = used.falling_s;
 
-    /// … asleep
+    /// seconds asleep, summed over the links
     asleep_s: f64 = used.asleep_s;
 
-    /// … waking
+    /// seconds waking, summed over the links
     waking_s: f64 = used.waking_s;
 }
 

@@ -23,7 +23,7 @@ use eastwest_workload::{Action, Event};
 const EVENTS_PER_LOOK: u64 = 1 << 4;
 /// Rates are made fair at most once in about a round trip.
 const LEAST_PACE: Span = Span::from_us(20);
-/// … and less often where many flows share, the more so in large fabrics: for each flow and host.
+/// Rates are made fair less often where many flows share a large fabric: added for each flow and host.
 const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
 
 /// A simulated data centre whose packets are not sent.

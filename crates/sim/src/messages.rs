@@ -30,7 +30,7 @@ impl Suffered {
         Suffered { retransmits, timeouts, ..Suffered::default() }
     }
 
-    /// So far.
+    /// What the sender has suffered so far.
     pub fn by(sender: &Endpoint) -> Suffered {
         let c = sender.counters();
         let (retransmits, timeouts) = (c.retransmits, c.timeouts);

@@ -76,28 +76,28 @@ table! {
     /// below
     drops: u64 = link.lost();
 
-    /// … with payload sent for the first time
+    /// lost packets with payload sent for the first time
     drops_data: u64 = link.account().drops()[PacketKind::Data as usize];
 
-    /// … with payload sent again
+    /// lost packets with payload sent again
     drops_retransmission: u64 = link.account().drops()[PacketKind::Retransmission as usize];
 
-    /// … pure acknowledgements without the ECE bit; with it too in a folder of format 3 or older
+    /// lost pure acknowledgements without the ECE bit; with it too in a folder of format 3 or older
     drops_ack: u64 = link.account().drops()[PacketKind::Ack as usize];
 
-    /// … pure acknowledgements with the ECE bit
+    /// lost pure acknowledgements with the ECE bit
     drops_ece_ack since 4: u64 = link.account().drops()[PacketKind::EceAck as usize];
 
-    /// … SYN
+    /// lost SYN packets
     drops_syn: u64 = link.account().drops()[PacketKind::Syn as usize];
 
-    /// … SYN-ACK
+    /// lost SYN-ACK packets
     drops_syn_ack: u64 = link.account().drops()[PacketKind::SynAck as usize];
 
-    /// … FIN
+    /// lost FIN packets
     drops_fin: u64 = link.account().drops()[PacketKind::Fin as usize];
 
-    /// … datagrams
+    /// lost datagrams
     drops_datagram: u64 = link.account().drops()[PacketKind::Datagram as usize];
 
     /// longest time an accepted packet had to wait for those before it, the one being sent included
@@ -109,24 +109,24 @@ table! {
     /// packets lost because they found the queue full
     drops_queue_full since 2: u64 = link.account().lost_to(Cause::QueueFull);
 
-    /// … by a fault of kind `loss` or `bursty-loss` on the way
+    /// packets lost by a fault of kind `loss` or `bursty-loss` on the way
     lost_random since 2: u64 = link.account().lost_to(Cause::Loss);
 
-    /// … because the link was down while they were on it
+    /// packets lost because the link was down while they were on it
     lost_down since 2: u64 = link.account().lost_to(Cause::LinkDown);
 
-    /// … at the switch they came to on this link, which knew no way on
+    /// packets lost at the switch they came to on this link, which knew no way on
     lost_no_route since 2: u64 = link.account().lost_to(Cause::NoRoute);
 
-    /// … by the queue discipline when they came, while there was room (RED, PIE …); in a folder of
-    /// format 3 or older CoDel's too
+    /// packets dropped by the queue discipline when they came, while there was room (RED, PIE …); in a
+    /// folder of format 3 or older CoDel's too
     drops_early since 3: u64 = link.account().lost_to(Cause::Early);
 
-    /// … because the memory that the ports of the switch share had no room for them
+    /// packets lost because the memory that the ports of the switch share had no room for them
     drops_shared_buffer since 4: u64 = link.account().lost_to(Cause::SharedBuffer);
 
-    /// … by the queue discipline when they were about to leave, after too long a wait (CoDel,
-    /// FQ-CoDel)
+    /// packets dropped by the queue discipline when they were about to leave, after too long a wait
+    /// (CoDel, FQ-CoDel)
     drops_sojourn since 4: u64 = link.account().lost_to(Cause::Sojourn);
 
     /// packets that this port marked "congestion experienced"
@@ -135,22 +135,23 @@ table! {
     /// joules of the transceiver that sends: [links that sleep](../mechanisms/eee.md)
     energy_j since 5: f64 = energy.0.used;
 
-    /// what it would have used awake all the time
+    /// joules that the transceiver would have used awake all the time
     energy_always_on_j since 5: f64 = energy.0.always_on;
 
-    /// … asleep whenever it had nothing to send, with transitions that take no time
+    /// joules that the transceiver would have used asleep whenever it had nothing to send, with
+    /// transitions that take no time
     energy_ideal_j since 5: f64 = energy.0.ideal;
 
     /// seconds sending, or awake with nothing to send
     awake_s since 5: seconds = energy.1.awake;
 
-    /// … falling asleep
+    /// seconds falling asleep
     falling_asleep_s since 5: seconds = energy.1.falling;
 
-    /// … asleep
+    /// seconds asleep
     asleep_s since 5: seconds = energy.1.asleep;
 
-    /// … waking; the four together are the run
+    /// seconds waking; `awake_s`, `falling_asleep_s`, `asleep_s` and `waking_s` together are the run
     waking_s since 5: seconds = energy.1.waking;
 
     /// times it began to wake
@@ -197,25 +198,25 @@ table! {
     /// packets that were lost there: the sum of the next columns, which are those of `links`
     drops: u64 = counts.drops();
 
-    /// … because they found the queue full
+    /// packets lost because they found the queue full
     drops_queue_full: u64 = counts.lost[Cause::QueueFull as usize];
 
-    /// … by a fault of kind `loss` or `bursty-loss` on the way
+    /// packets lost by a fault of kind `loss` or `bursty-loss` on the way
     lost_random: u64 = counts.lost[Cause::Loss as usize];
 
-    /// … because the link was down while they were on it
+    /// packets lost because the link was down while they were on it
     lost_down: u64 = counts.lost[Cause::LinkDown as usize];
 
-    /// … at the switch they came to on this link, which knew no way on
+    /// packets lost at the switch they came to on this link, which knew no way on
     lost_no_route: u64 = counts.lost[Cause::NoRoute as usize];
 
-    /// … by the queue discipline when they came, while there was room
+    /// packets dropped by the queue discipline when they came, while there was room
     drops_early: u64 = counts.lost[Cause::Early as usize];
 
-    /// … because the shared memory had no room for them
+    /// packets lost because the shared memory had no room for them
     drops_shared_buffer: u64 = counts.lost[Cause::SharedBuffer as usize];
 
-    /// … by the queue discipline when they were about to leave
+    /// packets dropped by the queue discipline when they were about to leave
     drops_sojourn: u64 = counts.lost[Cause::Sojourn as usize];
 }
 

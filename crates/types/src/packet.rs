@@ -27,7 +27,7 @@ pub mod flag {
 pub mod rocev2 {
     /// Carries payload.
     pub const DATA: u8 = 0x01;
-    /// … which was sent before.
+    /// The payload was sent before.
     pub const AGAIN: u8 = 0x02;
     /// Acknowledges all before [`ack`](super::Packet::ack).
     pub const ACK: u8 = 0x04;

@@ -52,7 +52,7 @@ pub struct QcnConfig {
     pub threshold: u32,
     /// Added to the target in each cycle of active increase.
     pub active_increase: Rate,
-    /// … and, times the number of the cycle, of hyperactive increase.
+    /// Added to the target in each cycle of hyperactive increase, times the number of the cycle.
     pub hyper_increase: Rate,
     /// Messages before the first cycle of recovery is over leave the target alone.
     pub extra_fast_recovery: bool,

@@ -57,9 +57,9 @@ pub struct AdaptiveConfig {
 /// A hotspot persists on a port that was taken when all eligible ones were marked: whichever is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persistence {
-    /// After so many notifications about this port since.
+    /// A later notification goes on to its source after this number of notifications about the port.
     pub cnms: Option<u32>,
-    /// So long after the port was taken.
+    /// A notification goes on to its source from this time after the port was chosen on.
     pub time: Option<Span>,
 }
 

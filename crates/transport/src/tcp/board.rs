@@ -74,7 +74,7 @@ pub(super) struct Board {
     base: u64,
     /// Bytes deemed lost and not SACKed since, sent again or not.
     lost: u64,
-    /// … of these not sent again.
+    /// Bytes of `lost` that are not sent again.
     unsent: u64,
     /// Bytes whose latest copy is a second or later one and under way.
     resent: u64,

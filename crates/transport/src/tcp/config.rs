@@ -33,7 +33,7 @@ pub struct TcpConfig {
     /// An ACK is sent at the latest after this many segments, full or not (RFC 5681, 4.2: at most 2);
     /// below 65,536.
     pub ack_every: u32,
-    /// … and at the latest this long after the first of them.
+    /// An ACK is sent at the latest this long after the first segment that it acknowledges.
     pub delayed_ack_timeout: Span,
     /// Send new data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,

@@ -71,11 +71,11 @@ pub struct Info {
     pub congestion: CongestionState,
     /// Bytes sent and not acknowledged, SYN and FIN one each.
     pub outstanding: u64,
-    /// … of which are known to have arrived.
+    /// Outstanding bytes that are known to have arrived.
     pub sacked: u64,
-    /// … of which are deemed lost, sent again or not.
+    /// Outstanding bytes that are deemed lost, sent again or not.
     pub lost: u64,
-    /// … of which are under way for at least the second time.
+    /// Outstanding bytes that are under way for at least the second time.
     pub resent: u64,
     /// Bytes written and not sent.
     pub unsent: u64,

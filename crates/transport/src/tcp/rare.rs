@@ -14,9 +14,9 @@ pub(super) struct Rare {
     pub(super) counters: Counters,
     /// Where [`Phase`](super::phases::Phase) returns to open.
     pub(super) recover: u64,
-    /// Without a board: below this, what is not SACKed is lost …
+    /// Without a board: what is not SACKed is lost below this.
     pub(super) lost_to: u64,
-    /// … and below this it has been sent again.
+    /// Without a board: what is lost has been sent again below this.
     pub(super) resent_to: u64,
     /// The last segment may be sent again on suspicion once ACKs are above this (RFC 6675,
     /// `RescueRxt`).

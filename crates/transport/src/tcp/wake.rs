@@ -139,8 +139,8 @@ impl Endpoint {
         self.cause_of_first_loss(arrived, enough * segment, segment)
     }
 
-    /// … of a hole that was sent once, with `arrived` segments above it: fewer than `enough` bytes would
-    /// hold, which would tell.
+    /// Cause of the timeout of a hole that was sent once, with `arrived` segments above it: fewer than the
+    /// `enough` bytes of segments with which the loss would have been found.
     fn cause_of_first_loss(&self, arrived: u64, enough: u64, segment: u64) -> Cause {
         let outstanding = self.stream.outstanding();
         let begins = self.stream.una == self.stream.written_from;
