@@ -47,7 +47,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     });
     let uptime_seed = Stream::new(seed, "timer ticks").next_u64();
     let seeded = |mut tcp: TcpConfig| {
-        tcp.timers.uptime_seed = tcp.timers.uptime_seed.map(|_| uptime_seed);
+        tcp.timers.uptime_seed = tcp.timers.own_ticks.then_some(uptime_seed);
         if let Some(custom) = &mut tcp.custom {
             custom.seed = seed;
         }

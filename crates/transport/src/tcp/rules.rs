@@ -34,9 +34,10 @@ pub struct TimerRules {
     pub rto: RtoRule,
     /// Timers strike on ticks of the granularity, rounded up as in Linux's timer wheel.
     pub ticks: bool,
-    /// Seed of the hosts' uptimes, which put their ticks out of phase: 0 until the run's seed is known.
-    /// `None`: the ticks of all hosts fall on multiples of the granularity, as those of a host that booted at
-    /// time 0.
+    /// Each host has booted at a moment of its own, so that a run gives an `uptime_seed`.
+    pub own_ticks: bool,
+    /// Seed of the hosts' uptimes, which put their ticks out of phase; `None`: the ticks of all hosts fall on
+    /// multiples of the granularity, as those of a host that booted at time 0.
     pub uptime_seed: Option<u64>,
     /// When to give up.
     pub give_up: GiveUp,
@@ -238,23 +239,24 @@ impl TimerRules {
                 )
                 .default("false"),
             ),
-            uptime_seed: s.choice(
+            own_ticks: s.choice(
                 "tick_phase",
                 "When the ticks of timer_ticks fall.",
                 Some("random"),
                 &[
                     (
                         "random",
-                        Some(0),
+                        true,
                         "each host has booted at a seeded moment of its own, as machines of their own do",
                     ),
                     (
                         "common",
-                        None,
+                        false,
                         "at the same moments on all hosts, as in namespaces or containers of one kernel",
                     ),
                 ],
             ),
+            uptime_seed: None,
             syn_retries: Some(
                 s.get(
                     key(
