@@ -3,8 +3,8 @@
 //!
 //! [`Stack`] holds both ends of every queue pair side by side. A [queue pair](queue_pair) has no window: it
 //! sends as fast as its rate and its card let it, and goes back to the first packet that was lost (go-back-N).
-//! All queue pairs of a host and codepoint share a [`Card`](stack::Card), which takes them in turn and hands no packet to
-//! the port before there is room: what is paused waits in the host's memory, where its rate can still be cut.
+//! All queue pairs of a host and codepoint share a card (`stack.rs`), which takes them in turn and hands no packet to the
+//! port before there is room: what is paused waits in the host's memory, where its rate can still be cut.
 //!
 //! Queue pairs are set up beforehand: there is no handshake, and nothing is sent when one is closed.
 
