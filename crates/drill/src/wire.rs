@@ -20,9 +20,9 @@ const DEFAULT_MSS: u16 = 536;
 /// What was agreed on, and how numbers map.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
-    /// What the script calls the first number of the other end.
+    /// Sequence number of the SYN of the other end as the script writes it: the simulated one is 0.
     pub remote_base: u32,
-    /// What the script calls the first number of the endpoint.
+    /// Sequence number of the SYN of the endpoint as the script writes it: the simulated one is 0.
     pub local_base: u32,
     /// Window scales: that of the other end and the endpoint's own.
     pub scales: (u8, u8),

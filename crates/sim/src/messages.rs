@@ -30,7 +30,7 @@ impl Suffered {
         Suffered { retransmits, timeouts, ..Suffered::default() }
     }
 
-    /// What the sender has suffered so far.
+    /// Retransmissions, timeouts and lost windows of the sender since its connection opened.
     pub fn by(sender: &Endpoint) -> Suffered {
         let c = sender.counters();
         let (retransmits, timeouts) = (c.retransmits, c.timeouts);

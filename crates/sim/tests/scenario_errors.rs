@@ -793,6 +793,20 @@ fn a_profile_stands_for_the_keys_that_are_not_given() {
     }
 }
 
+#[test]
+fn common_ticks_without_ticks_are_noted() {
+    let workload = "[[workload]]\nname='a'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
+    let noted = |tcp: &str| {
+        let file = format!("{STAR}[tcp]\n{tcp}{workload}");
+        let scenario = read(&file, &context(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
+        scenario.notes.iter().any(|n| n.contains("tcp.tick_phase changes nothing"))
+    };
+    assert!(noted("tick_phase = 'common'\n"));
+    assert!(!noted("tick_phase = 'common'\ntimer_ticks = true\n"));
+    assert!(!noted("tick_phase = 'common'\nprofile = 'linux'\n"));
+    assert!(!noted(""));
+}
+
 /// In Linux only CUBIC has HyStart (`tcp_cubic.c`).
 #[test]
 fn the_linux_profile_has_hystart_with_cubic_only() {

@@ -57,9 +57,9 @@ pub struct AdaptiveConfig {
 /// A hotspot persists on a port that was taken when all eligible ones were marked: whichever is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persistence {
-    /// A later notification goes on to its source after this number of notifications about the port.
+    /// Number of notifications about the port that end at the switch; later ones go on to their source.
     pub cnms: Option<u32>,
-    /// A notification goes on to its source from this time after the port was chosen on.
+    /// Time after the choice of the port in which notifications about it end at the switch.
     pub time: Option<Span>,
 }
 

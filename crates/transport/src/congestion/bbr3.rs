@@ -152,13 +152,8 @@ impl CongestionControl for Bbr3 {
     }
 
     #[inline]
-    fn sampler(&mut self) -> Option<&mut RateSampler> {
-        Some(&mut self.sampler)
-    }
-
-    #[inline]
-    fn min_rtt(&self) -> Span {
-        self.min_rtt
+    fn sampler(&mut self) -> Option<(&mut RateSampler, Span)> {
+        Some((&mut self.sampler, self.min_rtt))
     }
 
     #[inline]

@@ -53,14 +53,10 @@ pub trait CongestionControl: fmt::Debug + Send {
         None
     }
 
-    /// Returns the sampler of delivery rates, where the algorithm follows a model of the path.
-    fn sampler(&mut self) -> Option<&mut RateSampler> {
+    /// Returns the sampler of delivery rates and the smallest round-trip time ([`Span::MAX`] before the
+    /// first sample), where the algorithm follows a model of the path.
+    fn sampler(&mut self) -> Option<(&mut RateSampler, Span)> {
         None
-    }
-
-    /// Returns the smallest round-trip time of the model; [`Span::MAX`] before the first sample.
-    fn min_rtt(&self) -> Span {
-        Span::MAX
     }
 
     /// Returns the pacing rate that the model asks for, in bytes per second.

@@ -210,12 +210,8 @@ impl CongestionControl for Algorithm {
         algorithm!(self, a => a.follow(ack))
     }
     #[inline]
-    fn sampler(&mut self) -> Option<&mut RateSampler> {
+    fn sampler(&mut self) -> Option<(&mut RateSampler, Span)> {
         algorithm!(self, a => a.sampler())
-    }
-    #[inline]
-    fn min_rtt(&self) -> Span {
-        algorithm!(self, a => a.min_rtt())
     }
     #[inline]
     fn pacing_rate(&self) -> Option<u64> {

@@ -58,12 +58,9 @@ impl Endpoint {
                 .map(|a| (now.since(a.last).0 / 1_000_000).max(1) as u32),
         };
         let Some(control) = self.control.as_deref_mut() else { return };
-        if control.algorithm.sampler().is_some() {
-            let min_rtt = control.algorithm.min_rtt();
+        if let Some((sampler, min_rtt)) = control.algorithm.sampler() {
             let blocks = sack.map_or(&[][..], |s| &s[..]);
-            if let Some(sampler) = control.algorithm.sampler() {
-                sampler.sample = sampler.on_ack(now, una, blocks, delivered, min_rtt);
-            }
+            sampler.sample = sampler.on_ack(now, una, blocks, delivered, min_rtt);
         }
         let rtt = rtt.map(|us| Span::from_us(u64::from(us)));
         let marked = packet.flags & flag::ECE != 0;

@@ -123,7 +123,7 @@ impl Endpoint {
             (false, false) => start - self.stream.una,
         };
         let Some(control) = self.control.as_deref_mut() else { return };
-        if let Some(sampler) = control.algorithm.sampler() {
+        if let Some((sampler, _)) = control.algorithm.sampler() {
             sampler.sent(now, start, stop, again, in_flight);
         }
         if let Some(rate) = control.algorithm.pacing_rate() {
@@ -145,7 +145,8 @@ impl Endpoint {
             self.stream.end - self.stream.next.min(self.stream.end) < u64::from(config.segment);
         if empty
             && pipe < self.window.cwnd
-            && let Some(sampler) = self.control.as_deref_mut().and_then(|c| c.algorithm.sampler())
+            && let Some((sampler, _)) =
+                self.control.as_deref_mut().and_then(|c| c.algorithm.sampler())
         {
             sampler.limited_by_application(pipe);
         }
@@ -159,7 +160,7 @@ impl Endpoint {
         let srtt = self.timers.rtt.srtt();
         let seed = u64::from(self.address.id.0) << 16 | u64::from(self.address.hash);
         let Some(Control { algorithm, pacing, .. }) = self.control.as_deref_mut() else { return };
-        let delivered = algorithm.sampler().map_or(0, |s| s.delivered);
+        let delivered = algorithm.sampler().map_or(0, |(s, _)| s.delivered);
         let cwnd = algorithm.follow(&PathAck {
             now,
             acked: change.delivered,

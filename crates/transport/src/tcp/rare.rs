@@ -14,9 +14,9 @@ pub(super) struct Rare {
     pub(super) counters: Counters,
     /// Where [`Phase`](super::phases::Phase) returns to open.
     pub(super) recover: u64,
-    /// Without a board: what is not SACKed is lost below this.
+    /// Without a board: position in the stream below which everything that is not SACKed is lost.
     pub(super) lost_to: u64,
-    /// Without a board: what is lost has been sent again below this.
+    /// Without a board: position in the stream below which everything lost has been sent again.
     pub(super) resent_to: u64,
     /// The last segment may be sent again on suspicion once ACKs are above this (RFC 6675,
     /// `RescueRxt`).

@@ -41,7 +41,7 @@ pub fn read(
     let loss = read_loss(s);
     let acks = read_acks(s);
     let timers = read_timers(s, notes);
-    TcpConfig {
+    let config = TcpConfig {
         segment: sizes.segment,
         initial_window: sizes.initial_window,
         max_window: sizes.max_window,
@@ -67,7 +67,11 @@ pub fn read(
         offload: OffloadRules::read(s),
         small_queues: SmallQueueRules::read(s),
         nagle: read_nagle(s),
+    };
+    if !config.timers.own_ticks && !config.timers.ticks {
+        notes.push(format!("{}.tick_phase changes nothing: timer_ticks is false", s.path()));
     }
+    config
 }
 
 struct Sizes {

@@ -11,9 +11,9 @@ pub struct Containers {
     pub memory: u64,
     /// Virtual cores taken.
     pub vcores: u32,
-    /// Memory taken by reduces and masters, a part of the above.
+    /// Part of `memory` that reduces and masters have taken.
     pub lasting: u64,
-    /// Virtual cores taken by reduces and masters, a part of the above.
+    /// Part of `vcores` that reduces and masters have taken.
     pub lasting_vcores: u32,
     /// Ended since the last heartbeat.
     pub ended: Vec<Container>,
@@ -28,7 +28,7 @@ pub struct Container {
     pub memory: u64,
     /// Its virtual cores.
     pub vcores: u32,
-    /// It is that of a reduce or a master, not of a map.
+    /// The container runs a reduce or a master, which last; not a map.
     pub lasting: bool,
 }
 

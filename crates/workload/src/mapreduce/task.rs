@@ -87,7 +87,8 @@ pub struct Task {
     pub stage: Stage,
     /// Parts of the running step that are not through.
     pub parts: u32,
-    /// What a reduce has fetched, and from where, until its shuffle is done.
+    /// State of a reduce's shuffle: outputs that it knows of, asks for and has fetched. `None` for maps and
+    /// for reduces whose shuffle is done.
     pub fetching: Option<Box<Fetching>>,
     /// Connection of a reduce on YARN to its application master.
     pub events: Option<ConnId>,
