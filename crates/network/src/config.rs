@@ -1,6 +1,6 @@
 //! What a fabric is made of, as the scenario describes it. Every value is already checked.
 
-use crate::dcb::DcbConfig;
+use crate::dcb::config::DcbConfig;
 use crate::energy::EnergyConfig;
 use crate::fault::Fault;
 use crate::queue::QueueConfig;

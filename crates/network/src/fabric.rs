@@ -1,9 +1,11 @@
 //! The fabric as it runs: links, packets and routes.
 
+mod divided;
+
 use crate::config::FabricConfig;
 use crate::cut::Cut;
+use crate::dcb::bridge::{Bridge, Site};
 use crate::dcb::pfc::Wire;
-use crate::dcb::port::{Bridge, Site};
 use crate::dcb::quiet::Inputs;
 use crate::dcb::{DcbConfig, Deadlock};
 use crate::energy::eee;

@@ -4,7 +4,7 @@
 //! Packets under way come on top. How far the numbers are from what was measured: docs/internals/memory.md.
 
 use crate::config::FabricConfig;
-use crate::dcb::port::Bridge;
+use crate::dcb::bridge::Bridge;
 use crate::energy::LinkPolicy;
 use crate::energy::eee::Sleeper;
 use crate::fault::Effect;

@@ -23,13 +23,14 @@ mod calm;
 mod card;
 mod conditions;
 mod divided;
+mod faults;
 pub mod meter;
 #[cfg(test)]
 mod tests;
 mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
-use crate::dcb::port::Bridge;
+use crate::dcb::bridge::Bridge;
 use crate::energy::eee::{Policy, Sleeper};
 use crate::energy::phy::Phy;
 use crate::losses::Cause;
@@ -40,11 +41,8 @@ use crate::ring::Ring;
 use crate::scheduler::PortClass;
 use crate::shared_buffer::SharedBuffer;
 use crate::topology::CableConfig;
-use begun::Late;
 use calm::Calm;
 use conditions::Conditions;
-pub(crate) use conditions::ps_per_byte_q16;
-pub(crate) use divided::Divided;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{Limit, Span, Time};
@@ -93,6 +91,21 @@ pub enum Offer {
     Displaced(Key),
     /// The port is bridged: it has a way in of its own, see [`crate::dcb`].
     Bridged,
+}
+
+/// Packets that the discipline of a lazy port has dropped, and when; there is at least one.
+#[derive(Default, Serialize, Deserialize)]
+struct Late(Vec<(Time, Passage)>);
+
+/// What a port of a divided fabric keeps, see [`divided`].
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Divided {
+    /// Whether packets may arrive elsewhere.
+    pub crosses: bool,
+    /// Those that do and are not yet counted.
+    gone: Ring<Passage>,
+    /// While the port is laid open, what really is on the wire here.
+    aside: Option<Ring<Passage>>,
 }
 
 /// A directed link and its port. What every packet touches comes first and fills two cache lines.
@@ -229,7 +242,7 @@ impl Link {
             on_wire: Ring::default(),
             surely_fits: queue.surely_lets_in(spec.mtu),
             busy_until: Time::ZERO,
-            ps_per_byte_q16: ps_per_byte_q16(spec.cable.rate),
+            ps_per_byte_q16: spec.cable.rate.ps_per_byte_q16(),
             delay: spec.cable.delay,
             jitter: spec.jitter,
             jitter_seed: spec.jitter_seed,

@@ -29,6 +29,10 @@ impl Rate {
         let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(self.0));
         Span(u64::try_from(ps).unwrap_or(Span::MAX.0).min(Span::MAX.0))
     }
+    /// Picoseconds per byte, times 2¹⁶, rounded down. The rate must not be zero.
+    pub fn ps_per_byte_q16(self) -> u64 {
+        ((8_000_000_000_000u128 << 16) / u128::from(self.0)) as u64
+    }
 }
 
 impl fmt::Display for Rate {

@@ -33,6 +33,12 @@ impl Time {
         self.0 as f64 / PS_PER_S as f64
     }
 
+    /// The first instant after this one.
+    #[inline]
+    pub fn next(self) -> Time {
+        Time(self.0 + 1)
+    }
+
     /// The time so long before; the start where that would be earlier.
     pub fn before(self, span: Span) -> Time {
         Time(self.0.saturating_sub(span.0))

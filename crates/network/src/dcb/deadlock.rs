@@ -9,7 +9,7 @@
 //! is one, and from any queue in it, following the queue that holds most of what it waits for, comes to a
 //! cycle.
 
-use super::lanes::OWN;
+use super::held::OWN;
 use crate::link::Link;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@
 //! mark packets of a lossless priority, and never drops them.
 
 use super::cnm::Cnm;
+use super::held::Held;
 use super::limits::Limits;
 use super::pfc::PRIORITIES;
 use super::qcn::QcnConfig;
@@ -17,19 +18,6 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-
-/// Stands for the link that a packet came on where its own host or switch has made it.
-pub(crate) const OWN: u32 = u32::MAX >> 3;
-
-/// A packet that waits.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Held {
-    pub passage: Passage,
-    /// The link it came on, or [`OWN`].
-    pub came: u32,
-    /// Its number among those of the class.
-    pub(super) number: u64,
-}
 
 /// A queue. What every packet touches comes first and fills a cache line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -452,4 +440,62 @@ pub(crate) fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
 pub(crate) fn on_link(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
     let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
     Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
+}
+
+/// What goes next.
+pub(super) enum Next {
+    /// The packet of this priority that waits longest, of a limited flow or not.
+    Now(u8, Option<usize>),
+    /// Nothing now, but then a packet with so many bytes.
+    Later(Time, u32),
+}
+
+impl Lanes {
+    /// What of all that waits goes next, where nothing is paused.
+    #[inline]
+    pub(super) fn choose(&self, now: Time) -> Next {
+        let mut best = (Time::NEVER, u64::MAX);
+        let mut next = Next::Later(Time::NEVER, 0);
+        for p in bits(self.occupied()) {
+            let lane = self.lane(p as u8);
+            if let Some(held) = lane.packets.front()
+                && (now, held.number) < best
+            {
+                best = (now, held.number);
+                next = Next::Now(p as u8, None);
+            }
+            let Some(limits) = lane.limits.as_deref() else { continue };
+            if let Some((at, number, place)) = limits.next(now)
+                && (at, number) < best
+            {
+                best = (at, number);
+                next = match at <= now {
+                    true => Next::Now(p as u8, Some(place)),
+                    false => Next::Later(at, limits.bytes_of(place)),
+                };
+            }
+        }
+        next
+    }
+
+    /// Takes out what was chosen.
+    #[inline]
+    pub(super) fn take_chosen(
+        &mut self,
+        now: Time,
+        priority: u8,
+        flow: Option<usize>,
+    ) -> Option<Passage> {
+        let lane = self.lane_mut(priority);
+        let held = match (flow, lane.limits.as_mut()) {
+            (Some(place), Some(limits)) => {
+                let held = limits.take(place)?;
+                lane.apart -= u64::from(held.passage.ip_len());
+                held
+            }
+            _ => lane.packets.pop_front()?,
+        };
+        self.let_out(now, priority, u32::from(held.passage.ip_len()));
+        Some(held.passage)
+    }
 }

@@ -5,19 +5,21 @@
 //! * [`deadlock`]: pauses that wait for each other in a circle, and [`dependency`]: whether they could;
 //! * [`qcn`]: switches sample queues and tell sources, with a [message](cnm);
 //! * [`reaction`](self): sources limit the rates of flows and recover;
-//! * `lanes`: a queue for each priority, and for each limited flow;
+//! * `lanes`: a queue for each priority; `limits`: a queue for each flow that a host limits;
+//! * `bridge`: the state of a port beside its queues;
 //! * `port` and `switching`: how a port and a switch do all this;
-//! * `quiet`: when a port needs no event at the end of a transmission;
-//! * `limits`: flows that hosts limit, and their ports meanwhile.
+//! * `quiet`: when a port needs no event at the end of a transmission.
 //!
 //! Enhanced transmission selection (802.1Qaz) is how [classes of ports](crate::scheduler::PortClass) share a
 //! link. A port with any of this is *bridged* and works in the two-event mode, most of the time without the
 //! second event; others know nothing of it.
 
+pub(crate) mod bridge;
 pub mod cnm;
-mod config;
+pub(crate) mod config;
 pub mod deadlock;
 pub mod dependency;
+pub(crate) mod held;
 pub(crate) mod lanes;
 pub(crate) mod limits;
 pub mod pauses;
@@ -28,9 +30,9 @@ pub(crate) mod quiet;
 mod reaction;
 mod switching;
 
+pub use bridge::{InputCounts, OutputCounts};
 pub use cnm::Cnm;
 pub use config::DcbConfig;
 pub use deadlock::Deadlock;
 pub use pfc::PfcConfig;
-pub use port::{InputCounts, OutputCounts};
 pub use qcn::QcnConfig;

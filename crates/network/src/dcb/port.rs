@@ -1,272 +1,20 @@
-//! A bridged port: the link that it feeds, what it is told to pause, what it has to say itself, and the
-//! input at the link's far end.
+//! A link whose port is bridged: packets come in and are sent, pauses are obeyed and said, timers ring.
 
+use super::bridge::{Bridge, InputCounts, OutputCounts};
 use super::cnm::Cnm;
-use super::config::DcbConfig;
-use super::lanes::{Came, Held, Lanes, bits, on_link};
+use super::held::Held;
+use super::lanes::{Came, Lanes, bits, on_link};
 use super::pauses::PauseLog;
-use super::pfc;
-use super::pfc::{Control, Input, PRIORITIES, Paused, Pauses, PfcConfig, Wire, headroom};
-use super::qcn::{CongestionPoint, Countdown, QcnConfig};
-use super::quiet::after;
-use crate::link::{Link, ps_per_byte_q16};
+use super::pfc::{Input, PRIORITIES, Pauses};
+use super::qcn::QcnConfig;
+use crate::link::{Link, Waiting};
 use crate::losses::Cause;
 use crate::passage::Passage;
 use crate::pool::PacketPool;
-use crate::queue::Place;
-use crate::queue::QueueConfig;
 use eastwest_engine::memory;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
-use serde::{Deserialize, Serialize};
-use std::sync::Arc;
-
-/// What a bridged port has beside its queues. What every packet touches comes first: two cache lines and
-/// a counter.
-#[derive(Debug, Serialize, Deserialize)]
-#[repr(C, align(64))]
-pub struct Bridge {
-    /// From when on a packet that comes needs no look at what has begun to be sent, or never.
-    pub(super) swift_from: Time,
-    /// When all that is on the wire of a calm port will have been sent.
-    pub(super) free_at: Time,
-    /// When a limited flow may go on, while the port is idle and has nothing else to send.
-    pub(super) wakes_at: Time,
-    /// When the timer of a limiter next rings.
-    timer_at: Time,
-    /// When something is due that does not come with a packet: a PFC frame takes effect, a pause is to be
-    /// repeated.
-    due: Time,
-    /// The number of its link.
-    pub(super) number: u32,
-    /// Packets at the head of the wire's ring that no longer count where they came in.
-    pub(super) gone: u32,
-    /// Bytes of the packet that goes at `wakes_at`, with one class: with several, two of them may wake it.
-    pub(super) wakes_with: u32,
-    /// Whether what is being sent is a packet.
-    pub(super) serving: bool,
-    /// All that waits is on the wire: the port is calm, see [`super::quiet`].
-    pub(super) calm: bool,
-    /// Something can happen here that needs an event at the end of a transmission.
-    loud: bool,
-    /// Whether a byte takes a whole number of picoseconds.
-    even: bool,
-    /// Whether QCN has ever limited a flow here.
-    limits: bool,
-    /// Whether departures can be decided ahead: the port has one class, and nobody looks at it between its
-    /// own events.
-    pub(super) can_go_ahead: bool,
-    /// An input of the switch has asked for a pause: whoever leaves may end it.
-    watched: bool,
-    /// The port is never quiet.
-    exact: bool,
-    /// Whether a host feeds it: what waits there has taken no room of a switch, and may be lost.
-    from_host: bool,
-    /// At the far end, if that is a switch.
-    input: Option<Input>,
-    /// Bytes until QCN's next samples.
-    samples_in: Countdown,
-    /// Congestion points of the priorities with QCN, at a switch.
-    points: Vec<Option<CongestionPoint>>,
-    config: Arc<DcbConfig>,
-    /// What packets take on the link.
-    pub(super) wire: Wire,
-    paused: Paused,
-    control: Control,
-    random: Stream,
-    /// Until then a packet waits that is smaller than a frame.
-    pub(super) uneven_until: Time,
-    /// Packets sent since packets were last taken off the wire.
-    pub(super) sent_apart: usize,
-    /// Packets that the watchdog has dropped.
-    watchdog_drops: u64,
-    /// What disciplines have dropped since somebody asked.
-    dropped: Vec<(Held, u8)>,
-}
-
-// what every packet touches fills one line, and the input begins the next
-const _: () = assert!(std::mem::offset_of!(Bridge, input) == 64);
-
-/// What of a priority came in at the far end of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InputCounts {
-    /// The most bytes that were in the switch at one time.
-    pub most_bytes: u64,
-    /// Bytes that are in it now.
-    pub bytes: u64,
-    /// Pauses asked for.
-    pub pauses: u64,
-    /// Ends of pauses.
-    pub releases: u64,
-    /// Repetitions.
-    pub repeats: u64,
-    /// Room beyond XOFF.
-    pub headroom_bytes: u64,
-}
-
-/// What a port has done in a priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OutputCounts {
-    /// The most bytes that waited.
-    pub most_bytes: u64,
-    /// How often it was paused.
-    pub pauses: u64,
-    /// For how long.
-    pub paused: Span,
-    /// Samples that its congestion point has taken.
-    pub samples: u64,
-    /// Messages that it has sent.
-    pub messages: u64,
-}
-
-/// Where a bridged port is.
-pub struct Site {
-    /// Whether a host feeds the link, and whether one is at its far end.
-    pub from_host: bool,
-    pub to_host: bool,
-    pub wire: Wire,
-    /// Whether somebody else looks at the port between its own events.
-    pub looked_at: bool,
-    /// Whether all packets wait in one class. With several, the scheduler chooses at each departure.
-    pub one_class: bool,
-    pub seed: u64,
-    pub number: u64,
-}
-
-impl Bridge {
-    /// A port that nobody pauses.
-    pub(crate) fn new(
-        config: &Arc<DcbConfig>,
-        cable: &crate::topology::CableConfig,
-        site: &Site,
-    ) -> Bridge {
-        let mut random = Stream::new(site.seed, &format!("dcb/{}", site.number));
-        let room = |c: &PfcConfig| headroom(cable, &site.wire, c.response);
-        let pfc = config.pfc.as_ref();
-        let qcn = config.qcn.as_ref().filter(|_| !site.from_host);
-        let samples_in = Countdown::new(qcn, &mut random);
-        let point = |p| qcn.filter(|c| c.controls(p)).map(|_| CongestionPoint::default());
-        Bridge {
-            wire: site.wire,
-            from_host: site.from_host,
-            paused: Paused::new(),
-            control: Control::new(),
-            input: (!site.to_host).then(|| Input::new(pfc, pfc.map_or(0, room))),
-            samples_in,
-            points: (0..8).map(point).collect(),
-            random,
-            serving: false,
-            number: site.number as u32,
-            gone: 0,
-            calm: false,
-            swift_from: Time::NEVER,
-            free_at: Time::ZERO,
-            even: ps_per_byte_q16(cable.rate) & 0xffff == 0,
-            uneven_until: Time::ZERO,
-            sent_apart: 0,
-            can_go_ahead: !site.looked_at && site.one_class,
-            exact: site.looked_at,
-            watched: false,
-            loud: site.looked_at,
-            limits: false,
-            timer_at: Time::NEVER,
-            due: Time::NEVER,
-            wakes_at: Time::NEVER,
-            wakes_with: 0,
-            watchdog_drops: 0,
-            dropped: Vec::new(),
-            config: config.clone(),
-        }
-    }
-
-    /// Ends pauses that have run out.
-    #[inline]
-    fn expire(&mut self, now: Time) {
-        if self.loud && self.paused.mask != 0 {
-            self.paused.expire(now);
-            self.has_changed();
-        }
-    }
-
-    /// Queues of a class of this port.
-    pub(crate) fn lanes(&self, queue: &QueueConfig, place: &Place) -> Lanes {
-        let lossless = if self.from_host { 0 } else { self.config.lossless() };
-        Lanes::new(queue, place, lossless)
-    }
-
-    /// Whether packets leave as they come.
-    pub(super) fn is_free(&self) -> bool {
-        self.paused.mask == 0 && !self.limits && !self.control.waits()
-    }
-
-    /// Whether nothing can happen here that needs an event at the end of a transmission.
-    #[inline]
-    pub(super) fn is_quiet(&self) -> bool {
-        !self.loud
-    }
-
-    /// What makes the port loud, or is due there, may have changed.
-    fn has_changed(&mut self) {
-        self.loud = self.exact || self.watched || self.control.waits() || self.paused.mask != 0;
-        let repeat = self.input.as_ref().map_or(Time::NEVER, |input| input.refresh_at);
-        self.due = self.control.next.min(repeat);
-    }
-
-    /// Whether rate limits of flows are all that holds up packets here. The port has one class then.
-    pub(super) fn only_limits(&self) -> bool {
-        self.limits && self.can_go_ahead && self.is_quiet()
-    }
-
-    /// A packet of a host with limits begins to be sent.
-    #[inline]
-    pub(super) fn sends(
-        &mut self,
-        lanes: &mut Lanes,
-        now: Time,
-        (priority, flow): (u8, Option<usize>),
-        bytes: u32,
-    ) {
-        let Some((place, config)) = flow.zip(self.config.qcn.as_ref()) else { return };
-        if let Some(limits) = &mut lanes.lane_mut(priority).limits {
-            limits.sends(now, place, bytes, config, &mut self.random);
-        }
-    }
-
-    /// The port is swift while it is calm and even.
-    pub(super) fn set_swift(&mut self) {
-        let is_swift = self.calm && self.even;
-        self.swift_from = if is_swift { self.uneven_until } else { Time::NEVER };
-    }
-
-    /// Whether the end of a transmission needs no event: it ends with a packet of the port, or brings one
-    /// that is on the wire.
-    fn ends_quietly(&self) -> bool {
-        self.is_quiet() && (self.serving || self.calm)
-    }
-
-    /// Whether a limited flow that goes on needs no event: the arrival of its packet is known.
-    #[inline]
-    pub(super) fn wakes_quietly(&self) -> bool {
-        self.wakes_with > 0 && self.is_quiet()
-    }
-
-    /// When the next event is due that no packet on the wire brings, but at a paused port.
-    #[inline]
-    pub(crate) fn plain_due(&self, sent_at: Time) -> Option<Time> {
-        if self.loud && self.paused.mask != 0 {
-            return None;
-        }
-        let due = self.due.min(self.timer_at);
-        let due = if self.wakes_quietly() { due } else { due.min(self.wakes_at) };
-        Some(if self.ends_quietly() { due } else { due.min(sent_at) })
-    }
-
-    /// Priorities that are paused, as bits.
-    pub(crate) fn mask(&self) -> u8 {
-        self.paused.mask
-    }
-}
 
 /// What a bridged port does; on others these are not called.
 impl Link {
@@ -384,7 +132,7 @@ impl Link {
         (came, priority): (u32, u8),
         pool: &mut PacketPool,
     ) -> Result<bool, Cause> {
-        self.catch_up(after(now), pool);
+        self.catch_up(now.next(), pool);
         match self.take_ahead(now, passage, (came, priority), pool) {
             Some(taken) => taken,
             None => self.take_apart(now, passage, (came, priority), pool).map(|()| false),
@@ -405,7 +153,7 @@ impl Link {
         let backlog = before.backlog();
         let clear_at = rest + on_link(backlog, self.framing, self.ps_per_byte_q16);
         let clear_at = if before.sent_at == Time::NEVER && backlog.packets > 0 {
-            clear_at.max(now + Span(1)) // paused: it has to wait, and needs room
+            clear_at.max(now.next()) // paused: it has to wait, and needs room
         } else {
             clear_at
         };
@@ -693,80 +441,68 @@ impl Link {
 }
 
 /// What the queues of a bridged port do together with the rest of it.
-pub(crate) mod queues {
-    use super::*;
-    use crate::link::Waiting;
-
-    impl Waiting {
-        /// Takes out the packet that is next in turn among those not paused.
-        pub fn pop_bridged(&mut self, now: Time, pool: &PacketPool) -> Option<(Held, u8, bool)> {
-            let bridge = self.bridge.as_ref().expect("the port is bridged");
-            let (mask, wire) = (bridge.mask(), bridge.wire);
-            let mut dropped = Vec::new();
-            let next = self.pop_held(now, (mask, wire), pool, &mut dropped);
-            if !dropped.is_empty() {
-                self.bridge.as_mut().expect("the port is bridged").dropped.extend(dropped);
-            }
-            next
+impl Waiting {
+    /// Takes out the packet that is next in turn among those not paused.
+    pub fn pop_bridged(&mut self, now: Time, pool: &PacketPool) -> Option<(Held, u8, bool)> {
+        let bridge = self.bridge.as_ref().expect("the port is bridged");
+        let (mask, wire) = (bridge.mask(), bridge.wire);
+        let mut dropped = Vec::new();
+        let next = self.pop_held(now, (mask, wire), pool, &mut dropped);
+        if !dropped.is_empty() {
+            self.bridge.as_mut().expect("the port is bridged").dropped.extend(dropped);
         }
-
-        /// The idle port has nothing that may go.
-        pub fn rest(&mut self, now: Time) {
-            let Some(b) = self.bridge.as_deref().filter(|b| b.limits) else { return };
-            let next =
-                self.lanes().filter_map(|lanes| lanes.next(now, b.mask())).min_by_key(|n| n.0);
-            let (at, mut bytes) = next.unwrap_or((Time::NEVER, 0));
-            if self.lanes().nth(1).is_some() {
-                bytes = 0;
-            }
-            let b = self.bridge.as_mut().expect("the port is bridged");
-            (b.wakes_at, b.wakes_with) = (at.max(after(now)), bytes);
-        }
-
-        /// A packet of a host with limits begins to be sent.
-        pub fn note_sent(&mut self, now: Time, (priority, dst): (u8, u32), bytes: u32) {
-            self.with_qcn(|lanes, config, random| {
-                lanes.sends(now, (priority, dst), bytes, config, random);
-            });
-        }
-
-        /// Timers of limiters ring.
-        pub fn ring(&mut self, now: Time) {
-            self.with_qcn(|lanes, config, random| lanes.ring(now, config, random));
-            self.set_timer();
-        }
-
-        /// Limits a flow.
-        pub fn slow_down(&mut self, now: Time, cnm: &Cnm, line: Rate) {
-            let class = self.class_of(cnm.priority << 3);
-            self.bridge.as_mut().expect("the port is bridged").limits = true;
-            let mut number = 0;
-            self.with_qcn(|lanes, config, random| {
-                if number == class {
-                    lanes.slow_down(now, cnm, line, config, random);
-                }
-                number += 1;
-            });
-            self.set_timer();
-        }
-
-        fn set_timer(&mut self) {
-            let first = self.lanes().map(Lanes::next_timer).min().unwrap_or(Time::NEVER);
-            self.bridge.as_mut().expect("the port is bridged").timer_at = first;
-        }
-
-        fn with_qcn(&mut self, mut f: impl FnMut(&mut Lanes, &QcnConfig, &mut Stream)) {
-            let mut bridge = self.bridge.take().expect("the port is bridged");
-            if let Some(config) = &bridge.config.qcn {
-                self.lanes_mut().for_each(|lanes| f(lanes, config, &mut bridge.random));
-            }
-            self.bridge = Some(bridge);
-        }
+        next
     }
-}
 
-/// How often and how a pause is said: quanta, and the time until it is said again.
-pub(crate) fn pause_of(config: &DcbConfig, rate: Rate) -> Option<(u16, Span)> {
-    let pfc: &pfc::PfcConfig = config.pfc.as_ref()?;
-    Some((pfc.quanta, pfc.refresh_every(rate)))
+    /// The idle port has nothing that may go.
+    pub fn rest(&mut self, now: Time) {
+        let Some(b) = self.bridge.as_deref().filter(|b| b.limits) else { return };
+        let next = self.lanes().filter_map(|lanes| lanes.next(now, b.mask())).min_by_key(|n| n.0);
+        let (at, mut bytes) = next.unwrap_or((Time::NEVER, 0));
+        if self.lanes().nth(1).is_some() {
+            bytes = 0;
+        }
+        let b = self.bridge.as_mut().expect("the port is bridged");
+        (b.wakes_at, b.wakes_with) = (at.max(now.next()), bytes);
+    }
+
+    /// A packet of a host with limits begins to be sent.
+    pub fn note_sent(&mut self, now: Time, (priority, dst): (u8, u32), bytes: u32) {
+        self.with_qcn(|lanes, config, random| {
+            lanes.sends(now, (priority, dst), bytes, config, random);
+        });
+    }
+
+    /// Timers of limiters ring.
+    pub fn ring(&mut self, now: Time) {
+        self.with_qcn(|lanes, config, random| lanes.ring(now, config, random));
+        self.set_timer();
+    }
+
+    /// Limits a flow.
+    pub fn slow_down(&mut self, now: Time, cnm: &Cnm, line: Rate) {
+        let class = self.class_of(cnm.priority << 3);
+        self.bridge.as_mut().expect("the port is bridged").limits = true;
+        let mut number = 0;
+        self.with_qcn(|lanes, config, random| {
+            if number == class {
+                lanes.slow_down(now, cnm, line, config, random);
+            }
+            number += 1;
+        });
+        self.set_timer();
+    }
+
+    fn set_timer(&mut self) {
+        let first = self.lanes().map(Lanes::next_timer).min().unwrap_or(Time::NEVER);
+        self.bridge.as_mut().expect("the port is bridged").timer_at = first;
+    }
+
+    fn with_qcn(&mut self, mut f: impl FnMut(&mut Lanes, &QcnConfig, &mut Stream)) {
+        let mut bridge = self.bridge.take().expect("the port is bridged");
+        if let Some(config) = &bridge.config.qcn {
+            self.lanes_mut().for_each(|lanes| f(lanes, config, &mut bridge.random));
+        }
+        self.bridge = Some(bridge);
+    }
 }

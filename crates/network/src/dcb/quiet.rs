@@ -25,19 +25,22 @@
 //! where it matters: when with one more packet the input would hold more than ever before, or reach XOFF. Till
 //! then inputs count too much.
 //!
+//! **Limited flows.** While no limited flow may send, the port knows which one may send first, and so when that
+//! packet arrives at the far end. If nothing else comes, that arrival is the next event of the link. The moment
+//! at which the packet goes needs no event.
+//!
 //! **Order.** A frame takes effect as one of the departures of its instant. Whether a transmission that ends at
 //! the same instant goes before it is decided as the list of events would.
 
-use super::lanes::{Came, Held, on_link};
-use super::port::Bridge;
-use crate::fabric::Fabric;
+use super::bridge::Bridge;
+use super::held::{Held, OWN};
+use super::lanes::{Came, Next, on_link};
 use crate::link::{Link, Waiting};
 use crate::losses::Cause;
 use crate::passage::Passage;
 use crate::pool::PacketPool;
 use crate::queue::{Arrival, Backlog};
 use eastwest_engine::order::{Class, Key};
-use eastwest_engine::tournament::Tournament;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -45,9 +48,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Inputs {
     /// The links that go out of each node.
-    ports: Vec<Vec<u32>>,
+    pub(super) ports: Vec<Vec<u32>>,
     /// For each node, how many priorities of its inputs have asked for a pause.
-    asked: Vec<u32>,
+    pub(super) asked: Vec<u32>,
 }
 
 impl Inputs {
@@ -61,14 +64,6 @@ impl Inputs {
             ports[link.from as usize].push(number);
         }
         Inputs { ports, asked: vec![0; nodes] }
-    }
-}
-
-impl Waiting {
-    /// Whether a packet waits.
-    #[inline]
-    fn has_any(&mut self) -> bool {
-        self.only_lanes().is_none_or(|(lanes, ..)| lanes.backlog().packets > 0)
     }
 }
 
@@ -124,7 +119,7 @@ impl Link {
 
     /// Packets at the head of the ring whose last bit has left, at a port that has caught up.
     #[inline]
-    fn finished(&self) -> u32 {
+    pub(super) fn finished(&self) -> u32 {
         let Some(w) = self.waiting.as_deref() else { return 0 };
         let sends = w.sent_at != Time::NEVER && w.bridge.as_deref().is_some_and(|b| b.serving);
         self.begun - u32::from(sends)
@@ -154,7 +149,7 @@ impl Link {
         let Some((_, bridge)) = self.bridge_parts() else { unreachable!("the port is bridged") };
         let (is_swift, is_quiet) = (bridge.swift_from != Time::NEVER, bridge.is_quiet());
         if !is_swift {
-            self.catch_up(after(now), pool);
+            self.catch_up(now.next(), pool);
         } else if self.begun == 0 {
             self.begin_ahead(now, pool);
         }
@@ -351,95 +346,114 @@ impl Link {
     }
 }
 
-/// The first moment after `now`.
-pub(super) fn after(now: Time) -> Time {
-    Time(now.0 + 1)
-}
-
-impl Fabric {
-    /// Whether there is room for a packet that has come on a link, where that is not sure.
-    #[inline(never)]
-    pub(super) fn has_room(&mut self, now: Time, came: u32, priority: u8, bytes: u32) -> bool {
-        let to = self.links[came as usize].to;
-        if self.inputs.asked[to as usize] == 0 {
-            self.count_left(now, to);
-        }
-        self.links[came as usize].input_mut().is_none_or(|input| input.admits(priority, bytes))
+impl Link {
+    /// Whether flows are limited here, and nothing else holds up what waits.
+    #[inline]
+    pub(super) fn only_limits(&self) -> bool {
+        let bridge = self.waiting.as_deref().and_then(|w| w.bridge.as_deref());
+        bridge.is_some_and(Bridge::only_limits)
     }
 
-    /// Has the inputs of a switch count what is there now.
+    /// Lets a packet of the host in where [flows are limited](Link::only_limits) and all before now has been
+    /// carried out; tells whether the next event of the link may be another now.
+    pub(super) fn take_limited(
+        &mut self,
+        now: Time,
+        mut passage: Passage,
+        priority: u8,
+        pool: &mut PacketPool,
+    ) -> Result<bool, Cause> {
+        let ip_len = u32::from(passage.ip_len());
+        let (wire_bytes, send_time) = (self.wire_bytes(ip_len), self.send_time(ip_len));
+        let w = self.waiting.as_deref_mut().expect("the port is bridged");
+        let (lanes, bridge, sent_at) =
+            w.only_lanes().expect("ports with limits alone have one class");
+        let (backlog, idle) = (lanes.backlog(), *sent_at == Time::NEVER);
+        let rest = if idle { now } else { *sent_at };
+        let mut clear_at = rest + on_link(backlog, self.framing, self.ps_per_byte_q16);
+        if idle && backlog.packets > 0 {
+            clear_at = clear_at.max(now.next()); // it needs room
+        }
+        let arrival = || {
+            let packet = pool.get(passage.slot);
+            Arrival { now, ip_len, send_time, backlog: Backlog::default(), clear_at, packet }
+        };
+        let mark = match lanes.let_in(now, priority, ip_len, arrival) {
+            Came::In { mark } => mark,
+            Came::Lost(cause) => return Err(cause),
+        };
+        self.counters.max_backlog = self.counters.max_backlog.max(clear_at.since(now));
+        self.busy_until = clear_at + send_time;
+        let limits = lanes.lane(priority).limits.as_deref();
+        let flow = limits.and_then(|limits| Some((limits, limits.place(passage.dst.0)?)));
+        let may_go = if idle {
+            flow.map_or(Time::ZERO, |(limits, place)| limits.may_go(place))
+        } else {
+            Time::NEVER
+        };
+        let flow = flow.map(|(_, place)| place);
+        let mut changes = idle && self.on_wire.is_empty();
+        if may_go <= now {
+            lanes.let_out(now, priority, ip_len);
+            *sent_at = now + send_time;
+            bridge.sends(lanes, now, (priority, flow), wire_bytes);
+            self.send_limited(now + send_time, passage);
+        } else {
+            passage.arrive = now;
+            lanes.put_with(passage, OWN, priority, flow);
+            changes &= may_go < bridge.wakes_at;
+            if idle && may_go < bridge.wakes_at {
+                (bridge.wakes_at, bridge.wakes_with) = (may_go, ip_len);
+            }
+        }
+        if mark {
+            self.mark(now, passage.slot, passage.identity, pool);
+        }
+        Ok(changes)
+    }
+
+    /// Begins to send what goes next, where [flows are limited](Link::only_limits).
     #[inline(never)]
-    fn count_left(&mut self, now: Time, node: u32) {
-        for at in 0..self.inputs.ports[node as usize].len() {
-            let port = self.inputs.ports[node as usize][at] as usize;
-            self.links[port].catch_up(after(now), &mut self.pool);
-            let finished = self.links[port].finished();
-            while let Some(passage) = self.links[port].next_gone(finished) {
-                self.no_longer_counts(&passage);
+    pub(super) fn begin_limited(&mut self, now: Time) {
+        let Some(w) = self.waiting.as_deref_mut() else { return };
+        let Some((lanes, bridge, sent_at)) = w.only_lanes() else { return };
+        match lanes.choose(now) {
+            Next::Later(at, bytes) => {
+                (bridge.wakes_at, bridge.wakes_with) = (at.max(now.next()), bytes);
+            }
+            Next::Now(priority, flow) => {
+                let Some(passage) = lanes.take_chosen(now, priority, flow) else { return };
+                let wire_bytes = bridge.wire.bytes(u32::from(passage.ip_len()));
+                let sent = now + Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
+                *sent_at = sent;
+                bridge.sends(lanes, now, (priority, flow), wire_bytes);
+                self.send_limited(sent, passage);
             }
         }
     }
 
-    /// A packet has left a switch where no input has asked for a pause.
+    /// Puts a packet on the wire that will have been sent at `sent`.
     #[inline(always)]
-    pub(super) fn no_longer_counts(&mut self, passage: &Passage) {
-        let entry = self.pool.entry(passage.slot);
-        let input = self.links.get_mut(entry.came() as usize).and_then(Link::input_mut);
-        if let Some(input) = input {
-            input.give_back(entry.priority(), u32::from(passage.ip_len()));
+    fn send_limited(&mut self, sent: Time, mut passage: Passage) {
+        if let Some(bridge) = self.waiting.as_deref_mut().and_then(|w| w.bridge.as_deref_mut()) {
+            (bridge.wakes_at, bridge.serving) = (Time::NEVER, true);
+            bridge.sent_apart += 1;
         }
+        self.begun += 1;
+        self.held_bytes += u64::from(passage.ip_len());
+        passage.arrive = sent + self.delay;
+        self.on_wire.push(passage);
     }
 
-    /// Somebody looks at the ports of hosts between their own events.
-    pub fn look_at_hosts(&mut self) {
-        for &up in &self.up {
-            if self.links[up as usize].is_bridged() {
-                self.links[up as usize].be_exact();
+    /// When the packet arrives that a quiet port sends next, while it is idle and all that waits is limited.
+    #[inline]
+    pub(crate) fn foreseen(&self) -> Time {
+        let bridge = self.waiting.as_deref().and_then(|w| w.bridge.as_deref());
+        match bridge {
+            Some(b) if b.wakes_at != Time::NEVER && b.wakes_quietly() => {
+                b.wakes_at + self.send_time(b.wakes_with) + self.delay
             }
-        }
-    }
-
-    /// Has all bridged ports catch up: after everything else at this instant that moves packets.
-    pub(crate) fn settle_bridged(&mut self, now: Time) {
-        for node in 0..self.inputs.ports.len() as u32 {
-            self.count_left(now, node);
-        }
-    }
-
-    /// An input of a switch has asked for a pause: what leaves the switch may end it.
-    pub(super) fn watch(&mut self, now: Time, node: u32, events: &mut Tournament) {
-        let asked = &mut self.inputs.asked[node as usize];
-        *asked += 1;
-        if *asked > 1 {
-            return;
-        }
-        for &port in &self.inputs.ports[node as usize] {
-            let link = &mut self.links[port as usize];
-            link.set_watched(true);
-            if !link.is_idle() {
-                events.set(port, link.next_key(now));
-            }
-        }
-    }
-
-    /// An input has taken back what it asked for.
-    pub(super) fn unwatch(&mut self, node: u32) {
-        let asked = &mut self.inputs.asked[node as usize];
-        *asked -= 1;
-        if *asked == 0 {
-            for &port in &self.inputs.ports[node as usize] {
-                self.links[port as usize].set_watched(false);
-            }
-        }
-    }
-
-    /// Has a port catch up before a frame takes effect there, as an event of link `by`.
-    pub(super) fn catch_up_before(&mut self, now: Time, port: u32, by: u32, events: &Tournament) {
-        let link = &mut self.links[port as usize];
-        link.catch_up(now, &mut self.pool);
-        let key = Key::new(now, Class::Departure);
-        if link.acts_quietly(now) && events.goes_before(key, port, by) {
-            link.catch_up(after(now), &mut self.pool);
+            _ => Time::NEVER,
         }
     }
 }

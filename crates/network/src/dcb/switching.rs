@@ -4,11 +4,11 @@
 //! A packet counts at its input from its arrival at the switch until its last bit has left. What one port
 //! does to another, such as a pause that takes effect, happens at once, within the event that causes it.
 
+use super::bridge::pause_of;
 use super::cnm::Cnm;
 use super::deadlock::{self, Deadlock};
-use super::lanes::{OWN, bits};
-use super::port::pause_of;
-use super::quiet::after;
+use super::held::OWN;
+use super::lanes::bits;
 use crate::fabric::Fabric;
 use crate::link::Link;
 use crate::losses::Cause;
@@ -124,7 +124,7 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         let port = &mut self.links[link as usize];
-        port.catch_up(after(now), &mut self.pool);
+        port.catch_up(now.next(), &mut self.pool);
         let started = port.ahead() == 0;
         if let Some(fb) = port.sample(priority, u32::from(passage.ip_len()), started) {
             self.tell_source(now, link, passage, (priority, fb), events);
@@ -366,7 +366,7 @@ impl Fabric {
     pub fn slow_down(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
         let link = self.up[cnm.source.0 as usize];
         if self.links[link as usize].is_bridged() {
-            self.links[link as usize].catch_up(after(now), &mut self.pool);
+            self.links[link as usize].catch_up(now.next(), &mut self.pool);
             self.links[link as usize].slow_down(now, cnm, &self.pool);
             self.start(now, link, events);
         }
@@ -380,5 +380,114 @@ impl Fabric {
     /// Has the event of this source set to the instant at which a deadlock is found.
     pub fn halt_with(&mut self, source: u32) {
         self.halt = source;
+    }
+
+    /// A host hands a packet to its card where [flows are limited](Link::only_limits).
+    #[inline(never)]
+    pub(super) fn offer_limited(
+        &mut self,
+        now: Time,
+        link: u32,
+        passage: Passage,
+        priority: u8,
+        events: &mut Tournament,
+    ) {
+        self.pool.set_entry(passage.slot, Entry::new(OWN, priority));
+        let port = &mut self.links[link as usize];
+        port.catch_up(now.next(), &mut self.pool);
+        match port.take_limited(now, passage, priority, &mut self.pool) {
+            Err(cause) => self.lose(now, link, passage, cause),
+            Ok(false) => {}
+            Ok(true) => {
+                let next = port.quiet_key(now);
+                events.set(link, next);
+            }
+        }
+    }
+
+    /// Whether there is room for a packet that has come on a link, where that is not sure.
+    #[inline(never)]
+    pub(super) fn has_room(&mut self, now: Time, came: u32, priority: u8, bytes: u32) -> bool {
+        let to = self.links[came as usize].to;
+        if self.inputs.asked[to as usize] == 0 {
+            self.count_left(now, to);
+        }
+        self.links[came as usize].input_mut().is_none_or(|input| input.admits(priority, bytes))
+    }
+
+    /// Has the inputs of a switch count what is there now.
+    #[inline(never)]
+    fn count_left(&mut self, now: Time, node: u32) {
+        for at in 0..self.inputs.ports[node as usize].len() {
+            let port = self.inputs.ports[node as usize][at] as usize;
+            self.links[port].catch_up(now.next(), &mut self.pool);
+            let finished = self.links[port].finished();
+            while let Some(passage) = self.links[port].next_gone(finished) {
+                self.no_longer_counts(&passage);
+            }
+        }
+    }
+
+    /// A packet has left a switch where no input has asked for a pause.
+    #[inline(always)]
+    pub(super) fn no_longer_counts(&mut self, passage: &Passage) {
+        let entry = self.pool.entry(passage.slot);
+        let input = self.links.get_mut(entry.came() as usize).and_then(Link::input_mut);
+        if let Some(input) = input {
+            input.give_back(entry.priority(), u32::from(passage.ip_len()));
+        }
+    }
+
+    /// Somebody looks at the ports of hosts between their own events.
+    pub fn look_at_hosts(&mut self) {
+        for &up in &self.up {
+            if self.links[up as usize].is_bridged() {
+                self.links[up as usize].be_exact();
+            }
+        }
+    }
+
+    /// Has all bridged ports catch up: after everything else at this instant that moves packets.
+    pub(crate) fn settle_bridged(&mut self, now: Time) {
+        for node in 0..self.inputs.ports.len() as u32 {
+            self.count_left(now, node);
+        }
+    }
+
+    /// An input of a switch has asked for a pause: what leaves the switch may end it.
+    pub(super) fn watch(&mut self, now: Time, node: u32, events: &mut Tournament) {
+        let asked = &mut self.inputs.asked[node as usize];
+        *asked += 1;
+        if *asked > 1 {
+            return;
+        }
+        for &port in &self.inputs.ports[node as usize] {
+            let link = &mut self.links[port as usize];
+            link.set_watched(true);
+            if !link.is_idle() {
+                events.set(port, link.next_key(now));
+            }
+        }
+    }
+
+    /// An input has taken back what it asked for.
+    pub(super) fn unwatch(&mut self, node: u32) {
+        let asked = &mut self.inputs.asked[node as usize];
+        *asked -= 1;
+        if *asked == 0 {
+            for &port in &self.inputs.ports[node as usize] {
+                self.links[port as usize].set_watched(false);
+            }
+        }
+    }
+
+    /// Has a port catch up before a frame takes effect there, as an event of link `by`.
+    pub(super) fn catch_up_before(&mut self, now: Time, port: u32, by: u32, events: &Tournament) {
+        let link = &mut self.links[port as usize];
+        link.catch_up(now, &mut self.pool);
+        let key = Key::new(now, Class::Departure);
+        if link.acts_quietly(now) && events.goes_before(key, port, by) {
+            link.catch_up(now.next(), &mut self.pool);
+        }
     }
 }

@@ -25,7 +25,7 @@ impl Link {
     /// When the port is clear for a packet that comes now: where the link sleeps also the first one
     /// waits, and needs room.
     pub(super) fn clear_for(&self, now: Time, asleep: bool) -> Time {
-        if asleep { self.busy_until.max(now + Span(1)) } else { self.busy_until }
+        if asleep { self.busy_until.max(now.next()) } else { self.busy_until }
     }
 
     /// Sets when the sleeping link of a two-event port will be awake, now that a packet has come;

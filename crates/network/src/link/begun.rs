@@ -1,4 +1,5 @@
-//! Ports that know which packets of their ring have begun to be sent.
+//! Lazy ports, and eager ports whose discipline sees every packet: both know which packets of their ring have
+//! begun to be sent.
 //!
 //! An eager port whose discipline sees every packet asks for its queue each time. Packets begin in the
 //! order of the ring, so a cursor that only goes on replaces counting: what it has passed is being
@@ -15,11 +16,6 @@ use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Discipline, Head, Plan};
 use eastwest_types::Time;
-use serde::{Deserialize, Serialize};
-
-/// Packets that the discipline of a lazy port has dropped, and when; there is at least one.
-#[derive(Default, Serialize, Deserialize)]
-pub(super) struct Late(Vec<(Time, Passage)>);
 
 impl Link {
     /// What has not begun to be sent, as far as that is known.
@@ -219,5 +215,55 @@ impl Link {
     #[inline]
     pub(crate) fn has_late(&self) -> bool {
         !self.plain && self.late.is_some()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_calm(&self) -> bool {
+        self.calm.as_ref().is_some_and(|calm| calm.is_calm)
+    }
+
+    /// When the packet at this place of the ring begins to be sent, or began.
+    fn start_of(&self, held: &Passage) -> Time {
+        held.arrive.before(self.delay + self.send_time(u32::from(held.ip_len)))
+    }
+
+    /// At a calm port that can no longer take packets unseen: tells RED what it missed. The port stays
+    /// calm where the average allows it, and otherwise knows again what has begun.
+    fn look_up(&mut self) {
+        let Some(calm) = self.calm.as_mut().filter(|c| c.is_calm) else { return };
+        let average = self.queue.steady_average().expect("only ports with RED are calm");
+        if calm.stays(average, self.on_wire.len()) {
+            return;
+        }
+        self.keeps_begun = true;
+        self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |held| self.start_of(held));
+    }
+
+    /// Becomes calm if the packet that was just let in has left the queue short and the average low.
+    #[inline]
+    fn calm_down(&mut self) {
+        let Some(calm) = &self.calm else { return };
+        if self.on_wire.len() as u32 > calm.most / 2 {
+            return; // where it comes and goes, both ways cost
+        }
+        let average = self.queue.steady_average().expect("only ports with RED are calm");
+        if let Some(left) = calm.can_begin(average) {
+            self.begin_calm(left);
+        }
+    }
+
+    #[inline(never)]
+    fn begin_calm(&mut self, left: u32) {
+        let mut calm = self.calm.take().expect("it has been looked at");
+        calm.begin(left);
+        if calm.notes_all {
+            for place in self.begun..self.on_wire.len() as u32 {
+                let held = self.on_wire.get(place).expect("it was counted");
+                calm.note_known(self.start_of(held));
+            }
+        }
+        self.keeps_begun = false;
+        (self.begun, self.begun_bytes, self.next_start) = (0, 0, Time::NEVER);
+        self.calm = Some(calm);
     }
 }

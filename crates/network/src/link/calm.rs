@@ -9,7 +9,6 @@
 //! A calm port does not know what has begun to be sent either ([`begun`](super::begun)); what waited
 //! before an arrival follows from the notes. It learns it again from its ring where it must decide.
 
-use super::{Link, Passage};
 use crate::queue::{Average, Discipline, Queue};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
@@ -37,13 +36,13 @@ impl Note {
 /// What a port keeps for its calm times.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Calm {
-    is_calm: bool,
+    pub(super) is_calm: bool,
     /// Whether RED has to follow arrivals.
-    notes_all: bool,
+    pub(super) notes_all: bool,
     /// Arrivals that surely need no decision.
     left: u32,
     /// As long as fewer packets than this are held.
-    most: u32,
+    pub(super) most: u32,
     /// How many notes RED has been told; their packets may still wait.
     told: u32,
     notes: Vec<Note>,
@@ -86,69 +85,33 @@ impl Calm {
         self.told = self.notes.len() as u32;
     }
 
+    /// Tells RED what it missed. Returns whether no decision is needed for a while still, with `held`
+    /// packets; else the notes are gone.
+    pub fn stays(&mut self, average: &mut Average, held: usize) -> bool {
+        self.tell(average);
+        self.left = average.calm_for(self.most).min(MOST_NOTES);
+        if self.left >= LEAST_NOTES && held < self.most as usize {
+            return true;
+        }
+        (self.is_calm, self.left, self.told) = (false, 0, 0);
+        self.notes.clear();
+        false
+    }
+
+    /// The number of arrivals that need no decision, if they are enough to become calm.
+    pub fn can_begin(&self, average: &Average) -> Option<u32> {
+        Some(average.calm_for(self.most)).filter(|left| *left >= LEAST_NOTES)
+    }
+
+    /// The next `left` arrivals need no decision.
+    pub fn begin(&mut self, left: u32) {
+        self.is_calm = true;
+        self.left = if self.notes_all { left.min(MOST_NOTES) } else { left };
+    }
+
     /// Notes a packet that waits, of which RED knows.
-    fn note_known(&mut self, start: Time) {
+    pub fn note_known(&mut self, start: Time) {
         self.notes.push(Note { now: start, clear_at: start });
         self.told += 1;
-    }
-}
-
-impl Link {
-    #[cfg(test)]
-    pub(super) fn is_calm(&self) -> bool {
-        self.calm.as_ref().is_some_and(|calm| calm.is_calm)
-    }
-
-    /// When the packet at this place of the ring begins to be sent, or began.
-    fn start_of(&self, held: &Passage) -> Time {
-        held.arrive.before(self.delay + self.send_time(u32::from(held.ip_len)))
-    }
-
-    /// At a calm port that can no longer take packets unseen: tells RED what it missed. The port stays
-    /// calm where the average allows it, and otherwise knows again what has begun.
-    pub(super) fn look_up(&mut self) {
-        let Some(calm) = self.calm.as_mut().filter(|c| c.is_calm) else { return };
-        let average = self.queue.steady_average().expect("only ports with RED are calm");
-        calm.tell(average);
-        calm.left = average.calm_for(calm.most).min(MOST_NOTES);
-        if calm.left >= LEAST_NOTES && self.on_wire.len() < calm.most as usize {
-            return;
-        }
-        (calm.is_calm, calm.left, calm.told) = (false, 0, 0);
-        calm.notes.clear();
-        self.keeps_begun = true;
-        self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |held| self.start_of(held));
-    }
-
-    /// Becomes calm if the packet that was just let in has left the queue short and the average low.
-    #[inline]
-    pub(super) fn calm_down(&mut self) {
-        let Some(calm) = &self.calm else { return };
-        let most = calm.most;
-        if self.on_wire.len() as u32 > most / 2 {
-            return; // where it comes and goes, both ways cost
-        }
-        let average = self.queue.steady_average().expect("only ports with RED are calm");
-        let left = average.calm_for(most);
-        if left >= LEAST_NOTES {
-            self.begin_calm(left);
-        }
-    }
-
-    #[inline(never)]
-    fn begin_calm(&mut self, left: u32) {
-        let mut calm = self.calm.take().expect("it has been looked at");
-        calm.is_calm = true;
-        calm.left = left;
-        if calm.notes_all {
-            calm.left = left.min(MOST_NOTES);
-            for place in self.begun..self.on_wire.len() as u32 {
-                let held = self.on_wire.get(place).expect("it was counted");
-                calm.note_known(self.start_of(held));
-            }
-        }
-        self.keeps_begun = false;
-        (self.begun, self.begun_bytes, self.next_start) = (0, 0, Time::NEVER);
-        self.calm = Some(calm);
     }
 }

@@ -24,7 +24,7 @@ impl Link {
         match (waits, w.sent_at) {
             // paused, or lost
             (true, Time::NEVER) => after_one,
-            (true, sent_at) => sent_at.max(Time(now.0 + 1)),
+            (true, sent_at) => sent_at.max(now.next()),
             (false, Time::NEVER) if sent => after_one,
             (false, _) => now,
         }

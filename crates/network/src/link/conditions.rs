@@ -12,44 +12,42 @@
 //! A packet that is lost on the way goes at the time of its arrival, as an event of
 //! [`Class::Departure`]: nobody else sees it.
 
-use super::{Link, Passage};
-use crate::fault::{Effect, LossChain};
+use crate::fault::LossChain;
 use crate::losses::Cause;
-use eastwest_engine::order::{Class, Key};
-use eastwest_engine::random::{Stream, mix};
-use eastwest_types::{Rate, Span, Time};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// The state of a link that faults speak of.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Conditions {
     /// Picoseconds per byte without faults, times 2¹⁶.
-    own_ps_per_byte_q16: u64,
+    pub(super) own_ps_per_byte_q16: u64,
     /// Failures in force.
-    failures: u32,
+    pub(super) failures: u32,
     /// Number of packets on the wire that a past failure has hit; they will be lost.
-    doomed: usize,
-    loss: Option<LossChain>,
-    random: Stream,
-    jitter: Span,
-    jitter_seed: u64,
+    pub(super) doomed: usize,
+    pub(super) loss: Option<LossChain>,
+    pub(super) random: Stream,
+    pub(super) jitter: Span,
+    pub(super) jitter_seed: u64,
     /// Packets lost on the way.
-    lost: u64,
+    pub(super) lost: u64,
     /// Number of the packet whose fate has been drawn, and whether it is lost.
-    drawn: Option<(u64, bool)>,
+    pub(super) drawn: Option<(u64, bool)>,
     /// Packets sent by then, at an eager port, began before the last change of rate.
-    settled: Time,
+    pub(super) settled: Time,
     /// Longest wait and longest queue in bytes at earlier rates.
-    longest: (Span, u64),
+    pub(super) longest: (Span, u64),
     /// Bytes on the link of packets lost on the way.
-    lost_bytes: u64,
-    earlier: EarlierRates,
+    pub(super) lost_bytes: u64,
+    pub(super) earlier: EarlierRates,
 }
 
 /// How long a link has been sending, where faults have changed its rate: bytes are counted in the order in
 /// which they arrive or are lost, and each was sent at the rate in force when its packet began to be sent.
 #[derive(Default, Serialize, Deserialize)]
-struct EarlierRates {
+pub(super) struct EarlierRates {
     /// A count of bytes, all of them arrived or lost, and the time that sending them took, in picoseconds
     /// times 2¹⁶.
     over: (u64, u128),
@@ -61,7 +59,7 @@ struct EarlierRates {
 impl EarlierRates {
     /// The rate changes when `passed` bytes have arrived or were lost, and the next bytes, up to
     /// `begun`, are sent at the rate that was in force.
-    fn end(&mut self, passed: u64, begun: u64, ps_per_byte_q16: u64) {
+    pub fn end(&mut self, passed: u64, begun: u64, ps_per_byte_q16: u64) {
         while let Some(&(until, own)) = self.open.first().filter(|(until, _)| *until <= passed) {
             self.over = (until, self.over.1 + u128::from(until - self.over.0) * u128::from(own));
             self.open.remove(0);
@@ -71,7 +69,7 @@ impl EarlierRates {
 
     /// Picoseconds that sending the first `passed` bytes took; those after the last change of rate were
     /// sent at the rate in force, `ps_per_byte_q16`.
-    fn sending(&self, passed: u64, ps_per_byte_q16: u64) -> u128 {
+    pub fn sending(&self, passed: u64, ps_per_byte_q16: u64) -> u128 {
         let (mut at, mut sum) = self.over;
         for &(until, own) in self.open.iter().chain([&(passed, ps_per_byte_q16)]) {
             let end = until.min(passed).max(at);
@@ -84,7 +82,7 @@ impl EarlierRates {
 
 impl Conditions {
     /// Draws the fate of a packet, once.
-    fn draw(&mut self, number: u64) {
+    pub fn draw(&mut self, number: u64) {
         if self.drawn.is_none_or(|(drawn, _)| drawn != number) {
             let lost = self.loss.as_mut().is_some_and(|chain| chain.loses(&mut self.random));
             self.drawn = Some((number, lost));
@@ -92,7 +90,7 @@ impl Conditions {
     }
 
     /// Returns the fault that destroys the packet which would arrive next, if one does.
-    fn cause(&self) -> Option<Cause> {
+    pub fn cause(&self) -> Option<Cause> {
         if self.failures > 0 || self.doomed > 0 {
             return Some(Cause::LinkDown);
         }
@@ -100,354 +98,9 @@ impl Conditions {
     }
 }
 
-/// See [`Link::ps_per_byte_q16`].
-pub(crate) fn ps_per_byte_q16(rate: Rate) -> u64 {
-    ((8_000_000_000_000u128 << 16) / u128::from(rate.0)) as u64
-}
-
-impl Link {
-    /// Makes the link ready for faults; it draws from streams of its own, by its number.
-    pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
-        (self.plain, self.counted, self.calm) = (false, false, None);
-        self.conditions = Some(Box::new(Conditions {
-            own_ps_per_byte_q16: self.ps_per_byte_q16,
-            failures: 0,
-            doomed: 0,
-            loss: None,
-            random: Stream::new(seed, &format!("fault/loss/{number}")),
-            jitter: Span::ZERO,
-            jitter_seed: Stream::new(seed, &format!("fault/jitter/{number}")).next_u64(),
-            lost: 0,
-            drawn: None,
-            settled: Time::ZERO,
-            longest: (Span::ZERO, 0),
-            lost_bytes: 0,
-            earlier: EarlierRates::default(),
-        }));
-    }
-
-    fn faults(&mut self) -> &mut Conditions {
-        self.conditions.as_mut().expect("links with faults are made ready for them")
-    }
-
-    /// A fault begins, or is over; then [`Link::next_key`] may be another.
-    pub(crate) fn change(&mut self, now: Time, effect: &Effect, begins: bool) {
-        match effect {
-            Effect::Loss(model) => {
-                let f = self.faults();
-                f.loss = begins.then(|| LossChain::new(*model, &mut f.random));
-                // the first packet to arrive is the first of the new model
-                f.drawn = None;
-            }
-            Effect::Degrade(left) => {
-                let own = self.faults().own_ps_per_byte_q16;
-                let rate = left.of(self.cable.rate);
-                self.end_rate(now);
-                self.retime(now, |link| {
-                    link.keep_longest();
-                    link.ps_per_byte_q16 = if begins { ps_per_byte_q16(rate) } else { own };
-                });
-            }
-            Effect::Delay { extra, jitter } => self.retime(now, |link| {
-                link.delay = if begins { link.cable.delay + *extra } else { link.cable.delay };
-                link.faults().jitter = if begins { *jitter } else { Span::ZERO };
-            }),
-            Effect::Down { .. } if begins => self.faults().failures += 1,
-            Effect::Down { .. } => {
-                let started = self.started(now);
-                let f = self.faults();
-                f.failures -= 1;
-                if f.failures == 0 {
-                    f.doomed = started;
-                }
-            }
-        }
-    }
-
-    /// Notes, before a fault changes the rate, which bytes are sent at the rate in force.
-    fn end_rate(&mut self, now: Time) {
-        let started = self.started(now);
-        let on_way = self.on_wire.iter().take(started);
-        let bytes: u64 = on_way.map(|p| u64::from(self.wire_bytes(u32::from(p.ip_len)))).sum();
-        let (before, rate) = (self.counters.bytes, self.ps_per_byte_q16);
-        let f = self.faults();
-        let passed = before + f.lost_bytes;
-        f.earlier.end(passed, passed + bytes, rate);
-    }
-
-    /// Picoseconds that sending all packets took that have reached the far end or were lost on the way.
-    pub(super) fn sent_for(&self) -> u128 {
-        let (bytes, rate) = (self.counters.bytes, self.ps_per_byte_q16);
-        match &self.conditions {
-            Some(f) => f.earlier.sending(bytes + f.lost_bytes, rate),
-            None => (u128::from(bytes) * u128::from(rate)) >> 16,
-        }
-    }
-
-    /// Packets on the wire, and the one being sent.
-    fn started(&self, now: Time) -> usize {
-        match &self.waiting {
-            Some(_) => self.on_wire.len(),
-            None => self.on_wire.len() - self.count_waiting(now).0 as usize,
-        }
-    }
-
-    /// Packets and IP bytes that wait at an eager port, and when the one being sent has left: from the
-    /// last one back, each starts when the one in front of it has been sent.
-    pub(super) fn count_waiting(&self, now: Time) -> (u32, u64, Time) {
-        let (mut waiting, mut bytes, mut sent) = (0, 0, self.busy_until);
-        let settled = self.conditions.as_ref().map_or(Time::ZERO, |f| f.settled);
-        for held in self.on_wire.iter().rev() {
-            let ip_len = u32::from(held.ip_len);
-            let start = sent.0.saturating_sub(self.send_time(ip_len).0);
-            if start <= now.0 || sent <= settled {
-                break;
-            }
-            waiting += 1;
-            bytes += u64::from(ip_len);
-            sent = Time(start);
-        }
-        (waiting, bytes, sent)
-    }
-
-    /// Times all packets anew whose first bit has not been sent, after `change`.
-    fn retime(&mut self, now: Time, change: impl FnOnce(&mut Link)) {
-        let Some(w) = &self.waiting else { return self.retime_eager(now, change) };
-        let sent_at = w.sent_at;
-        let waiting = w.lengths();
-        change(self);
-        if sent_at < Time::NEVER {
-            let rest = waiting.into_iter().map(|ip_len| self.send_time(ip_len));
-            self.busy_until = rest.fold(sent_at, |end, span| end + span);
-        }
-    }
-
-    fn retime_eager(&mut self, now: Time, change: impl FnOnce(&mut Link)) {
-        let (waiting, _, mut sent) = self.count_waiting(now);
-        change(self);
-        self.faults().settled = sent;
-        let len = self.on_wire.len() as u32;
-        for place in len - waiting..len {
-            let held = self.on_wire.get(place).expect("it was counted");
-            sent += self.send_time(u32::from(held.ip_len));
-            let arrive = self.arrival_after(sent, place as usize);
-            self.on_wire.change(place, |held| held.arrive = arrive);
-        }
-        self.busy_until = sent;
-    }
-
-    /// When the packet at `place` of the ring arrives that has been sent at `sent`.
-    pub(crate) fn arrival_after(&self, sent: Time, place: usize) -> Time {
-        let at = sent + self.delay;
-        match &self.conditions {
-            Some(f) if f.jitter > Span::ZERO => {
-                let random = mix(f.jitter_seed ^ (self.counters.packets + f.lost + place as u64));
-                at + Span(((u128::from(random) * u128::from(f.jitter.0)) >> 64) as u64)
-            }
-            _ => at,
-        }
-    }
-
-    /// The key at which the packet in front arrives, or is lost.
-    pub(super) fn first_key(&mut self, now: Time) -> Key {
-        let Some(&Passage { arrive, .. }) = self.on_wire.get(0) else { return Key::NEVER };
-        let key = self.arrival_key(now, arrive);
-        let Some(f) = &mut self.conditions else { return key };
-        f.draw(self.counters.packets + f.lost);
-        let class = if f.cause().is_some() { Class::Departure } else { Class::Arrival };
-        Key::new(key.time().max(now), class)
-    }
-
-    /// Takes the packet in front off the wire if this is the key at which it is lost.
-    pub(crate) fn lose_first(&mut self, key: Key) -> Option<(Passage, Cause)> {
-        if self.conditions.is_none() || self.first_key(key.time()) != key {
-            return None;
-        }
-        let cause = self.faults().cause()?;
-        let passage = self.on_wire.pop().expect("it has a key");
-        self.held_bytes -= u64::from(passage.ip_len);
-        let bytes = self.wire_bytes(u32::from(passage.ip_len));
-        let f = self.faults();
-        f.lost_bytes += u64::from(bytes);
-        f.lost += 1;
-        f.doomed = f.doomed.saturating_sub(1);
-        Some((passage, cause))
-    }
-
-    /// Before the rate changes: a wait of one length is another queue at another rate.
-    fn keep_longest(&mut self) {
-        let (wait, bytes) = self.longest();
-        self.counters.max_backlog = Span::ZERO;
-        self.faults().longest = (wait, bytes);
-    }
-
-    /// Longest time a packet had to wait for those before it, and the most link bytes it waited for.
-    pub fn longest(&self) -> (Span, u64) {
-        let wait = self.counters.max_backlog;
-        let bytes = (u128::from(wait.0) << 16) / u128::from(self.ps_per_byte_q16.max(1));
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let before = self.conditions.as_ref().map_or((Span::ZERO, 0), |f| f.longest);
-        (wait.max(before.0), bytes.max(before.1))
-    }
-
-    /// The time a packet takes to be sent without faults.
-    pub(crate) fn own_send_time(&self, ip_len: u32) -> Span {
-        let own = self.conditions.as_ref().map_or(self.ps_per_byte_q16, |f| f.own_ps_per_byte_q16);
-        Span((u64::from(self.wire_bytes(ip_len)) * own) >> 16)
-    }
-
-    /// Whether a failure is in force.
-    pub fn is_down(&self) -> bool {
-        self.conditions.as_ref().is_some_and(|f| f.failures > 0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{LinkSpec, Mode, Offer};
     use super::*;
-    use crate::fault::{Degraded, LossModel};
-    use crate::pool::PacketPool;
-    use crate::queue::{DropTail, QueueConfig};
-    use crate::topology::CableConfig;
-    use eastwest_types::Limit;
-    use eastwest_types::{HostId, Packet};
-
-    const DELAY: Span = Span::from_us(5);
-    /// A full packet at 1 Gbit/s: 1538 B.
-    const FULL: Span = Span::from_ns(12_304);
-
-    fn link(limit: u32, mode: Mode, jitter: Span, delay: Span) -> Link {
-        let mut link = Link::new(LinkSpec {
-            from: 0,
-            to: 1,
-            cable: CableConfig { rate: Rate::gbit(1), delay },
-            queue: QueueConfig::DropTail(DropTail(Limit::Packets(limit))),
-            framing: 38,
-            min_frame: 84,
-            mtu: 1500,
-            jitter,
-            jitter_seed: 7,
-            mode,
-            classes: Vec::new(),
-            measured: false,
-            sleep: None,
-            bridge: None,
-            shared: None,
-            seed: (7, 3),
-        });
-        link.expect_faults(3, 17);
-        link
-    }
-
-    fn packet(ip_len: u16) -> Packet {
-        Packet { ip_len, ..Packet::blank(HostId(1)) }
-    }
-
-    /// What happened to packets, and how many waited when each was offered.
-    #[derive(Debug, Default, PartialEq)]
-    struct Log {
-        arrived: Vec<(Time, u32)>,
-        lost: Vec<(Time, u32, Cause)>,
-        queues: Vec<(u32, u64)>,
-    }
-
-    struct Play {
-        link: Link,
-        pool: PacketPool,
-        next: Key,
-        log: Log,
-    }
-
-    impl Play {
-        fn new(link: Link) -> Play {
-            let (pool, log) = (PacketPool::default(), Log::default());
-            Play { link, pool, next: Key::NEVER, log }
-        }
-
-        fn run_until(&mut self, end: Key) {
-            while self.next < end {
-                let key = self.next;
-                if !key.is_departure() {
-                    let (passage, next) = self.link.arrive(key, &mut self.pool);
-                    self.log.arrived.push((key.time(), passage.slot));
-                    self.next = next;
-                    continue;
-                }
-                let (lost, next) = self.link.depart(key, &mut self.pool);
-                if let Some((passage, cause)) = lost {
-                    self.log.lost.push((key.time(), passage.slot, cause));
-                }
-                self.next = next;
-            }
-        }
-
-        fn offer(&mut self, at: Time, packet: &Packet) {
-            self.run_until(Key::new(at, Class::Arrival));
-            let slot = self.pool.insert(packet);
-            self.log.queues.push(self.link.queue(at));
-            match self.link.offer(at, Passage::new(slot, packet), &mut self.pool) {
-                Offer::Dropped(cause) => self.log.lost.push((at, slot, cause)),
-                Offer::Queued => {}
-                Offer::Bridged => unreachable!("nothing is bridged here"),
-                Offer::Sooner(key) | Offer::Displaced(key) => self.next = key,
-            }
-        }
-
-        fn change(&mut self, at: Time, effect: &Effect, begins: bool) {
-            self.run_until(Key::new(at, Class::Change));
-            self.link.change(at, effect, begins);
-            self.next = self.link.next_key(at);
-        }
-
-        fn end(mut self) -> (Log, (Span, u64), u64) {
-            self.run_until(Key::NEVER);
-            assert_eq!(self.link.held(), 0);
-            (self.log, self.link.longest(), self.link.counters.packets)
-        }
-    }
-
-    fn some_effect(random: &mut Stream, kind: u64) -> Effect {
-        match kind {
-            0 if random.below(2) == 0 => Effect::Loss(LossModel::independent(0.3)),
-            0 => Effect::Loss(LossModel::bursty(0.3, 4.0)),
-            1 => Effect::Degrade(Degraded::Share(0.1 * (1 + random.below(9)) as f64)),
-            2 => {
-                let us = |n| Span::from_us(n);
-                Effect::Delay { extra: us(random.below(40)), jitter: us(random.below(20)) }
-            }
-            _ => Effect::Down { reroute: Span::ZERO, flapping: None },
-        }
-    }
-
-    /// A packet is offered, or a fault begins or is over.
-    type Step = (Time, Result<Packet, (Effect, bool)>);
-
-    /// Packets and changes of all kinds, on a grid that makes ties frequent.
-    fn script(seed: u64) -> Vec<Step> {
-        let mut random = Stream::new(seed, "faults");
-        let mut script = Vec::new();
-        let mut now = Time::ZERO;
-        for _ in 0..500 {
-            if random.below(3) == 0 {
-                now += Span::from_ns(672 * random.below(40));
-            }
-            script.push((now, Ok(packet([40, 576, 1500][random.below(3) as usize]))));
-        }
-        for kind in 0..4 {
-            let mut at = Time::ZERO;
-            for _ in 0..12 {
-                let effect = some_effect(&mut random, kind);
-                at += Span::from_ns(672 * random.below(200));
-                script.push((at, Err((effect.clone(), true))));
-                at += Span::from_ns(672 * random.below(200));
-                script.push((at, Err((effect, false))));
-            }
-        }
-        // what is offered at an instant goes before what changes then
-        script.sort_by_key(|(at, what)| (*at, what.is_err()));
-        script
-    }
 
     #[test]
     fn each_byte_was_sent_at_the_rate_of_its_time() {
@@ -460,137 +113,5 @@ mod tests {
         assert_eq!(earlier.sending(170, 3 << 16), 450 + 70 + 30);
         earlier.end(200, 200, 3 << 16);
         assert_eq!((earlier.sending(200, 1 << 16), earlier.open.len()), (450 + 70 + 120, 1));
-    }
-
-    #[test]
-    fn both_kinds_of_ports_do_the_same_to_every_packet_under_faults() {
-        let (mut seen, mut packets) = ([0; 4], 0);
-        for seed in 0..150 {
-            let script = script(seed);
-            let jitter = Span::from_us([0, 3, 30][seed as usize % 3]);
-            let delay = if seed % 5 == 0 { Span::ZERO } else { DELAY };
-            let both = [Mode::Eager, Mode::TwoEvent].map(|mode| {
-                let mut play =
-                    Play::new(link([3, 30, 1_000][seed as usize % 3], mode, jitter, delay));
-                for (at, what) in &script {
-                    match what {
-                        Ok(packet) => play.offer(*at, packet),
-                        Err((effect, begins)) => play.change(*at, effect, *begins),
-                    }
-                }
-                play.end()
-            });
-            assert!(both[0] == both[1], "seed {seed}");
-            let log = &both[0].0;
-            assert_eq!(log.arrived.len() + log.lost.len(), 500);
-            assert!(log.arrived.windows(2).all(|w| w[0].0 <= w[1].0), "in order");
-            packets += log.arrived.len();
-            log.lost.iter().for_each(|l| seen[l.2 as usize] += 1);
-        }
-        assert!(packets > 20_000, "{packets} arrived");
-        let [full, random, down, _] = seen;
-        assert!(full > 1_000 && random > 1_000 && down > 1_000, "{seen:?}");
-    }
-
-    /// Ten full packets at once and one change; when each got there, or `None`.
-    fn ten(change_at: Span, effect: Effect, over_at: Option<Span>) -> Vec<Option<Span>> {
-        let [eager, reference] = [Mode::Eager, Mode::TwoEvent].map(|mode| {
-            let mut play = Play::new(link(99, mode, Span::ZERO, DELAY));
-            (0..10).for_each(|_| play.offer(Time::ZERO, &packet(1500)));
-            play.change(Time::ZERO + change_at, &effect, true);
-            if let Some(over) = over_at {
-                play.change(Time::ZERO + over, &effect, false);
-            }
-            let mut times = vec![None; 10];
-            for (at, slot) in play.end().0.arrived {
-                times[slot as usize] = Some(at.since(Time::ZERO));
-            }
-            times
-        });
-        assert_eq!(eager, reference);
-        eager
-    }
-
-    #[test]
-    fn a_degraded_link_finishes_the_packet_being_sent_and_then_has_exactly_the_new_rate() {
-        let tenth = Effect::Degrade(Degraded::Rate(Rate::mbit(100)));
-        // in the middle of the third packet
-        let times = ten(FULL * 2 + Span(1), tenth.clone(), None);
-        for (i, time) in times.iter().enumerate() {
-            let slow = (i as u64).saturating_sub(2);
-            assert_eq!(*time, Some(FULL * (1 + i as u64 - slow) + FULL * 10 * slow + DELAY));
-        }
-        // and back to its own in the middle of the fifth
-        let back = FULL * 3 + FULL * 10 + Span(1);
-        let times = ten(FULL * 2 + Span(1), tenth, Some(back));
-        assert_eq!(times[4], Some(FULL * 3 + FULL * 20 + DELAY));
-        assert_eq!(times[9], Some(FULL * 3 + FULL * 20 + FULL * 5 + DELAY));
-    }
-
-    #[test]
-    fn extra_delay_adds_exactly_and_what_would_overtake_arrives_together() {
-        let extra = Span::from_us(40);
-        let slow = Effect::Delay { extra, jitter: Span::ZERO };
-        let times = ten(FULL, slow, Some(FULL * 5));
-        let plain = |i: u64| FULL * (i + 1) + DELAY;
-        // a packet that starts at the instant of a change is not concerned
-        for i in 0..10 {
-            let time = match i {
-                0 | 1 => plain(i),
-                2..=5 => plain(i) + extra,
-                // those behind would be there before the sixth
-                _ => plain(i).max(plain(5) + extra),
-            };
-            assert_eq!(times[i as usize], Some(time), "{i}");
-        }
-    }
-
-    #[test]
-    fn jitter_stays_below_its_width_and_keeps_the_order() {
-        let width = Span::from_us(10);
-        let shaken = ten(Span::ZERO, Effect::Delay { extra: Span::ZERO, jitter: width }, None);
-        let mut moved = 0;
-        for (i, time) in shaken.iter().enumerate().skip(1) {
-            let late = time.expect("no loss").0 - (FULL * (i as u64 + 1) + DELAY).0;
-            assert!(late < width.0);
-            moved += usize::from(late > width.0 / 4);
-        }
-        assert!(moved >= 4, "{shaken:?}");
-    }
-
-    #[test]
-    fn a_failure_takes_what_is_sent_or_under_way_and_spares_what_starts_after_the_repair() {
-        let down = Effect::Down { reroute: Span::ZERO, flapping: None };
-        // the first is there, the second on the wire, the third being sent; repaired within the sixth
-        let at = FULL * 2 + Span::from_us(6);
-        let times = ten(at, down, Some(FULL * 5 + Span(1)));
-        let arrived: Vec<usize> = (0..10).filter(|&i| times[i].is_some()).collect();
-        assert_eq!(arrived, [0, 1, 6, 7, 8, 9]);
-        for i in arrived {
-            assert_eq!(times[i], Some(FULL * (i as u64 + 1) + DELAY));
-        }
-    }
-
-    #[test]
-    fn a_short_failure_takes_all_that_was_under_way() {
-        let down = Effect::Down { reroute: Span::ZERO, flapping: None };
-        // while the second packet is being sent the first is on the wire
-        let times = ten(FULL + Span::from_us(2), down, Some(FULL + Span::from_us(3)));
-        assert_eq!(times.iter().position(Option::is_some), Some(2));
-        assert_eq!(times.iter().flatten().count(), 8);
-    }
-
-    #[test]
-    fn loss_on_one_link_does_not_depend_on_what_other_links_suffer() {
-        let lost = |number| {
-            let mut link = link(999, Mode::Eager, Span::ZERO, DELAY);
-            link.expect_faults(3, number);
-            let mut play = Play::new(link);
-            play.change(Time::ZERO, &Effect::Loss(LossModel::independent(0.2)), true);
-            (0..400).for_each(|_| play.offer(Time(1), &packet(100)));
-            play.end().0.lost.iter().map(|l| l.1).collect::<Vec<u32>>()
-        };
-        assert_eq!(lost(1), lost(1));
-        assert_ne!(lost(1), lost(2));
     }
 }

@@ -5,25 +5,13 @@
 //! then when it arrives. What stays here is its place in the queue, and its part in the counters, which
 //! count arrivals in order: it is counted when the port is next touched after its arrival.
 
-use super::{Link, Offer, Passage};
+use super::{Divided, Link, Offer, Passage};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Discipline};
 use crate::ring::Ring;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
-use serde::{Deserialize, Serialize};
-
-/// See the module.
-#[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Divided {
-    /// Whether packets may arrive elsewhere.
-    pub crosses: bool,
-    /// Those that do and are not yet counted.
-    gone: Ring<Passage>,
-    /// While the port is laid open, what really is on the wire here.
-    aside: Option<Ring<Passage>>,
-}
 
 impl Link {
     /// Eager, without faults and always awake: it knows when a packet arrives once that is enqueued.

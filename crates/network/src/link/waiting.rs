@@ -4,11 +4,12 @@
 //! (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2, where a class may overdraw by one
 //! packet and pays back before its next turn. A packet that is being sent is never interrupted.
 
-use super::Passage;
-use crate::dcb::lanes::{Came, Held, Lanes};
+use crate::dcb::bridge::Bridge;
+use crate::dcb::held::Held;
+use crate::dcb::lanes::{Came, Lanes};
 use crate::dcb::pfc::Wire;
-use crate::dcb::port::Bridge;
 use crate::losses::Cause;
+use crate::passage::Passage;
 use crate::pool::PacketPool;
 use crate::queue::{
     Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Verdict,
@@ -363,6 +364,12 @@ impl Waiting {
             }
             self.turn = (self.turn + 1) % self.classes.len();
         }
+    }
+
+    /// Whether a packet waits.
+    #[inline]
+    pub fn has_any(&mut self) -> bool {
+        self.only_lanes().is_none_or(|(lanes, ..)| lanes.backlog().packets > 0)
     }
 }
 
