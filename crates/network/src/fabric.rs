@@ -10,7 +10,7 @@ use crate::dcb::quiet::Inputs;
 use crate::dcb::{DcbConfig, Deadlock};
 use crate::energy::eee;
 use crate::energy::eee::StateTimes;
-use crate::energy::{ClassEnergy, EnergyConfig, Joules, LinkPolicy};
+use crate::energy::{ClassEnergy, EnergyConfig, Joules};
 use crate::fault::{Change, Effect, Schedule};
 use crate::journeys::Journeys;
 use crate::link::{Link, LinkSpec, Mode, Offer};
@@ -48,6 +48,27 @@ struct Faults {
     reroutings: u64,
 }
 
+/// How many packets there were.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Packets that hosts have handed to their network cards.
+    pub sent: u64,
+    /// Packets handed to hosts.
+    pub delivered: u64,
+    /// Packets lost.
+    pub dropped: u64,
+    /// Congestion notifications that ended at a switch which found another way.
+    pub absorbed: u64,
+}
+
+/// What links use.
+#[derive(Serialize, Deserialize)]
+pub struct Power {
+    config: EnergyConfig,
+    /// States of links by their numbers, where they are known without packets.
+    pub given_states: Vec<StateTimes>,
+}
+
 /// All links, the packets on them, and the way from one to the next.
 #[derive(Serialize, Deserialize)]
 pub struct Fabric {
@@ -63,28 +84,20 @@ pub struct Fabric {
     pub(crate) up: Vec<u32>,
     /// Links with lazy ports.
     lazy: Vec<u32>,
-    energy: EnergyConfig,
+    /// What links use.
+    pub power: Power,
     /// Who will soon get a packet: a hint for prefetching.
     pub next_reader: Option<EndpointId>,
-    hosts: u32,
     /// All paths between two hosts are alike.
     uniform: bool,
-    /// Packets that hosts have handed to their network cards.
-    pub sent: u64,
-    /// Packets handed to hosts.
-    pub delivered: u64,
-    /// Packets lost.
-    pub dropped: u64,
-    /// Congestion notifications that ended at a switch which found another way.
-    pub absorbed: u64,
-    /// The latest of them, see [`Losses::take_before`].
+    /// What became of packets.
+    pub tally: Tally,
+    /// The latest packets that were lost, see [`Losses::take_before`].
     pub losses: Losses,
     /// What is captured.
     pub taps: Taps,
     /// How long packets waited where.
     pub journeys: Journeys,
-    /// States of links by their numbers, where they are known without packets.
-    pub given_states: Vec<StateTimes>,
     pub(crate) dcb: Arc<DcbConfig>,
     /// Pauses that bridged switches ask for at their inputs.
     pub(crate) inputs: Inputs,
@@ -140,7 +153,6 @@ impl Fabric {
             failures: 0,
             reroutings: 0,
         };
-        let hosts = graph.hosts;
         let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
         let inputs = Inputs::new(&links, graph.names.len());
         let mut fabric = Fabric {
@@ -151,18 +163,13 @@ impl Fabric {
             faults,
             up,
             lazy,
-            energy: config.energy,
+            power: Power { config: config.energy, given_states: Vec::new() },
             next_reader: None,
-            hosts,
             uniform: !matches!(config.topology, Topology::Graph { .. }),
-            sent: 0,
-            delivered: 0,
-            dropped: 0,
-            absorbed: 0,
+            tally: Tally::default(),
             losses: Losses::default(),
             taps: Taps::default(),
             journeys: Journeys::default(),
-            given_states: Vec::new(),
             dcb,
             inputs,
             deadlock: None,
@@ -224,17 +231,13 @@ impl Fabric {
     /// What a link has used until `now`, and how long it was in each state.
     pub fn energy_of(&self, link: usize, now: Time) -> (Joules, StateTimes) {
         let l = &self.links[link];
-        let class = class_energy(&self.energy, self.hosts, l.from, l.to);
+        let class = self.power.config.of_link(l.from.min(l.to) < self.graph.hosts);
         let run = now.since(Time::ZERO);
         let busy = l.sending_time(run);
-        if let Some(times) = self.given_states.get(link) {
+        if let Some(times) = self.power.given_states.get(link) {
             return (Joules::of(&class.phy(l.cable.rate), times, busy), *times);
         }
-        let idle = Span(run.0 - busy.0);
-        let times = l.state_times(now).unwrap_or(match class.policy {
-            LinkPolicy::Ideal => StateTimes { awake: busy, asleep: idle, ..StateTimes::default() },
-            _ => StateTimes { awake: run, ..StateTimes::default() },
-        });
+        let times = l.state_times(now).unwrap_or_else(|| class.policy.states(run, busy));
         let times = match (class.both, l.sleeper(), self.links[link ^ 1].sleeper()) {
             (true, Some(a), Some(b)) => times.asleep_only(a.both() + eee::together(a, b, now)),
             _ => times,
@@ -245,7 +248,7 @@ impl Fabric {
     /// Energy settings of a link.
     pub fn class_of(&self, link: usize) -> &ClassEnergy {
         let l = &self.links[link];
-        class_energy(&self.energy, self.hosts, l.from, l.to)
+        self.power.config.of_link(l.from.min(l.to) < self.graph.hosts)
     }
 
     /// How often links have failed (a switch with all its cables counts once), and how often routes
@@ -264,7 +267,7 @@ impl Fabric {
         sack: Option<SackBlocks>,
         events: &mut Tournament,
     ) {
-        self.sent += 1;
+        self.tally.sent += 1;
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
         let up = self.up[from.0 as usize];
@@ -315,7 +318,7 @@ impl Fabric {
         if link != ABSORBED {
             return self.lose(now, before, passage, Cause::NoRoute);
         }
-        self.absorbed += 1;
+        self.tally.absorbed += 1;
         self.pool.remove(passage.slot);
     }
 
@@ -354,7 +357,7 @@ impl Fabric {
     }
 
     fn take_lost(&mut self, at: Time, link: u32, passage: Passage, cause: Cause) -> Lost {
-        self.dropped += 1;
+        self.tally.dropped += 1;
         let packet = self.pool.remove(passage.slot);
         self.pool.take_sack(packet.sack);
         let order = self.cut.as_ref().map_or(((Key::NEVER, 0), 0), |cut| cut.during);
@@ -455,15 +458,15 @@ impl Fabric {
         if TAPPED {
             self.look_at(key.time(), link, &passage);
         }
-        if to < self.hosts {
-            self.delivered += 1;
+        if to < self.graph.hosts {
+            self.tally.delivered += 1;
             self.prefetch_deliveries(link);
             return Some(self.pool.remove(passage.slot));
         }
         let (now, links, pool) = (key.time(), &self.links, &self.pool);
         let view = || View { now, packet: pool.get(passage.slot), links, came: link };
         let (dst, hash) = (passage.dst, passage.hash);
-        let next_link = self.routing.next_link(to - self.hosts, dst, hash, view);
+        let next_link = self.routing.next_link(to - self.graph.hosts, dst, hash, view);
         self.offer(now, next_link, passage, link, events);
         None
     }
@@ -473,16 +476,16 @@ impl Fabric {
     pub(crate) fn look_at(&mut self, now: Time, link: u32, passage: &Passage) {
         self.taps.look(link, passage, &self.pool);
         let l = &self.links[link as usize];
-        self.journeys.pass(now, (l, self.hosts), passage, &self.pool);
+        self.journeys.pass(now, (l, self.graph.hosts), passage, &self.pool);
     }
 
     /// Takes out the packet that a link has handed over, if that was to a host.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, link: u32, to: u32, passage: &Passage) -> Option<Packet> {
-        if to >= self.hosts {
+        if to >= self.graph.hosts {
             return None;
         }
-        self.delivered += 1;
+        self.tally.delivered += 1;
         self.prefetch_deliveries(link);
         Some(self.pool.remove(passage.slot))
     }
@@ -498,7 +501,7 @@ impl Fabric {
     ) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
         let view = || View { now, packet: pool.get(passage.slot), links, came };
-        self.routing.next_link(switch - self.hosts, passage.dst, passage.hash, view)
+        self.routing.next_link(switch - self.graph.hosts, passage.dst, passage.hash, view)
     }
 
     /// Whether all ports are bridged; else none is.
@@ -511,7 +514,7 @@ impl Fabric {
         if self.is_bridged() {
             return self.depart_bridged(key, link, events);
         }
-        if self.energy.host.both || self.energy.fabric.both {
+        if self.power.config.host.both || self.power.config.fabric.both {
             self.note_both_asleep(key.time(), link);
         }
         let (lost, next) = self.links[link as usize].depart(key, &mut self.pool);
@@ -560,12 +563,12 @@ impl Fabric {
         let mut links = vec![self.up[from.0 as usize]];
         loop {
             let at = self.links[links[links.len() - 1] as usize].to;
-            if at < self.hosts {
+            if at < self.graph.hosts {
                 return links;
             }
             let routing = &mut self.routing;
             let per_flow = || unreachable!("a path belongs to a flow");
-            let next = routing.next_link(at - self.hosts, to, hash, per_flow);
+            let next = routing.next_link(at - self.graph.hosts, to, hash, per_flow);
             if next == NO_ROUTE {
                 return links;
             }
@@ -598,7 +601,7 @@ impl Fabric {
             // shortest paths are equally long: all get to the host in the same step
             let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
             for (node, mut pace) in at {
-                let mut links = routing.links_from(node - self.hosts, route, to);
+                let mut links = routing.links_from(node - self.graph.hosts, route, to);
                 if links.len() > 1 && routing.deals() {
                     pace = pace.dealt();
                 }
@@ -607,7 +610,7 @@ impl Fabric {
                 }
                 for &link in links {
                     let l = &self.links[link as usize];
-                    let pace = pace.over(l, &train, l.to < self.hosts);
+                    let pace = pace.over(l, &train, l.to < self.graph.hosts);
                     next.entry(l.to).and_modify(|p| *p = p.or(pace)).or_insert(pace);
                 }
             }
@@ -632,7 +635,7 @@ fn link_spec(
     let shared = config.shared_buffer.is_some() && from >= graph.hosts;
     let measured = config.measured.contains(from, to);
     let target = queue.target(cable.rate, config.mtu + config.framing);
-    let class = class_energy(&config.energy, graph.hosts, from, to);
+    let class = config.energy.of_link(from.min(to) < graph.hosts);
     let sleep = class.sleeping(cable.rate, target);
     let at_dequeue = queue.decides_at_dequeue();
     let two_event = config.reference_ports
@@ -707,11 +710,6 @@ fn watched_links(config: &FabricConfig, links: usize) -> Vec<bool> {
         watched[link as usize] = true;
     }
     watched
-}
-
-/// Energy of the links between two nodes: those of hosts, or those between switches.
-fn class_energy(energy: &EnergyConfig, hosts: u32, from: u32, to: u32) -> &ClassEnergy {
-    if from.min(to) < hosts { &energy.host } else { &energy.fabric }
 }
 
 /// Framing is some tens of bytes; the scenario reader allows no more than a packet's length.

@@ -5,7 +5,6 @@
 
 use crate::config::FabricConfig;
 use crate::dcb::bridge::Bridge;
-use crate::energy::LinkPolicy;
 use crate::energy::eee::Sleeper;
 use crate::fault::Effect;
 use crate::link::{Link, Waiting};
@@ -142,7 +141,7 @@ fn port(config: &FabricConfig, from_host: bool) -> u64 {
         bytes += size_of::<Bridge>() as u64 + 8 * CLASS;
     }
     let class = if from_host { &config.energy.host } else { &config.energy.fabric };
-    if !matches!(class.policy, LinkPolicy::AlwaysOn | LinkPolicy::Ideal) {
+    if class.policy.falls_asleep() {
         bytes += size_of::<Sleeper>() as u64;
     }
     bytes

@@ -1,6 +1,10 @@
-//! How a port serves packets of different priority, as the scenario describes it.
+//! `scheduler` and `[[fabric.class]]`: how the queues of a port share its link.
 
-use crate::queue::QueueConfig;
+mod ets;
+
+use crate::queue::{self, Ports, QueueConfig, ReadQueue, Room};
+use eastwest_settings::reader::{Section, key};
+use eastwest_settings::{Dscp, Entry};
 
 /// How a port serves its priorities.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,4 +41,169 @@ pub struct PortClass {
     pub weight: Option<u32>,
     /// Its discipline, if not the port's.
     pub queue: Option<QueueConfig>,
+}
+
+/// Reads `scheduler` and `[[fabric.class]]`; `others` are disciplines from outside.
+pub fn read(
+    s: &mut Section,
+    ports: &Ports,
+    room: Room,
+    others: &[Entry<ReadQueue>],
+    notes: &mut Vec<String>,
+) -> SchedulerConfig {
+    let scheduler = s.choice(
+        "scheduler",
+        "How ports choose among packets of different priority.",
+        Some("fifo"),
+        &[
+            ("fifo", SchedulerConfig::Fifo, "one queue for all"),
+            (
+                "strict-priority",
+                SchedulerConfig::StrictPriority,
+                "two queues, each with the port's limit: priorities 4–7 before 0–3, \
+                 without preemption",
+            ),
+            ("classes", SchedulerConfig::Classes(Vec::new()), "a queue for each [[fabric.class]]"),
+        ],
+    );
+    let classes = s.tables("class", "A queue of every port for some of the packets.", 8, |c, _| {
+        read_class(c, ports, room, others, notes)
+    });
+    if s.describing() {
+        return scheduler;
+    }
+    match scheduler {
+        SchedulerConfig::Classes(_) => {
+            let mut mapped = map_codepoints(s, &classes);
+            let shares: Vec<Option<u32>> = classes.iter().map(|c| c.share).collect();
+            let has_weights = classes.iter().any(|c| c.weight.is_some());
+            for (class, weight) in
+                mapped.iter_mut().zip(ets::weights(s, &shares, has_weights).into_iter().flatten())
+            {
+                class.weight = weight;
+            }
+            SchedulerConfig::Classes(mapped)
+        }
+        other => {
+            if !classes.is_empty() {
+                s.wrong("class", "classes are only served with scheduler = \"classes\"");
+            }
+            other
+        }
+    }
+}
+
+/// A class of a port as the file has it.
+struct ReadClass {
+    /// Bit p is set for priority p.
+    priorities: u8,
+    /// Bit d is set for codepoint d, where it is named itself.
+    dscps: u64,
+    weight: Option<u32>,
+    /// Its share in percent, in place of a weight.
+    share: Option<u32>,
+    queue: Option<QueueConfig>,
+}
+
+fn read_class(
+    c: &mut Section,
+    ports: &Ports,
+    room: Room,
+    others: &[Entry<ReadQueue>],
+    notes: &mut Vec<String>,
+) -> ReadClass {
+    let priorities: Option<Vec<u32>> = c.find(
+        key(
+            "priorities",
+            "Priorities of traffic classes, 0 to 7, whose packets wait here; a packet's priority is \
+             the upper three bits of its DSCP.",
+        )
+        .optional("none"),
+    );
+    let dscps: Option<Vec<Dscp>> = c.find(
+        key(
+            "dscp",
+            "Codepoints whose packets wait here whatever class has their priority, as names of RFC \
+             4594 or numbers: [\"EF\", \"AF41\", 18].",
+        )
+        .optional("none"),
+    );
+    let weight: Option<u32> = c.find(
+        key("weight", "Its share of what strict classes leave, by bytes.")
+            .range("1", "1000")
+            .optional("strict: served before all with a weight and before later ones without"),
+    );
+    let share = ets::read_share(c);
+    let own = c.has("queue");
+    // one that is not given is that of the port, which hosts and switches have of their own
+    let queue =
+        c.table_if(own, "queue", "Discipline of this class; that of the port without it.", |q| {
+            queue::read(q, ports, Room { alone: false, ..room }, others, notes)
+        });
+    let (priorities, dscps) = (priorities.unwrap_or_default(), dscps.unwrap_or_default());
+    c.demand(!(priorities.is_empty() && dscps.is_empty()), &["priorities", "dscp"], || {
+        "names neither a priority nor a codepoint".to_owned()
+    });
+    let mut bits = 0u8;
+    for &p in &priorities {
+        c.demand(p < 8, &["priorities"], || format!("{p} is not one of 0 to 7"));
+        bits |= 1u8.checked_shl(p).unwrap_or(0);
+    }
+    ReadClass {
+        priorities: bits,
+        dscps: dscps.iter().fold(0, |bits, dscp| bits | 1 << dscp.0),
+        weight,
+        share,
+        queue,
+    }
+}
+
+/// All codepoints of a priority.
+fn of_priorities(priorities: u8) -> u64 {
+    (0..8).filter(|p| priorities >> p & 1 == 1).fold(0, |bits, p| bits | 0xff << (8 * p))
+}
+
+/// Gives every codepoint one class: the one that names it, else that of its priority. Where codepoints
+/// are named, others wait with the default ones (RFC 2474, section 3).
+fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
+    let named = classes.iter().fold(0, |bits, c| bits | c.dscps);
+    let mut mapped: Vec<PortClass> = classes
+        .iter()
+        .map(|c| PortClass {
+            dscps: c.dscps | of_priorities(c.priorities) & !named,
+            weight: c.weight,
+            queue: c.queue.clone(),
+        })
+        .collect();
+    if !s.good(&["class"]) {
+        return mapped;
+    }
+    let of = |p: u32| classes.iter().filter(|c| c.priorities >> p & 1 == 1).count();
+    let list = |wanted: fn(usize) -> bool| {
+        let found: Vec<String> = (0..8).filter(|&p| wanted(of(p))).map(|p| p.to_string()).collect();
+        found.join(", ")
+    };
+    let (none, several) = (list(|n| n == 0), list(|n| n > 1));
+    if !several.is_empty() {
+        s.wrong("class", format!("more than one class has these priorities: {several}"));
+    }
+    let twice = (0..64).filter(|d| classes.iter().filter(|c| c.dscps >> d & 1 == 1).count() > 1);
+    let twice: Vec<String> = twice.map(|d| Dscp(d).name()).collect();
+    if !twice.is_empty() {
+        s.wrong("class", format!("more than one class has these codepoints: {}", twice.join(", ")));
+    }
+    let rest = !mapped.iter().fold(0, |bits, c| bits | c.dscps);
+    let default = mapped.iter_mut().find(|c| c.dscps & 1 == 1);
+    match default {
+        _ if named == 0 && !none.is_empty() => {
+            s.wrong("class", format!("no class has these priorities: {none}"));
+        }
+        Some(default) => default.dscps |= rest,
+        None => s.wrong(
+            "class",
+            "no class has the codepoint DF (0) or priority 0, where packets wait whose codepoint no \
+             class names",
+        ),
+    }
+    mapped
 }

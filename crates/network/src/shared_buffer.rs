@@ -6,6 +6,8 @@
 //! own, and its discipline, hold besides. Bytes are IP bytes of packets that wait; memory is not cut
 //! into cells, and what is being sent does not count, as everywhere in Eastwest.
 
+use eastwest_settings::quantity::{Bytes, Ratio};
+use eastwest_settings::reader::{Section, key};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,6 +20,39 @@ pub struct SharedBufferConfig {
     pub alpha: f64,
     /// Bytes that a queue may hold whatever others do.
     pub reserve: u64,
+}
+
+impl SharedBufferConfig {
+    /// Reads `[fabric.shared_buffer]`, where packets have at most `mtu` bytes.
+    pub fn read(s: &mut Section, mtu: u32) -> Option<SharedBufferConfig> {
+        let given = s.has("shared_buffer");
+        let doc = "Memory that all ports of a switch share, beside the limit of each queue (Choudhury \
+                   and Hahne 1998); two-event ports. Without it each port has its own.";
+        if !given && !s.describing() {
+            return None;
+        }
+        let config = s.table("shared_buffer", doc, |b| {
+            let size: Bytes =
+                b.get(key("size", "IP bytes of all queues of a switch.").range("1 KB", "100 GB"));
+            let alpha: Ratio = b.get(
+                key(
+                    "alpha",
+                    "A queue may hold this many times what is free (Choudhury and Hahne 1998: 1).",
+                )
+                .default("1")
+                .range("0.001", "1000"),
+            );
+            let reserve: Bytes = b.get(
+                key("reserve", "IP bytes that a queue may hold whatever others do.").default("0 B"),
+            );
+            b.demand(size.0 >= u64::from(mtu), &["size"], || {
+                format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
+            });
+            b.demand(reserve.0 <= size.0, &["reserve", "size"], || "is above `size`".to_owned());
+            SharedBufferConfig { size: size.0, alpha: alpha.0, reserve: reserve.0 }
+        });
+        given.then_some(config)
+    }
 }
 
 /// The memory of one switch.

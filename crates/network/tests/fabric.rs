@@ -121,14 +121,14 @@ fn play(config: &FabricConfig, packets: u64) -> Fate {
             }
         }
         let under_way = fabric.pool.in_use() as u64;
-        assert_eq!(fabric.sent, fabric.delivered + fabric.dropped + under_way);
+        assert_eq!(fabric.tally.sent, fabric.tally.delivered + fabric.tally.dropped + under_way);
         assert_eq!(under_way, fabric.links.iter().map(|l| l.held() as u64).sum::<u64>());
         assert!(fabric.pool.sacks_in_use() as u64 <= under_way);
     }
-    assert_eq!((fabric.sent, fabric.delivered), (packets, arrived));
+    assert_eq!((fabric.tally.sent, fabric.tally.delivered), (packets, arrived));
     assert_eq!((fabric.pool.in_use(), fabric.pool.sacks_in_use()), (0, 0));
     let lost: u64 = fabric.links.iter().map(|l| l.lost()).sum();
-    assert_eq!(lost, fabric.dropped);
+    assert_eq!(lost, fabric.tally.dropped);
     let of = |cause| fabric.links.iter().map(|l| l.account().lost_to(cause)).sum();
     let causes = Cause::ALL.map(of);
     assert_eq!(causes.iter().sum::<u64>(), lost);

@@ -11,6 +11,7 @@
 )]
 
 pub mod describe;
+pub mod dscp;
 pub mod narrow;
 pub mod overrides;
 pub mod problem;
@@ -22,6 +23,7 @@ pub mod row;
 pub mod syntax;
 pub mod units;
 
+pub use dscp::Dscp;
 pub use quantity::{ByteRate, Bytes, Fraction, Name, Octets, Quantity, Ratio};
 pub use reader::{Choice, Key, Section, key};
 pub use registry::Entry;

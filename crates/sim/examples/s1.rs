@@ -6,8 +6,10 @@
 
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
-use eastwest_network::energy::eee::{Policy, Trigger};
-use eastwest_network::energy::{ClassEnergy, EnergyConfig, LinkPolicy};
+use eastwest_network::energy::eee::Trigger;
+use eastwest_network::energy::{
+    AlwaysOn, ClassEnergy, Coalescing, EnergyConfig, LinkPolicy, Standard,
+};
 use eastwest_network::queue::{
     CoDelConfig, DropTail, Level, PieConfig, Protection, QueueConfig, RedConfig, Signal, Spread,
     StepMarkingConfig,
@@ -33,12 +35,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn energy(args: &[String]) -> EnergyConfig {
     let named = |name: &str| args.iter().any(|a| a == name);
     let policy = if named("eee") {
-        LinkPolicy::Sleeping(Policy::STANDARD)
+        LinkPolicy::Standard(Standard)
     } else if named("coalescing") {
         let (hold, trigger) = (Span::from_us(12), Trigger::Packets(10));
-        LinkPolicy::Sleeping(Policy { hold, trigger, ..Policy::STANDARD })
+        LinkPolicy::Coalescing(Coalescing { hold, trigger })
     } else {
-        LinkPolicy::AlwaysOn
+        LinkPolicy::AlwaysOn(AlwaysOn)
     };
     let class = ClassEnergy { policy, ..EnergyConfig::default().host };
     EnergyConfig { host: class, fabric: class }

@@ -13,7 +13,6 @@ use eastwest_fluid::network::{Delivered, Network, Pace};
 use eastwest_fluid::transfer::Rules;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::energy::eee::StateTimes;
-use eastwest_network::energy::{ClassEnergy, LinkPolicy};
 use eastwest_network::queue::QueueConfig;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
@@ -103,9 +102,8 @@ impl FlowWorld {
         let per_flow = PACE_PER_FLOW_AND_HOST * u64::from(site.network.fabric.graph.hosts);
         let pace = Pace { least: LEAST_PACE, per_flow };
         let mut net = Network::new(ports, rules, pace);
-        let stays_awake =
-            |class: &ClassEnergy| matches!(class.policy, LinkPolicy::AlwaysOn | LinkPolicy::Ideal);
-        let sleeps = !(stays_awake(&config.energy.host) && stays_awake(&config.energy.fabric));
+        let energy = &config.energy;
+        let sleeps = energy.host.policy.falls_asleep() || energy.fabric.policy.falls_asleep();
         if sleeps {
             net.keep_times();
         }
@@ -217,11 +215,7 @@ impl FlowWorld {
                         let (rate, full) = (l.cable.rate, self.full);
                         flow_energy::states(&sleep, times, rate, full, single, (run, busy))
                     }
-                    None if class.policy == LinkPolicy::Ideal => {
-                        let asleep = Span(run.0 - busy.0);
-                        StateTimes { awake: busy, asleep, ..StateTimes::default() }
-                    }
-                    None => StateTimes { awake: run, ..StateTimes::default() },
+                    None => class.policy.states(run, busy),
                 }
             })
             .collect();
@@ -231,7 +225,7 @@ impl FlowWorld {
             let share = b.asleep.0 as f64 / run.0.max(1) as f64;
             a.asleep_only(Span((a.asleep.0 as f64 * share) as u64))
         };
-        w.network.fabric.given_states = (0..always.len())
+        w.network.fabric.power.given_states = (0..always.len())
             .map(|i| if w.network.fabric.class_of(i).both { both(i) } else { always[i] })
             .collect();
     }

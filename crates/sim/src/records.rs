@@ -9,7 +9,6 @@ use eastwest_measure::events::EventLog;
 use eastwest_measure::flows::{FlowRow, FlowTable};
 use eastwest_measure::rounds::Round;
 use eastwest_measure::samples::Samples;
-use eastwest_network::energy::LinkPolicy;
 use eastwest_network::fabric::Fabric;
 use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time, TransactionRecord};
 use eastwest_workload::Action;
@@ -77,7 +76,6 @@ impl Records {
             None => Samples::new(FIRST_INTERVAL, Some(most), tiers.len(), links),
         };
         let energy = &plan.fabric.energy;
-        let stay_awake = |policy| policy == LinkPolicy::AlwaysOn;
         Records {
             latency: plan.classes.iter().map(|_| Default::default()).collect(),
             flows: FlowTable::default(),
@@ -92,7 +90,7 @@ impl Records {
             samples,
             tiers,
             tier_of_link,
-            saves_power: !(stay_awake(energy.host.policy) && stay_awake(energy.fabric.policy)),
+            saves_power: energy.host.policy.saves_power() || energy.fabric.policy.saves_power(),
             digest: Digest::default(),
         }
     }

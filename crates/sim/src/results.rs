@@ -218,8 +218,8 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
         "packet_hops": fabric.packet_hops(),
         "events": site.events,
         "packets": {
-            "sent": fabric.sent, "delivered": fabric.delivered,
-            "dropped": fabric.dropped, "in_flight": fabric.pool.in_use(),
+            "sent": fabric.tally.sent, "delivered": fabric.tally.delivered,
+            "dropped": fabric.tally.dropped, "in_flight": fabric.pool.in_use(),
         },
         "jobs": jobs_summary(r),
         "flows": flows_summary(site, &flows),

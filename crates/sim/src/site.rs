@@ -121,9 +121,9 @@ impl Site {
     pub fn conserved(&self) -> Result<(), String> {
         let f = &self.network.fabric;
         let under_way = f.pool.in_use() as u64;
-        let known = f.delivered + f.dropped + f.absorbed + under_way;
-        if f.sent != known {
-            return Err(format!("packets are not conserved: {} sent, {known} known", f.sent));
+        let known = f.tally.delivered + f.tally.dropped + f.tally.absorbed + under_way;
+        if f.tally.sent != known {
+            return Err(format!("packets are not conserved: {} sent, {known} known", f.tally.sent));
         }
         let held: usize = f.links.iter().map(|l| l.held()).sum();
         if held as u64 != under_way {

@@ -130,7 +130,7 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let (fabric, measure) = (&plan.fabric, &plan.measure);
     let listed = |w: &WorkloadPlan| w.workload.listed_flows().is_some() && !w.background;
     let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
-    let awake = |policy| policy == LinkPolicy::AlwaysOn;
+    let awake = |policy: LinkPolicy| !policy.saves_power();
     [
         (units(&fabric.topology) < 2, "the fabric has no two racks or pods"),
         (!plan.workloads.iter().all(listed), "a workload answers to what arrives, or has no end"),

@@ -8,7 +8,8 @@
 //! * `lanes`: a queue for each priority; `limits`: a queue for each flow that a host limits;
 //! * `bridge`: the state of a port beside its queues;
 //! * `port` and `switching`: how a port and a switch do all this;
-//! * `quiet`: when a port needs no event at the end of a transmission.
+//! * `quiet`: when a port needs no event at the end of a transmission;
+//! * [`settings`]: how scenarios ask for it.
 //!
 //! Enhanced transmission selection (802.1Qaz) is how [classes of ports](crate::scheduler::PortClass) share a
 //! link. A port with any of this is *bridged* and works in the two-event mode, most of the time without the
@@ -28,6 +29,7 @@ pub(crate) mod port;
 pub mod qcn;
 pub(crate) mod quiet;
 mod reaction;
+pub mod settings;
 mod switching;
 
 pub use bridge::{InputCounts, OutputCounts};

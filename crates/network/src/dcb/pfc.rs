@@ -13,6 +13,8 @@
 
 use super::pauses::{Ended, Pause, PauseLog};
 use crate::topology::CableConfig;
+use eastwest_settings::narrow::{at_most, whole_part};
+use eastwest_settings::{Bytes, Fraction, Section, key};
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +49,58 @@ pub struct PfcConfig {
 }
 
 impl PfcConfig {
+    /// Reads the table `[fabric.pfc]` of a fabric with these cables.
+    pub(super) fn read(s: &mut Section, cables: &[CableConfig], frames: &Wire) -> PfcConfig {
+        let priorities = read_priorities(
+            s,
+            "Lossless priorities, 0 to 7; traffic has one by the `priority` of its [[class]] (3: custom of \
+             FCoE and RoCE).",
+            None,
+        );
+        let count = u64::from(priorities.count_ones()).max(1);
+        let buffer: Bytes = s.get(
+            key(
+                "buffer",
+                "Bytes of a switch's input port for all lossless priorities (Gusat et al. 2009).",
+            )
+            .default("150 KB")
+            .range("1 KB", "10 GB"),
+        );
+        let response: Span = s.get(
+            key(
+                "response",
+                "How long a port takes to obey (IEEE 802.3, 31B.3.7: 60 quanta at 10 Gbit/s).",
+            )
+            .default("3072 ns")
+            .range("0 s", "1 ms"),
+        );
+        let room = |cable: &CableConfig| headroom(cable, frames, response);
+        let most = cables.iter().max_by_key(|cable| room(cable));
+        let needed = most.map_or(0, room);
+        let each = buffer.0 / count;
+        let free = each.saturating_sub(needed);
+        let (xoff, xon) = read_thresholds(s, free, frames.mtu);
+        let (quanta, refresh, watchdog) = read_pauses(s);
+        if let Some(cable) = most {
+            check_room(s, &Share { xoff, needed, each, count }, cable, frames.mtu);
+        }
+        s.demand(xon < xoff || xoff == 0, &["xon", "xoff", "buffer"], || {
+            "must be below `xoff`".to_owned()
+        });
+        let config = PfcConfig {
+            priorities,
+            buffer: buffer.0,
+            xoff,
+            xon,
+            quanta: at_most(quanta),
+            refresh: at_most(whole_part(refresh.0 * 65_536.0)),
+            response,
+            watchdog,
+        };
+        check_refresh(s, &config, cables, frames);
+        config
+    }
+
     /// Whether a priority is lossless.
     pub fn is_lossless(&self, priority: u8) -> bool {
         self.priorities >> priority & 1 == 1
@@ -401,6 +455,108 @@ impl Input {
             self.said[p][1] += 1;
         }
         release
+    }
+}
+
+/// A list of priorities as bits.
+pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Option<u8>) -> u8 {
+    let declared = key::<Vec<u32>>("priorities", doc);
+    let list = s.get(match default {
+        None => declared.value(vec![3]),
+        Some(bits) => {
+            let these = (0..8).filter(|p| bits >> p & 1 == 1).collect();
+            declared.computed("those of fabric.pfc, else [3]", these)
+        }
+    });
+    s.demand(!list.is_empty(), &["priorities"], || "names none".to_owned());
+    for &p in &list {
+        s.demand(p < 8, &["priorities"], || format!("{p} is not one of 0 to 7"));
+    }
+    list.iter().filter(|p| **p < 8).fold(0, |bits, p| bits | 1 << p)
+}
+
+/// `xoff` and `xon` in bytes; `free` is what headroom leaves of a priority's buffer.
+fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
+    let xoff: Bytes = s.get(
+        key(
+            "xoff",
+            "A sender is paused while so many bytes of a priority, or more, that came over its \
+             link are in the switch.",
+        )
+        .computed("the buffer of a priority less the headroom of the longest link", Bytes(free)),
+    );
+    let xon: Bytes = s.get(key("xon", "It may go on with so many or fewer.").computed(
+        "two largest packets below xoff",
+        Bytes(xoff.0.saturating_sub(2 * u64::from(mtu))),
+    ));
+    (xoff.0, xon.0)
+}
+
+/// `quanta`, `refresh` and `watchdog`.
+fn read_pauses(s: &mut Section) -> (u32, Fraction, Option<Span>) {
+    let quanta: u32 = s.get(
+        key("quanta", "Length of a pause in quanta of 512 bit times (IEEE 802.1Q: up to 65535).")
+            .default("65535")
+            .range("1", "65535"),
+    );
+    let refresh: Fraction = s.get(
+        key("refresh", "A pause is repeated after this share of its length.")
+            .default("0.5")
+            .range("0.01", "0.99"),
+    );
+    let watchdog = s.find(
+        key(
+            "watchdog",
+            "A queue that was paused for so long without sending is emptied: what is lost \
+             then is counted. It breaks deadlocks.",
+        )
+        .optional("no watchdog: nothing is lost, and a deadlock ends the run")
+        .range("1 us", "1 h"),
+    );
+    (quanta, refresh, watchdog)
+}
+
+/// What a priority has at an input, in bytes.
+struct Share {
+    xoff: u64,
+    /// Headroom of the longest cable.
+    needed: u64,
+    /// Its part of the buffer.
+    each: u64,
+    /// Priorities that share the buffer.
+    count: u64,
+}
+
+/// The threshold and the headroom must fit into the buffer.
+fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
+    let &Share { xoff, needed, each, count } = share;
+    let why = || {
+        format!(
+            "a link of {} and {} needs {needed} B of headroom for {mtu} B packets",
+            cable.rate, cable.delay
+        )
+    };
+    s.demand(needed < each, &["buffer", "response"], || {
+        format!("leaves {each} B for each of {count} priorities, but {}", why())
+    });
+    s.demand(xoff + needed <= each.max(needed), &["xoff", "buffer", "response"], || {
+        format!("leaves {} B beyond it, but {}", each.saturating_sub(xoff), why())
+    });
+    s.demand(xoff > 0, &["xoff", "buffer"], || "must be above 0 B".to_owned());
+}
+
+/// A pause must be repeated before it runs out.
+fn check_refresh(s: &mut Section, config: &PfcConfig, cables: &[CableConfig], frames: &Wire) {
+    for cable in cables {
+        let pause = PfcConfig::pause(cable.rate, config.quanta);
+        let repeated = config.refresh_every(cable.rate) + reaction(cable, frames, config.response);
+        s.demand(repeated < pause, &["quanta", "refresh"], || {
+            format!(
+                "is too short for a link of {} and {}: a pause lasts {pause}, and its repetition takes \
+                 effect after up to {repeated}",
+                cable.rate, cable.delay
+            )
+        });
     }
 }
 

@@ -16,8 +16,10 @@
 //!
 //! The other side is in [`reaction`](super::reaction).
 
-use super::pfc::PRIORITIES;
+use super::pfc::{PRIORITIES, read_priorities};
 use eastwest_engine::random::Stream;
+use eastwest_settings::narrow::at_most;
+use eastwest_settings::{Bytes, Fraction, Octets, Quantity, Ratio, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +64,33 @@ pub struct QcnConfig {
 pub const FB_MAX: u64 = 63;
 
 impl QcnConfig {
+    /// Reads the table `[fabric.qcn]` of a fabric with these lossless priorities.
+    pub(super) fn read(
+        s: &mut Section,
+        lossless: u8,
+        mtu: u32,
+        notes: &mut Vec<String>,
+    ) -> QcnConfig {
+        let doc = "Priorities that are congestion-controlled, 0 to 7.";
+        let priorities = read_priorities(s, doc, Some(lossless));
+        let config = read_points(s, priorities);
+        s.demand(
+            priorities >> config.cnm_priority & 1 == 0,
+            &["cnm_priority", "priorities"],
+            || "is congestion-controlled itself".to_owned(),
+        );
+        s.demand(u32::from(config.cnm_bytes) <= mtu, &["cnm_bytes"], || {
+            format!("is more than fabric.mtu ({mtu} B), which headroom is reckoned with")
+        });
+        if config.cnm_bytes > 256 && !s.describing() {
+            notes.push(format!(
+                "qcn: messages of {} B are larger than the standard's",
+                config.cnm_bytes
+            ));
+        }
+        config
+    }
+
     /// −Fb of a queue that was `old` bytes long at the last sample, quantised; 0 where there is nothing to
     /// tell.
     pub fn feedback(&self, queue: u64, old: u64) -> u8 {
@@ -137,6 +166,65 @@ impl CongestionPoint {
         self.samples += 1;
         self.messages += u64::from(fb > 0);
         ((fb > 0).then_some(fb), next)
+    }
+}
+
+/// A setting with a default and a range.
+fn setting<T: Quantity>(
+    s: &mut Section,
+    name: &'static str,
+    doc: &'static str,
+    default: &'static str,
+    [least, most]: [&'static str; 2],
+) -> T {
+    s.get(key(name, doc).default(default).range(least, most))
+}
+
+/// An amount in bytes.
+fn amount(s: &mut Section, name: &'static str, doc: &'static str, default: &'static str) -> u64 {
+    setting::<Bytes>(s, name, doc, default, ["1 KB", "1 GB"]).0
+}
+
+fn rate(s: &mut Section, name: &'static str, doc: &'static str, default: &'static str) -> Rate {
+    setting(s, name, doc, default, ["1 kbit/s", "1 Tbit/s"])
+}
+
+/// Congestion points, then reaction points; the reference lists settings in this order.
+fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
+    let jitter = "Half width of the random part of sampling distances and cycles, as a share.";
+    let gain = "Part of the rate that each of 63 steps of feedback takes (G_d).";
+    let least = "A message leaves at least this part of the rate.";
+    let active = "Added to the target in a cycle of active increase.";
+    let hyper = "Added, times the number of the cycle, in hyperactive increase.";
+    let extra = "Messages within the first cycle of bytes leave the target alone.";
+    QcnConfig {
+        priorities,
+        q_eq: amount(s, "q_eq", "Bytes at which a queue is to rest (Q_eq).", "33000 B"),
+        weight: {
+            let doc = "Weight of the growth of a queue against its size (w).";
+            setting::<Ratio>(s, "weight", doc, "2", ["0", "100"]).0
+        },
+        sample: {
+            let doc = "Mean bytes between two samples without congestion.";
+            amount(s, "sample", doc, "150 KB")
+        },
+        jitter: setting::<Fraction>(s, "jitter", jitter, "0.15", ["0", "0.9"]).0,
+        cnm_priority: {
+            at_most(setting::<u32>(s, "cnm_priority", "Priority of the messages.", "7", ["0", "7"]))
+        },
+        cnm_bytes: {
+            let doc = "Bytes of a message without fabric.framing.";
+            at_most(setting::<Octets>(s, "cnm_bytes", doc, "64", ["46", "1500"]).0)
+        },
+        gain: setting::<Ratio>(s, "gain", gain, "0.0078125", ["0.0001", "0.015"]).0,
+        min_decrease: setting::<Fraction>(s, "min_decrease", least, "0.5", ["0.01", "0.99"]).0,
+        min_rate: rate(s, "min_rate", "No limiter goes below.", "100 kbit/s"),
+        byte_limit: amount(s, "byte_limit", "Bytes of a cycle of the byte counter.", "150 KB"),
+        timer: setting(s, "timer", "Length of a cycle of the timer.", "15 ms", ["1 us", "100 s"]),
+        threshold: setting(s, "threshold", "Cycles of fast recovery.", "5", ["1", "1000"]),
+        active_increase: rate(s, "active_increase", active, "5 Mbit/s"),
+        hyper_increase: rate(s, "hyper_increase", hyper, "50 Mbit/s"),
+        extra_fast_recovery: s.get(key("extra_fast_recovery", extra).default("true")),
     }
 }
 

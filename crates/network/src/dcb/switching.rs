@@ -335,7 +335,7 @@ impl Fabric {
         let cnm = Cnm { congested: passage.dst, source, priority, fb, port: link };
         let packet = cnm.packet(now, config.cnm_bytes, config.cnm_priority);
         let own_priority = config.cnm_priority;
-        self.sent += 1;
+        self.tally.sent += 1;
         let slot = self.pool.insert(&packet);
         let (links, pool) = (&self.links, &self.pool);
         // as if it came from where the congestion is

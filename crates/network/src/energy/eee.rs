@@ -21,6 +21,7 @@
 
 use super::phy::Phy;
 use crate::queue::Backlog;
+use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,40 @@ pub enum SleepBuffer {
 }
 
 impl SleepBuffer {
+    /// Reads it from the table of links that sleep.
+    pub(super) fn read(s: &mut Section) -> SleepBuffer {
+        let below = s.choice(
+            "sleep_buffer",
+            "Where packets wait that come while the link falls asleep, sleeps or wakes.",
+            Some("port"),
+            &[
+                (
+                    "port",
+                    false,
+                    "in the port's queue: they need room, and its discipline counts them",
+                ),
+                (
+                    "link",
+                    true,
+                    "in a buffer of the link layer below the queue: no limit or discipline of the \
+                     queue counts them, and they leave first (E-EON's module)",
+                ),
+            ],
+        );
+        if !below && !s.describing() {
+            return SleepBuffer::Port;
+        }
+        SleepBuffer::Link(
+            s.find(
+                key(
+                    "sleep_buffer_limit",
+                    "Room of the link layer's buffer; the rest waits in the queue.",
+                )
+                .optional("no limit"),
+            ),
+        )
+    }
+
     /// Whether the link layer takes a packet of `ip_len` bytes while it does not send, with so much
     /// in its buffer and so much in the queue. Nothing passes what waits in the queue.
     fn takes(self, held: Backlog, queued: usize, ip_len: u16) -> bool {

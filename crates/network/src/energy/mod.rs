@@ -1,65 +1,91 @@
 //! What links draw while they send, wait and sleep.
+//!
+//! What a link does with nothing to send is one file for each policy, and one line in the list of the family.
 
+mod adaptive;
+mod always_on;
+mod coalescing;
 pub mod eee;
+mod ideal;
 pub mod phy;
+mod policy;
+mod stall_timer;
+mod standard;
 
+pub use adaptive::Adaptive;
+pub use always_on::AlwaysOn;
+pub use coalescing::Coalescing;
+pub use ideal::Ideal;
+pub use stall_timer::StallTimer;
+pub use standard::Standard;
+
+use eastwest_settings::{Choice, Section, key};
 use eastwest_types::{Rate, Span};
-use eee::{Policy, SleepBuffer, StateTimes, Trigger};
-use phy::Phy;
+use eee::{Policy, SleepBuffer, StateTimes};
+use phy::{OwnPhy, Phy};
+use policy::LinkSettings;
 use serde::{Deserialize, Serialize};
 
-/// What a link does while it has nothing to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum LinkPolicy {
-    /// It stays awake.
-    AlwaysOn,
-    /// It sleeps and wakes in no time and for nothing: the lower bound for the same traffic.
-    Ideal,
-    /// It falls asleep and wakes.
-    Sleeping(Policy),
-    /// It falls asleep and wakes, with a holding timer that adapts.
-    Adaptive(Adaptive),
-}
+type ReadPolicy = fn(&mut Section) -> LinkPolicy;
 
-/// How a holding timer adapts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Adaptive {
-    /// How long a frame may be held, and what is held may take to be sent; otherwise half of the
-    /// delay that the queue of the port aims at, or [`Adaptive::DELAY`].
-    pub delay: Option<Span>,
-    /// See [`Policy::waste_ppm`].
-    pub waste_ppm: u32,
-}
-
-impl Adaptive {
-    /// Where the queue aims at nothing.
-    pub const DELAY: Span = Span::from_us(100);
-
-    /// At a port whose queue aims at this delay: what is held for longer, or takes longer to be sent
-    /// once the link is awake, would make the queue signal congestion that is not there.
-    fn policy(&self, rate: Rate, target: Option<Span>) -> Policy {
-        let delay = self.delay.or(target.map(|t| Span(t.0 / 2))).unwrap_or(Adaptive::DELAY);
-        let bytes = u128::from(delay.0) * u128::from(rate.0) / 8_000_000_000_000;
-        Policy {
-            hold: delay,
-            trigger: Trigger::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX).max(1)),
-            waste_ppm: Some(self.waste_ppm),
-            ..Policy::STANDARD
+/// Makes the settings and the list of names of the family, and hands each call on to the policy.
+macro_rules! family {
+    ($($name:ident),* $(,)?) => {
+        /// What a link does while it has nothing to send.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub enum LinkPolicy {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)*
         }
-    }
+
+        /// The policies: name, how the settings are read, explanation.
+        pub const BUILT_IN: &[Choice<ReadPolicy>] =
+            &[$((<$name>::NAME, |s| LinkPolicy::$name(<$name>::read(s)), <$name>::DOC)),*];
+
+        impl LinkPolicy {
+            /// Whether links fall asleep and wake, which takes them time.
+            pub fn falls_asleep(&self) -> bool {
+                match self {
+                    $(LinkPolicy::$name(_) => <$name>::SLEEPS,)*
+                }
+            }
+
+            fn sleep(&self, rate: Rate, target: Option<Span>) -> Option<Policy> {
+                match self {
+                    $(LinkPolicy::$name(policy) => policy.sleep(rate, target),)*
+                }
+            }
+
+            /// The longest time for which a packet is held, where the queue of the port aims at no delay.
+            pub fn hold(&self) -> Span {
+                match self {
+                    $(LinkPolicy::$name(policy) => policy.hold(),)*
+                }
+            }
+
+            /// States of a link that does not fall asleep, in a run in which it was sending for `busy`.
+            pub fn states(&self, run: Span, busy: Span) -> StateTimes {
+                match self {
+                    $(LinkPolicy::$name(policy) => policy.states(run, busy),)*
+                }
+            }
+        }
+    };
 }
 
-/// What a scenario says of transceivers itself; the rest is that of the known ones.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct OwnPhy {
-    /// Time to wake.
-    pub wake: Option<Span>,
-    /// Time to fall asleep.
-    pub sleep: Option<Span>,
-    /// Watts awake.
-    pub active_w: Option<f64>,
-    /// Power asleep as a share of that.
-    pub asleep_share: Option<f64>,
+family! {
+    AlwaysOn,
+    Ideal,
+    Standard,
+    StallTimer,
+    Coalescing,
+    Adaptive,
+}
+
+impl LinkPolicy {
+    /// Whether links save power: only those that are always on do not.
+    pub fn saves_power(&self) -> bool {
+        *self != LinkPolicy::AlwaysOn(AlwaysOn)
+    }
 }
 
 /// Links of one class.
@@ -78,6 +104,24 @@ pub struct ClassEnergy {
 }
 
 impl ClassEnergy {
+    fn read(s: &mut Section, rates: &[Rate]) -> ClassEnergy {
+        let doc = "What a link does with nothing to send.";
+        let kind = s.kind(doc, Some(AlwaysOn::NAME), BUILT_IN);
+        let policy = kind.map_or(LinkPolicy::AlwaysOn(AlwaysOn), |read| read(s));
+        let sleeps = policy.falls_asleep();
+        let (phy, own) = phy::read(s, rates, sleeps);
+        let both = sleeps
+            && s.get(
+                key(
+                    "both_directions",
+                    "Power is saved only while both directions of a cable sleep, as 1000BASE-T has it.",
+                )
+                .default("false"),
+            );
+        let buffer = if sleeps { SleepBuffer::read(s) } else { SleepBuffer::Port };
+        ClassEnergy { policy, phy, own, both, buffer }
+    }
+
     /// The transceivers of a link of this rate.
     pub fn phy(&self, rate: Rate) -> Phy {
         let base = self.phy.unwrap_or(Phy::of_rate(rate).0);
@@ -93,11 +137,7 @@ impl ClassEnergy {
 
     /// How its links sleep, if they do, at a port whose queue aims at this delay.
     pub fn sleeping(&self, rate: Rate, target: Option<Span>) -> Option<(Policy, Phy)> {
-        let policy = match self.policy {
-            LinkPolicy::Sleeping(policy) => policy,
-            LinkPolicy::Adaptive(adaptive) => adaptive.policy(rate, target),
-            LinkPolicy::AlwaysOn | LinkPolicy::Ideal => return None,
-        };
+        let policy = self.policy.sleep(rate, target)?;
         Some((Policy { buffer: self.buffer, ..policy }, self.phy(rate)))
     }
 }
@@ -111,10 +151,42 @@ pub struct EnergyConfig {
     pub fabric: ClassEnergy,
 }
 
+/// Rates of the links that each table is about.
+pub struct LinkRates {
+    /// Those of hosts.
+    pub host: Vec<Rate>,
+    /// Those between switches.
+    pub fabric: Vec<Rate>,
+}
+
+impl EnergyConfig {
+    /// Settings of the cables of hosts, or of those between switches.
+    pub fn of_link(&self, of_host: bool) -> &ClassEnergy {
+        if of_host { &self.host } else { &self.fabric }
+    }
+
+    /// Reads `[fabric.energy]` and `[fabric.host_energy]`.
+    pub fn read(s: &mut Section, rates: &LinkRates) -> EnergyConfig {
+        let apart = s.has("host_energy");
+        let all: Vec<Rate> = match apart {
+            true => rates.fabric.clone(),
+            false => rates.fabric.iter().chain(&rates.host).copied().collect(),
+        };
+        let doc = "What links draw, and whether they sleep (IEEE 802.3az).";
+        let fabric = s.table("energy", doc, |e| ClassEnergy::read(e, &all));
+        if !apart && !s.describing() {
+            return EnergyConfig { host: fabric, fabric };
+        }
+        let doc = "The same for cables of hosts alone; without it they are as fabric.energy says.";
+        let host = s.table("host_energy", doc, |e| ClassEnergy::read(e, &rates.host));
+        EnergyConfig { host, fabric }
+    }
+}
+
 impl Default for EnergyConfig {
     fn default() -> EnergyConfig {
         let class = ClassEnergy {
-            policy: LinkPolicy::AlwaysOn,
+            policy: LinkPolicy::AlwaysOn(AlwaysOn),
             phy: None,
             own: OwnPhy::default(),
             both: false,

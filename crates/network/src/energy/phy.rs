@@ -15,6 +15,7 @@
 //! 802.3by and 802.3bm too. Watts above 10 Gbit/s are assumptions: power classes of modules (SFP28
 //! level I, QSFP+ class 1, QSFP28 class 4).
 
+use eastwest_settings::{Fraction, Ratio, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
@@ -58,4 +59,54 @@ impl Phy {
         let (_, made_for, phy) = found.unwrap_or(&KNOWN[KNOWN.len() - 2]);
         (*phy, *made_for == rate)
     }
+}
+
+/// What a scenario says of transceivers itself; the rest is that of the known ones.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct OwnPhy {
+    /// Time to wake.
+    pub wake: Option<Span>,
+    /// Time to fall asleep.
+    pub sleep: Option<Span>,
+    /// Watts awake.
+    pub active_w: Option<f64>,
+    /// Power asleep as a share of that.
+    pub asleep_share: Option<f64>,
+}
+
+/// The transceivers, where they are not those of the links' rates, and what the file says of them.
+pub(super) fn read(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy>, OwnPhy) {
+    const DOC: &str = "Transceivers; auto takes those of each link's rate, or the next faster \
+                       ones for links that do not sleep.";
+    let mut choices = vec![("auto", None, "those of the rate")];
+    choices.extend(KNOWN.iter().map(|(name, _, phy)| (*name, Some(*phy), "see the page on EEE")));
+    let named = s.choice("phy", DOC, Some("auto"), &choices);
+    let times: [(&'static str, &'static str); 2] =
+        [("wake_time", "Time to wake (Tw)."), ("sleep_time", "Time to fall asleep (Ts).")];
+    let [wake, sleep] = times
+        .map(|(name, doc)| s.find(key::<Span>(name, doc).optional("phy's").range("0 s", "100 ms")));
+    let active: Option<Ratio> = s.find(
+        key("active_w", "Watts of a port that is awake, falling asleep or waking.")
+            .optional("phy's")
+            .range("0", "1000"),
+    );
+    let share: Option<Fraction> = s.find(
+        key("sleep_power", "Power asleep, refreshes included, as a share of active power.")
+            .optional("phy's")
+            .range("0", "1"),
+    );
+    let odd = rates.iter().find(|&&rate| !Phy::of_rate(rate).1);
+    if let (true, None, Some(rate)) = (sleeps, named, odd) {
+        s.demand(wake.is_some() && sleep.is_some(), &["phy"], || {
+            let known: Vec<&str> = KNOWN.iter().map(|k| k.0).collect();
+            format!(
+                "auto knows no transceivers of {} Mbit/s that sleep: name one of {}, or give \
+                 wake_time and sleep_time",
+                rate.0 / 1_000_000,
+                known.join(", ")
+            )
+        });
+    }
+    let (active_w, asleep_share) = (active.map(|w| w.0), share.map(|s| s.0));
+    (named, OwnPhy { wake, sleep, active_w, asleep_share })
 }

@@ -203,7 +203,7 @@ impl Fabric {
     /// Puts all parts together, of which this is the first, at the end of a run.
     pub fn unite(&mut self, others: &mut [Fabric]) {
         let cut = self.cut.take().expect("it is divided");
-        self.delivered -= cut.kept;
+        self.tally.delivered -= cut.kept;
         for number in 0..self.links.len() {
             let (from, to) = (self.links[number].from, self.links[number].to);
             let owner = cut.owner(from, to);
@@ -240,9 +240,9 @@ impl Fabric {
         }
         for other in others {
             let kept = other.cut.as_ref().map_or(0, |cut| cut.kept);
-            self.sent += other.sent;
-            self.delivered += other.delivered - kept;
-            self.dropped += other.dropped;
+            self.tally.sent += other.tally.sent;
+            self.tally.delivered += other.tally.delivered - kept;
+            self.tally.dropped += other.tally.dropped;
         }
     }
 }

@@ -13,8 +13,8 @@ const MEMORY: u64 = 128;
 
 /// Settings of a discipline.
 pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
-    /// The queue of one port or of one class of it.
-    type Queue: Discipline;
+    /// The queue of one port or of one class of it: a [`Discipline`], or a box of one.
+    type Queue;
 
     /// What does not fit into it is lost.
     fn limit(&self) -> Limit;
@@ -105,36 +105,5 @@ pub trait Discipline {
     #[inline]
     fn steady_average(&mut self) -> Option<&mut Average> {
         None
-    }
-}
-
-impl<D: Discipline> Discipline for Box<D> {
-    #[inline(always)]
-    fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
-        (**self).at_enqueue(arrival)
-    }
-    #[inline]
-    fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
-        &mut self,
-        now: Time,
-        heads: impl FnOnce() -> I,
-    ) -> Plan {
-        (**self).at_dequeue(now, heads)
-    }
-    #[inline]
-    fn sees_all(&self) -> bool {
-        (**self).sees_all()
-    }
-    #[inline]
-    fn surely_lets_in(&self, mtu: u32) -> u32 {
-        (**self).surely_lets_in(mtu)
-    }
-    #[inline]
-    fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
-        (**self).surely_lets_out(now, since)
-    }
-    #[inline]
-    fn steady_average(&mut self) -> Option<&mut Average> {
-        (**self).steady_average()
     }
 }

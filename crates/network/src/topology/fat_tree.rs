@@ -3,7 +3,7 @@
 //! edge switch is free, so that it can be over-subscribed.
 
 use super::description::Topology;
-use super::graph::{Cable, Graph};
+use super::graph::{Cable, Graph, names, of_hosts};
 use eastwest_engine::interrupt;
 
 /// Lays out [`Topology::FatTree`].
@@ -14,21 +14,9 @@ pub fn build(topology: &Topology) -> Graph {
     let half = k / 2;
     let tier = k * half; // edge switches, and as many aggregation switches
     let hosts = tier * hosts_per_edge;
-    let names = (0..hosts)
-        .map(|i| format!("h{i}"))
-        .chain((0..tier).map(|i| format!("edge{i}")))
-        .chain((0..tier).map(|i| format!("agg{i}")))
-        .chain((0..half * half).map(|i| format!("core{i}")))
-        .collect();
+    let names = names(&[("h", hosts), ("edge", tier), ("agg", tier), ("core", half * half)]);
     let (edge0, agg0, core0) = (hosts, hosts + tier, hosts + 2 * tier);
-    let mut cables: Vec<Cable> = (0..hosts)
-        .map(|a| Cable {
-            a,
-            b: edge0 + a / hosts_per_edge,
-            config: host,
-            tiers: ("host-up", "host-down"),
-        })
-        .collect();
+    let mut cables = of_hosts(hosts, hosts_per_edge, host);
     for pod in 0..k {
         for i in 0..half {
             interrupt::steps(u64::from(half));

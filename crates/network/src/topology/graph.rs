@@ -55,3 +55,18 @@ impl Graph {
         edge
     }
 }
+
+/// Names of nodes, tier by tier: `h0`, `h1` …
+pub(super) fn names(tiers: &[(&str, u32)]) -> Vec<String> {
+    let of_tier = |&(tier, nodes): &(&str, u32)| {
+        let tier = tier.to_owned();
+        (0..nodes).map(move |i| format!("{tier}{i}"))
+    };
+    tiers.iter().flat_map(of_tier).collect()
+}
+
+/// The cables of hosts, so many to each switch in turn.
+pub(super) fn of_hosts(hosts: u32, per_switch: u32, config: CableConfig) -> Vec<Cable> {
+    let tiers = ("host-up", "host-down");
+    (0..hosts).map(|a| Cable { a, b: hosts + a / per_switch, config, tiers }).collect()
+}

@@ -19,8 +19,8 @@ pub mod two_groups;
 pub mod xgft;
 
 pub use description::{CableConfig, Topology};
-use graph::number;
 pub use graph::{Cable, Graph};
+use graph::{names, number, of_hosts};
 
 impl Graph {
     /// Lays out a topology.
@@ -28,7 +28,10 @@ impl Graph {
         let regular = topology.regular();
         let graph = match topology {
             Topology::LeafSpine { .. } => leaf_spine::build(topology),
-            Topology::Star { hosts, host } => star(*hosts, *host),
+            &Topology::Star { hosts, host } => {
+                let names = names(&[("h", hosts), ("switch", 1)]);
+                Graph { names, hosts, cables: of_hosts(hosts, hosts, host), regular: None }
+            }
             Topology::FatTree { .. } => fat_tree::build(topology),
             Topology::Graph { hosts, switches, cables, .. } => {
                 let n = number(hosts.len());
@@ -47,15 +50,6 @@ impl Graph {
         };
         Graph { regular, ..graph }
     }
-}
-
-/// Hosts `h0…` on one switch `switch0`.
-fn star(hosts: u32, host: CableConfig) -> Graph {
-    let mut names: Vec<String> = (0..hosts).map(|i| format!("h{i}")).collect();
-    names.push("switch0".into());
-    let tiers = ("host-up", "host-down");
-    let cables = (0..hosts).map(|a| Cable { a, b: hosts, config: host, tiers }).collect();
-    Graph { names, hosts, cables, regular: None }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Cables: how they are read, and which a topology has.
 
-use super::energy::LinkRates;
+use eastwest_network::energy::LinkRates;
 use eastwest_network::topology::{CableConfig, Topology};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span};

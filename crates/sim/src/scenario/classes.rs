@@ -3,9 +3,9 @@
 //! A class exists as soon as a workload names it; the table is only needed to give it a priority or a
 //! DSCP. A priority is the class selector of the same number (RFC 2474, 4.2.2).
 
-use super::dscp::Dscp;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::scheduler::SchedulerConfig;
+use eastwest_settings::dscp::Dscp;
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::quantity::{Name, Quantity};
 use eastwest_settings::reader::{Section, key};

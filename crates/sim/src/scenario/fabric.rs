@@ -9,19 +9,20 @@
 use super::cables::{
     cable, cables, host_rate, link_rates, rates, read_host_cable, read_uplink_cable,
 };
-use super::dcb;
-use super::energy;
 use super::files::{Context, Files};
 use super::graph;
 use super::nodes::Nodes;
-use super::queues::{read_scheduler, read_shared_buffer};
 use super::shapes::Shape;
-use super::{routes, shapes, switch_power};
+use super::{routes, shapes};
 use crate::switch_power::SwitchPower;
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::dcb::pfc::Wire;
+use eastwest_network::dcb::settings::{self, Below};
+use eastwest_network::energy::EnergyConfig;
 use eastwest_network::footprint::Sizes;
 use eastwest_network::queue::{self, Ports, Room};
+use eastwest_network::scheduler;
+use eastwest_network::shared_buffer::SharedBufferConfig;
 use eastwest_network::topology::Topology;
 use eastwest_settings::quantity::Octets;
 use eastwest_settings::reader::{Section, key};
@@ -81,23 +82,23 @@ pub fn read(
     let known_mtu = s.good(&["mtu"]).then_some(mtu);
     let (rates, mechanisms) = (rates(topology.as_ref()), &context.mechanisms);
     let ports = Ports { mtu: known_mtu, framing, rates };
-    let shared_buffer = read_shared_buffer(s, &ports);
+    let shared_buffer = SharedBufferConfig::read(s, ports.mtu.unwrap_or(0));
     let shared = shared_buffer.filter(|_| s.good(&["shared_buffer"]));
     let at_switch = Room { limit: "200 packets", doc: SWITCH_QUEUE, shared, alone: true };
     let at_host = Room { limit: "1000 packets", doc: HOST_QUEUE, shared: None, alone: true };
-    let scheduler = read_scheduler(s, &ports, at_switch, mechanisms, notes);
+    let scheduler = scheduler::read(s, &ports, at_switch, &mechanisms.queues, notes);
     let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
         queue::read(q, &ports, at_switch, &mechanisms.queues, notes)
     });
-    let at_host = if s.has("pfc") { dcb::room_of_hosts() } else { at_host };
+    let at_host = if s.has("pfc") { settings::room_of_hosts() } else { at_host };
     let host_queue = s.table("host_queue", "Queue of every host's network card.", |q| {
         queue::read(q, &ports, at_host, &mechanisms.queues, notes)
     });
     let (routing, equal_paths) = routes::read(s, nodes.as_ref(), context, files);
-    let energy = energy::read(s, &link_rates(topology.as_ref()));
-    let dcb = dcb::read(
+    let energy = EnergyConfig::read(s, &link_rates(topology.as_ref()));
+    let dcb = settings::read(
         s,
-        &dcb::Below {
+        &Below {
             wire: Wire { mtu, framing, min_frame },
             cables: &cables(topology.as_ref()),
             queues: [&switch_queue, &host_queue],
@@ -107,7 +108,7 @@ pub fn read(
         },
         notes,
     );
-    let switch_power = switch_power::read(s);
+    let switch_power = SwitchPower::read(s);
     let config = FabricConfig {
         topology: topology
             .unwrap_or(Topology::Star { hosts: 2, host: cable(Rate::gbit(1), Span::ZERO) }),

@@ -5,8 +5,8 @@ use super::files::{Context, Files};
 use super::nodes::Nodes;
 use super::workload::ground::Ground;
 use super::{
-    classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, measure, rocev2,
-    tcp_overrides, workload,
+    classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, measure, tcp_overrides,
+    workload,
 };
 use crate::endpoint_settings::TcpOverride;
 use crate::transport_kind::Transport;
@@ -14,6 +14,7 @@ use eastwest_engine::random::Stream;
 use eastwest_settings::quantity::Name;
 use eastwest_settings::reader::{Section, key};
 use eastwest_transport::congestion::rules::EcnRule;
+use eastwest_transport::rocev2::config as rocev2_config;
 use eastwest_transport::rocev2::control::ControlSettings;
 use eastwest_transport::tcp::{self, config::TcpConfig};
 use eastwest_types::Span;
@@ -65,8 +66,8 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
     notes.extend(energy::note(&fabric.config.energy, hops, shortest));
     let queue_pairs = workloads.iter().any(|w| w.transport == Transport::RoceV2);
-    let below = rocev2::Below { mtu: fabric.mtu, framing: fabric.config.framing };
-    let rocev2 = rocev2::read(s, &below, queue_pairs, &mut notes);
+    let below = rocev2_config::Below { mtu: fabric.mtu, framing: fabric.config.framing };
+    let rocev2 = rocev2_config::read(s, &below, queue_pairs, &mut notes);
     let connections = workloads.iter().any(|w| w.transport == Transport::Tcp);
     let mut settings = std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config));
     let asks = settings.any(|c| c.rules.ecn.rule == EcnRule::On)

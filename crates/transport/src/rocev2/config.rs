@@ -1,6 +1,12 @@
-//! Settings of all queue pairs.
+//! `[rocev2]`: settings of all queue pairs.
+//!
+//! Defaults are of perftest (timeout, retries) and of Linux's software RoCE (acknowledgements); each line names
+//! its source. The settings of each rate control are with it.
 
 use super::control::ControlSettings;
+use eastwest_settings::dscp::Dscp;
+use eastwest_settings::quantity::Octets;
+use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
@@ -31,4 +37,97 @@ impl RoceV2Config {
     pub const ACK: u16 = 48;
     /// IP bytes of a congestion notification packet: 16 reserved bytes after the BTH (annex A17.9.3).
     pub const CNP: u16 = 60;
+}
+
+/// Payloads that InfiniBand has.
+const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
+
+/// What is below queue pairs.
+pub struct Below {
+    /// Largest IP packet, where known.
+    pub mtu: Option<u32>,
+    /// Bytes of a packet on a link beyond that.
+    pub framing: u32,
+}
+
+/// Reads `[rocev2]`, if a workload uses it or it is there.
+pub fn read(
+    s: &mut Section,
+    below: &Below,
+    used: bool,
+    notes: &mut Vec<String>,
+) -> Option<RoceV2Config> {
+    let given = s.has("rocev2");
+    if !given && !used && !s.describing() {
+        return None;
+    }
+    if given && !used && !s.describing() {
+        notes.push("no workload has transport = \"rocev2\": [rocev2] is without effect".to_owned());
+    }
+    let doc = "Settings of all queue pairs, for workloads with transport = \"rocev2\".";
+    let config = s.table("rocev2", doc, |r| read_queue_pairs(r, below));
+    used.then_some(config)
+}
+
+fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {
+    let room = below.mtu.unwrap_or(1500).saturating_sub(RoceV2Config::HEADERS);
+    let largest = MTUS.into_iter().rev().find(|mtu| *mtu <= room).unwrap_or(MTUS[0]);
+    let mtu: Octets = s.get(
+        key(
+            "mtu",
+            "Payload of a full packet: 256, 512, 1024, 2048 or 4096 B (path MTU of InfiniBand).",
+        )
+        .computed("the largest that fabric.mtu leaves room for", Octets(largest))
+        .range("256", "4096"),
+    );
+    s.demand(MTUS.contains(&mtu.0), &["mtu"], || {
+        format!("must be one of 256, 512, 1024, 2048 and 4096, not {}", mtu.0)
+    });
+    s.demand(below.mtu.is_none() || mtu.0 <= room, &["mtu"], || {
+        format!(
+            "does not fit: with {} B of headers fabric.mtu leaves {room} B",
+            RoceV2Config::HEADERS
+        )
+    });
+    let ack_every = s.get(
+        key(
+            "ack_every",
+            "An acknowledgement is asked for with every so many packets, and with the last one of a \
+             message (Linux, RXE_MAX_PKT_PER_ACK: 64).",
+        )
+        .default("64")
+        .range("1", "65536"),
+    );
+    let timeout = s.get(
+        key(
+            "timeout",
+            "How long an acknowledgement that was asked for is awaited (local ACK timeout, 4.096 us · 2^n; \
+             perftest: n = 14).",
+        )
+        .default("67108864 ns")
+        .range("1 us", "1 h"),
+    );
+    let retries = s.get(
+        key(
+            "retries",
+            "A queue pair fails with one more timeout in a row than this (retry count; perftest: 7, the most \
+             that its three bits hold).",
+        )
+        .default("7")
+        .range("0", "1000"),
+    );
+    let cnp_dscp: Dscp = s.get(
+        key("cnp_dscp", "Codepoint of congestion notification packets (Mellanox, cnp_dscp: 48).")
+            .value(Dscp(48)),
+    );
+    let control = ControlSettings::read(s);
+    RoceV2Config {
+        mtu: mtu.0,
+        ack_every,
+        timeout,
+        retries,
+        control,
+        cnp_dscp: cnp_dscp.0,
+        framing: below.framing,
+    }
 }

@@ -5,8 +5,8 @@
 //! 4.2.2), DF for CS0, assured forwarding AF11 to AF43 (RFC 2597), EF (RFC 3246), VA (voice-admit, RFC
 //! 5865) and LE (lower effort, RFC 8622). RFC 4594 says what each is meant for.
 
-use eastwest_settings::problem::{nearest, quote};
-use eastwest_settings::quantity::Quantity;
+use crate::problem::{nearest, quote};
+use crate::quantity::Quantity;
 use toml::Value;
 
 /// A codepoint, 0 to 63.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn what_is_shown_reads_back_and_nonsense_does_not() {
         for number in 0..64 {
-            let shown = eastwest_settings::quantity::literal(&Dscp(number).show());
+            let shown = crate::quantity::literal(&Dscp(number).show());
             assert_eq!(Dscp::parse(&shown), Ok(Dscp(number)));
         }
         assert!(

@@ -5,7 +5,6 @@
 //! come to 100. They become the weights of deficit round robin in their smallest whole numbers, so that
 //! turns are short: 50 and 50 % are turns of one packet each.
 
-use eastwest_network::scheduler::PortClass;
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::Fraction;
 use eastwest_settings::reader::{Section, key};
@@ -31,23 +30,27 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
     percent
 }
 
-/// Gives classes with shares their weights.
-pub fn weigh(s: &mut Section, shares: &[Option<u32>], classes: &mut [PortClass]) {
+/// The weight of each class that has a share; none where there are no shares, or where they are wrong.
+/// `has_weights` tells that some classes give a `weight` themselves.
+pub fn weights(
+    s: &mut Section,
+    shares: &[Option<u32>],
+    has_weights: bool,
+) -> Option<Vec<Option<u32>>> {
     if shares.iter().all(Option::is_none) || !s.good(&["class"]) {
-        return;
-    }
-    if classes.iter().any(|c| c.weight.is_some()) {
-        return s
-            .wrong("class", "some classes have a `weight` and others a `share`: give one of them");
+        return None;
     }
     let sum: u32 = shares.iter().flatten().sum();
+    if has_weights {
+        s.wrong("class", "some classes have a `weight` and others a `share`: give one of them");
+        return None;
+    }
     if sum != 100 {
-        return s.wrong("class", format!("the shares come to {sum} %, not to 100 %"));
+        s.wrong("class", format!("the shares come to {sum} %, not to 100 %"));
+        return None;
     }
     let divisor = shares.iter().flatten().copied().fold(0, gcd);
-    for (class, share) in classes.iter_mut().zip(shares) {
-        class.weight = share.map(|percent| percent / divisor);
-    }
+    Some(shares.iter().map(|share| share.map(|percent| percent / divisor)).collect())
 }
 
 fn gcd(a: u32, b: u32) -> u32 {

@@ -1,0 +1,100 @@
+//! `[fabric.pfc]` and `[fabric.qcn]`: data-centre bridging. (Enhanced transmission selection is
+//! `[[fabric.class]]` with `share`.)
+//!
+//! Defaults of QCN, and the buffer of a port, are those of the study of the Ethernet-federated data centre
+//! (Gusat et al. 2009; Minkenberg et al. 2009), which are the standard's but for the set point. Those of
+//! PFC follow from the buffer: XOFF leaves exactly the headroom that the longest cable needs.
+
+use super::config::DcbConfig;
+use super::pfc::{PfcConfig, Wire};
+use super::qcn::QcnConfig;
+use crate::energy::{EnergyConfig, LinkPolicy};
+use crate::queue::{QueueConfig, Room};
+use crate::scheduler::SchedulerConfig;
+use crate::topology::CableConfig;
+use eastwest_settings::Section;
+
+/// What a host may hold that nobody takes from it: a bound for the memory of a simulation, no more.
+const HOST_BACKLOG: &str = "With [fabric.pfc] what a host is not allowed to send waits here: 1 GB.";
+
+/// The room of hosts' queues where frames are not lost.
+pub fn room_of_hosts() -> Room {
+    Room { limit: "1 GB", doc: HOST_BACKLOG, shared: None, alone: true }
+}
+
+/// The rest of the fabric.
+pub struct Below<'a> {
+    /// What packets take on links.
+    pub wire: Wire,
+    /// All kinds of cables.
+    pub cables: &'a [CableConfig],
+    /// Queues of switches and hosts.
+    pub queues: [&'a QueueConfig; 2],
+    /// How ports serve priorities.
+    pub scheduler: &'a SchedulerConfig,
+    /// Whether ports share memory.
+    pub shared: bool,
+    /// Whether links sleep.
+    pub energy: &'a EnergyConfig,
+}
+
+/// Reads both sections of `[fabric]`.
+pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfig {
+    let (pfc_given, qcn_given) = (s.has("pfc"), s.has("qcn"));
+    let mut dcb = DcbConfig::default();
+    if pfc_given || s.describing() {
+        let doc = "Priority-based flow control (802.1Qbb) on all links; two-event ports. Without it \
+                   nothing is paused.";
+        let pfc = s.table("pfc", doc, |p| PfcConfig::read(p, below.cables, &below.wire));
+        dcb.pfc = pfc_given.then_some(pfc);
+    }
+    if qcn_given || s.describing() {
+        let doc = "Quantised congestion notification (802.1Qau) on all switches and hosts; two-event \
+                   ports. Without it nobody is told.";
+        let lossless = dcb.pfc.as_ref().map_or(1 << 3, |c| c.priorities);
+        let qcn = s.table("qcn", doc, |q| QcnConfig::read(q, lossless, below.wire.mtu, notes));
+        dcb.qcn = qcn_given.then_some(qcn);
+    }
+    for (name, given) in [("pfc", pfc_given), ("qcn", qcn_given)] {
+        if given {
+            refuse_others(s, name, below);
+        }
+    }
+    dcb
+}
+
+/// What does not go together.
+fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
+    let named = match below.scheduler {
+        SchedulerConfig::Classes(classes) => classes.iter().any(|c| splits_a_priority(c.dscps)),
+        _ => false,
+    };
+    let queues = match below.scheduler {
+        SchedulerConfig::Classes(classes) => {
+            classes.iter().filter_map(|c| c.queue.as_ref()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let by_flow = below.queues.into_iter().chain(queues).any(|q| !q.is_one_fifo());
+    let policies = [below.energy.host.policy, below.energy.fabric.policy];
+    let wrong = [
+        (
+            below.shared,
+            "does not go together with a shared buffer: inputs have buffers of their own",
+        ),
+        (by_flow, "does not go together with fq-codel, which has queues for flows, not priorities"),
+        (
+            policies.iter().any(LinkPolicy::falls_asleep),
+            "does not go together with links that sleep",
+        ),
+        (named, "needs classes made of whole priorities, not of single codepoints (dscp)"),
+    ];
+    for (_, message) in wrong.into_iter().filter(|w| w.0) {
+        s.wrong(name, message);
+    }
+}
+
+/// Whether some but not all codepoints of a priority are among these.
+fn splits_a_priority(dscps: u64) -> bool {
+    (0..8).any(|p| !matches!(dscps >> (8 * p) & 0xff, 0 | 0xff))
+}

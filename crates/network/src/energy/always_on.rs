@@ -1,0 +1,18 @@
+//! Links that never sleep.
+
+use super::policy::LinkSettings;
+use eastwest_settings::Section;
+use serde::{Deserialize, Serialize};
+
+/// It stays awake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AlwaysOn;
+
+impl LinkSettings for AlwaysOn {
+    const NAME: &'static str = "always-on";
+    const DOC: &'static str = "it stays awake (legacy)";
+
+    fn read(_: &mut Section) -> AlwaysOn {
+        AlwaysOn
+    }
+}

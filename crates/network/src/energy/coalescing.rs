@@ -1,0 +1,55 @@
+//! Links that hold packets while they sleep, until enough of them wait or the first has waited for long
+//! enough (Christensen et al., IEEE Comm. Mag. 48(11), 2010).
+
+use super::eee::{Policy, Trigger};
+use super::policy::LinkSettings;
+use eastwest_settings::{Section, key};
+use eastwest_types::{Limit, Rate, Span};
+use serde::{Deserialize, Serialize};
+
+/// It falls asleep at once and wakes for several packets together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Coalescing {
+    /// How long the first packet that finds it asleep is held.
+    pub hold: Span,
+    /// What ends holding before.
+    pub trigger: Trigger,
+}
+
+impl LinkSettings for Coalescing {
+    const NAME: &'static str = "coalescing";
+    const DOC: &'static str = "it falls asleep at once and wakes when the first packet has waited for a \
+                               timer, or enough wait";
+    const SLEEPS: bool = true;
+
+    fn read(s: &mut Section) -> Coalescing {
+        let hold = s.get(
+            key(
+                "hold",
+                "How long the first packet that finds it asleep is held (E-EON: 12 µs to 10 ms).",
+            )
+            .default("120 us")
+            .range("0 s", "1 s"),
+        );
+        let trigger: Limit = s.get(
+            key(
+                "trigger",
+                "Packets or IP bytes that end holding at once (E-EON: 10 to 1000 packets).",
+            )
+            .default("100 packets"),
+        );
+        let trigger = match trigger {
+            Limit::Packets(n) => Trigger::Packets(n),
+            Limit::Bytes(n) => Trigger::Bytes(n),
+        };
+        Coalescing { hold, trigger }
+    }
+
+    fn sleep(&self, _: Rate, _: Option<Span>) -> Option<Policy> {
+        Some(Policy { hold: self.hold, trigger: self.trigger, ..Policy::STANDARD })
+    }
+
+    fn hold(&self) -> Span {
+        self.hold
+    }
+}

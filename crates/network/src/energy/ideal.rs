@@ -1,0 +1,24 @@
+//! Links that sleep and wake in no time.
+
+use super::eee::StateTimes;
+use super::policy::LinkSettings;
+use eastwest_settings::Section;
+use eastwest_types::Span;
+use serde::{Deserialize, Serialize};
+
+/// It sleeps and wakes in no time and for nothing: the lower bound for the same traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ideal;
+
+impl LinkSettings for Ideal {
+    const NAME: &'static str = "ideal";
+    const DOC: &'static str = "it sleeps and wakes in no time: the lower bound";
+
+    fn read(_: &mut Section) -> Ideal {
+        Ideal
+    }
+
+    fn states(&self, run: Span, busy: Span) -> StateTimes {
+        StateTimes { awake: busy, asleep: Span(run.0 - busy.0), ..StateTimes::default() }
+    }
+}

@@ -1,0 +1,29 @@
+//! Links that stay awake for a while with nothing to send.
+
+use super::eee::Policy;
+use super::policy::LinkSettings;
+use eastwest_settings::{Section, key};
+use eastwest_types::{Rate, Span};
+use serde::{Deserialize, Serialize};
+
+/// It falls asleep after an idle period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StallTimer {
+    /// How long it stays awake with nothing to send.
+    pub stall: Span,
+}
+
+impl LinkSettings for StallTimer {
+    const NAME: &'static str = "stall-timer";
+    const DOC: &'static str = "it falls asleep after an idle period";
+    const SLEEPS: bool = true;
+
+    fn read(s: &mut Section) -> StallTimer {
+        let stall = key("stall", "How long it stays awake with nothing to send (E-EON: 50 µs).");
+        StallTimer { stall: s.get(stall.default("50 us").range("1 ns", "1 s")) }
+    }
+
+    fn sleep(&self, _: Rate, _: Option<Span>) -> Option<Policy> {
+        Some(Policy { stall: self.stall, ..Policy::STANDARD })
+    }
+}

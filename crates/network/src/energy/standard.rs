@@ -1,0 +1,25 @@
+//! Links as IEEE 802.3az has them: asleep as soon as nothing is left to send, awake for the first packet.
+
+use super::eee::Policy;
+use super::policy::LinkSettings;
+use eastwest_settings::Section;
+use eastwest_types::{Rate, Span};
+use serde::{Deserialize, Serialize};
+
+/// It falls asleep at once and wakes for the first packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Standard;
+
+impl LinkSettings for Standard {
+    const NAME: &'static str = "standard";
+    const DOC: &'static str = "it falls asleep at once and wakes for the first packet";
+    const SLEEPS: bool = true;
+
+    fn read(_: &mut Section) -> Standard {
+        Standard
+    }
+
+    fn sleep(&self, _: Rate, _: Option<Span>) -> Option<Policy> {
+        Some(Policy::STANDARD)
+    }
+}
