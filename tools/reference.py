@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from eastwest import core
 from eastwest.cli import app
+from eastwest.cli.lazy import commands
 
 Command = Callable[..., Any]
 
@@ -43,18 +43,9 @@ has JSON and nothing else. `--help` after any command prints its options.
 
 def page() -> str:
     """Give the text of the page."""
-    return "\n".join([_HEAD, *(_section(path, function) for path, function in commands(app))])
-
-
-def commands(group: typer.Typer, path: str = "eastwest") -> Iterator[tuple[str, Command]]:
-    """All commands with the words that call them; those within others come last."""
-    for command in group.registered_commands:
-        if command.callback is not None and not command.hidden:
-            name = command.name or command.callback.__name__.replace("_", "-")
-            yield f"{path} {name}", command.callback
-    for below in group.registered_groups:
-        if below.typer_instance is not None:
-            yield from commands(below.typer_instance, f"{path} {below.name}")
+    return "\n".join(
+        [_HEAD, *(_section(path, function) for path, function in commands(app, "eastwest"))]
+    )
 
 
 @dataclass(frozen=True)

@@ -10,37 +10,36 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from eastwest import models
-from eastwest._core import RunError, ScenarioError
-from eastwest.claims import Outcome, claims
-from eastwest.core import version as _version
-from eastwest.errors import InputError
-from eastwest.explain import Story, explain, slowest
-from eastwest.mechanisms import (
-    Ack,
-    Arrival,
-    Choice,
-    Congestion,
-    Head,
-    Queue,
-    Routing,
-    Seen,
-    Verdict,
-    Window,
-)
-from eastwest.optimize import OptimizeResult, optimize
-from eastwest.paraver import paraver
-from eastwest.results import Result, load
-from eastwest.run import check, run
-from eastwest.sweep import SweepResult, sweep
-from eastwest.timeline import timeline
-
 if TYPE_CHECKING:
-    from eastwest import plot
+    from eastwest import models, plot
+    from eastwest._core import RunError, ScenarioError
+    from eastwest.claims import Outcome, claims
+    from eastwest.errors import InputError
+    from eastwest.explain import Story, explain, slowest
+    from eastwest.mechanisms import (
+        Ack,
+        Arrival,
+        Choice,
+        Congestion,
+        Head,
+        Queue,
+        Routing,
+        Seen,
+        Verdict,
+        Window,
+    )
+    from eastwest.optimize import OptimizeResult, optimize
+    from eastwest.paraver import paraver
+    from eastwest.results import Result, load
+    from eastwest.run import check, run
+    from eastwest.sweep import SweepResult, sweep
+    from eastwest.timeline import timeline
 
-__version__ = _version()
+    __version__: str
 
 __all__ = [
     "Ack",
@@ -76,9 +75,62 @@ __all__ = [
     "timeline",
 ]
 
+#: Module below this package for each public name; a name that is a module itself has no entry.
+_HOMES = {
+    **dict.fromkeys(["RunError", "ScenarioError"], "_core"),
+    **dict.fromkeys(["Outcome", "claims"], "claims"),
+    "InputError": "errors",
+    **dict.fromkeys(["Story", "explain", "slowest"], "explain"),
+    **dict.fromkeys(
+        [
+            "Ack",
+            "Arrival",
+            "Choice",
+            "Congestion",
+            "Head",
+            "Queue",
+            "Routing",
+            "Seen",
+            "Verdict",
+            "Window",
+        ],
+        "mechanisms",
+    ),
+    **dict.fromkeys(["OptimizeResult", "optimize"], "optimize"),
+    "paraver": "paraver",
+    **dict.fromkeys(["Result", "load"], "results"),
+    **dict.fromkeys(["check", "run"], "run"),
+    **dict.fromkeys(["SweepResult", "sweep"], "sweep"),
+    "timeline": "timeline",
+}
+_MODULES = {"models", "plot"}
+
 
 def __getattr__(name: str) -> Any:
-    """Load ``plot`` when it is first asked for: matplotlib takes its time."""
-    if name == "plot":
-        return importlib.import_module("eastwest.plot")
-    raise AttributeError(f"module 'eastwest' has no attribute {name!r}")
+    """Import what a public name stands for when it is first used: all of it takes a second."""
+    if name == "__version__":
+        value = importlib.import_module("eastwest.core").version()
+    elif name in _MODULES:
+        return importlib.import_module(f"eastwest.{name}")
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(f"eastwest.{_HOMES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'eastwest' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether imported by now or not."""
+    return sorted(set(globals()) | set(__all__))
+
+
+class _Package(ModuleType):
+    """The package: importing its module ``sweep`` does not hide its function ``sweep``."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOMES):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

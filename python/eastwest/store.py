@@ -37,6 +37,7 @@ from eastwest.formats import RESULT_FORMAT, TABLES
 from eastwest.partial import Partial, remove, remove_abandoned, temporary
 from eastwest.results import Result, fill_folder
 from eastwest.run import Setting, Source, as_overrides, load_source, measured
+from eastwest.units import size, span
 
 #: Makes a further file of a run's folder from what the core handed over.
 Extra = Callable[[core.CoreResult], bytes]
@@ -242,6 +243,21 @@ class Store:
                 if family is None or cost["family"] == family:
                     found.append(cost)
         return found
+
+    def expected(self, plan: Plan) -> str | None:
+        """Say what a single run will take, as far as the records of earlier runs tell."""
+        similar = self.costs(plan.family)
+        same = [cost for cost in similar if cost["identity"] == plan.identity]
+        chosen = same or similar
+        if not chosen:
+            return None
+        walls = sorted(cost["wall_s"] for cost in chosen)
+        low, high = span(walls[0]), span(walls[-1])
+        took = low if low == high else f"{low} to {high}"
+        peak = size(max(cost["peak_rss_mb"] for cost in chosen) * 1e6)
+        basis = "with these settings" if same else "with other settings"
+        plural = "s" * (len(chosen) > 1)
+        return f"about {took}, {peak} of memory ({len(chosen)} earlier run{plural} {basis})"
 
     def failure(self, key: str) -> str | None:
         """Message of the run of this key, if it failed."""

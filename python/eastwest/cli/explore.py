@@ -1,4 +1,4 @@
-"""``eastwest schema``, ``eastwest topology`` and ``eastwest version``."""
+"""``eastwest schema``, ``eastwest topology list``, ``show`` and ``eastwest version``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, use_me
 from eastwest.cli.simulate import ScenarioArgument, overrides
 from eastwest.run import load_source
 from eastwest.units import clean, rate, span, tier_words
-
-topology = typer.Typer(
-    help="Show the fabric of a scenario, or list the kinds there are.", no_args_is_help=True
-)
 
 
 @guarded
@@ -39,7 +35,6 @@ def version(
     typer.echo(f"eastwest {core.version()}" + (f" ({details})" if details else ""))
 
 
-@topology.command("list")
 @guarded
 def topology_list() -> None:
     """List the kinds of fabric and the shipped scenarios."""
@@ -53,7 +48,6 @@ def topology_list() -> None:
     console.print(Text(f"shipped scenarios: {', '.join(shipped.names()) or 'none'}"))
 
 
-@topology.command("show")
 @guarded
 def topology_show(
     scenario: ScenarioArgument,

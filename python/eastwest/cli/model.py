@@ -2,148 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated
+from eastwest.cli.lazy import group
 
-import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
-from eastwest import spreadsheet
-from eastwest.cli.guard import fail, guarded
-from eastwest.cli.options import JsonArrayOption
-from eastwest.files import write_whole
-from eastwest.models import incast as equations
-from eastwest.sweep.values import Bound
-from eastwest.units import rate, size
-
-app = typer.Typer(
-    help="Analytic models as numbers, CSV or plots.", no_args_is_help=True, rich_markup_mode=None
+control = group(
+    "Control loops: equilibrium, margins and responses of models; a loop in a simulation.",
+    {
+        "red": "model_control:red",
+        "dctcp": "model_control:dctcp",
+        "qcn": "model_control:qcn",
+        "loop": "model_loop:loop",
+        "hinf": "model_synthesis:hinf",
+        "horizon": "model_synthesis:horizon",
+    },
 )
-#: Senders whose goodput is shown where none are named.
-_SENDERS = "1,2,4,7,13,24,48"
-
-
-@app.command("incast")
-@guarded
-def incast(
-    block: Annotated[
-        str, typer.Option(metavar="SIZE,...", help="Bytes that each server sends for a block.")
-    ] = "16 KB,32 KB,64 KB,128 KB",
-    senders: Annotated[
-        str, typer.Option(metavar="N,...", help="Numbers of servers, such as 1,2,48 or 1-48.")
-    ] = _SENDERS,
-    buffer: Annotated[str, typer.Option(metavar="SIZE", help="Buffer of a port.")] = "65536 B",
-    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip.")] = "1 ms",
-    rto: Annotated[str, typer.Option(metavar="TIME", help="Minimum timeout.")] = "200 ms",
-    link: Annotated[str, typer.Option(metavar="RATE", help="Rate of the link.")] = "1 Gbit/s",
-    alpha: Annotated[
-        float, typer.Option(help="Share of a timeout that a block waits, for equation (4).")
-    ] = 1.0,
-    csv_file: Annotated[
-        Path | None, typer.Option("--csv", help="Write the numbers as CSV.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw goodput against senders: .png, .svg or .pdf.")
-    ] = None,
-    as_json: JsonArrayOption = False,
-) -> None:
-    """Goodput of synchronized reads: equations (1) to (4) of the incast study.
-
-    The table has the onset of equation (3), and goodput before it (1), after it (2), and with a
-    share of a timeout (4). docs/mechanisms/incast.md says what they are.
-    """
-    blocks = [quantity("--block", part, "size") for part in block.split(",")]
-    numbers = _numbers(senders)
-    settings = {
-        "rtt_s": quantity("--rtt", rtt, "time") / 1e12,
-        "rto_s": quantity("--rto", rto, "time") / 1e12,
-        "link_bps": quantity("--link", link, "rate"),
-    }
-    room = quantity("--buffer", buffer, "size")
-    try:
-        rows = [_row(n, round(bytes_), room, alpha, settings) for bytes_ in blocks for n in numbers]
-    except ValueError as error:
-        fail(str(error))
-    if csv_file is not None:
-        write_whole(csv_file, table_csv(rows).encode())
-    if plot is not None:
-        from eastwest.plot.models import goodput  # noqa: PLC0415  slow to load
-        from eastwest.plot.picture import save  # noqa: PLC0415
-
-        save(goodput(rows), plot)
-    if as_json:
-        typer.echo(json.dumps(rows, allow_nan=False))
-    else:
-        _print(rows)
-
-
-def quantity(option: str, text: str, kind: str) -> float:
-    """Read a size, time or rate in its smallest unit."""
-    bound = Bound.read(text.strip())
-    if bound is None or bound.kind != kind:
-        examples = {"size": '"64 KB"', "time": '"1 ms"', "rate": '"1 Gbit/s"'}
-        fail(f"{option} {text!r}: must be a {kind}, such as {examples[kind]}")
-    return float(bound.number)
-
-
-def _numbers(text: str) -> list[int]:
-    found: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            fail(f"--senders {text!r}: must be numbers, such as 1,2,48 or 1-48")
-        if int(last or first) - int(first) > 100_000:
-            fail(f"--senders {text!r}: more than 100,000 numbers")
-        found += range(int(first), int(last or first) + 1)
-    return found
-
-
-def _row(
-    senders: int, block_bytes: int, buffer_bytes: float, alpha: float, settings: dict[str, float]
-) -> dict[str, float]:
-    rtt_s, rto_s, link_bps = settings["rtt_s"], settings["rto_s"], settings["link_bps"]
-    windows = equations.slow_start_windows(block_bytes)
-    return {
-        "block_bytes": block_bytes,
-        "senders": senders,
-        "largest_window_bytes": max(windows),
-        "onset_senders": equations.onset_senders(buffer_bytes, block_bytes),
-        "before_bps": equations.goodput_before(senders, block_bytes, rtt_s, link_bps),
-        "after_bps": equations.goodput_after(senders, block_bytes, rto_s, rtt_s, link_bps),
-        "partial_bps": equations.goodput_partial(
-            senders, block_bytes, alpha, rto_s, rtt_s, link_bps
-        ),
-    }
-
-
-def table_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows as CSV, with the names of the first one as its first line."""
-    head = list(rows[0])
-    return spreadsheet.table(head, ([row[name] for name in head] for row in rows))
-
-
-def _print(rows: list[dict[str, float]]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    headings = ["block", "window", "onset (3)", "senders", "before (1)", "after (2)"]
-    columns = ["before_bps", "after_bps"]
-    if any(row["partial_bps"] != row["after_bps"] for row in rows):
-        headings.append("partial (4)")
-        columns.append("partial_bps")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    before = None
-    for row in rows:
-        first = row["block_bytes"] != before
-        before = row["block_bytes"]
-        head = (
-            size(before),
-            f"{row['largest_window_bytes']:,.0f} B",
-            f"{row['onset_senders']:.0f}",
-        )
-        goodput = (rate(row[name]) for name in columns)
-        table.add_row(*(head if first else ("", "", "")), f"{row['senders']:.0f}", *goodput)
-    Console(highlight=False).print(table)
+app = group(
+    "Analytic models as numbers, CSV or plots.",
+    {
+        "incast": "model_incast:incast",
+        "eee": "model_eee:model_eee",
+        "control": "model:control",
+    },
+)

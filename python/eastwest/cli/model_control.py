@@ -14,9 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.model import quantity, table_csv
-from eastwest.cli.model_loop import loop
-from eastwest.cli.model_synthesis import hinf, horizon
+from eastwest.cli.model_incast import quantity, table_csv
 from eastwest.cli.options import JsonArrayOption
 from eastwest.files import write_whole
 from eastwest.models import delay
@@ -25,14 +23,6 @@ from eastwest.models.tcp_dctcp import Dctcp
 from eastwest.models.tcp_red import Red, TcpRed
 from eastwest.units import span
 
-app = typer.Typer(
-    help="Control loops: equilibrium, margins and responses of models; a loop in a simulation.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-app.command("loop")(loop)
-app.command("hinf")(hinf)
-app.command("horizon")(horizon)
 Row = dict[str, Any]
 _MOST_POINTS = 5000
 #: Columns of a table that goes to a file or a pipe.
@@ -53,7 +43,6 @@ ResponseOption = Annotated[
 ]
 
 
-@app.command("red")
 @guarded
 def red(
     flows: FlowsOption = "8,16,32",
@@ -96,7 +85,6 @@ def red(
         _draw(loop_response("TCP at RED", one.linear(), played), response)
 
 
-@app.command("dctcp")
 @guarded
 def dctcp(
     flows: FlowsOption = "2,8,32",
@@ -141,7 +129,6 @@ def dctcp(
         _draw(cycle_over_time(one.play(300 * one.rtt_s), threshold, one.rtt_s), response)
 
 
-@app.command("qcn")
 @guarded
 def qcn(
     flows: FlowsOption = "2,10,50",

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.model_incast import quantity, table_csv
 from eastwest.cli.options import JsonObjectOption, SetOption
 from eastwest.cli.simulate import overrides
 from eastwest.errors import FolderError

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.model_incast import quantity, table_csv
 from eastwest.cli.options import JsonArrayOption
 from eastwest.files import write_whole
 from eastwest.units import percent, span

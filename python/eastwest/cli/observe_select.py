@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eastwest.cli.guard import errors, fail, guarded
-from eastwest.cli.model import quantity, table_csv
+from eastwest.cli.model_incast import quantity, table_csv
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.progress import Bar
 from eastwest.files import write_whole

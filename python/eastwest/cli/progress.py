@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -12,8 +12,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from eastwest import core
 from eastwest.core import TELLING_SHARE, share_done
 from eastwest.run import peak_rss_mb
-from eastwest.sweep import State
 from eastwest.units import clean, count, size, span
+
+if TYPE_CHECKING:
+    from eastwest.sweep import State
 
 
 def describe(progress: core.Progress) -> str:

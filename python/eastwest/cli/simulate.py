@@ -26,7 +26,6 @@ from eastwest.memory import MemoryLimitError, parse, told, with_program
 from eastwest.results import Result, TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.store import Store, plan
-from eastwest.sweep.estimate import of_run
 from eastwest.unfinished import EVERY_S, Keeper
 from eastwest.units import clean, size, span
 
@@ -143,7 +142,7 @@ def run(
     costs = Store()
     # The store has records where sweeps have run; without one, no folder is made for them.
     planned = plan(source, changed) if costs.costs_file.is_file() else None
-    told = of_run(costs, planned) if planned is not None else None
+    told = costs.expected(planned) if planned is not None else None
     if told is not None and not as_json:
         errors().print(f"{clean(label, 60)}: {told}", style="dim", markup=False)
     console = errors()

@@ -196,19 +196,3 @@ class Outlook:
                 self.knowledge.learn(cost["identity"], cost["wall_s"], cost["peak_rss_mb"])
         over = len(points) - len(waiting)
         self._basis = f"from a probe of {len(points)} of its points, {over} of them to the end"
-
-
-def of_run(store: Store, plan: Plan) -> str | None:
-    """Say what a single run will take, as far as the store's records tell."""
-    similar = store.costs(plan.family)
-    same = [cost for cost in similar if cost["identity"] == plan.identity]
-    chosen = same or similar
-    if not chosen:
-        return None
-    walls = sorted(cost["wall_s"] for cost in chosen)
-    low, high = span(walls[0]), span(walls[-1])
-    took = low if low == high else f"{low} to {high}"
-    peak = size(max(cost["peak_rss_mb"] for cost in chosen) * 1e6)
-    basis = "with these settings" if same else "with other settings"
-    plural = "s" * (len(chosen) > 1)
-    return f"about {took}, {peak} of memory ({len(chosen)} earlier run{plural} {basis})"

@@ -1,0 +1,14 @@
+"""``eastwest topology``: fabrics of scenarios."""
+
+from __future__ import annotations
+
+from eastwest.cli.lazy import group
+
+app = group(
+    "Show the fabric of a scenario, or list the kinds there are.",
+    {
+        "list": "explore:topology_list",
+        "show": "explore:topology_show",
+        "import": "routes:topology_import",
+    },
+)
