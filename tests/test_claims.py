@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from matplotlib.patches import Rectangle
 from typer.testing import CliRunner
@@ -425,11 +426,11 @@ def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
     panels["sequences"] = [Part(metric(), Measured(0.1, rows=[job]))]
     assert sorted(panels) == sorted(FIGURES)
     for kind, parts in panels.items():
-        pictures = draw(shown(claim, kind, parts))
+        pictures = draw(shown(claim, kind, parts), BOTH)
         assert pictures[".png"].startswith(b"\x89PNG") and b"A figure" in pictures[".svg"]
-        assert draw(shown(claim, kind, parts)) == pictures, "drawn again, the same"
-        assert b"nothing was measured" in draw(shown(claim, kind, []))[".svg"]
-    assert b"equation (4)" in draw(shown(claim, "goodput", [alpha]))[".svg"]
+        assert draw(shown(claim, kind, parts), BOTH) == pictures, "drawn again, the same"
+        assert b"nothing was measured" in draw(shown(claim, kind, []), BOTH)[".svg"]
+    assert b"equation (4)" in draw(shown(claim, "goodput", [alpha]), BOTH)[".svg"]
 
 
 def test_metrics_of_different_units_have_axes_of_their_own(papers: Path) -> None:
@@ -492,7 +493,7 @@ def test_explanations_are_those_of_the_profile(papers: Path) -> None:
     assert load(path).explanations[0].metrics and len(load(path).runs["rates"].seeds) == 3
     code, out, _ = invoke("--record", "--profile", "all")
     assert code == 1 and "Windows are large." in " ".join(out.split())
-    assert "`slow`: Windows are large." in page.text(papers)
+    assert "`slow`: Windows are large." in pages(papers)
     assert json.loads((papers / "tiny/results/slow/A1.json").read_text())["seeds"] == 2
 
 
@@ -503,8 +504,8 @@ def test_results_of_profiles_are_kept_apart_and_shown_beside_each_other(papers: 
     own, other = (json.loads((kept / at / "A1.json").read_text()) for at in ("", "slow"))
     assert (own["profile"], other["profile"]) == ("plain", "slow")
     assert own["value"] != other["value"]
-    text = (papers / "README.md").read_text()
-    assert text == page.text(papers)
+    text = (papers / "tiny" / "CLAIMS.md").read_text()
+    assert (papers / "README.md").read_text() + "\n" + text == pages(papers)
     assert "| `plain` | `slow` |" in text and "`slow`: holds" in text
     code, out, _ = invoke("--list", "--json", "--profile", "slow")
     assert code == 0 and json.loads(out)[0]["profile"] == "slow"
@@ -614,7 +615,7 @@ def test_a_value_cuts_the_axes_of_the_claims_it_names(papers: Path) -> None:
     assert best.runs["rates"].axes[0].values == (("1 Gbit/s",),)
     assert first.runs["rates"].axes[0].values == whole and len(whole) > 1
     assert best.runs["rates"].settings == {"tcp.initial_window": 20}, "a value may set nothing"
-    assert "only `fabric.host_rate = 1 Gbit/s`" in page.text(papers)
+    assert "only `fabric.host_rate = 1 Gbit/s`" in pages(papers)
 
 
 @pytest.mark.parametrize(
@@ -644,7 +645,8 @@ def test_the_best_supported_reading_gives_the_verdict(papers: Path) -> None:
     best, first = (json.loads((kept / at / "A1.json").read_text()) for at in ("testbed", ""))
     assert (best["reading"], first["reading"]) == ("testbed", "first")
     assert best["value"] != first["value"]
-    text = page.text(papers)
+    assert (kept / "testbed" / "A1.svg").is_file() and not (kept / "A1.svg").exists()
+    text = pages(papers)
     assert "| tiny | `testbed` | 1 | 1 | 0 | 0 | 0 |" in text
     assert "| tiny | `first` | 1 | 1 | 0 | 0 | 0 |" in text
     assert "windows of 20 packets (section 5)" in text and "`first reading`: holds" in text
@@ -719,7 +721,7 @@ def test_a_cause_without_a_run_that_shows_it_explains_nothing(papers: Path) -> N
 def test_what_holds_by_construction_says_so(papers: Path) -> None:
     rewrite(papers, ('profile = "plain"', 'profile = "plain"\nby_construction = "It is a rule."'))
     assert invoke("--record")[0] == 0
-    text = page.text(papers)
+    text = pages(papers)
     assert "By construction: It is a rule." in text and "1, 1 by construction" in text
 
 
@@ -784,6 +786,15 @@ def test_a_scenario_that_refuses_the_settings_is_the_files_problem(papers: Path)
     assert caught.value.problems[0]["path"].startswith("A1.toml: runs.rates.fabric")
 
 
+def pages(papers: Path) -> str:
+    """Return the texts of the index and of the pages of the studies."""
+    return "\n".join(page.texts(papers).values())
+
+
+#: Both kinds of pictures of a claim.
+BOTH = (".png", ".svg")
+
+
 def invoke(*arguments: str) -> tuple[int, str, str]:
     done = CliRunner().invoke(app, ["claims", *arguments, "--jobs", "0"])
     return done.exit_code, done.stdout, done.stderr
@@ -825,27 +836,33 @@ def test_results_are_kept_beside_the_claim_and_on_the_page(papers: Path) -> None
     assert not (papers / "tiny" / "results").exists() and not (papers / "README.md").exists()
     assert invoke("--record")[0] == 0
     kept = papers / "tiny" / "results"
-    assert sorted(path.name for path in kept.iterdir()) == ["A1.csv", "A1.json", "A1.png", "A1.svg"]
+    assert sorted(path.name for path in kept.iterdir()) == ["A1.csv", "A1.json", "A1.svg"]
     content = json.loads((kept / "A1.json").read_text())
     assert content["verdict"] == "holds" and content["version"] == ew.__version__
     assert content["command"].split()[0] == "eastwest" and len(content["date"]) == 10
     rows = list(csv.DictReader((kept / "A1.csv").read_text().splitlines()))
     assert float(rows[0]["value"]) == pytest.approx(content["value"])
-    assert (papers / "README.md").read_text() == page.text(papers)
-    assert "Of 1 claims 1 hold and 0 differ." in page.text(papers)
-    assert "![Saved](tiny/results/A1.png)" in page.text(papers)
+    assert all(path.read_text() == text for path, text in page.texts(papers).items())
+    assert "Of 1 claims 1 hold and 0 differ." in pages(papers)
+    assert "![Saved](results/A1.svg)" in pages(papers)
 
     before = (kept / "A1.json").read_bytes()
     assert invoke("--quick", "--out", "elsewhere")[0] == 0
     assert (kept / "A1.json").read_bytes() == before
     assert json.loads(Path("elsewhere/tiny/results/A1.json").read_text())["quick"] is True
+    assert {path.suffix for path in Path("elsewhere/tiny/results").iterdir()} == {
+        ".csv",
+        ".json",
+        ".png",
+        ".svg",
+    }
 
 
 def test_a_claim_that_changed_is_not_run(papers: Path) -> None:
     assert invoke("--record")[0] == 0
     path = rewrite(papers, ("low = 20", "low = 10"))
     assert record.read(load(path)).verdict == "not run"
-    assert "**Not run** since the claim has changed" in page.text(papers)
+    assert "**Not run** since the claim has changed" in pages(papers)
     code, out, _ = invoke("--list", "--json")
     assert code == 0 and json.loads(out)[0]["verdict"] == "not run"
 
@@ -856,12 +873,12 @@ def test_damaged_results_are_refused(papers: Path, content: str) -> None:
     kept.mkdir()
     (kept / "A1.json").write_text(content)
     with pytest.raises(InputError, match=r"A1\.json"):
-        page.text(papers)
+        pages(papers)
 
 
 def test_texts_of_claims_are_plain_on_the_page(papers: Path) -> None:
     rewrite(papers, ("A faster link reads faster.", "<script>|[x](y) *z*"))
-    assert "\\<script\\>\\|\\[x\\](y) \\*z\\*" in page.text(papers)
+    assert "\\<script\\>\\|\\[x\\](y) \\*z\\*" in pages(papers)
 
 
 # What ships
@@ -930,15 +947,18 @@ def test_shipped_profiles_fit_the_scenarios_and_their_kept_results_have_a_class(
 def test_shipped_sweeps_of_studies_fit_their_scenarios_and_have_results(file: Path) -> None:
     sweep = load_sweep(file)
     check(sweep, source_of(sweep))
-    kept = file.parents[1] / "results" / "study" / f"{file.stem}.csv"
-    rows = list(csv.DictReader(kept.read_text().splitlines()))
+    kept = file.parents[1] / "results" / "study" / file.stem
+    table = kept.with_suffix(".parquet")
+    read = pl.read_parquet(table) if table.is_file() else pl.read_csv(kept.with_suffix(".csv"))
+    rows = read.rows(named=True)
     points = {tuple(row[name] for name in list(row)[: len(sweep.axes)]) for row in rows}
     # a point of alpha is a whole curve
     assert len(points) == sweep.count or file.stem == "alpha"
 
 
 def test_the_page_of_all_claims_is_that_of_the_kept_results() -> None:
-    assert (PAPERS / page.PAGE).read_text(encoding="utf-8") == page.text(PAPERS)
+    for path, text in page.texts(PAPERS).items():
+        assert path.read_text(encoding="utf-8") == text, f"stale: {path}"
 
 
 def test_a_shipped_claim_runs_quickly(tmp_path: Path) -> None:

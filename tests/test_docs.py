@@ -414,9 +414,9 @@ def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
     """Name and parameters of an ``eastwest`` command line; fails where there is none such."""
     command: Any = typer.main.get_command(app)
     name, arguments = words[1], words[2:]
-    found = command.commands[name]
-    if hasattr(found, "commands"):
-        found, arguments = found.commands[arguments[0]], arguments[1:]
+    found = command.get_command(None, name)
+    while hasattr(found, "get_command"):
+        found, arguments = found.get_command(None, arguments[0]), arguments[1:]
     context = found.make_context(name, arguments)
     return name, dict(context.params)
 

@@ -270,7 +270,7 @@ def test_predictions_of_a_folder_are_written_where_it_was_said(
     assert "calibrated on r0-1" in said
     assert "| time on the wire, s | 10." in said
     kept = {path.name for path in out.iterdir()}
-    assert {"machine.toml", "predictions.csv", "predictions.json", "predictions.png"} <= kept
+    assert {"machine.toml", "predictions.csv", "predictions.json", "predictions.svg"} <= kept
     assert before == {path: path.read_bytes() for path in results.iterdir()}
     assert hadoop_real.main(["--data", str(data), "--out", str(results / "x")]) == 2
     assert "nothing under" in capsys.readouterr().err

@@ -32,15 +32,15 @@ _LINK_OR_CODE = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`
 _ITEM = re.compile(r"\s*(?:[-*+]|1\.) ")
 
 
-#: Where the pages of studies are in the site.
-STUDIES = "papers/"
+#: Weight of a folder's pages in the search: whoever looks for a mechanism finds its own page first.
+_BOOSTS = {"mechanisms/": 4, "papers/": 0.01}
 
 
 def outside() -> dict[str, str]:
     """Files outside ``docs/`` that the site has: path in the repository → address in the site."""
     pages = [path for pattern in _OUTSIDE for path in sorted(ROOT.glob(pattern))]
     folders = sorted({page.parent for page in pages} - {ROOT})
-    folders += sorted(ROOT.glob("papers/*/results"))
+    folders += sorted(path for path in ROOT.glob("papers/*/results/**") if path.is_dir())
     pictures = [
         path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _PICTURES
     ]
@@ -64,8 +64,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Turn a page of the repository into one of the site."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation"]
-    if page.file.src_uri.startswith(STUDIES):  # who looks for a mechanism finds its own page first
-        page.meta["search"] = {"boost": 0.01}
+    for folder, boost in _BOOSTS.items():
+        if page.file.src_uri.startswith(folder):
+            page.meta["search"] = {"boost": boost}
     return convert(markdown, page.file.src_uri, outside())
 
 

@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 
 import eastwest as ew
 from eastwest.files import write_whole
+from eastwest.plot import picture
 from eastwest.plot.style import BLUE, INK, ORANGE, style
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -272,7 +273,7 @@ def main() -> int:
 def write(rows: list[Row]) -> None:
     """Write the data file, and table and figure of the page."""
     write_whole(DATA, (json.dumps(as_data(rows), indent=1) + "\n").encode())
-    figure(rows).savefig(PLOT, metadata={"Date": None})
+    picture.save(figure(rows), PLOT)
     if PAGE.exists():
         page = PAGE.read_text("utf-8")
         head, rest = page.split(START)

@@ -36,6 +36,7 @@ import hadoop_real_runs as folders
 from eastwest.calibrate import Containers, calibrate, toml_text
 from eastwest.errors import InputError
 from eastwest.files import write_whole
+from eastwest.plot import picture
 from eastwest.plot.style import BLUE, INK, ORANGE, style
 from eastwest.run import Setting
 from hadoop_real_measures import (
@@ -641,12 +642,8 @@ def write(
     write_whole(results / "predictions.csv", table(found).encode())
     write_whole(results / "predictions.json", (json.dumps(summary, indent=1) + "\n").encode())
     figure = draw(found)
-    for kind in ("png", "svg"):
-        picture = io.BytesIO()
-        with style():
-            metadata = {"Date": None} if kind == "svg" else {"Software": None}
-            figure.savefig(picture, format=kind, metadata=metadata)
-        write_whole(results / f"predictions.{kind}", picture.getvalue())
+    with style():
+        picture.save(figure, results / "predictions.svg")
 
 
 def _bands(found: Sequence[Comparison]) -> dict[str, dict[str, float]]:

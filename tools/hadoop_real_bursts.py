@@ -25,6 +25,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from eastwest.files import write_whole
+from eastwest.plot import picture
 from eastwest.plot.style import INK, ORANGE, style
 from hadoop_real import PAPER
 
@@ -157,12 +158,8 @@ def main() -> int:
             waited = statistics.mean(b.waiting for b in held)
             rule = statistics.mean(most_waiting(b.segments) for b in held)
             print(f"{low}-{high}: {len(held)} held back, {waited:.1f} waited, rule {rule:.1f}")
-    for kind in ("png", "svg"):
-        picture = io.BytesIO()
-        with style():
-            metadata = {"Date": None} if kind == "svg" else {"Software": None}
-            draw(found).savefig(picture, format=kind, metadata=metadata)
-        write_whole(PAPER / "results" / f"bursts.{kind}", picture.getvalue())
+    with style():
+        picture.save(draw(found), PAPER / "results" / "bursts.png")
     return 0
 
 

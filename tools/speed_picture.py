@@ -14,6 +14,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from eastwest.plot import picture
 from eastwest.plot.style import BLUE, INK, ORANGE, log_axis, style
 
 RESULTS = Path(__file__).resolve().parent.parent / "benches" / "results"
@@ -23,10 +24,7 @@ def main() -> int:
     """Draw the picture into the file that is named."""
     record = json.loads(max(RESULTS.glob("*-s1-s2-peers.json")).read_text(encoding="utf-8"))
     with style():
-        out = Path(sys.argv[1])
-        # without a date, the same record makes the same file
-        metadata = {"Date": None} if out.suffix == ".svg" else None
-        draw(record).savefig(out, metadata=metadata)
+        picture.save(draw(record), Path(sys.argv[1]))
     return 0
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import eastwest as ew
 from eastwest.models import decisions
+from eastwest.plot import picture
 from eastwest.plot.style import MUTED, color, style
 
 #: Backups of scenarios/backup.toml in ms: when the first begins, how long each lasts, how many
@@ -82,7 +83,7 @@ def main() -> None:
         )
         print(rows[-1], flush=True)
     compare.write(compare.HERE / "results" / "backup.csv", rows)
-    draw(means).savefig(compare.HERE / "results" / "backup.png", facecolor="white")
+    picture.save(draw(means), compare.HERE / "results" / "backup.png")
 
 
 def draw(means: dict[str, NDArray[np.float64]]) -> Figure:

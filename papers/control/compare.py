@@ -24,6 +24,7 @@ import eastwest as ew
 from eastwest.models import delay
 from eastwest.models.tcp_dctcp import Dctcp
 from eastwest.models.tcp_red import Red, TcpRed
+from eastwest.plot import picture
 from eastwest.plot.style import MUTED, color, style
 
 HERE = Path(__file__).parent
@@ -186,7 +187,7 @@ def draw() -> None:
         swing.set_ylabel("deviation of packets' queue over its mean")
         swing.set_title("RED: where it begins to swing")
         swing.legend()
-        figure.savefig(HERE / "results" / "red.png", facecolor="white")
+        picture.save(figure, HERE / "results" / "red.png")
         figure = Figure(figsize=(10.9, 3.6), layout="constrained")
         mean, size = figure.subplots(1, 2)
         for axes, ours, theirs in (
@@ -210,7 +211,7 @@ def draw() -> None:
             axes.legend()
         mean.set_title("DCTCP: mean queue (shaded: within 10 %)")
         size.set_title("DCTCP: from lowest to highest")
-        figure.savefig(HERE / "results" / "dctcp.png", facecolor="white")
+        picture.save(figure, HERE / "results" / "dctcp.png")
 
 
 def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import eastwest as ew
 from eastwest.models import delay
 from eastwest.models.qcn import Qcn
+from eastwest.plot import picture
 from eastwest.plot.style import MUTED, color, style
 
 FRAME_BYTES = 1500
@@ -137,7 +138,7 @@ def draw() -> None:
         swing.set_ylabel("deviation of packets' queue over its mean")
         swing.set_title("QCN: where it begins to swing")
         swing.legend()
-        figure.savefig(compare.HERE / "results" / "qcn.png", facecolor="white")
+        picture.save(figure, compare.HERE / "results" / "qcn.png")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from eastwest.cli.study import (
     common,
     decided,
     interval,
+    keep_table,
     points_of,
 )
 from eastwest.plot import panels
@@ -170,7 +171,7 @@ def finish(part: Part, store: Store, read: bool) -> None:
     path = kept / f"{part.name}.csv"
     if read:
         table = averages(part, store) if part.name == "uniform" else rates(part, store)
-        table.write_csv(path, float_precision=6)
+        keep_table(table, path)
     panels.keep(PICTURES[part.name], pl.read_csv(path, infer_schema_length=None), kept)
 
 

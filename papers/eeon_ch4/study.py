@@ -31,6 +31,7 @@ from eastwest.cli.study import (
     decided,
     grid_sweeps,
     interval,
+    keep_table,
     points_of,
     policy_of,
     ratios,
@@ -151,10 +152,10 @@ def finish(part: Part, store: Store, read: bool) -> None:
     """Keep the numbers, and draw them."""
     kept = HERE / "results" / "study"
     kept.mkdir(parents=True, exist_ok=True)
-    path = kept / f"{part.name}.csv"
+    path = kept / f"{part.name}.parquet"
     if read:
-        table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
-    table = pl.read_csv(path, schema_overrides={"load": pl.Int64, "mean": pl.Float64})
+        keep_table(table_of(points_of(part, store, numbers_of)), path)
+    table = pl.read_parquet(path)
     panels.keep(PICTURES if part.name == "chapter4" else READING_PICTURES, table, kept)
 
 

@@ -26,7 +26,9 @@ from eastwest.plot.style import (
     percent_ticks,
 )
 
-CHAPTER5 = kept_in(Path(__file__).resolve().parents[1] / "eeon_ch5", "chapter5") / "chapter5.csv"
+CHAPTER5 = (
+    kept_in(Path(__file__).resolve().parents[1] / "eeon_ch5", "chapter5") / "chapter5.parquet"
+)
 
 #: What is held against DropTail, as the thesis draws it.
 RELATIVE = {
@@ -191,7 +193,7 @@ def configurations(table: pl.DataFrame) -> pl.DataFrame:
     Each with its runtime and latencies; what both chapters have counts once.
     """
     labels = ["tcp", "queue", "setting", "protection", "transport", "buffer"]
-    kept = [table, *(pl.read_csv(path) for path in (CHAPTER5,) if path.is_file())]
+    kept = [table, *(pl.read_parquet(path) for path in (CHAPTER5,) if path.is_file())]
     part = pl.concat(kept).filter(
         pl.col("metric").is_in(["runtime_s", "latency_p99_us", "latency_us"]),
         pl.col("n") > 0,

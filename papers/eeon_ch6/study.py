@@ -37,6 +37,7 @@ from eastwest.cli.study import (
     decided,
     grid_sweeps,
     interval,
+    keep_table,
     points_of,
     ratios,
 )
@@ -196,19 +197,18 @@ def finish(part: Part, store: Store, read: bool) -> None:
     """Keep the numbers of a part, and draw it."""
     kept = kept_in(CHAPTERS.get(part.name, HERE), part.name)
     kept.mkdir(parents=True, exist_ok=True)
-    path = kept / f"{part.name}.csv"
+    path = kept / f"{part.name}.parquet"
     if read:
-        table_of(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
-    table = pl.read_csv(path, schema_overrides={"factor": pl.String})
+        keep_table(table_of(points_of(part, store, numbers_of)), path)
+    table = pl.read_parquet(path)
     drawn = {*table.filter(pl.col("n") > 0)["tcp"]} if part.name in CHAPTERS else set()
     missing = tuple(f"_{tcp}" for tcp in ("plain", "linux") if drawn and tcp not in drawn)
     pictures = PICTURES.get(part.name, {}).items()
     panels.keep({name: draw for name, draw in pictures if not name.endswith(missing)}, table, kept)
     if part.name == "chapter6":
         best = [front(each) for _, each in configurations(table).group_by("tcp")]
-        pl.concat(best).sort("tcp", "runtime_s", descending=[True, False]).write_csv(
-            kept / "front.csv", float_precision=6
-        )
+        ordered = pl.concat(best).sort("tcp", "runtime_s", descending=[True, False])
+        keep_table(ordered, kept / "front.csv")
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -4,8 +4,8 @@
     python papers/eeon_ch6/tables.py --check   # 1 where a page is not what the results say
 
 Claims come from ``results/*.json``, as ``eastwest claims --record`` keeps them, the other tables
-from ``results/study/*.csv``, as study.py does. Each table stands between two marks in its page; the
-text around them is left as it is.
+from ``results/study/*.parquet``, as study.py does. Each table stands between two marks in its page;
+the text around them is left as it is.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def explanations(study: Path) -> Iterator[str]:
         content = record.content or {}
         missed = [part for part in content["metrics"] if part["verdict"] == DIFFERS]
         tried = [part for each in content["explanations"] for part in each["metrics"]]
-        link = f"[`{claim.id.removeprefix('eeon/')}`](../README.md#{_anchor(claim.id)})"
+        link = f"[`{claim.id.removeprefix('eeon/')}`](CLAIMS.md#{_anchor(claim.name)})"
         kinds = ", ".join(record.classes) or "–"
         yield f"| {link} | {_listed(missed)} | {kinds} | {_listed(tried)} |"
 
@@ -300,7 +300,8 @@ def front(study: Path) -> Iterator[str]:
     """The Pareto front of runtime against the 99th percentile, for each TCP."""
     yield "| | discipline | mode | transport | buffers | p99 | mean latency | runtime |"
     yield "|---|---|---|---|---|---|---|---|"
-    for row in _study(study, "front").iter_rows(named=True):
+    kept = kept_in(study, "front") / "front.csv"
+    for row in pl.read_csv(kept, schema_overrides={"setting": pl.String}).iter_rows(named=True):
         name = DISCIPLINES.get(row["queue"], row["queue"])
         latency = f"{row['latency_p99_us'] / 1000:.2f} ms | {row['latency_us'] / 1000:.2f} ms"
         setting = " | ".join(row[key] or "" for key in ("protection", "transport", "buffer"))
@@ -336,10 +337,7 @@ def _service_cell(value: float | None, metric: str) -> str:
 
 
 def _study(study: Path, part: str) -> pl.DataFrame:
-    return pl.read_csv(
-        kept_in(study, part) / f"{part}.csv",
-        schema_overrides={"setting": pl.String, "protection": pl.String, "factor": pl.String},
-    )
+    return pl.read_parquet(kept_in(study, part) / f"{part}.parquet")
 
 
 def computed(study: Path) -> Iterator[str]:

@@ -39,6 +39,7 @@ from eastwest.cli.study import (
     decided,
     grid_sweeps,
     interval,
+    keep_table,
     points_of,
     policy_of,
     ratios,
@@ -164,11 +165,11 @@ def finish(part: Part, store: Store, read: bool) -> None:
     """Keep the numbers, and draw them."""
     kept = HERE / "results" / "study"
     kept.mkdir(parents=True, exist_ok=True)
-    path = kept / f"{part.name}.csv"
+    path = kept / f"{part.name}.parquet"
     if read:
         make = study_table if part.name in STUDIES else table_of
-        make(points_of(part, store, numbers_of)).write_csv(path, float_precision=6)
-    table = pl.read_csv(path, schema_overrides={"mean": pl.Float64})
+        keep_table(make(points_of(part, store, numbers_of)), path)
+    table = pl.read_parquet(path)
     panels.keep(PICTURES[part.name], table, kept)
 
 

@@ -23,6 +23,8 @@ import polars as pl
 import eastwest as ew
 from eastwest.claims.measures import Data
 from eastwest.claims.measures import incast as curves
+from eastwest.cli.study import keep_table
+from eastwest.plot.picture import save
 from eastwest.plot.style import style
 from eastwest.stats import mean_interval
 from pictures import CAUSE, GOODPUT, NAMES, PICTURES, TIMEOUTS, reads_of_kernel_tcp
@@ -192,11 +194,11 @@ def main(arguments: Sequence[str]) -> None:
     for name in names:
         kept = KEPT / f"{name}.csv"
         if not only_draw:
-            run(name).write_csv(kept, float_precision=6)
+            keep_table(run(name), kept)
         table = pl.read_csv(kept)
         for picture, draw in PICTURES[name].items():
             with style():
-                draw(table).savefig(KEPT / f"{picture}.png", metadata={"Software": None}, dpi=110)
+                save(draw(table), KEPT / f"{picture}.png", dpi=110)
         print(name, flush=True)
 
 

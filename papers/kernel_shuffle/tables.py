@@ -20,6 +20,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from eastwest.plot.picture import save
 from eastwest.plot.style import BLUE, ORANGE, log_axis, style
 
 HERE = Path(__file__).parent
@@ -264,7 +265,6 @@ if __name__ == "__main__":
         condense(Path(sys.argv[2]), "experiments")
     with style():
         drawn = picture()
-        drawn.savefig(HERE / "results" / "overview.png", metadata={"Software": None})
-        drawn.savefig(HERE / "results" / "overview.svg", metadata={"Date": None, "Creator": None})
+        save(drawn, HERE / "results" / "overview.svg")
     readme = HERE / "README.md"
     readme.write_text(page(readme.read_text()))

@@ -9,7 +9,6 @@ times at two settings, and ``sequences`` of consecutive ones.
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from matplotlib.figure import Figure
 from eastwest.claims import beside, of_jobs
 from eastwest.claims.spec import Figure as Wanted
 from eastwest.claims.verdict import DIFFERS, Outcome, Part
+from eastwest.plot import picture
 from eastwest.plot.style import (
     AMBER,
     BLUE,
@@ -35,21 +35,18 @@ from eastwest.plot.style import (
     style,
 )
 
-_NO_DATES: Mapping[str, Any] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
 _PANEL = (5.3, 3.1)
 
 
-def draw(outcome: Outcome) -> dict[str, bytes]:
-    """Files of a claim's figure by their ending; nothing where the claim wants none."""
-    figure = figure_of(outcome)
+def draw(outcome: Outcome, endings: Sequence[str]) -> dict[str, bytes]:
+    """Files of a claim's figure by these endings; nothing where the claim wants none."""
+    figure = figure_of(outcome) if endings else None
     if figure is None:
         return {}
     files = {}
     with style():
-        for ending, metadata in _NO_DATES.items():
-            stream = io.BytesIO()
-            figure.savefig(stream, format=ending[1:], metadata=metadata)
-            files[ending] = stream.getvalue()
+        for ending in endings:
+            files[ending] = picture.drawn(figure, ending)
     return files
 
 

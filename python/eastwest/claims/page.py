@@ -1,14 +1,13 @@
-"""The page of all claims (papers/README.md), made from the results kept beside them.
+"""The index of all claims (papers/README.md) and a page of each study's (papers/STUDY/CLAIMS.md).
 
-``eastwest claims --record`` writes it; a test compares it with the kept results.
+They are made from the results kept beside the claims. ``eastwest claims --record`` writes them; a
+test compares them with the kept results.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,9 @@ from eastwest.claims.spec import Claim, load
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_EXPLAINED, NOT_RUN, UNDECIDED, number
 from eastwest.files import write_whole
 
-#: Name of the page in the folder of the studies.
+#: Names of the index in the folder of the studies, and of the page in the folder of each study.
 PAGE = "README.md"
+STUDY_PAGE = "CLAIMS.md"
 
 #: How the classes in the table of counts add up.
 _CLASSES = (
@@ -45,33 +45,64 @@ best-supported reading gives the verdict. [The guide](../docs/guide/claims.md) s
 run and add claims.
 """
 
-
-def write(papers: Path) -> Path:
-    """Write the page of a folder of studies."""
-    path = papers / PAGE
-    write_whole(path, text(papers).encode())
-    return path
+_STUDY_HEAD = """\
+*Made from the results kept beside the claims. To change this page, run \
+`eastwest claims --record`. `eastwest claims CLAIM --out FOLDER` draws a claim's figure as PNG, \
+too, and under other readings.*"""
 
 
-def text(papers: Path) -> str:
-    """Give the text of the page."""
+def write(papers: Path) -> None:
+    """Write the index of a folder of studies, and the page of each study."""
+    for path, content in texts(papers).items():
+        write_whole(path, content.encode())
+
+
+def texts(papers: Path) -> dict[Path, str]:
+    """Return the texts of the index and of the studies' pages by their files."""
     records = [read(claim) for claim in find(papers)]
     others = {record.claim.id: _others(record.claim) for record in records}
-    lines = [_HEAD, *_counts(records, others), "", _CLASSES, "", *_overview(records, others)]
-    for study, group in groupby(records, key=_study):
-        lines += ["", f"## {_title(papers, study)}"]
-        if (papers / study / "README.md").is_file():
-            lines += ["", f"[The study]({study}/README.md)"]
-        members = list(group)
+    index = [_HEAD, *_told(records), "", *_counts(records, others), "", _CLASSES]
+    pages = {}
+    for study, members in _by_study(records).items():
+        index += ["", f"## {_title(study)}", "", *_links(study), "", *_list(members)]
+        lines = [f"# Claims: {_title(study)}", "", _STUDY_HEAD, ""]
+        lines += [*_told(members), "", *_overview(members, others)]
         for record in members:
-            lines += ["", *_section(record, others[record.claim.id], papers)]
-        lines += _readings(papers / study)
-        lines += ["", f"### Left open in {study}", "", *_open([r.claim for r in members])]
-    return "\n".join(lines) + "\n"
+            lines += ["", *_section(record, others[record.claim.id])]
+        lines += _readings(study)
+        lines += ["", "## Left open", "", *_open([r.claim for r in members])]
+        pages[study / STUDY_PAGE] = "\n".join(lines) + "\n"
+    return {papers / PAGE: "\n".join(index) + "\n", **pages}
 
 
-def _study(record: Record) -> str:
-    return record.claim.path.parent.parent.name
+def _study(record: Record) -> Path:
+    return record.claim.path.parent.parent
+
+
+def _by_study(records: Sequence[Record]) -> dict[Path, list[Record]]:
+    """Return the records of each study, studies and claims in the order in which they come."""
+    studies: dict[Path, list[Record]] = {}
+    for record in records:
+        studies.setdefault(_study(record), []).append(record)
+    return studies
+
+
+def _links(study: Path) -> Iterator[str]:
+    """Yield links to a study's own page, where it has one, and to that of its claims."""
+    claims = f"[claims with their numbers]({study.name}/{STUDY_PAGE})"
+    own = (study / "README.md").is_file()
+    yield f"[The study]({study.name}/README.md); {claims}." if own else f"{claims}."
+
+
+def _list(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a table of claims with what is published and the verdict."""
+    yield "| claim | published | verdict |"
+    yield "|---|---|---|"
+    for record in records:
+        link = (
+            f"[`{record.claim.name}`]({_study(record).name}/{STUDY_PAGE}#{_anchor(record.claim)})"
+        )
+        yield f"| {link} | {cell(record.claim.published)} | {_bold(record.verdict)} |"
 
 
 def _others(claim: Claim) -> list[Record]:
@@ -92,10 +123,7 @@ def _counts(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -
     """Yield a table of claims that hold, are undecided and differ, by study and reading."""
     yield "| study | reading | claims | hold | undecided | differ | not run |"
     yield "|---|---|---|---|---|---|---|"
-    studies: dict[Path, list[Record]] = {}
-    for record in records:
-        studies.setdefault(record.claim.path.parent.parent, []).append(record)
-    for study, members in studies.items():
+    for study, members in _by_study(records).items():
         best, *_ = readings_of(study)
         for name in readings_of(study):
             found = [_under(each, others[each.claim.id], name) for each in members]
@@ -145,7 +173,7 @@ def _readings(study: Path) -> list[str]:
     readings = readings_of(study)
     if len(readings) == 1:
         return []
-    lines = ["", f"### Readings of {study.name}", "", "The best supported first."]
+    lines = ["", "## Readings", "", "The best supported first."]
     for reading in readings.values():
         lines += ["", f"**{reading.name}** ({reading.since}): {cell(reading.about)}"]
         if reading.values:
@@ -161,7 +189,8 @@ def _readings(study: Path) -> list[str]:
     return lines
 
 
-def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+def _told(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a sentence on how many claims hold, differ, are undecided and were not run."""
     words = (HOLDS, DIFFERS, UNDECIDED, NOT_RUN)
     counts = {word: sum(r.verdict == word for r in records) for word in words}
     yield (
@@ -169,14 +198,17 @@ def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]])
         + (f"; {counts[UNDECIDED]} are undecided" if counts[UNDECIDED] else "")
         + (f"; {counts[NOT_RUN]} were not run." if counts[NOT_RUN] else ".")
     )
-    yield ""
+
+
+def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
+    """Yield a table of claims with what is published, measured and found under other readings."""
     yield "| claim | published | measured | verdict | under other readings, with other TCPs |"
     yield "|---|---|---|---|---|"
     for record in records:
         content = record.content if record.current else None
         measured = _short(content) if content else "–"
         published = cell(record.claim.published)
-        link = f"[`{record.claim.id}`](#{_anchor(record.claim)})"
+        link = f"[`{record.claim.name}`](#{_anchor(record.claim)})"
         further = ", ".join(
             f"`{_label(other.claim)}`: {_bold(other.verdict)}" for other in others[record.claim.id]
         )
@@ -196,11 +228,12 @@ def _value(part: dict[str, Any]) -> str:
     return f"{number(part['value'], 3)}{unit}"
 
 
-def _section(record: Record, others: Sequence[Record], papers: Path) -> Iterator[str]:
-    claim = record.claim
-    yield f"### `{claim.id}`"
+def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
+    """Yield what is published of a claim, what was measured, and why it differs."""
+    claim, study = record.claim, _study(record)
+    yield f"## `{claim.name}`"
     yield ""
-    file = claim.path.relative_to(papers).as_posix()
+    file = claim.path.relative_to(study).as_posix()
     yield f"{cell(claim.statement)} ({cell(claim.source)}; [file]({file}))"
     yield ""
     if record.content is None or not record.current:
@@ -217,33 +250,33 @@ def _section(record: Record, others: Sequence[Record], papers: Path) -> Iterator
             f"{_bold(part['verdict'])} |"
         )
     yield from _why(content, record)
-    yield from _beside(record, others, papers)
-    picture = folder_of(claim) / f"{claim.name}.png"
+    yield from _beside(record, others)
+    picture = folder_of(claim) / f"{claim.name}.svg"
     if picture.is_file() and claim.figure:
-        where = os.path.relpath(picture, papers).replace(os.sep, "/")
+        where = picture.relative_to(study).as_posix()
         yield ""
         yield f"![{cell(claim.figure.title)}]({where})"
         yield ""
         yield f"*{cell(claim.figure.caption)}*"
     yield ""
-    results = os.path.relpath(folder_of(claim), papers).replace(os.sep, "/")
+    results = folder_of(claim).relative_to(study).as_posix()
     yield (
         f"{content['seeds']} seeds, reading `{claim.reading}`, TCP profile "
         f"`{cell(content['profile'])}`, version "
-        f"{cell(content['version'])}, {content['date']}: `{cell(content['command'])}`; "
+        f"{cell(content['version'])}, {content['date']}: `eastwest claims {claim.id} --record`; "
         f"[JSON]({results}/{claim.name}.json), [CSV]({results}/{claim.name}.csv)."
     )
 
 
-def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[str]:
+def _beside(record: Record, others: Sequence[Record]) -> Iterator[str]:
     """Yield the claim's verdicts under other readings and TCPs of its study."""
     run = [other for other in others if other.content is not None and other.current]
     if not run:
         return
-    study = record.claim.path.parent.parent
+    study = _study(record)
     yield ""
     files = [name for name in (READINGS, PROFILES) if (study / name).is_file()]
-    links = ", ".join(f"[{name}]({study.name}/{name})" for name in files)
+    links = ", ".join(f"[{name}]({name})" for name in files)
     yield f"Under other readings and with other TCPs ({links}):"
     yield ""
     yield f"| | {' | '.join(f'`{_label(each.claim)}`' for each in [record, *run])} |"
@@ -260,11 +293,8 @@ def _beside(record: Record, others: Sequence[Record], papers: Path) -> Iterator[
     verdicts = []
     for other, content in zip(run, contents[1:], strict=True):
         name = cell(_label(other.claim))
-        kept = os.path.relpath(folder_of(other.claim), study.parent).replace(os.sep, "/")
-        kept += f"/{record.claim.name}"
+        kept = f"{folder_of(other.claim).relative_to(study).as_posix()}/{record.claim.name}"
         links = f"[JSON]({kept}.json), [CSV]({kept}.csv)"
-        if (folder_of(other.claim) / f"{record.claim.name}.png").is_file():
-            links = f"[figure]({kept}.png), {links}"
         verdicts.append(f"`{name}`: {content['seeds']} seeds, {content['date']}; {links}")
         if other.verdict == DIFFERS:
             verdicts += [f"`{name}`: {cell(each.text)}" for each in other.claim.explanations]
@@ -294,11 +324,11 @@ def _why(content: dict[str, Any], record: Record) -> Iterator[str]:
         yield f"- {kind}{cell(explained['text'])} {cell(shown)}.{doubt}"
 
 
-def _title(papers: Path, study: str) -> str:
+def _title(study: Path) -> str:
     """Title of a study: the first heading of its page, if it has one."""
-    path = papers / study / "README.md"
+    path = study / "README.md"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return next((line[2:] for line in lines if line.startswith("# ")), study)
+    return next((line[2:] for line in lines if line.startswith("# ")), study.name)
 
 
 def _open(claims: Sequence[Claim]) -> Iterator[str]:
@@ -322,7 +352,7 @@ def _bold(verdict: str) -> str:
 
 def _anchor(claim: Claim) -> str:
     """Anchor of a claim's heading: what both GitHub and the site make of it."""
-    return claim.id.lower().replace("/", "").replace(".", "")
+    return claim.name.lower().replace(".", "")
 
 
 def cell(text: str) -> str:

@@ -1,9 +1,10 @@
-"""Results kept beside the claims: ``papers/STUDY/results/NAME`` as JSON, CSV, PNG and SVG.
+"""Results kept beside the claims: ``papers/STUDY/results/NAME`` as JSON and CSV, and a figure.
 
 The JSON holds what ``--json`` prints and what it came from: date, version, hash of the compiled
 core, command, and hashes of what is measured and of what explains it, which tell whether the claim
 has changed since.
-Files of a claim are replaced one by one, each at once.
+Files of a claim are replaced one by one, each at once. Beside the claims lies the figure of the
+variant that gives the verdict, as SVG; other figures are drawn where ``--out`` asks for them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest import core, spreadsheet
-from eastwest.claims.spec import Claim, Metric
+from eastwest.claims.spec import Claim, Metric, load
 from eastwest.claims.verdict import DIFFERS, Outcome, Part
 from eastwest.errors import InputError
 from eastwest.files import write_whole
@@ -111,9 +112,15 @@ def read(claim: Claim) -> Record:
 
 
 def write(
-    outcome: Outcome, folder: Path, command: str, before: dict[str, Any] | None = None
+    outcome: Outcome,
+    folder: Path,
+    command: str,
+    before: dict[str, Any] | None = None,
+    pictures: Sequence[str] = (".svg", ".png"),
 ) -> list[Path]:
-    """Write a claim's result, table and figures into a folder; return the files.
+    """Write a claim's result, table and figure into a folder; return the files.
+
+    ``pictures`` are the endings of the files of the figure.
 
     With ``before``, the kept result that the measured numbers were taken from, these keep what
     they came from, the explanations have their own in ``explained``, and table and figures stay.
@@ -149,11 +156,16 @@ def write(
     files = {f"{name}.json": text.encode()}
     if not before:
         files |= {f"{name}.csv": _table(outcome).encode()}
-        files |= {f"{name}{ending}": picture for ending, picture in draw(outcome).items()}
+        files |= {f"{name}{end}": data for end, data in draw(outcome, pictures).items()}
     folder.mkdir(parents=True, exist_ok=True)
     for file, data in files.items():
         write_whole(folder / file, data)
     return [folder / file for file in files]
+
+
+def kept_pictures(claim: Claim) -> tuple[str, ...]:
+    """Endings of the files of a claim's figure that are kept beside it: of the verdict's alone."""
+    return (".svg",) if claim.variant == load(claim.path).variant else ()
 
 
 def _table(outcome: Outcome) -> str:
@@ -167,8 +179,13 @@ def _table(outcome: Outcome) -> str:
         band = (part.metric.unit, part.metric.low, part.metric.high)
         for row in _rows(part.measured):
             measured = [row.get(key) for key in columns]
-            rows.append([part.metric.name, *part.numbers(), *band, *measured])
+            rows.append([_short(v) for v in (part.metric.name, *part.numbers(), *band, *measured)])
     return spreadsheet.table([*head, *columns], rows)
+
+
+def _short(value: object) -> object:
+    """Return a number with six significant digits; the JSON has all of them."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _rows(measured: Any) -> Sequence[dict[str, Any]]:

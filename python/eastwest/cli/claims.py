@@ -71,7 +71,7 @@ def claims(
     keep: Annotated[
         bool,
         typer.Option(
-            "--record", help="Write results beside the claims, and the page of all; not --quick."
+            "--record", help="Write results beside the claims, and the pages of all; not --quick."
         ),
     ] = False,
     missing: Annotated[
@@ -123,7 +123,10 @@ def claims(
         had = before(outcome.claim)
         content = had.content if had else None
         if keep:
-            record.write(outcome, record.folder_of(outcome.claim), command, content)
+            kept_here = record.kept_pictures(outcome.claim)
+            record.write(
+                outcome, record.folder_of(outcome.claim), command, content, pictures=kept_here
+            )
         if out is not None:
             record.write(outcome, record.folder_of(outcome.claim, out), command, content)
 

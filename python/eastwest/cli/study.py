@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import polars as pl
+
 from eastwest.claims.grid import tables
 from eastwest.claims.profiles import profile, varied
 from eastwest.claims.readings import FIRST, reading
@@ -32,6 +34,15 @@ from eastwest.units import count, span
 
 Labels = dict[str, str]
 Numbers = Mapping[str, float]
+
+
+def keep_table(table: pl.DataFrame, path: Path) -> None:
+    """Write a table with five significant digits as Parquet or, to be read by people, CSV."""
+    rounded = table.with_columns(pl.col(pl.Float64).round_sig_figs(5))
+    if path.suffix == ".csv":
+        rounded.write_csv(path)
+    else:
+        rounded.write_parquet(path, compression="zstd", statistics=False)
 
 
 @dataclass(frozen=True)

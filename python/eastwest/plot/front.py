@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from eastwest.plot import picture
 from eastwest.plot.style import BLUE, GREEN, INK, MUTED, ORANGE, PURPLE, style
 
 _MOST_GOALS = 3
@@ -18,7 +19,7 @@ _MOST_GOALS = 3
 def draw(summary: Mapping[str, Any], path: Path) -> None:
     """Draw the finalists of an optimisation's summary as SVG."""
     with style():
-        figure(summary).savefig(path, metadata={"Date": None})
+        picture.save(figure(summary), path)
 
 
 def figure(summary: Mapping[str, Any]) -> Figure:

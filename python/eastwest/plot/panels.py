@@ -12,6 +12,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from eastwest.plot import picture
 from eastwest.plot.style import style
 
 
@@ -47,9 +48,8 @@ def error(part: pl.DataFrame) -> list[list[float]]:
 def keep(
     pictures: Mapping[str, Callable[[pl.DataFrame], Figure]], table: pl.DataFrame, folder: Path
 ) -> None:
-    """Draw pictures of a table and keep each as PNG and SVG, without date or version."""
+    """Draw pictures of a table and keep each as SVG, without date or version."""
     for name, draw in pictures.items():
         with style():
             figure = draw(table)
-            figure.savefig(folder / f"{name}.png", metadata={"Software": None}, dpi=110)
-            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            picture.save(figure, folder / f"{name}.svg")

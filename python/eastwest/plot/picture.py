@@ -1,10 +1,15 @@
-"""Figures as files, whole or not at all, in the formats that pages and papers take."""
+"""Figures as files, whole or not at all, in the formats that pages and papers take.
+
+Files are small and repeatable: they carry no date and no version, coordinates of SVG have two
+decimals (a hundredth of 1/72 inch), and PNG has a palette of 256 colours.
+"""
 
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eastwest.errors import InputError
 from eastwest.files import write_whole
@@ -14,6 +19,14 @@ if TYPE_CHECKING:
 
 #: What the name of a picture may end with.
 ENDINGS = (".png", ".svg", ".pdf")
+_NO_DATES: dict[str, dict[str, Any]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+#: Attributes of SVG that hold coordinates in points; a scale is no coordinate.
+_COORDINATES = re.compile(r'( (?:d|x|y|width|height)="|translate\()([^")]*)')
+_LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
 def check(path: Path) -> None:
@@ -22,9 +35,36 @@ def check(path: Path) -> None:
         raise InputError(f"{path}: the name of a picture ends with {', '.join(ENDINGS)}")
 
 
-def save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path, dpi: int | None = None) -> None:
     """Write a figure in the format that the name ends with."""
     check(path)
+    write_whole(path, drawn(figure, path.suffix, dpi))
+
+
+def drawn(figure: Figure, ending: str, dpi: int | None = None) -> bytes:
+    """Return the bytes of the file of a figure: of .png, .svg or .pdf."""
     stream = io.BytesIO()
-    figure.savefig(stream, format=path.suffix[1:], facecolor="white")
-    write_whole(path, stream.getvalue())
+    options: dict[str, Any] = {} if dpi is None else {"dpi": dpi}
+    figure.savefig(
+        stream, format=ending[1:], facecolor="white", metadata=_NO_DATES[ending], **options
+    )
+    data = stream.getvalue()
+    if ending == ".svg":
+        return _COORDINATES.sub(_short, data.decode()).encode()
+    return with_palette(data) if ending == ".png" else data
+
+
+def with_palette(data: bytes) -> bytes:
+    """Return a PNG file with a palette of 256 colours, where that is smaller."""
+    from PIL import Image  # noqa: PLC0415  comes with matplotlib, and takes its time
+
+    smaller = io.BytesIO()
+    with Image.open(io.BytesIO(data)) as image:
+        few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few.save(smaller, "PNG", optimize=True)
+    return min(data, smaller.getvalue(), key=len)
+
+
+def _short(found: re.Match[str]) -> str:
+    """Return an attribute of SVG with two decimals in each number."""
+    return found[1] + _LONG.sub(lambda number: f"{float(number[0]):.2f}", found[2])
