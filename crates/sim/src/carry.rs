@@ -10,7 +10,7 @@ use eastwest_engine::random::mix;
 use eastwest_measure::events::{EventRow, What};
 use eastwest_network::losses::EventOrder;
 use eastwest_transport::rocev2;
-use eastwest_transport::tcp::{Notice, Repair};
+use eastwest_transport::tcp::{Notice, RecoveryEvent};
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Packet, Side, Span, Time};
 use eastwest_workload::{Action, Event, Workload};
 
@@ -199,8 +199,8 @@ impl World {
     fn abort(&mut self, over: Over, client: EndpointId) {
         let transports = &mut self.site.transports;
         let known = match over {
-            Over::Tcp => transports.tcp.stack.knows(client),
-            Over::RoceV2 => transports.queue_pairs().stack.knows(client),
+            Over::Tcp => transports.tcp.stack.is_live(client),
+            Over::RoceV2 => transports.queue_pairs().stack.is_live(client),
         };
         if known {
             // the slot is free at once: what was lost on it is noted while it is known
@@ -229,13 +229,15 @@ impl World {
         while !self.site.transports.tcp.notices.is_empty() {
             let tcp = &mut self.site.transports.tcp;
             let (endpoint, notice) = tcp.notices.remove(0);
-            if notice != Notice::Closed && !tcp.stack.knows(endpoint) {
+            if notice != Notice::Closed && !tcp.stack.is_live(endpoint) {
                 continue; // the connection was ended meanwhile
             }
             match notice {
                 Notice::Delivered => self.deliver_messages(endpoint),
                 Notice::Closed => tcp.messages.gone(endpoint),
-                Notice::Repair { step, from, to } => self.note_repair(endpoint, step, from, to),
+                Notice::LossRecovery { event, from, to } => {
+                    self.note_recovery(endpoint, event, from, to)
+                }
                 Notice::Failed if self.share.is_some() => {
                     self.go_wrong("a connection was given up");
                 }
@@ -303,7 +305,7 @@ impl World {
                 let (conn, tag) = (ConnId(name), d.message.tag);
                 self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
             }
-            if !self.site.transports.queue_pairs().stack.knows(receiver) {
+            if !self.site.transports.queue_pairs().stack.is_live(receiver) {
                 return; // its workload has ended it
             }
         }
@@ -420,12 +422,12 @@ impl World {
     }
 
     /// Makes an event of a step of repairing losses, which concerns these positions.
-    fn note_repair(&mut self, end: EndpointId, step: Repair, from: u64, to: u64) {
-        let (what, cause) = match step {
-            Repair::Timeout(cause) => (What::Timeout, Some(cause as u8)),
-            Repair::Recovery => (What::Recovery, None),
-            Repair::Recovered => (What::Recovered, None),
-            Repair::Spurious => (What::Spurious, None),
+    fn note_recovery(&mut self, end: EndpointId, event: RecoveryEvent, from: u64, to: u64) {
+        let (what, cause) = match event {
+            RecoveryEvent::Timeout(cause) => (What::Timeout, Some(cause as u8)),
+            RecoveryEvent::Recovery => (What::Recovery, None),
+            RecoveryEvent::Recovered => (What::Recovered, None),
+            RecoveryEvent::Spurious => (What::Spurious, None),
         };
         self.note(end, what, cause, (from, to));
     }

@@ -190,7 +190,7 @@ impl World {
     /// A timer strikes: if it looks at the other end, that one has to be here or up to date.
     fn check_timeout(&mut self) {
         if let Some(end) = self.timer_across()
-            && self.site.transports.tcp.stack.looks_across(end) <= self.site.network.now
+            && self.site.transports.tcp.stack.peer_inspection_at(end) <= self.site.network.now
             && self.share.as_ref().is_some_and(|share| !share.in_step)
         {
             self.go_wrong("a timer struck that was not foreseen");
@@ -200,7 +200,7 @@ impl World {
     /// Returns the end that the next timer is for, if the other end is in another part.
     pub(crate) fn timer_across(&self) -> Option<EndpointId> {
         let end = EndpointId(self.site.network.timers.first_token()? as u32);
-        (self.site.transports.tcp.stack.knows(end) && !self.owns(end.peer())).then_some(end)
+        (self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer())).then_some(end)
     }
 
     /// The first time before `bound` at which a sender here looks at a receiver elsewhere, or the bound.
@@ -212,13 +212,22 @@ impl World {
         self.site.network.timers.each_before(bound, |token| ends.push(EndpointId(token as u32)));
         let looks = ends
             .into_iter()
-            .filter(|&end| self.site.transports.tcp.stack.knows(end) && !self.owns(end.peer()));
-        looks.map(|end| self.site.transports.tcp.stack.looks_across(end)).fold(bound, Time::min)
+            .filter(|&end| self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer()));
+        looks
+            .map(|end| self.site.transports.tcp.stack.peer_inspection_at(end))
+            .fold(bound, Time::min)
     }
 
     /// A packet that finds a connection gone finds nobody; whether it is gone depends on both ends.
     pub(crate) fn check_late(&mut self) {
-        if self.site.transports.tcp.stack.take_late().into_iter().any(|end| !self.owns(end.peer()))
+        if self
+            .site
+            .transports
+            .tcp
+            .stack
+            .take_late_arrivals()
+            .into_iter()
+            .any(|end| !self.owns(end.peer()))
         {
             self.go_wrong("a packet came to a connection that was nearly gone");
         }
@@ -235,7 +244,8 @@ impl World {
         checks.dedup();
         let mut promises = Vec::new();
         for (link, receiver) in checks {
-            let (next, mut held) = self.site.transports.tcp.stack.endpoint(receiver).has_come();
+            let (next, mut held) =
+                self.site.transports.tcp.stack.endpoint(receiver).received_ranges();
             let Some(end) = self.site.transports.tcp.messages.next_end(receiver) else { continue };
             let range = (next.max(1), end + 1);
             let sources = &self.site.network.sources;
@@ -263,7 +273,7 @@ impl World {
     /// Makes this world one part of a run.
     pub(crate) fn become_part(&mut self) {
         self.share = Some(Box::default());
-        self.site.transports.tcp.stack.keep_late();
+        self.site.transports.tcp.stack.record_late_arrivals();
         for driver in &mut self.site.drivers.all {
             driver.background = true;
         }
@@ -323,7 +333,9 @@ impl World {
                 .transports
                 .tcp
                 .stack
-                .take_over(&mut other.site.transports.tcp.stack, |host| part_of(host) == part);
+                .adopt_endpoints(&mut other.site.transports.tcp.stack, |host| {
+                    part_of(host) == part
+                });
         }
         let mut share = self.share.take().expect("it is a part");
         for other in &mut others {

@@ -6,13 +6,15 @@ use crate::messages::{Delivered, Message, Messages, Suffered, end_of};
 use crate::network::Network;
 use crate::origin::Origin;
 use eastwest_measure::flows::FlowRow;
-use eastwest_transport::rocev2::{Alarm, Connect, Notice, QueuePair, RoceV2Config, Sink, Stack};
+use eastwest_transport::rocev2::{
+    Connect, Notice, QueuePair, RoceV2Config, Sink, Stack, TimerTarget,
+};
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Timers of queue pairs have this bit, by which they are told from those of TCP.
-pub const ALARM: u64 = 1 << 40;
+pub const ROCEV2_TIMER: u64 = 1 << 40;
 
 /// All queue pairs of a run, and the messages on them.
 #[derive(Serialize, Deserialize)]
@@ -81,8 +83,8 @@ impl Sink for Out<'_> {
         self.network.fabric.takes_more_at(self.network.now, from, dscp, ip_len, sent)
     }
 
-    fn arm(&mut self, at: Time, alarm: Alarm) {
-        self.network.arm(at, ALARM | alarm.number());
+    fn arm(&mut self, at: Time, target: TimerTarget) {
+        self.network.arm(at, ROCEV2_TIMER | target.number());
     }
 
     fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
@@ -175,9 +177,9 @@ impl RoceV2 {
 
     /// Processes a timer of a queue pair or a card that has expired, by the number it was armed with.
     #[cold]
-    pub fn on_alarm(&mut self, network: &mut Network, number: u64) {
-        let alarm = Alarm::of_number(number & !ALARM);
-        self.work(network, |stack, now, out| stack.on_alarm(now, alarm, out));
+    pub fn on_timer(&mut self, network: &mut Network, number: u64) {
+        let target = TimerTarget::of_number(number & !ROCEV2_TIMER);
+        self.work(network, |stack, now, out| stack.on_timer(now, target, out));
     }
 
     /// Takes the next notice of an end that still exists; forgets ends that have closed.
@@ -185,7 +187,7 @@ impl RoceV2 {
         while !self.notices.is_empty() {
             match self.notices.remove(0) {
                 (end, Notice::Closed) => self.messages.gone(end),
-                (end, notice) if self.stack.knows(end) => return Some((end, notice)),
+                (end, notice) if self.stack.is_live(end) => return Some((end, notice)),
                 _ => {} // it was ended meanwhile
             }
         }

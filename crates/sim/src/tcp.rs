@@ -124,7 +124,7 @@ impl Tcp {
         ask: &Ask,
     ) {
         self.work::<INSIDE, false, _>(network, paths, |stack, now, out| match *ask {
-            Ask::Wake(end) => stack.on_wake(now, end, out),
+            Ask::Wake(end) => stack.on_timer(now, end, out),
             Ask::Write(end, bytes) => stack.write(now, end, bytes, out),
             Ask::Close(end) => stack.close(now, end, out),
         });
@@ -148,7 +148,7 @@ impl Tcp {
         };
         let paths = &mut probes.paths;
         let opened = match paths.is_on() {
-            _ if !network.owns(client) => self.stack.enter(&connect),
+            _ if !network.owns(client) => self.stack.allocate(&connect),
             true => self.work::<true, false, _>(network, paths, |stack, now, out| {
                 stack.open(now, &connect, out)
             }),

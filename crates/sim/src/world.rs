@@ -201,8 +201,8 @@ impl World {
         match source {
             Source::Timers => {
                 let id = site.network.take_timer();
-                if id >= rocev2::ALARM {
-                    site.transports.queue_pairs().on_alarm(&mut site.network, id);
+                if id >= rocev2::ROCEV2_TIMER {
+                    site.transports.queue_pairs().on_timer(&mut site.network, id);
                     return self.carry_queue_pair_notices();
                 }
                 let endpoint = EndpointId(id as u32);
@@ -289,7 +289,7 @@ impl World {
                 paths.has_arrived(&tcp.stack, to);
             }
             if probes.flow_samples.is_on() {
-                let kept = tcp.stack.endpoint(to).kept();
+                let kept = tcp.stack.endpoint(to).buffered();
                 probes.flow_samples.arrived(Over::Tcp, to, network.now, kept);
             }
             self.trace(to);

@@ -76,7 +76,11 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
         let (low, high) = worlds.split_at_mut(part.max(other));
         let (one, two) = (&mut *low[part.min(other)], &mut *high[0]);
         let (this, other) = if part < other { (one, two) } else { (two, one) };
-        this.site.transports.tcp.stack.mirror(end.peer(), &other.site.transports.tcp.stack);
+        this.site
+            .transports
+            .tcp
+            .stack
+            .copy_peer_state(end.peer(), &other.site.transports.tcp.stack);
     }
     let world = &mut *worlds[part];
     let over = world.site.transports.tcp.stack.has_ended();

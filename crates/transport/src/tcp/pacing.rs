@@ -1,97 +1,104 @@
-//! Where an endpoint meets pacing and the models of BBR: when the next segment may leave, what is noted
-//! of those that do, and the window and rate that follow from their arrival.
+//! Pacing of an endpoint, and its interface to models of the path (BBR): when the next segment may be sent,
+//! samples of the delivery rate, and the window and rate that the model asks for.
 
-use super::bursts::{Burst, Room};
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
-use super::phases::Phase;
+use super::states::RecoveryPhase;
+use super::tso_bursts::{BurstDecision, SendRoom};
 use crate::congestion::{CongestionControl, Control, PathAck};
 use eastwest_types::Time;
 
-/// What may leave now.
+/// Decision what may be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Gate {
-    /// Whatever is next.
+pub(super) enum SendGate {
+    /// The next segment, whatever it is.
     Open,
-    /// New data, but not what is lost.
-    NewOnly,
+    /// New data, but no retransmissions.
+    NewDataOnly,
     /// Nothing.
-    Shut,
+    Closed,
 }
 
-/// What an ACK has changed.
+/// Changes by an ACK, for a model of the path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
+pub(super) struct AckChange {
     /// Bytes newly acknowledged or SACKed.
     pub(super) delivered: u64,
     /// Bytes newly deemed lost.
     pub(super) lost: u64,
-    /// Under way before it.
+    /// Bytes in flight before it.
     pub(super) in_flight_before: u64,
 }
 
 impl Endpoint {
-    /// Whether the next segment, which may be one that is lost if `again`, has to wait: for its time,
-    /// when it is paced, for a [burst](super::offload) to be worth sending, or for
-    /// [room in the card](super::small_queues).
-    pub(super) fn gate(&mut self, now: Time, again: bool, room: Room, config: &TcpConfig) -> Gate {
-        let Some(control) = self.control.as_deref_mut() else { return Gate::Open };
+    /// Decides whether the next segment may be sent now. It may have to wait for its pacing time, for a larger
+    /// [burst](super::tso_bursts), or for [room in the NIC](super::small_queues). `may_retransmit`: lost
+    /// segments may be next.
+    pub(super) fn send_gate(
+        &mut self,
+        now: Time,
+        may_retransmit: bool,
+        room: SendRoom,
+        config: &TcpConfig,
+    ) -> SendGate {
+        let Some(control) = self.control.as_deref_mut() else { return SendGate::Open };
         let pacing = &mut control.pacing;
         if pacing.burst_left > 0 {
             pacing.burst_left -= 1;
-            return Gate::Open;
+            return SendGate::Open;
         }
         pacing.waits = config.paces() && pacing.next > now;
         if pacing.waits {
-            return Gate::Shut;
+            return SendGate::Closed;
         }
         let mut segments = 1;
         if config.offload.on {
-            match self.next_burst(now, room, config) {
-                Burst::Leaves(several) => segments = several,
-                Burst::Waits { for_window } => {
+            match self.decide_burst(now, room, config) {
+                BurstDecision::Send(several) => segments = several,
+                BurstDecision::Defer { for_window } => {
                     if let Some(control) = self.control.as_deref_mut() {
                         control.pacing.held_by_window = for_window;
                     }
-                    return Gate::Shut;
+                    return SendGate::Closed;
                 }
             }
         }
-        let mut gate = Gate::Open;
+        let mut send_gate = SendGate::Open;
         if config.small_queues.on {
-            (gate, segments) = self.card_gate(now, again, segments, room, config);
+            (send_gate, segments) =
+                self.small_queue_gate(now, may_retransmit, segments, room, config);
         }
         if let Some(control) = self.control.as_deref_mut() {
             control.pacing.burst_left = segments - 1;
         }
-        gate
+        send_gate
     }
 
-    /// Nothing more leaves for now. Returns whether a burst waits for the window to have room.
+    /// Ends the current burst. Returns whether a burst is deferred because of the congestion window.
     pub(super) fn end_burst(&mut self) -> bool {
         let Some(control) = self.control.as_deref_mut() else { return false };
         control.pacing.burst_left = 0;
         std::mem::take(&mut control.pacing.held_by_window)
     }
 
-    /// The rate that follows from the window after an ACK (Linux, `tcp_update_pacing_rate`).
+    /// Updates the pacing rate from the congestion window after an ACK (Linux, `tcp_update_pacing_rate`).
     #[inline(never)]
-    pub(super) fn follow_window(&mut self, config: &TcpConfig) {
+    pub(super) fn update_pacing_rate(&mut self, config: &TcpConfig) {
         if (config.rules.pacing || config.offload.on || config.small_queues.on)
             && let Some(srtt) = self.timers.rtt.srtt()
             && let Some(control) = self.control.as_deref_mut()
             && !config.congestion.follows_path()
         {
             let (w, out) = (&self.window, self.stream.outstanding());
-            control.pacing.follow_window(w.cwnd, w.ssthresh, out, srtt);
+            control.pacing.set_rate_from_window(w.cwnd, w.ssthresh, out, srtt);
         }
         if config.small_queues.on {
-            self.forget_card();
+            self.drop_idle_small_queue();
         }
     }
 
-    /// The time has come.
-    pub(super) fn stop_waiting(&mut self) {
+    /// Ends the wait of a paced segment or of one that waits for room in the NIC.
+    pub(super) fn clear_send_wait(&mut self) {
         if let Some(control) = self.control.as_deref_mut() {
             control.pacing.waits = false;
             if let Some(queue) = &mut control.small_queue {
@@ -100,31 +107,31 @@ impl Endpoint {
         }
     }
 
-    /// When the segment that waits may leave, if one does.
-    pub(super) fn pace_at(&self) -> Time {
+    /// Returns when the waiting segment may be sent, or never.
+    pub(super) fn paced_send_at(&self) -> Time {
         let Some(control) = self.control.as_deref() else { return Time::NEVER };
         let paced = if control.pacing.waits { control.pacing.next } else { Time::NEVER };
         control.small_queue.as_ref().map_or(paced, |queue| paced.min(queue.free_at))
     }
 
-    /// The segment `start..stop` leaves.
+    /// Records the transmission of a segment with the positions `start..stop`.
     #[inline(never)]
-    pub(super) fn note_sent(
+    pub(super) fn record_sent(
         &mut self,
         now: Time,
         start: u64,
         stop: u64,
-        again: bool,
+        is_retransmission: bool,
         config: &TcpConfig,
     ) {
-        let in_flight = match (config.congestion.samples_pipe(), again) {
+        let in_flight = match (config.congestion.samples_pipe(), is_retransmission) {
             (true, _) => self.pipe(config).saturating_sub(stop - start),
             (false, true) => 1,
             (false, false) => start - self.stream.una,
         };
         let Some(control) = self.control.as_deref_mut() else { return };
         if let Some((sampler, _)) = control.algorithm.sampler() {
-            sampler.sent(now, start, stop, again, in_flight);
+            sampler.sent(now, start, stop, is_retransmission, in_flight);
         }
         if let Some(rate) = control.algorithm.pacing_rate() {
             control.pacing.rate = rate;
@@ -134,9 +141,9 @@ impl Endpoint {
         }
     }
 
-    /// The application is about to write: notes whether it has left window unused (Linux,
-    /// `tcp_rate_check_app_limited`).
-    pub(super) fn note_unused_window(&mut self, config: &TcpConfig) {
+    /// Checks before the application writes whether it has left the window unused, so that delivery-rate
+    /// samples are application-limited (Linux, `tcp_rate_check_app_limited`).
+    pub(super) fn check_app_limited(&mut self, config: &TcpConfig) {
         if !config.congestion.follows_path() {
             return;
         }
@@ -152,11 +159,11 @@ impl Endpoint {
         }
     }
 
-    /// An ACK has been taken in, losses are known; the window and rate follow from the model.
+    /// Updates the model of the path by an ACK, and sets window and pacing rate by it.
     #[inline(never)]
-    pub(super) fn follow_model(&mut self, now: Time, change: Change, config: &TcpConfig) {
+    pub(super) fn apply_path_model(&mut self, now: Time, change: AckChange, config: &TcpConfig) {
         let in_flight = self.pipe(config);
-        let recovering = self.recovery.phase != Phase::Open;
+        let recovering = self.recovery.phase != RecoveryPhase::Open;
         let srtt = self.timers.rtt.srtt();
         let seed = u64::from(self.address.id.0) << 16 | u64::from(self.address.hash);
         let Some(Control { algorithm, pacing, .. }) = self.control.as_deref_mut() else { return };

@@ -1,17 +1,17 @@
-//! What a sender may be asked about its window, for traces.
+//! State of a sender for traces: window, threshold, RTT, timeout.
 
 use super::Stack;
-use super::phases::Phase;
+use super::states::RecoveryPhase;
 use eastwest_types::{EndpointId, Span};
 use serde::{Deserialize, Serialize};
 
-/// Why the window moves as it does.
+/// Phase of congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
-pub enum Growth {
-    /// Below the threshold.
+pub enum WindowPhase {
+    /// The window is below the threshold.
     SlowStart = 0,
-    /// Above it.
+    /// The window is at or above the threshold.
     CongestionAvoidance = 1,
     /// Fast recovery.
     Recovery = 2,
@@ -19,7 +19,7 @@ pub enum Growth {
     Loss = 3,
 }
 
-impl Growth {
+impl WindowPhase {
     /// Names in tables, in the order of the numbers.
     pub const NAMES: [&str; 4] = ["slow-start", "congestion-avoidance", "recovery", "loss"];
 }
@@ -33,16 +33,16 @@ pub struct SenderState {
     pub ssthresh: Option<u64>,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// The timeout it would arm now.
+    /// Retransmission timeout with the current backoff.
     pub rto: Span,
-    /// Bytes it takes to be in the network (RFC 6675, `pipe`).
+    /// Bytes in flight (RFC 6675, `pipe`).
     pub in_flight: u64,
-    /// What the window does.
-    pub growth: Growth,
+    /// Phase of congestion control.
+    pub phase: WindowPhase,
 }
 
 impl Stack {
-    /// The state of an endpoint as a sender.
+    /// Returns the state of an endpoint as a sender.
     pub fn sender_state(&self, id: EndpointId) -> SenderState {
         let e = self.endpoint(id);
         SenderState {
@@ -51,11 +51,11 @@ impl Stack {
             srtt: e.timers.rtt.srtt(),
             rto: e.rto(self.config_of(id)),
             in_flight: e.pipe(self.config_of(id)),
-            growth: match e.recovery.phase {
-                Phase::Recovery => Growth::Recovery,
-                Phase::Loss => Growth::Loss,
-                Phase::Open if e.window.in_slow_start() => Growth::SlowStart,
-                Phase::Open => Growth::CongestionAvoidance,
+            phase: match e.recovery.phase {
+                RecoveryPhase::Recovery => WindowPhase::Recovery,
+                RecoveryPhase::Loss => WindowPhase::Loss,
+                RecoveryPhase::Open if e.window.in_slow_start() => WindowPhase::SlowStart,
+                RecoveryPhase::Open => WindowPhase::CongestionAvoidance,
             },
         }
     }

@@ -57,7 +57,7 @@ pub fn read(
         idle_restart: loss.idle_restart,
         congestion,
         custom,
-        rules: CongestionRules::read(s, congestion.like()),
+        rules: CongestionRules::read(s, congestion.needs()),
         algorithms: Settings::read(s),
         max_retries: loss.max_retries,
         time_wait: timers.time_wait,

@@ -1,11 +1,11 @@
-//! A set of byte positions as sorted, disjoint, non-touching ranges: what a receiver holds out of
-//! order, and what a sender knows to have arrived.
+//! Set of byte positions as sorted, disjoint, non-touching ranges: out-of-order data of a receiver, SACKed data
+//! of a sender.
 
 use serde::{Deserialize, Serialize};
 
-/// Sorted half-open ranges. One word while empty, which most are most of the time.
+/// Set of sorted half-open ranges. It takes one word while it is empty, as most are most of the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ranges {
+pub struct RangeSet {
     content: Option<Box<Content>>,
 }
 
@@ -16,14 +16,14 @@ struct Content {
     reported: [u64; 3],
 }
 
-impl Ranges {
-    /// Whether nothing is in the set.
+impl RangeSet {
+    /// Returns whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.content.is_none()
     }
 
-    /// Bytes in the set.
+    /// Returns the number of bytes in the set.
     pub fn total(&self) -> u64 {
         self.content.as_ref().map_or(0, |c| c.total)
     }
@@ -32,12 +32,12 @@ impl Ranges {
         self.content.as_ref().map_or(&[], |c| &c.ranges)
     }
 
-    /// The ranges in ascending order.
+    /// Returns the ranges in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + '_ {
         self.slice().iter().copied()
     }
 
-    /// One past the last byte, or 0.
+    /// Returns the position after the last byte, or 0.
     pub fn end(&self) -> u64 {
         self.slice().last().map_or(0, |r| r.1)
     }
@@ -86,7 +86,7 @@ impl Ranges {
         }
     }
 
-    /// Takes the first range out if it starts at or below `position`; returns its end.
+    /// Removes the first range if it starts at or below `position`. Returns its end.
     pub fn take_from(&mut self, position: u64) -> Option<u64> {
         let &(start, end) = self.slice().first()?;
         if start > position {
@@ -96,27 +96,27 @@ impl Ranges {
         Some(end)
     }
 
-    /// A receiver's note: positions in the ranges it has reported last, the latest first.
+    /// Returns positions in the ranges that the receiver has reported last by SACK, the latest first.
     pub fn reported(&self) -> [u64; 3] {
         self.content.as_ref().map_or([0; 3], |c| c.reported)
     }
 
-    /// Sets that note; it is gone when the set becomes empty.
+    /// Sets the positions of the ranges reported last; they are lost when the set becomes empty.
     pub fn set_reported(&mut self, positions: [u64; 3]) {
         if let Some(c) = &mut self.content {
             c.reported = positions;
         }
     }
 
-    /// The range that contains `position`.
+    /// Returns the range that contains `position`.
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
         let ranges = self.slice();
         let i = ranges.partition_point(|r| r.1 <= position);
         ranges.get(i).copied().filter(|r| r.0 <= position)
     }
 
-    /// The first gap at or after `position`: (start, end of the gap); the gap after the last range
-    /// ends at `u64::MAX`.
+    /// Returns start and end of the first gap at or after `position`; the gap after the last range ends at
+    /// `u64::MAX`.
     pub fn gap_from(&self, position: u64) -> (u64, u64) {
         let ranges = self.slice();
         let mut i = ranges.partition_point(|r| r.1 <= position);
@@ -130,7 +130,7 @@ impl Ranges {
         (start, ranges.get(i).map_or(u64::MAX, |r| r.0))
     }
 
-    /// Bytes of the set below `position`.
+    /// Returns the bytes of the set below `position`.
     pub fn below(&self, position: u64) -> u64 {
         let below = self.slice().iter().take_while(|r| r.0 < position);
         below.map(|r| r.1.min(position) - r.0).sum()
@@ -146,7 +146,7 @@ mod tests {
     fn agrees_with_a_plain_bitmap() {
         let mut random = Stream::new(1, "ranges");
         for _ in 0..300 {
-            let (mut set, mut bits) = (Ranges::default(), vec![false; 64]);
+            let (mut set, mut bits) = (RangeSet::default(), vec![false; 64]);
             for _ in 0..40 {
                 let start = random.below(60);
                 let end = start + 1 + random.below(63 - start);

@@ -1,19 +1,19 @@
 //! Timeouts by cause: one dialogue for each, in which nothing else times out.
 
-use super::super::Cause;
+use super::super::TimeoutCause;
 use super::super::config::TcpConfig;
 use super::super::rules::RackRule;
 use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_types::{Side, Span};
 
 /// Timeouts of these causes, and no others.
-fn assert_causes(net: &Net, expected: &[(Cause, u32)]) {
+fn assert_causes(net: &Net, expected: &[(TimeoutCause, u32)]) {
     let totals = net.stack.totals();
-    let mut causes = [0; Cause::COUNT];
+    let mut causes = [0; TimeoutCause::COUNT];
     for (cause, n) in expected {
         causes[*cause as usize] = *n;
     }
-    assert_eq!(totals.causes, causes, "in the order of {:?}", Cause::NAMES);
+    assert_eq!(totals.causes, causes, "in the order of {:?}", TimeoutCause::NAMES);
     assert_eq!(totals.causes.iter().sum::<u32>(), totals.timeouts);
 }
 
@@ -27,7 +27,7 @@ fn lost(config: TcpConfig, packets: &'static [usize], segments: u64) -> Net {
 
 #[test]
 fn a_syn_and_a_syn_ack() {
-    for (side, cause) in [(Side::Client, Cause::Syn), (Side::Server, Cause::SynAck)] {
+    for (side, cause) in [(Side::Client, TimeoutCause::Syn), (Side::Server, TimeoutCause::SynAck)] {
         let mut net = Net::new(settings());
         net.wires.fate =
             Box::new(
@@ -37,7 +37,7 @@ fn a_syn_and_a_syn_ack() {
         net.write(Side::Client, 100);
         net.run_to(3000);
         // where the SYN-ACK is lost both ends wait for the same answer
-        let n = if cause == Cause::Syn { 1 } else { 2 };
+        let n = if cause == TimeoutCause::Syn { 1 } else { 2 };
         assert_causes(&net, &[(cause, n)]);
     }
 }
@@ -48,29 +48,29 @@ fn a_request() {
     net.lose(&[1]);
     net.write(Side::Client, 64);
     net.run_to(3000);
-    assert_causes(&net, &[(Cause::Request, 1)]);
+    assert_causes(&net, &[(TimeoutCause::Request, 1)]);
 }
 
 #[test]
 fn a_whole_window_and_a_whole_message() {
     assert_causes(
         &lost(settings(), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 20),
-        &[(Cause::FullWindow, 1)],
+        &[(TimeoutCause::FullWindow, 1)],
     );
-    assert_causes(&lost(settings(), &[1, 2], 2), &[(Cause::FullWindow, 1)]);
+    assert_causes(&lost(settings(), &[1, 2], 2), &[(TimeoutCause::FullWindow, 1)]);
     // the second window: what the ACKs of the first have released
     let config = TcpConfig { initial_window: 2, ..settings() };
-    assert_causes(&lost(config, &[3, 4, 5, 6], 20), &[(Cause::FullWindow, 1)]);
+    assert_causes(&lost(config, &[3, 4, 5, 6], 20), &[(TimeoutCause::FullWindow, 1)]);
 }
 
 #[test]
 fn the_end_of_a_message() {
     // the last segment; the last two; the third last, which two follow
     for packets in [&[10][..], &[9, 10], &[8]] {
-        assert_causes(&lost(settings(), packets, 10), &[(Cause::Tail, 1)]);
+        assert_causes(&lost(settings(), packets, 10), &[(TimeoutCause::Tail, 1)]);
     }
     // the last six of ten: less than a window, with nothing after them
-    assert_causes(&lost(settings(), &[5, 6, 7, 8, 9, 10], 10), &[(Cause::Tail, 1)]);
+    assert_causes(&lost(settings(), &[5, 6, 7, 8, 9, 10], 10), &[(TimeoutCause::Tail, 1)]);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn too_few_duplicates() {
     // of ten segments two arrive above the hole; limited transmit would add more
     let config = TcpConfig { limited_transmit: false, ..settings() };
     let net = lost(config, &[1, 2, 3, 4, 5, 6, 7, 8], 40);
-    assert_causes(&net, &[(Cause::FewDuplicates, 1)]);
+    assert_causes(&net, &[(TimeoutCause::FewDuplicates, 1)]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_retransmission() {
         });
         net.write_segments(10);
         net.run_to(3000);
-        assert_causes(&net, &[(Cause::LostRetransmission, 1)]);
+        assert_causes(&net, &[(TimeoutCause::LostRetransmission, 1)]);
     }
 }
 
@@ -104,7 +104,7 @@ fn a_retransmission() {
 fn a_row_of_timeouts_begins_with_its_cause() {
     assert_causes(
         &lost(settings(), &[1, 2, 3, 4], 1),
-        &[(Cause::Request, 1), (Cause::LostRetransmission, 3)],
+        &[(TimeoutCause::Request, 1), (TimeoutCause::LostRetransmission, 3)],
     );
 }
 
@@ -152,7 +152,7 @@ fn a_fin() {
     net.lose(&[1]);
     net.close(Side::Client);
     net.run_to(3000);
-    assert_causes(&net, &[(Cause::Fin, 1)]);
+    assert_causes(&net, &[(TimeoutCause::Fin, 1)]);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn what_was_only_late_is_no_loss() {
     });
     net.write(Side::Client, 100);
     net.run_to(3000);
-    assert_causes(&net, &[(Cause::Spurious, 1)]);
+    assert_causes(&net, &[(TimeoutCause::Spurious, 1)]);
 
     // the original is lost, its copies only late: of two timeouts the second was needless
     let mut net = Net::established(settings());
@@ -178,7 +178,7 @@ fn what_was_only_late_is_no_loss() {
     });
     net.write(Side::Client, 100);
     net.run_to(3000);
-    assert_causes(&net, &[(Cause::Request, 1), (Cause::Spurious, 1)]);
+    assert_causes(&net, &[(TimeoutCause::Request, 1), (TimeoutCause::Spurious, 1)]);
 
     // the ACK is delayed; no timestamps, so nothing on the wire tells
     let delayed = Span::from_ms(300);
@@ -187,16 +187,16 @@ fn what_was_only_late_is_no_loss() {
     net.write(Side::Client, 100);
     net.run_to(3000);
     assert_eq!(net.stack.totals().spurious_timeouts, 0);
-    assert_causes(&net, &[(Cause::Spurious, 1)]);
+    assert_causes(&net, &[(TimeoutCause::Spurious, 1)]);
 }
 
 #[test]
 fn an_ack_lost_and_an_ack_late() {
     for (fate, cause) in [
-        (Fate::Drop, Cause::Ack),
+        (Fate::Drop, TimeoutCause::Ack),
         // the copy, sent at 220 ms, is answered first
-        (Fate::Late(Span::from_ms(300)), Cause::Ack),
-        (Fate::Late(Span::from_ms(195)), Cause::Spurious),
+        (Fate::Late(Span::from_ms(300)), TimeoutCause::Ack),
+        (Fate::Late(Span::from_ms(195)), TimeoutCause::Spurious),
     ] {
         let mut net = Net::established(settings());
         net.wires.fate = Box::new(move |s| match (s.from, s.nth) {

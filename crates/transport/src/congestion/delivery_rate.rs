@@ -1,30 +1,29 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation; Linux, `tcp_rate.c`).
 //!
-//! Each segment remembers how much had been delivered when it was sent. When it arrives, what has been
-//! delivered since, over the longer of the time it took to send that and the time it took to be
-//! acknowledged, is a sample of the rate of the path. A sample taken while the application was the
-//! limit says only what the path could at least do.
+//! Each segment records the bytes that had been delivered when it was sent. When it is acknowledged, the bytes
+//! delivered since then, divided by the longer of the send interval and the ACK interval, are a sample of the
+//! delivery rate. A sample taken while the application was the limit is only a lower bound.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Bytes that pass at `rate`, in bytes a second, in `time`.
-pub(super) fn passes(rate: u64, time: Span) -> u64 {
+/// Returns the bytes sent in `time` at `rate`, which is in bytes per second.
+pub(super) fn bytes_in_time(rate: u64, time: Span) -> u64 {
     (u128::from(rate) * u128::from(time.0) / 1_000_000_000_000) as u64
 }
 
-/// A segment under way.
+/// A segment in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Record {
     end: u64,
     sent_at: Time,
-    /// Delivered when it was sent, and when the latest of that was.
+    /// Bytes delivered in total when it was sent, and the time of the last of these deliveries.
     delivered: u64,
     delivered_at: Time,
-    /// When the sending began that its sample covers.
+    /// Begin of the send interval of its sample.
     first_sent: Time,
-    /// Under way with it, and lost in all by then.
+    /// Bytes in flight including it, and bytes lost in total, when it was sent.
     in_flight: u64,
     lost: u64,
     app_limited: bool,
@@ -37,22 +36,22 @@ struct Record {
 pub struct RateSample {
     /// Bytes delivered in `interval`.
     pub delivered: u64,
-    /// How long that took; zero where the sample is of no use.
+    /// Length of the interval; zero if the sample is not valid.
     pub interval: Span,
-    /// Delivered when the newest segment acknowledged was sent.
+    /// Bytes delivered in total when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
     /// Round-trip time of the newest segment acknowledged that was sent once.
     pub rtt: Option<Span>,
-    /// Under way when that segment was sent, with it.
+    /// Bytes in flight when that segment was sent, including it.
     pub in_flight: u64,
-    /// Lost in all by then.
+    /// Bytes lost in total when that segment was sent.
     pub prior_lost: u64,
     /// Whether the application was the limit.
     pub app_limited: bool,
 }
 
 impl RateSample {
-    /// Bytes per second.
+    /// Returns the rate in bytes per second.
     pub fn rate(&self) -> u64 {
         match self.interval.0 {
             0 => 0,
@@ -61,25 +60,26 @@ impl RateSample {
     }
 }
 
-/// What a sender remembers of segments under way.
+/// Sampler of the delivery rate: records of the segments in flight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RateSampler {
-    /// Bytes delivered in all.
+    /// Bytes delivered in total.
     pub delivered: u64,
-    /// When the latest of them was.
+    /// Time of the last delivery.
     pub delivered_at: Time,
-    /// Bytes lost in all, as far as the algorithm has been told.
+    /// Bytes lost in total, as far as the algorithm has been told.
     pub lost: u64,
-    /// What the last ACK told, until the model has taken it.
+    /// Sample of the last ACK, until the model takes it.
     pub sample: Option<RateSample>,
+    /// Begin of the send interval.
     first_sent: Time,
-    /// Until more than this is delivered the application counts as the limit; 0: it does not.
+    /// Until more than this is delivered, samples are application-limited; 0: they are not.
     app_limited_to: u64,
     records: VecDeque<Record>,
 }
 
 impl RateSampler {
-    /// The segment `start..end` leaves while `in_flight` bytes are under way.
+    /// Records the transmission of the segment `start..end` while `in_flight` bytes are in flight.
     pub fn sent(&mut self, now: Time, start: u64, end: u64, again: bool, in_flight: u64) {
         if in_flight == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -107,17 +107,18 @@ impl RateSampler {
         }
     }
 
-    /// The application has left window unused with so much under way.
+    /// Marks the following samples as application-limited, while `in_flight` bytes are in flight.
     pub fn limited_by_application(&mut self, in_flight: u64) {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }
 
-    /// Whether the application counts as the limit.
+    /// Returns whether samples are application-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_to > 0
     }
 
-    /// An ACK has moved on to `una`, reported `blocks` and delivered `bytes` in all.
+    /// Handles an ACK up to `una` with SACK `blocks`, which has delivered `bytes`. Returns its sample of the
+    /// rate.
     pub fn on_ack(
         &mut self,
         now: Time,

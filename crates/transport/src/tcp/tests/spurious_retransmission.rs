@@ -1,8 +1,8 @@
 //! Timeouts and recoveries that were needless: found and undone, or not.
 
 use super::super::config::TcpConfig;
-use super::super::phases::Phase;
 use super::super::rules::{RackRule, RecoveryRules};
+use super::super::states::RecoveryPhase;
 use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_types::{Rate, Side, Span};
 
@@ -22,7 +22,7 @@ fn delayed_window(config: TcpConfig) -> Net {
     net.run_to(221);
     assert_eq!(
         (net.end(Side::Client).cwnd(), net.end(Side::Client).recovery.phase),
-        (SEGMENT, Phase::Loss)
+        (SEGMENT, RecoveryPhase::Loss)
     );
     net
 }
@@ -30,7 +30,7 @@ fn delayed_window(config: TcpConfig) -> Net {
 fn finish(net: &mut Net) {
     net.run_to(3000);
     assert_eq!(net.end(Side::Server).received(), 40 * SEGMENT);
-    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Open);
+    assert_eq!(net.end(Side::Client).recovery.phase, RecoveryPhase::Open);
 }
 
 fn frto(rack: RackRule, sack: bool) -> TcpConfig {
@@ -139,7 +139,7 @@ fn a_coarse_timestamp_clock_hides_it() {
 }
 
 /// Segment 2 comes behind five others: three duplicates and a needless recovery.
-fn overtaken(recovery: RecoveryRules, timestamps: bool) -> Net {
+fn reordered(recovery: RecoveryRules, timestamps: bool) -> Net {
     let mut net = Net::established(TcpConfig { recovery, timestamps, ..settings() });
     net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
@@ -148,7 +148,7 @@ fn overtaken(recovery: RecoveryRules, timestamps: bool) -> Net {
     });
     net.write_segments(40);
     net.run_to(36);
-    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Recovery);
+    assert_eq!(net.end(Side::Client).recovery.phase, RecoveryPhase::Recovery);
     net
 }
 
@@ -157,7 +157,7 @@ fn a_dsack_undoes_a_recovery_even_after_its_end() {
     for rack in [RackRule::Off, RackRule::Rfc8985] {
         let recovery = RecoveryRules { undo: true, dsack: true, rack, ..RecoveryRules::default() };
         // 11 is the window of the second ACK, one segment grown
-        let mut net = overtaken(recovery, false);
+        let mut net = reordered(recovery, false);
         finish(&mut net);
         let totals = net.stack.totals();
         let counted = (totals.fast_recoveries, totals.spurious_recoveries, totals.dsacks);
@@ -170,7 +170,7 @@ fn a_dsack_undoes_a_recovery_even_after_its_end() {
 fn an_echo_undoes_a_recovery_when_the_late_segment_is_acknowledged() {
     for rack in [RackRule::Off, RackRule::Rfc8985] {
         let recovery = RecoveryRules { undo: true, rack, ..RecoveryRules::default() };
-        let mut net = overtaken(recovery, true);
+        let mut net = reordered(recovery, true);
         finish(&mut net);
         assert_eq!(net.stack.totals().spurious_recoveries, 1, "{rack:?}");
         assert_eq!(net.end(Side::Client).ssthresh(), u64::MAX);

@@ -1,6 +1,6 @@
-//! Cube root in whole numbers, the same on every machine.
+//! Integer cube root, with the same result on every machine.
 
-/// The largest number whose cube is not above `x`; below 2⁴³.
+/// Returns the largest number whose cube is not above `x`; it is below 2⁴³.
 pub fn cube_root(x: u128) -> u64 {
     // digit by digit in base two (Warren, Hacker's Delight, 11–2)
     let (mut rest, mut root) = (x, 0u128);

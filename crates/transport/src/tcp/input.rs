@@ -1,15 +1,18 @@
-//! What an acknowledgement tells the sender (RFC 5681, RFC 6675 section 5, RFC 6582).
+//! Packet input: dispatch of an arriving packet, the ACK fast path, and round-trip samples.
+//!
+//! ACKs with SACK blocks or ECE, duplicate ACKs and all ACKs in a recovery take the
+//! [slow path](super::ack_slow_path). Payload and FIN are processed in [`receiving`](super::receiving).
 
-use super::board::Answered;
 use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::Endpoint;
 use super::interface::{Context, Sink};
-use super::phases::{Phase, State};
+use super::scoreboard::SendTimes;
+use super::states::{RecoveryPhase, State};
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 
 impl Endpoint {
-    /// A packet of any kind has arrived.
+    /// Processes an arriving packet.
     #[inline]
     pub(super) fn on_packet(
         &mut self,
@@ -35,13 +38,15 @@ impl Endpoint {
         } else if self.receiver.is_window_probe(packet) {
             self.send_ack(ctx);
         } else if ctx.config.receiver.window_from.is_some() {
-            // pure ACKs are echoed too, or the other end could not time a round trip by data alone
+            // timestamps of pure ACKs are echoed too, or the other end could not time a round trip by data
+            // alone
             let seq = Packet::widen(packet.seq, self.receiver.next);
-            self.receiver.note_timestamp(seq, packet);
+            self.receiver.update_ts_recent(seq, packet);
         }
         self.on_ack(packet, sack, ctx);
     }
 
+    /// Processes the acknowledgement of a packet: fast path for an ACK of new data in the open phase.
     #[inline]
     fn on_ack(
         &mut self,
@@ -55,7 +60,7 @@ impl Endpoint {
                 && ctx.config.recovery.late_sacks
                 && ack < self.stream.una
             {
-                self.on_late_ack(packet, blocks, ack, ctx);
+                self.on_old_ack(packet, blocks, ack, ctx);
             }
             return;
         }
@@ -67,119 +72,124 @@ impl Endpoint {
             return; // this side only receives
         }
         if flight_before == 0 {
-            self.on_probe_answer(ctx.now, packet, ctx.config);
+            self.on_window_probe_ack(ctx.now, packet, ctx.config);
         }
-        let quiet = ack > self.stream.una
+        let is_fast_path = ack > self.stream.una
             && sack.is_none()
-            && self.recovery.phase == Phase::Open
+            && self.recovery.phase == RecoveryPhase::Open
             && self.recovery.dup_acks == 0
             && self.recovery.sacked.is_empty()
             && packet.flags & flag::ECE == 0
-            && self.ecn & ecn::HELD == 0
+            && self.ecn & ecn::IN_CWR == 0
             && !ctx.config.congestion.follows_path()
-            && !(ctx.config.recovery.probes && self.recovery.probe_is_out());
-        if !quiet {
-            self.on_evidence(packet, sack, ack, ctx);
+            && !(ctx.config.recovery.probes && self.recovery.is_tlp_in_flight());
+        if !is_fast_path {
+            self.on_ack_slow_path(packet, sack, ack, ctx);
             return;
         }
         self.peer_window = packet.window;
         let acked = ack - self.stream.una;
-        let answered = match ctx.config.recovery.uses_rack() {
-            true => self.clear_plain_board(ctx.now, packet, ack, ctx.config),
+        let send_times = match ctx.config.recovery.uses_rack() {
+            true => self.acknowledge_segments_fast_path(ctx.now, packet, ack, ctx.config),
             false => None,
         };
-        self.move_on(packet, ack, answered, ctx);
-        if self.is_controlled() {
-            self.inform(ctx.now, packet, None, (acked, acked), answered, ctx.config);
+        self.advance_una(packet, ack, send_times, ctx);
+        if self.has_control_state() {
+            self.report_ack(ctx.now, packet, None, (acked, acked), send_times, ctx.config);
         }
-        self.on_progress((acked, acked), flight_before, ctx);
-        if self.is_controlled() {
-            self.follow_window(ctx.config);
+        self.on_new_ack((acked, acked), flight_before, ctx);
+        if self.has_control_state() {
+            self.update_pacing_rate(ctx.config);
         }
-        self.linger_if_finished(ctx.now, ctx.config);
+        self.enter_time_wait_if_finished(ctx.now, ctx.config);
         let before = self.stream.next;
         self.transmit(ctx);
         if ctx.config.recovery.probes && self.stream.next == before {
-            self.schedule_probe(ctx.now, ctx.config);
+            self.schedule_tlp(ctx.now, ctx.config);
         }
     }
 
-    /// Everything below `ack` has arrived.
+    /// Advances SND.UNA to `ack`: takes an RTT sample and restarts or stops the retransmission timer.
     #[inline(always)]
-    pub(super) fn move_on(
+    pub(super) fn advance_una(
         &mut self,
         packet: &Packet,
         ack: u64,
-        answered: Option<Answered>,
+        send_times: Option<SendTimes>,
         ctx: &mut Context<'_, impl Sink>,
     ) {
         let acked = ack - self.stream.una;
         self.stream.una = ack;
         self.timers.retries = 0;
-        self.sample_rtt(packet, (ack, acked), answered, ctx);
+        self.sample_rtt(packet, (ack, acked), send_times, ctx);
         self.timers.rto_at = match self.stream.una == self.stream.next {
             true => Time::NEVER,
             false => self.deadline(ctx.now, self.rto(ctx.config), ctx.config),
         };
     }
 
-    /// New bytes are acknowledged: the window grows, or recovery moves on. Returns whether the first
-    /// segment has to be sent again at once.
+    /// Handles an ACK of new data: grows the window, or continues the recovery. Returns whether the first
+    /// segment has to be retransmitted at once.
     #[inline(always)]
-    pub(super) fn on_progress(
+    pub(super) fn on_new_ack(
         &mut self,
         (acked, counted): (u64, u64),
         flight_before: u64,
         ctx: &mut Context<'_, impl Sink>,
     ) -> bool {
-        if self.recovery.phase == Phase::Open {
+        if self.recovery.phase == RecoveryPhase::Open {
             self.recovery.dup_acks = 0;
-            if self.ecn & ecn::HELD != 0 && self.is_held(ctx.config) {
+            if self.ecn & ecn::IN_CWR != 0 && self.stays_in_cwr(ctx.config) {
                 return false;
             }
             if self.window.cwnd < ctx.config.max_window
-                && self.was_limited(flight_before, ctx.config)
+                && self.is_cwnd_limited(flight_before, ctx.config)
             {
-                self.grow(ctx.now, counted, false, ctx.config);
+                self.grow_cwnd(ctx.now, counted, false, ctx.config);
             }
             return false;
         }
         self.on_recovery_progress(acked, ctx)
     }
 
+    /// Takes a round-trip sample from an ACK of new data, by timestamp, scoreboard or the timed segment.
     #[inline]
     fn sample_rtt(
         &mut self,
         packet: &Packet,
         (ack, acked): (u64, u64),
-        answered: Option<Answered>,
+        send_times: Option<SendTimes>,
         ctx: &mut Context<'_, impl Sink>,
     ) {
         if ctx.config.timestamps {
-            if self.recovery.phase == Phase::Loss {
-                self.judge_timeout(packet, acked, ctx.sink);
+            if self.recovery.phase == RecoveryPhase::Loss {
+                self.detect_spurious_timeout(packet, acked, ctx.sink);
             }
-            self.sample_echo(ctx.now, packet, ctx.config);
+            self.sample_timestamp_rtt(ctx.now, packet, ctx.config);
         } else if ctx.config.recovery.uses_rack() {
-            if let Some(answered) = answered {
-                self.timers.take_sample(
-                    ctx.now.since(answered.first).max(Span::from_us(1)),
+            if let Some(send_times) = send_times {
+                self.timers.add_rtt_sample(
+                    ctx.now.since(send_times.first).max(Span::from_us(1)),
                     &self.stream,
                     ctx.config,
                 );
             }
         } else if self.timers.timed_end > 0 && ack >= self.timers.timed_end {
             self.timers.timed_end = 0;
-            self.timers.take_sample(ctx.now.since(self.timers.timed_at), &self.stream, ctx.config);
+            self.timers.add_rtt_sample(
+                ctx.now.since(self.timers.timed_at),
+                &self.stream,
+                ctx.config,
+            );
         }
     }
 
-    /// A round-trip sample from the timestamp that a packet echoes.
+    /// Takes a round-trip sample from the timestamp that a packet echoes.
     #[inline]
-    pub(super) fn sample_echo(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
+    pub(super) fn sample_timestamp_rtt(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
         if config.timestamps && packet.ts_echo_us != 0 {
             let rtt_us = super::rtt::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
-            self.timers.take_sample(
+            self.timers.add_rtt_sample(
                 Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)),
                 &self.stream,
                 config,
