@@ -1,13 +1,11 @@
-//! Messages that travel as raw Ethernet frames, without connection: those of MPI programs on a lossless
-//! network.
+//! Messages as raw Ethernet frames, without connections: those of MPI programs on a lossless network.
 //!
-//! What one host sends to another for a workload is a stream, or several where a workload says so. A message
-//! is cut into full frames and a rest.
-//! The card of a host takes a frame from each of its streams in turn, as long as less than [`AHEAD`] bytes
-//! wait there before them, and looks again when half of that can have left: it is never idle for want of
-//! frames, and a long message fills no memory.
-//! How fast frames leave is the network's business: line rate, the rate of QCN, or not at all while
-//! the priority is paused. Frames that QCN limits wait apart, so they hold up no other stream.
+//! The messages of one host to another for a workload form a stream, or several streams if the workload says
+//! so. A message is split into full frames and a rest. The card of a host takes a frame from each of its
+//! streams in turn, as long as less than [`MAX_QUEUED_BYTES`] bytes wait there before them, and looks again
+//! when half of that can have left: it is never idle for want of frames, and a long message fills no memory.
+//! How fast frames leave is the network's business: line rate, the rate of QCN, or not at all while the
+//! priority is paused. Frames that QCN limits wait apart, so they hold up no other stream.
 //!
 //! Receivers put frames in order. A message has arrived when its last frame and all before it have, so
 //! the messages of a stream keep their order. A frame that is lost is not sent again: the run then ends and
@@ -23,61 +21,61 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes at a card before it takes no more: 32 full frames, 38 µs at 10 Gbit/s.
-const AHEAD: u64 = 48_000;
+const MAX_QUEUED_BYTES: u64 = 48_000;
 /// Frames that the streams of a card may have under way, whatever waits at the card.
 const WINDOW: u64 = 32;
 /// Most streams.
-const MOST_STREAMS: usize = 1_000_000;
+const MAX_STREAMS: usize = 1_000_000;
 
-/// A message on its way.
+/// A message that has not arrived.
 #[derive(Debug, Serialize, Deserialize)]
-struct Sending {
+struct OutgoingMessage {
     tag: u64,
-    /// Bytes that the card has not taken.
+    /// Bytes that the NIC has not taken.
     left: u64,
-    /// Number of its last frame, once the card has taken all.
+    /// Number of its last frame, once the NIC has taken all.
     last: u64,
 }
 
 /// A stream of messages.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct MessageStream {
     /// Bytes of a full frame.
     frame: u16,
     /// Messages that have not arrived, in order.
-    messages: VecDeque<Sending>,
-    /// How many of them the card has taken whole.
+    messages: VecDeque<OutgoingMessage>,
+    /// How many of them the NIC has taken completely.
     taken: usize,
 }
 
-/// A card that has more to take.
+/// NIC of a host with streams that wait.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Card {
-    /// Streams with bytes that it has not taken, the next one first.
-    turns: VecDeque<u32>,
-    /// Whether it will look again.
-    looks: bool,
+struct NicQueue {
+    /// Streams with bytes that it has not taken, in the order of service.
+    ready: VecDeque<u32>,
+    /// Whether a poll is scheduled.
+    poll_pending: bool,
 }
 
-/// All streams of messages of a run.
+/// All message streams of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Carrier {
+pub struct EthernetMessages {
     /// The number of the first of these streams; before it are those of open sources.
     first: u32,
     /// By workload, sender, receiver and line between them.
     numbers: BTreeMap<(u16, u32, u32, u8), u32>,
-    lines: Vec<Line>,
-    cards: BTreeMap<u32, Card>,
+    streams_state: Vec<MessageStream>,
+    nics: BTreeMap<u32, NicQueue>,
 }
 
-impl Carrier {
-    /// None yet; streams of messages are counted from `first`.
-    pub fn new(first: u32) -> Carrier {
-        Carrier { first, ..Carrier::default() }
+impl EthernetMessages {
+    /// Returns the state without streams; message streams are numbered from `first`.
+    pub fn new(first: u32) -> EthernetMessages {
+        EthernetMessages { first, ..EthernetMessages::default() }
     }
 
-    fn line(&mut self, stream: u32) -> &mut Line {
-        &mut self.lines[(stream - self.first) as usize]
+    fn line(&mut self, stream: u32) -> &mut MessageStream {
+        &mut self.streams_state[(stream - self.first) as usize]
     }
 
     /// Takes a message that is to travel as frames. Returns the host whose card has to be
@@ -91,14 +89,18 @@ impl Carrier {
         let stream = self.stream_of(streams, workload, parcel)?;
         let line = self.line(stream);
         let waits = line.taken < line.messages.len();
-        line.messages.push_back(Sending { tag: parcel.tag, left: parcel.bytes.max(1), last: 0 });
+        line.messages.push_back(OutgoingMessage {
+            tag: parcel.tag,
+            left: parcel.bytes.max(1),
+            last: 0,
+        });
         if !waits {
-            self.cards.entry(parcel.from.0).or_default().turns.push_back(stream);
+            self.nics.entry(parcel.from.0).or_default().ready.push_back(stream);
         }
         Ok(parcel.from.0)
     }
 
-    /// Returns the stream of a message, new if need be.
+    /// Returns the stream of a message; creates it if need be.
     fn stream_of(
         &mut self,
         streams: &mut Streams,
@@ -110,46 +112,51 @@ impl Carrier {
         if let Some(stream) = self.numbers.get(&name) {
             return Ok(*stream);
         }
-        if self.lines.len() >= MOST_STREAMS {
-            return Err(format!("more than {MOST_STREAMS} streams of messages over Ethernet"));
+        if self.streams_state.len() >= MAX_STREAMS {
+            return Err(format!("more than {MAX_STREAMS} streams of messages over Ethernet"));
         }
         let stream = streams.rows.len() as u32;
         streams.rows.push(StreamRow::new(workload, parcel.class, (from, to)));
         self.numbers.insert(name, stream);
-        self.lines.push(Line { frame: parcel.frame, messages: VecDeque::new(), taken: 0 });
+        self.streams_state.push(MessageStream {
+            frame: parcel.frame,
+            messages: VecDeque::new(),
+            taken: 0,
+        });
         Ok(stream)
     }
 
-    /// Lets a card take what it has room for. Returns when it has to look again, if that is not yet known.
+    /// Lets a NIC take frames while it has room. Returns when it has to poll again, if no poll is scheduled
+    /// yet.
     pub fn feed(
         &mut self,
         network: &mut Network,
         streams: &mut Streams,
         host: u32,
     ) -> Option<Time> {
-        let mut card = self.cards.remove(&host)?;
-        // one frame of each stream in turn, until all of them have had to wait
+        let mut nic = self.nics.remove(&host)?;
+        // one frame of each stream in turn, until all streams have to wait
         let mut waited = 0;
-        while waited < card.turns.len() {
-            let Some(stream) = card.turns.pop_front() else { break };
+        while waited < nic.ready.len() {
+            let Some(stream) = nic.ready.pop_front() else { break };
             let row = &streams.rows[stream as usize];
-            if !has_room(network, row, card.turns.len() as u64 + 1) {
-                card.turns.push_back(stream);
+            if !has_room(network, row, nic.ready.len() as u64 + 1) {
+                nic.ready.push_back(stream);
                 waited += 1;
                 continue;
             }
             waited = 0;
             if self.take_frame(network, streams, stream) {
-                card.turns.push_back(stream);
+                nic.ready.push_back(stream);
             }
         }
-        if card.turns.is_empty() && !card.looks {
+        if nic.ready.is_empty() && !nic.poll_pending {
             return None;
         }
         let rate = network.fabric.host_rate(HostId(host));
-        let again = (!card.looks).then(|| network.now + rate.time_for(AHEAD / 2));
-        card.looks = true;
-        self.cards.insert(host, card);
+        let again = (!nic.poll_pending).then(|| network.now + rate.time_for(MAX_QUEUED_BYTES / 2));
+        nic.poll_pending = true;
+        self.nics.insert(host, nic);
         again
     }
 
@@ -169,10 +176,10 @@ impl Carrier {
         more
     }
 
-    /// Notes that a card looks again now.
-    pub fn looks(&mut self, host: u32) {
-        if let Some(card) = self.cards.get_mut(&host) {
-            card.looks = false;
+    /// Handles a scheduled poll of a NIC.
+    pub fn on_poll(&mut self, host: u32) {
+        if let Some(nic) = self.nics.get_mut(&host) {
+            nic.poll_pending = false;
         }
     }
 
@@ -187,9 +194,9 @@ impl Carrier {
     }
 }
 
-/// Returns whether a card takes a frame of a stream, one of so many. Where others, such as connections, keep
-/// the card full, streams share a window: nobody is held up for ever.
+/// Returns whether a NIC takes a frame of a stream, which is one of `streams`. If other traffic, such as
+/// connections, keeps the NIC full, the streams share a window, so that none waits for ever.
 fn has_room(network: &Network, row: &StreamRow, streams: u64) -> bool {
     row.under_way() * streams < WINDOW
-        || network.fabric.bytes_ahead(row.src, row.dst, network.dscp(row.class)) < AHEAD
+        || network.fabric.bytes_ahead(row.src, row.dst, network.dscp(row.class)) < MAX_QUEUED_BYTES
 }

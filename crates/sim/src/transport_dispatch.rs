@@ -1,9 +1,10 @@
-//! Between workloads and transports: does what workloads ask for, and tells them what has happened.
+//! Dispatch between workloads and transports: executes the actions of workloads, and notifies workloads of
+//! events of the transports.
 
-use crate::flow_samples::Over;
-use crate::messages::{Message, Messages, Suffered, end_of};
+use crate::flow_samples::StreamTransport;
+use crate::messages::{LossCounts, Message, Messages, end_of};
 use crate::plan::Transport;
-use crate::tcp::Ask;
+use crate::tcp::TcpRequest;
 use crate::world::World;
 use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
@@ -14,26 +15,26 @@ use eastwest_transport::tcp::{Notice, RecoveryEvent};
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Packet, Side, Span, Time};
 use eastwest_workload::{Action, Event, Workload};
 
-/// Stands for a workload in wake-ups of cards; there are far fewer.
-const CARDS: u16 = u16::MAX;
-/// Token of the wake-ups at which a workload asks for frames that were lost; none of its own.
-const ASK: u64 = u64::MAX;
-/// Time between two of them.
-const ASK_EVERY: Span = Span::from_ms(1);
+/// Number of a workload that stands for a NIC in wake-ups; there are far fewer workloads.
+const NIC_WAKEUP: u16 = u16::MAX;
+/// Token of wake-ups at which lost frames of a workload are polled; workloads use no such token.
+const POLL_LOSSES: u64 = u64::MAX;
+/// Time between two polls of lost frames.
+const POLL_INTERVAL: Span = Span::from_ms(1);
 
 impl World {
-    /// Tells a workload what has happened and does what it asks for.
-    pub(crate) fn tell(&mut self, workload: u16, event: Event) {
+    /// Notifies a workload of an event and executes the actions that it returns.
+    pub(crate) fn notify_workload(&mut self, workload: u16, event: Event) {
         for action in self.site.drivers.handle(workload, self.site.network.now, event) {
-            self.act(workload, action);
+            self.execute(workload, action);
         }
     }
 
-    /// Does what workload number `workload` asks for.
-    fn act(&mut self, workload: u16, action: Action) {
-        let over = match self.site.drivers.of(workload).transport {
-            Transport::Tcp | Transport::Ethernet => Over::Tcp,
-            Transport::RoceV2 => Over::RoceV2,
+    /// Executes an action of workload number `workload`.
+    fn execute(&mut self, workload: u16, action: Action) {
+        let via = match self.site.drivers.of(workload).transport {
+            Transport::Tcp | Transport::Ethernet => StreamTransport::Tcp,
+            Transport::RoceV2 => StreamTransport::RoceV2,
         };
         let site = &mut self.site;
         match action {
@@ -41,48 +42,50 @@ impl World {
                 site.drivers.wake(&mut site.network, workload, at, token);
             }
             Action::Open { conn, client, server, class } => {
-                self.open(over, (workload, conn.0, class), (client, server));
+                self.open(via, (workload, conn.0, class), (client, server));
             }
             Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
-                let client = self.messages(over).endpoint(workload, conn.0);
-                let (start, before) = self.written(over, client, from);
+                let client = self.messages(via).endpoint(workload, conn.0);
+                let (start, before) = self.written(via, client, from);
                 let end = start + payload + u64::from(header);
                 let sent = self.site.network.now;
                 let message =
                     Message { start, end, tag, payload, purpose, job, record, sent, before };
-                self.send(over, client, from, message);
+                self.send(via, client, from, message);
             }
             Action::Shutdown { conn, from } => {
-                // over queue pairs nothing is said at the end of a stream
-                if matches!(over, Over::Tcp) {
+                // queue pairs have no packet for the end of a stream
+                if matches!(via, StreamTransport::Tcp) {
                     let client = site.transports.tcp.messages.endpoint(workload, conn.0);
-                    self.site.ask_tcp(&Ask::Close(end_of(client, from)));
+                    self.site.request_tcp(&TcpRequest::Close(end_of(client, from)));
                 }
             }
             Action::Truncate { conn, from } => {
-                let client = self.messages(over).endpoint(workload, conn.0);
-                match over {
-                    Over::Tcp => self.site.transports.tcp.truncate(client, from),
-                    Over::RoceV2 => self.site.transports.queue_pairs().truncate(client, from),
+                let client = self.messages(via).endpoint(workload, conn.0);
+                match via {
+                    StreamTransport::Tcp => self.site.transports.tcp.truncate(client, from),
+                    StreamTransport::RoceV2 => {
+                        self.site.transports.queue_pairs().truncate(client, from)
+                    }
                 }
             }
             Action::Close { conn } => {
-                let client = self.messages(over).close(workload, conn.0);
-                self.close(over, client);
+                let client = self.messages(via).close(workload, conn.0);
+                self.close(via, client);
             }
             Action::Abort { conn } => {
-                let client = self.messages(over).close(workload, conn.0);
-                self.abort(over, client);
+                let client = self.messages(via).close(workload, conn.0);
+                self.abort(via, client);
             }
             Action::Ask { conn } => {
                 // a workload that asks about several may have closed this one at an earlier answer
-                let Some(client) = self.messages(over).find(workload, conn.0) else { return };
+                let Some(client) = self.messages(via).find(workload, conn.0) else { return };
                 let transports = &mut self.site.transports;
-                let bytes = match over {
-                    Over::Tcp => transports.tcp.received(client),
-                    Over::RoceV2 => transports.queue_pairs().received(client),
+                let bytes = match via {
+                    StreamTransport::Tcp => transports.tcp.received(client),
+                    StreamTransport::RoceV2 => transports.queue_pairs().received(client),
                 };
-                self.tell(workload, Event::Received { conn, bytes });
+                self.notify_workload(workload, Event::Received { conn, bytes });
             }
             Action::Datagram { from, to, bytes, class } => self.datagram(from, to, bytes, class),
             Action::Frame { bytes, stream, .. } => {
@@ -91,8 +94,9 @@ impl World {
             }
             Action::Parcel(parcel) => {
                 let transports = &mut site.transports;
-                match transports.carrier.take(&mut transports.streams, workload, &parcel) {
-                    Ok(host) => self.feed(host),
+                match transports.ethernet_messages.take(&mut transports.streams, workload, &parcel)
+                {
+                    Ok(host) => self.feed_nic(host),
                     Err(limit) => site.drivers.stop_at_limit(limit),
                 }
             }
@@ -104,7 +108,7 @@ impl World {
             Action::Finished => {
                 if matches!(site.drivers.of(workload).workload, Workload::Ethernet(_)) {
                     site.transports.streams.sends_no_more(workload);
-                    self.ask_for_frames(workload);
+                    self.poll_lost_frames(workload);
                 } else {
                     site.drivers.finish(workload);
                 }
@@ -113,36 +117,42 @@ impl World {
         }
     }
 
-    /// Returns the messages under way over a transport.
-    fn messages(&mut self, over: Over) -> &mut Messages {
-        match over {
-            Over::Tcp => &mut self.site.transports.tcp.messages,
-            Over::RoceV2 => &mut self.site.transports.queue_pairs().messages,
+    /// Returns the messages in flight over a transport.
+    fn messages(&mut self, via: StreamTransport) -> &mut Messages {
+        match via {
+            StreamTransport::Tcp => &mut self.site.transports.tcp.messages,
+            StreamTransport::RoceV2 => &mut self.site.transports.queue_pairs().messages,
         }
     }
 
-    fn open(&mut self, over: Over, of: (u16, u32, ClassId), ends: (HostId, HostId)) {
-        if let Some(share) = &mut self.share {
-            share.last_open = Some(self.site.network.now);
+    /// Opens a connection or queue pair for a workload.
+    fn open(&mut self, via: StreamTransport, of: (u16, u32, ClassId), ends: (HostId, HostId)) {
+        if let Some(part_state) = &mut self.part_state {
+            part_state.last_open = Some(self.site.network.now);
         }
-        // the slot may be one that lost packets still name
-        self.note_losses(Time::NEVER);
+        // the slot may still occur in lost packets
+        self.record_losses(Time::NEVER);
         let site = &mut self.site;
         let (transports, network, probes) =
             (&mut site.transports, &mut site.network, &mut site.probes);
         let most = EndpointId::MAX_SLOTS / 2;
-        match over {
-            Over::Tcp => {
+        match via {
+            StreamTransport::Tcp => {
                 if !transports.tcp.open(network, probes, of, ends) {
                     let limit = format!("more than {most} connections at one time");
                     site.drivers.stop_at_limit(limit);
                 }
             }
-            Over::RoceV2 => {
+            StreamTransport::RoceV2 => {
                 let number = transports.tcp.connections.number();
                 match transports.queue_pairs().open(network, number, of, ends) {
                     Some((end, opened)) => {
-                        probes.flow_samples.open(Over::RoceV2, end, opened, (of.0, of.2));
+                        probes.flow_samples.open(
+                            StreamTransport::RoceV2,
+                            end,
+                            opened,
+                            (of.0, of.2),
+                        );
                     }
                     None => {
                         let limit = format!("more than {most} queue pairs at one time");
@@ -153,67 +163,76 @@ impl World {
         }
     }
 
-    /// Returns what a side has written so far, and what its sender has suffered.
-    fn written(&mut self, over: Over, client: EndpointId, from: Side) -> (u64, Suffered) {
-        match over {
-            Over::Tcp => {
+    /// Returns the bytes that a side has written so far, and the counts of losses of its sender.
+    fn written(
+        &mut self,
+        via: StreamTransport,
+        client: EndpointId,
+        from: Side,
+    ) -> (u64, LossCounts) {
+        match via {
+            StreamTransport::Tcp => {
                 let sender = self.site.transports.tcp.stack.endpoint(end_of(client, from));
-                (sender.written(), Suffered::by(sender))
+                (sender.written(), LossCounts::by(sender))
             }
-            Over::RoceV2 => self.site.transports.queue_pairs().written(client, from),
+            StreamTransport::RoceV2 => self.site.transports.queue_pairs().written(client, from),
         }
     }
 
     /// Hands a message to its transport.
-    fn send(&mut self, over: Over, client: EndpointId, from: Side, message: Message) {
+    fn send(&mut self, via: StreamTransport, client: EndpointId, from: Side, message: Message) {
         let site = &mut self.site;
         let (transports, network) = (&mut site.transports, &mut site.network);
-        match over {
-            Over::Tcp => {
+        match via {
+            StreamTransport::Tcp => {
                 let end = message.end;
                 if transports.tcp.send(network, &mut site.probes, client, from, message) {
-                    self.watch_across(end_of(client, from), end);
+                    self.expect_across(end_of(client, from), end);
                 }
             }
-            Over::RoceV2 => transports.queue_pairs().send(network, client, from, message),
+            StreamTransport::RoceV2 => {
+                transports.queue_pairs().send(network, client, from, message)
+            }
         }
     }
 
-    fn close(&mut self, over: Over, client: EndpointId) {
-        match over {
-            Over::Tcp => {
+    /// Closes both ends of a connection, or a queue pair.
+    fn close(&mut self, via: StreamTransport, client: EndpointId) {
+        match via {
+            StreamTransport::Tcp => {
                 for end in [client, client.peer()] {
                     if self.owns(end) {
-                        self.site.ask_tcp(&Ask::Close(end));
+                        self.site.request_tcp(&TcpRequest::Close(end));
                     }
                 }
             }
-            Over::RoceV2 => {
+            StreamTransport::RoceV2 => {
                 let site = &mut self.site;
                 site.transports.queue_pairs().close(&mut site.network, client);
             }
         }
     }
 
-    /// Ends a connection that has no name any more.
-    fn abort(&mut self, over: Over, client: EndpointId) {
+    /// Aborts a connection that the workload has closed or lost.
+    fn abort(&mut self, via: StreamTransport, client: EndpointId) {
         let transports = &mut self.site.transports;
-        let known = match over {
-            Over::Tcp => transports.tcp.stack.is_live(client),
-            Over::RoceV2 => transports.queue_pairs().stack.is_live(client),
+        let known = match via {
+            StreamTransport::Tcp => transports.tcp.stack.is_live(client),
+            StreamTransport::RoceV2 => transports.queue_pairs().stack.is_live(client),
         };
         if known {
-            // the slot is free at once: what was lost on it is noted while it is known
-            self.note_losses(Time::NEVER);
+            // the slot is free at once: losses on it are recorded while it is known
+            self.record_losses(Time::NEVER);
             let transports = &mut self.site.transports;
-            match over {
-                Over::Tcp => transports.tcp.stack.abort(client),
-                Over::RoceV2 => transports.queue_pairs().stack.abort(client),
+            match via {
+                StreamTransport::Tcp => transports.tcp.stack.abort(client),
+                StreamTransport::RoceV2 => transports.queue_pairs().stack.abort(client),
             }
-            self.messages(over).gone(client);
+            self.messages(via).gone(client);
         }
     }
 
+    /// Sends a datagram of a workload.
     fn datagram(&mut self, from: HostId, to: HostId, bytes: u16, class: ClassId) {
         let network = &mut self.site.network;
         let mut packet = network.datagram(from, to, class, bytes);
@@ -224,42 +243,44 @@ impl World {
         network.send(from, packet, None);
     }
 
-    /// Passes on what endpoints had to say to applications.
-    pub(crate) fn carry_notices(&mut self) {
+    /// Dispatches the notices of endpoints to workloads and to the event log.
+    pub(crate) fn dispatch_notices(&mut self) {
         while !self.site.transports.tcp.notices.is_empty() {
             let tcp = &mut self.site.transports.tcp;
             let (endpoint, notice) = tcp.notices.remove(0);
             if notice != Notice::Closed && !tcp.stack.is_live(endpoint) {
-                continue; // the connection was ended meanwhile
+                continue; // the connection has been aborted meanwhile
             }
             match notice {
                 Notice::Delivered => self.deliver_messages(endpoint),
                 Notice::Closed => tcp.messages.gone(endpoint),
                 Notice::LossRecovery { event, from, to } => {
-                    self.note_recovery(endpoint, event, from, to)
+                    self.record_recovery(endpoint, event, from, to)
                 }
-                Notice::Failed if self.share.is_some() => {
-                    self.go_wrong("a connection was given up");
+                Notice::Failed if self.part_state.is_some() => {
+                    self.abort_partitioned("a connection was given up");
                 }
-                // a goodbye that was given up after everything had arrived: nobody misses it
-                Notice::Failed if !tcp.messages.is_needed(endpoint) => self.note_failure(endpoint),
+                // a FIN that failed after everything had arrived: no workload needs it
+                Notice::Failed if !tcp.messages.is_needed(endpoint) => {
+                    self.record_failure(endpoint)
+                }
                 Notice::Failed => {
-                    self.note_failure(endpoint);
-                    self.given_up(Over::Tcp, endpoint);
+                    self.record_failure(endpoint);
+                    self.on_connection_failed(StreamTransport::Tcp, endpoint);
                 }
             }
         }
         if self.site.transports.rocev2.is_some() {
-            self.carry_queue_pair_notices();
+            self.dispatch_queue_pair_notices();
         }
     }
 
-    /// Passes on what queue pairs had to say to applications.
-    pub(crate) fn carry_queue_pair_notices(&mut self) {
+    /// Dispatches the notices of queue pairs to workloads.
+    pub(crate) fn dispatch_queue_pair_notices(&mut self) {
         while let Some((end, notice)) = self.site.transports.queue_pairs().next_notice() {
             match notice {
                 rocev2::Notice::Delivered => self.deliver_queue_pair_messages(end),
-                rocev2::Notice::Failed => self.given_up(Over::RoceV2, end),
+                rocev2::Notice::Failed => self.on_connection_failed(StreamTransport::RoceV2, end),
                 rocev2::Notice::Closed => {}
             }
         }
@@ -269,7 +290,7 @@ impl World {
     fn deliver_messages(&mut self, receiver: EndpointId) {
         let received = self.site.transports.tcp.stack.endpoint(receiver).received();
         while let Some(d) = self.site.transports.tcp.messages.pop(receiver, received) {
-            if self.share.is_some() {
+            if self.part_state.is_some() {
                 self.delivered_in_part(receiver, &d);
             } else if d.message.record {
                 let site = &mut self.site;
@@ -283,9 +304,9 @@ impl World {
             }
             if let Some(name) = d.name {
                 let (conn, tag) = (ConnId(name), d.message.tag);
-                self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
+                self.notify_workload(d.workload, Event::Delivered { conn, from: d.from, tag });
             }
-            if self.share.is_some() {
+            if self.part_state.is_some() {
                 self.set_other(None);
             }
         }
@@ -303,38 +324,39 @@ impl World {
             }
             if let Some(name) = d.name {
                 let (conn, tag) = (ConnId(name), d.message.tag);
-                self.tell(d.workload, Event::Delivered { conn, from: d.from, tag });
+                self.notify_workload(d.workload, Event::Delivered { conn, from: d.from, tag });
             }
             if !self.site.transports.queue_pairs().stack.is_live(receiver) {
-                return; // its workload has ended it
+                return; // its workload has aborted it
             }
         }
         self.site.transports.queue_pairs().watch(receiver);
     }
 
-    /// A transport has given up a connection that is still needed. Who bears that is told; others are stuck.
-    fn given_up(&mut self, over: Over, end: EndpointId) {
-        let owner = self.messages(over).owner(end);
+    /// Handles the failure of a connection that is still needed: notifies its workload if that handles
+    /// failures, else stops the run.
+    fn on_connection_failed(&mut self, via: StreamTransport, end: EndpointId) {
+        let owner = self.messages(via).owner(end);
         let bears = |w: u16| self.site.drivers.of(w).workload.bears_failures();
         if let Some((workload, name)) = owner.filter(|&(w, _)| bears(w)) {
             let client = if end.side() == Side::Client { end } else { end.peer() };
             if let Some(name) = name {
-                self.messages(over).close(workload, name);
+                self.messages(via).close(workload, name);
             }
-            self.abort(over, client);
+            self.abort(via, client);
             if let Some(name) = name {
-                self.tell(workload, Event::Failed { conn: ConnId(name) });
+                self.notify_workload(workload, Event::Failed { conn: ConnId(name) });
             }
             return;
         }
         let transports = &mut self.site.transports;
-        let (what, ends, timeouts) = match over {
-            Over::Tcp => {
+        let (what, ends, timeouts) = match via {
+            StreamTransport::Tcp => {
                 let (stack, e) = (&transports.tcp.stack, transports.tcp.stack.endpoint(end));
                 let timeouts = stack.config_of(end).max_retries + 1;
                 ("connection", (e.local(), e.remote()), timeouts)
             }
-            Over::RoceV2 => {
+            StreamTransport::RoceV2 => {
                 let stack = &transports.queue_pairs().stack;
                 let e = stack.end(end);
                 ("queue pair", (e.local(), e.remote()), stack.config().retries + 1)
@@ -352,45 +374,50 @@ impl World {
         self.site.drivers.stop(why);
     }
 
-    /// Lets a card take frames of the messages that wait for it.
-    fn feed(&mut self, host: u32) {
+    /// Lets a NIC take frames of the messages that wait for it, and registers the next poll.
+    fn feed_nic(&mut self, host: u32) {
         let site = &mut self.site;
         let (transports, network) = (&mut site.transports, &mut site.network);
-        if let Some(again) = transports.carrier.feed(network, &mut transports.streams, host) {
-            site.drivers.wake(network, CARDS, again, u64::from(host));
+        if let Some(again) =
+            transports.ethernet_messages.feed(network, &mut transports.streams, host)
+        {
+            site.drivers.wake(network, NIC_WAKEUP, again, u64::from(host));
         }
     }
 
     /// Delivers a frame that has reached its host.
     pub(crate) fn frame_arrived(&mut self, packet: &Packet, latency: Span) {
-        // the receiver knows at once of what was lost, whenever the network is asked for it otherwise
+        // lost frames are taken from the network first, so that the receiver knows of them at once
         if self.site.transports.streams.would_hold(packet) {
-            self.note_losses(Time::NEVER);
+            self.record_losses(Time::NEVER);
         }
         let (streams, now) = (&mut self.site.transports.streams, self.site.network.now);
         let (workload, of_messages) = streams.arrives(now, packet, latency);
         if let Some(stream) = of_messages {
             let done = streams.rows[stream as usize].order.handed_on();
-            while let Some(tag) = self.site.transports.carrier.next_arrived(stream, done) {
-                self.tell(workload, Event::Arrived { tag });
+            while let Some(tag) = self.site.transports.ethernet_messages.next_arrived(stream, done)
+            {
+                self.notify_workload(workload, Event::Arrived { tag });
             }
         }
         if self.site.transports.streams.has_sent_all(workload) {
-            self.end_if_all_arrived(workload);
+            self.finish_if_delivered(workload);
         }
     }
 
-    /// Asks for frames that were lost: those that are lost last do not tell.
-    fn ask_for_frames(&mut self, workload: u16) {
-        if !self.end_if_all_arrived(workload) {
+    /// Polls for lost frames until all have arrived or are lost: no later frame shows the loss of the last
+    /// ones.
+    fn poll_lost_frames(&mut self, workload: u16) {
+        if !self.finish_if_delivered(workload) {
             let (drivers, network) = (&mut self.site.drivers, &mut self.site.network);
-            drivers.wake(network, workload, network.now + ASK_EVERY, ASK);
+            drivers.wake(network, workload, network.now + POLL_INTERVAL, POLL_LOSSES);
         }
     }
 
-    /// Ends a workload of frames, which has sent its last one, if none is under way. Returns whether it has.
-    fn end_if_all_arrived(&mut self, workload: u16) -> bool {
-        self.note_losses(Time::NEVER);
+    /// Finishes a workload that has sent its last frame, if no frame is in flight. Returns whether it is
+    /// finished.
+    fn finish_if_delivered(&mut self, workload: u16) -> bool {
+        self.record_losses(Time::NEVER);
         let none = self.site.transports.streams.none_under_way(workload);
         if none {
             self.site.drivers.finish(workload);
@@ -398,54 +425,60 @@ impl World {
         none
     }
 
-    /// Wakes a workload or a card, or asks for frames.
-    pub(crate) fn wake_up(&mut self, workload: u16, token: u64) {
-        if workload == CARDS {
-            self.site.transports.carrier.looks(token as u32);
-            return self.feed(token as u32);
+    /// Handles a wake-up of a workload or a NIC, or a poll of lost frames.
+    pub(crate) fn on_wakeup(&mut self, workload: u16, token: u64) {
+        if workload == NIC_WAKEUP {
+            self.site.transports.ethernet_messages.on_poll(token as u32);
+            return self.feed_nic(token as u32);
         }
         match (token, self.site.transports.streams.has_sent_all(workload)) {
-            (ASK, true) if self.site.drivers.of(workload).finished => {}
-            (ASK, true) => self.ask_for_frames(workload),
-            _ => self.tell(workload, Event::Wake { token }),
+            (POLL_LOSSES, true) if self.site.drivers.of(workload).finished => {}
+            (POLL_LOSSES, true) => self.poll_lost_frames(workload),
+            _ => self.notify_workload(workload, Event::Wake { token }),
         }
     }
 
-    /// Makes events of what was lost before this time.
+    /// Records packets lost before this time in the event log.
     #[cold]
-    pub(crate) fn note_losses(&mut self, before: Time) {
-        let share = &mut self.share;
-        self.site.take_losses(before, &mut |events, row, order| match share {
+    pub(crate) fn record_losses(&mut self, before: Time) {
+        let part_state = &mut self.part_state;
+        self.site.take_losses(before, &mut |events, row, order| match part_state {
             None => events.push(row),
-            Some(share) => share.keep_event(events.most(), row, order),
+            Some(part_state) => part_state.keep_event(events.most(), row, order),
         });
     }
 
-    /// Makes an event of a step of repairing losses, which concerns these positions.
-    fn note_recovery(&mut self, end: EndpointId, event: RecoveryEvent, from: u64, to: u64) {
+    /// Records a step of loss recovery, which concerns the positions `from..to`, in the event log.
+    fn record_recovery(&mut self, end: EndpointId, event: RecoveryEvent, from: u64, to: u64) {
         let (what, cause) = match event {
             RecoveryEvent::Timeout(cause) => (What::Timeout, Some(cause as u8)),
             RecoveryEvent::Recovery => (What::Recovery, None),
             RecoveryEvent::Recovered => (What::Recovered, None),
             RecoveryEvent::Spurious => (What::Spurious, None),
         };
-        self.note(end, what, cause, (from, to));
+        self.record_event(end, what, cause, (from, to));
     }
 
-    /// Makes an event of a connection that is given up.
-    fn note_failure(&mut self, end: EndpointId) {
+    /// Records the failure of a connection in the event log.
+    fn record_failure(&mut self, end: EndpointId) {
         let e = self.site.transports.tcp.stack.endpoint(end);
         let (from, to) = (e.acknowledged(), e.acknowledged() + e.outstanding());
-        self.note(end, What::Failed, None, (from, to));
+        self.record_event(end, What::Failed, None, (from, to));
     }
 
-    /// Makes an event of a connection; `timeout` is the number of the cause of a timeout.
-    fn note(&mut self, end: EndpointId, what: What, timeout: Option<u8>, (from, to): (u64, u64)) {
+    /// Records an event of a connection in the event log; `timeout` is the number of the cause of a timeout.
+    fn record_event(
+        &mut self,
+        end: EndpointId,
+        what: What,
+        timeout: Option<u8>,
+        (from, to): (u64, u64),
+    ) {
         if !self.site.probes.records.events.is_on() {
             return;
         }
         let now = self.site.network.now;
-        self.note_losses(now);
+        self.record_losses(now);
         let tcp = &self.site.transports.tcp;
         let (connection, e) = (tcp.connections.of(end), tcp.stack.endpoint(end));
         let (src, dst) = connection.stream_of(end);
@@ -453,7 +486,7 @@ impl World {
         let first = from.max(1) - 1;
         let after = to.max(1) - 1;
         let bytes = after.min(e.written()).saturating_sub(first);
-        let order: EventOrder = match self.share {
+        let order: EventOrder = match self.part_state {
             None => ((Key::NEVER, 0), 0),
             Some(_) => self.order_of_event_at(e.local()),
         };
@@ -469,9 +502,9 @@ impl World {
             timeout,
         };
         let events = &mut self.site.probes.records.events;
-        match &mut self.share {
+        match &mut self.part_state {
             None => events.push(row),
-            Some(share) => share.keep_event(events.most(), row, order),
+            Some(part_state) => part_state.keep_event(events.most(), row, order),
         }
     }
 }
