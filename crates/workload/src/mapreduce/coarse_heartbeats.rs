@@ -1,4 +1,5 @@
-//! Heartbeats of Hadoop 1 that are no messages, and of which only those are looked at that matter.
+//! Heartbeats of Hadoop 1 in approximate runs: they are no messages, and only those that have an effect are
+//! simulated.
 //!
 //! A worker's heartbeats arrive at the master at phase + delay + k · interval, as they would if all
 //! were sent; an answer takes the delay once more. One matters if it brings a report, if it can take
@@ -7,7 +8,7 @@
 //! those with free slots one after another in the order of their arrivals: a choice costs the
 //! logarithm of the number of workers, and an idle cluster costs nothing.
 //!
-//! Departures: a heartbeat tells what is so when it arrives, not when it left; none is delayed or
+//! Differences from Hadoop: a heartbeat tells what is so when it arrives, not when it left; none is delayed or
 //! lost on its way.
 
 use super::config::{Framework, MapReduceConfig};
@@ -19,9 +20,9 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// When heartbeats arrive, and who may be given tasks.
+/// Arrival times of heartbeats, and the workers that may be given tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Beats {
+pub struct CoarseHeartbeats {
     /// From a worker to the master, and back.
     delay: Span,
     interval: Span,
@@ -41,9 +42,10 @@ pub struct Beats {
     wanted: [bool; 2],
 }
 
-impl Beats {
-    /// For so many workers, all slots of which are free, if heartbeats are to be no messages.
-    pub fn new(config: &MapReduceConfig, workers: usize, seed: u64) -> Option<Beats> {
+impl CoarseHeartbeats {
+    /// Returns the state for this number of workers, with all slots free, if heartbeats are no messages in this
+    /// run.
+    pub fn new(config: &MapReduceConfig, workers: usize, seed: u64) -> Option<CoarseHeartbeats> {
         let delay = config.coarse.heartbeats?;
         let plain = config.framework == Framework::Mr1
             && config.scheduler != SchedulerKind::Quincy
@@ -66,7 +68,7 @@ impl Beats {
         let all: BTreeSet<u32> = (0..workers as u32).collect();
         let free = [all.clone(), all];
         let due = vec![false; workers];
-        Some(Beats {
+        Some(CoarseHeartbeats {
             delay,
             interval,
             first,
@@ -114,14 +116,14 @@ impl Beats {
         self.delay
     }
 
-    /// The worker's next heartbeat matters.
+    /// Schedules the worker's next heartbeat, which has an effect.
     pub fn soon(&mut self, cx: &mut Context, worker: u32) {
         if !std::mem::replace(&mut self.due[worker as usize], true) {
             cx.wake(self.after(worker, cx.now), Timer::Heartbeat(worker));
         }
     }
 
-    /// A worker's heartbeat has arrived.
+    /// Notes that a scheduled heartbeat has arrived.
     pub fn arrived(&mut self, worker: u32) {
         self.due[worker as usize] = false;
     }
@@ -137,8 +139,8 @@ impl Beats {
         }
     }
 
-    /// Has the next worker asked that could take waiting tasks of these kinds.
-    pub fn seek_takers(&mut self, cx: &mut Context, wanted: [bool; 2]) {
+    /// Schedules the next heartbeat of a worker that could take waiting tasks of these kinds.
+    pub fn schedule_assignment(&mut self, cx: &mut Context, wanted: [bool; 2]) {
         if wanted == [false; 2] || (self.asks.is_some() && self.wanted == wanted) {
             return;
         }
@@ -150,8 +152,8 @@ impl Beats {
         }
     }
 
-    /// Workers whose turn it is to take waiting tasks: none if another one's turn came before.
-    pub fn takers(&mut self, now: Time) -> Vec<u32> {
+    /// Returns the workers whose scheduled heartbeat takes waiting tasks now.
+    pub fn workers_due(&mut self, now: Time) -> Vec<u32> {
         if self.asks != Some(now) {
             return Vec::new();
         }

@@ -1,5 +1,5 @@
-//! Work that shares nothing: where every task has a core and every stream a disk of its own, a piece
-//! of work ends when it would end alone. One wake-up for each, and one for all parts of a step.
+//! Work on dedicated cores and disks: if every task has a core and every stream a disk of its own, the end of a
+//! piece of work is known at its start. It needs one wake-up, and one for all parts of a step.
 //!
 //! Only in approximate runs, whose event counts matter; the times are those of
 //! [`super::resource`] with as many servers as pieces. Not with speculation, which asks how far
@@ -12,33 +12,33 @@ use crate::protocol::Action;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Running pieces; places of those that are through are used again.
+/// Running pieces of work; places of finished ones are reused.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Alone {
+pub struct Dedicated {
     pieces: Vec<Option<Work>>,
     free: Vec<u32>,
 }
 
-impl Alone {
-    /// If work of these machines shares nothing, and the run is approximate.
-    pub fn new(config: &MapReduceConfig) -> Option<Alone> {
+impl Dedicated {
+    /// Returns the list of running pieces, if cores and disks are not shared and the run is approximate.
+    pub fn new(config: &MapReduceConfig) -> Option<Dedicated> {
         let node = &config.node;
         let shares = node.cores.is_some() || node.disks.is_some() || node.dirty_bytes > 0;
         let watched = config.speculation.maps || config.speculation.reduces;
-        (config.coarse.is_on() && !shares && !watched).then(Alone::default)
+        (config.coarse.is_on() && !shares && !watched).then(Dedicated::default)
     }
 
-    /// A piece of work ends at a time.
+    /// Starts a piece of work that ends at a known time.
     pub fn start(&mut self, end: Time, what: Work, out: &mut Vec<Action>) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.pieces.push(None);
             self.pieces.len() as u32 - 1
         });
         self.pieces[place as usize] = Some(what);
-        out.push(Timer::Alone(place).at(end));
+        out.push(Timer::Dedicated(place).at(end));
     }
 
-    /// The piece at a place is through.
+    /// Removes the finished piece at a place. Returns what it was for.
     pub fn ended(&mut self, place: u32) -> Work {
         self.free.push(place);
         self.pieces[place as usize].take().expect("a piece ends once")

@@ -9,7 +9,7 @@ use super::job::JobTable;
 use super::task::{Stage, Task};
 use eastwest_types::{Counter, Locality, TaskKind};
 
-/// The first of these for a map, the second for a reduce.
+/// Returns the first counter for a map, the second for a reduce.
 fn of(kind: TaskKind, counters: [Counter; 2]) -> Counter {
     match kind {
         TaskKind::Map => counters[0],

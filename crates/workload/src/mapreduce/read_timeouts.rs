@@ -1,8 +1,8 @@
-//! Timeouts of applications: connections on which nothing arrives although something is awaited.
+//! Read timeouts of applications: connections on which nothing arrives although a process waits for data.
 //!
-//! Every ten seconds all connections on which somebody waits are asked how much has arrived. One on
-//! which nothing did for the timeout of its use is given up, as one that TCP gives up is; a timeout
-//! is so seen up to ten seconds late. What then happens is the business of who used it.
+//! Every ten seconds the received bytes of all connections on which a process waits are compared with those
+//! before. A connection without progress for the timeout of its use is given up, like one that TCP gives up; so
+//! a timeout is detected up to ten seconds late. The user of the connection handles it.
 
 use super::connections::Use;
 use super::context::Context;
@@ -12,10 +12,10 @@ use eastwest_types::{ConnId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Time between two looks.
+/// Time between two checks.
 const INTERVAL: Span = Span::from_secs(10);
 
-/// What had arrived on a connection, and since when nothing more.
+/// Bytes received on a connection, and since when there was no progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Seen {
     purpose: Use,
@@ -23,19 +23,19 @@ struct Seen {
     since: Time,
 }
 
-/// Connections on which somebody waits.
+/// Connections on which a process waits.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Watch {
+pub struct ReadTimeouts {
     seen: BTreeMap<u32, Seen>,
 }
 
-impl Watch {
-    /// Asks for a wake-up for the next look.
+impl ReadTimeouts {
+    /// Schedules the next check.
     pub fn look_later(&self, cx: &mut Context) {
-        cx.wake_in(INTERVAL, Timer::Watch);
+        cx.wake_in(INTERVAL, Timer::ReadTimeouts);
     }
 
-    /// Asks of all connections on which somebody waits how much has arrived.
+    /// Requests the received bytes of all connections on which a process waits.
     pub fn look(&mut self, cx: &mut Context, waiting: Vec<(ConnId, Use)>) {
         let before = std::mem::take(&mut self.seen);
         for (conn, purpose) in waiting {
@@ -47,7 +47,7 @@ impl Watch {
         self.look_later(cx);
     }
 
-    /// Notes the bytes that have arrived on a connection. Returns its use if it is to be given up.
+    /// Handles the received bytes of a connection. Returns its use if it is to be given up.
     pub fn received(&mut self, cx: &Context, conn: ConnId, bytes: [u64; 2]) -> Option<Use> {
         let seen = self.seen.get_mut(&conn.0)?;
         if cx.conns.find(conn) != Some(seen.purpose) {
@@ -61,7 +61,7 @@ impl Watch {
     }
 }
 
-/// How long nothing may arrive.
+/// Returns the read timeout of a use.
 fn patience(cx: &Context, purpose: Use) -> Span {
     let failures = &cx.config.failures;
     match purpose {
