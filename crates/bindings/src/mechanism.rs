@@ -25,7 +25,8 @@ pub mod congestion {
     pub use eastwest_transport::congestion::custom::CongestionModel;
     pub use eastwest_transport::congestion::rules::{CongestionRules, Counting};
     pub use eastwest_transport::congestion::{
-        Ack, CongestionControl, PathAck, Seen, SenderPlace, Window, growth, new_reno, rate,
+        Ack, CongestionControl, PathAck, Seen, SenderPlace, Window, delivery_rate as rate, growth,
+        new_reno,
     };
 }
 

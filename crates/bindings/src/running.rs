@@ -11,7 +11,9 @@ use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Fidelity, Scenario};
 use eastwest_sim::site::Site;
-use eastwest_sim::threads::{self, Ended, Habits, Parallel, Parts, PartsNow, Watcher, Wish};
+use eastwest_sim::threads::{
+    self, Outcome, Parallel, ParallelOptions, Parts, PartsSnapshot, Request, Watcher,
+};
 use eastwest_sim::world::{Progress, RunError, World};
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyMemoryError};
 use pyo3::prelude::*;
@@ -87,11 +89,11 @@ impl<'a> Running<'a> {
         };
         let asked = self.options.threads > 1 || parts.is_some();
         let why = match self.finish_on_threads(parts)? {
-            Ok(Ended::Done(done)) => {
+            Ok(Outcome::Done(done)) => {
                 let note = Some(of_threads(&done.parallel()));
                 return Ok(Ok(Finished { results: done.into_results(), note }));
             }
-            Ok(Ended::InOne(why)) => why,
+            Ok(Outcome::Sequential(why)) => why,
             Err(error) => return Ok(Err(error)),
         };
         let note = asked.then(|| format!("One thread, since {why}."));
@@ -102,23 +104,23 @@ impl<'a> Running<'a> {
     }
 
     /// Runs it on several threads, if that is possible: all, or what is left of parts that were kept.
-    fn finish_on_threads(&mut self, kept: Option<Parts>) -> PyResult<Result<Ended, RunError>> {
+    fn finish_on_threads(&mut self, kept: Option<Parts>) -> PyResult<Result<Outcome, RunError>> {
         let started = self.started;
         let clock = || started.elapsed();
-        let habits = Habits::default();
+        let options = ParallelOptions::default();
         let ended = if let Some(parts) = kept {
-            threads::resume(parts, habits, &clock, self)
+            threads::resume(parts, options, &clock, self)
         } else {
             let threads = match self.threads_to_use() {
                 Ok(threads) => threads,
-                Err(why) => return Ok(Ok(Ended::InOne(why))),
+                Err(why) => return Ok(Ok(Outcome::Sequential(why))),
             };
             let (scenario, reference) = (self.scenario, self.options.reference);
             // parts are built, and put together again, without asking this watcher; what they do in
             // between takes no steps
             let progress = self.callback();
             let plan = || plan_of(scenario, reference);
-            patiently(progress.as_ref(), || threads::run(&plan, threads, habits, &clock, self))?
+            patiently(progress.as_ref(), || threads::run(&plan, threads, options, &clock, self))?
         };
         match self.raised.take() {
             Some(raised) => Err(raised),
@@ -303,10 +305,10 @@ impl<'a> Running<'a> {
 
 /// Watches a run in parts, and keeps all parts together.
 impl Watcher for Running<'_> {
-    fn look(&mut self, progress: &Progress) -> Wish {
+    fn on_progress(&mut self, progress: &Progress) -> Request {
         if self.raised.is_none() {
             if !self.is_time() {
-                return Wish { go_on: true, keep: false };
+                return Request { proceed: true, checkpoint: false };
             }
             self.raised = self.tell(progress).err();
         }
@@ -314,10 +316,10 @@ impl Watcher for Running<'_> {
             Some(raised) => self.is_worth_keeping(raised),
             None => self.keeping.as_ref().is_some_and(Keeping::is_due),
         };
-        Wish { go_on: self.raised.is_none() && !self.watch.failed(), keep }
+        Request { proceed: self.raised.is_none() && !self.watch.failed(), checkpoint: keep }
     }
 
-    fn keep(&mut self, parts: &PartsNow) {
+    fn checkpoint(&mut self, parts: &PartsSnapshot) {
         let run = Keep::Parts(parts);
         if self.raised.is_some() {
             return self.keep_at_end(&run);

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::problem::hint;
 use eastwest_transport::tcp::Counters;
 use eastwest_transport::tcp::info::Info;
-use eastwest_transport::tcp::state::SenderState;
+use eastwest_transport::tcp::sender_state::SenderState;
 use eastwest_types::Time;
 
 const CONSTANTS: [(&str, i64); 22] = [

@@ -210,7 +210,7 @@ impl Host {
             return;
         }
         self.wires.wakes.retain(|w| *w != at);
-        self.stack.on_wake(at, self.id, &mut self.wires);
+        self.stack.on_timer(at, self.id, &mut self.wires);
         if self.wires.failed && self.error.is_none() {
             self.error = Some("ETIMEDOUT");
         }

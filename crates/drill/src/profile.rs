@@ -1,7 +1,7 @@
 //! The two profiles of a TCP endpoint that scripts are run against: those of scenarios.
 
 use eastwest_transport::tcp::config::TcpConfig;
-use eastwest_transport::tcp::read::profile as tcp_profile;
+use eastwest_transport::tcp::read_config::profile as tcp_profile;
 use std::sync::OnceLock;
 
 /// A named set of switches.

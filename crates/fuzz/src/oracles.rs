@@ -20,7 +20,9 @@ use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Context, Fidelity, Scenario, read};
-use eastwest_sim::threads::{self, Ended, Habits, Parts, PartsNow, Spans, Watcher, Wish};
+use eastwest_sim::threads::{
+    self, Outcome, ParallelOptions, Parts, PartsSnapshot, Request, TrialTimes, Watcher,
+};
 use eastwest_sim::world::{Progress, RunError, World};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
@@ -31,18 +33,22 @@ use std::time::Duration;
 pub const MOST_EVENTS: u64 = 150_000;
 
 /// In parts from the first event to nearly the last, however few events there are.
-const ALWAYS_IN_PARTS: Habits =
-    Habits { last_flows: 3, look_every: Duration::ZERO, pays: (0, 0), spans: None };
+const ALWAYS_IN_PARTS: ParallelOptions = ParallelOptions {
+    last_flows: 3,
+    check_interval: Duration::ZERO,
+    min_events_per_window: (0, 0),
+    spans: None,
+};
 
 /// As [`ALWAYS_IN_PARTS`], but the parts run by turns on one thread and on several.
-const BY_TURNS: Habits = Habits {
-    spans: Some(Spans {
+const BY_TURNS: ParallelOptions = ParallelOptions {
+    spans: Some(TrialTimes {
         try_alone: Duration::from_millis(7),
         try_together: Duration::from_millis(9),
         together: Duration::from_millis(16),
         alone: Duration::from_millis(5),
-        hopeless: u32::MAX,
-        early: Duration::ZERO,
+        max_failed_trials: u32::MAX,
+        trial_period: Duration::ZERO,
     }),
     ..ALWAYS_IN_PARTS
 };
@@ -69,12 +75,12 @@ impl Stopping {
 }
 
 impl Watcher for Stopping {
-    fn look(&mut self, _: &Progress) -> Wish {
+    fn on_progress(&mut self, _: &Progress) -> Request {
         self.looks = self.looks.saturating_sub(1);
-        Wish { go_on: self.looks > 0, keep: self.looks == 0 }
+        Request { proceed: self.looks > 0, checkpoint: self.looks == 0 }
     }
 
-    fn keep(&mut self, parts: &PartsNow) {
+    fn checkpoint(&mut self, parts: &PartsSnapshot) {
         self.bytes.clear();
         checkpoint::save(&Keep::Parts(parts), &self.identity, &mut self.bytes)
             .expect("a vector takes it");
@@ -236,7 +242,7 @@ impl Judge<'_> {
     fn on_threads(&self, expected: &End) -> Result<bool, Failure> {
         let scenario = &self.case.scenario;
         let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
-        let habits = if self.seed % 16 < 8 { ALWAYS_IN_PARTS } else { BY_TURNS };
+        let options = if self.seed % 16 < 8 { ALWAYS_IN_PARTS } else { BY_TURNS };
         // a clock that goes on by a millisecond each time it is looked at
         let ticks = Cell::new(0);
         let clock = || {
@@ -245,17 +251,17 @@ impl Judge<'_> {
         };
         let run = || {
             let mut stopping = Stopping::after(1 + self.seed * 37 % 400, scenario);
-            match threads::run(&plan, self.threads, habits, &clock, &mut stopping) {
+            match threads::run(&plan, self.threads, options, &clock, &mut stopping) {
                 Err(RunError::Interrupted) => match stopping.read_back() {
-                    Ok(parts) => Ok(threads::resume(parts, habits, &clock, &mut |_: &_| true)),
+                    Ok(parts) => Ok(threads::resume(parts, options, &clock, &mut |_: &_| true)),
                     Err(why) => Err(why),
                 },
                 ended => Ok(ended),
             }
         };
         let end = match guarded("threads", run)?.map_err(fails("threads"))? {
-            Ok(Ended::InOne(_)) => return Ok(false),
-            Ok(Ended::Done(run)) => End::Done(Box::new(run.into_results())),
+            Ok(Outcome::Sequential(_)) => return Ok(false),
+            Ok(Outcome::Done(run)) => End::Done(Box::new(run.into_results())),
             Err(error) => End::Stopped(error.to_string()),
         };
         same(expected, &end).map_err(fails("threads"))?;

@@ -4,7 +4,7 @@
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::{Context, read};
-use eastwest_sim::threads::{self, Spans};
+use eastwest_sim::threads::{self, TrialTimes};
 use eastwest_sim::world::{Progress, RunError, World};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -31,38 +31,37 @@ fn main() {
     let scenario = read(&text, &context, &set).unwrap_or_else(|problems| panic!("{problems:#?}"));
     let begun = Instant::now();
     let plan = || Plan::new(&scenario).map_err(|e| RunError::Limit(e.join("; ")));
-    let mut habits = threads::Habits::default();
+    let mut options = threads::ParallelOptions::default();
     match std::env::var("PACE").as_deref() {
-        Ok("together") => habits.spans = None,
+        Ok("together") => options.spans = None,
         Ok("alone") => {
             let (never, always) = (Duration::ZERO, Duration::MAX);
-            let hopeless = u32::MAX;
-            let spans =
-                Spans { try_together: never, try_alone: always, hopeless, ..Spans::default() };
-            habits.spans = Some(spans);
+            let max_failed_trials = u32::MAX;
+            let spans = TrialTimes {
+                try_together: never,
+                try_alone: always,
+                max_failed_trials,
+                ..TrialTimes::default()
+            };
+            options.spans = Some(spans);
         }
         _ => {}
     }
-    let (progress, results) = match threads::run(
-        &plan,
-        n,
-        habits,
-        &|| begun.elapsed(),
-        &mut |_: &Progress| true,
-    )
-    .unwrap()
-    {
-        threads::Ended::Done(run) => {
-            println!("{:?}", run.parallel());
-            (run.progress(), run.into_results())
-        }
-        threads::Ended::InOne(why) => {
-            println!("one thread, since {why}: {:.3} s so far", begun.elapsed().as_secs_f64());
-            let mut world = World::new(plan().unwrap()).unwrap();
-            world.run(&mut |_| true).unwrap();
-            (world.progress(), Results::new(world))
-        }
-    };
+    let (progress, results) =
+        match threads::run(&plan, n, options, &|| begun.elapsed(), &mut |_: &Progress| true)
+            .unwrap()
+        {
+            threads::Outcome::Done(run) => {
+                println!("{:?}", run.parallel());
+                (run.progress(), run.into_results())
+            }
+            threads::Outcome::Sequential(why) => {
+                println!("one thread, since {why}: {:.3} s so far", begun.elapsed().as_secs_f64());
+                let mut world = World::new(plan().unwrap()).unwrap();
+                world.run(&mut |_| true).unwrap();
+                (world.progress(), Results::new(world))
+            }
+        };
     let (p, took) = (progress, begun.elapsed().as_secs_f64());
     println!("hops {} events {} simulated {} wall {took:.3} s", p.packet_hops, p.events, p.now);
     println!("digest {}", results.summary["digest"]);

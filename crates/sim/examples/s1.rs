@@ -114,7 +114,8 @@ fn tcp() -> TcpConfig {
 /// Returns `tcp()` with the rules of a profile.
 fn tcp_of(profile: &str) -> TcpConfig {
     let own = tcp();
-    let rules = eastwest_transport::tcp::read::profile(profile).expect("there is such a profile");
+    let rules =
+        eastwest_transport::tcp::read_config::profile(profile).expect("there is such a profile");
     TcpConfig {
         congestion: own.congestion,
         receiver: own.receiver,

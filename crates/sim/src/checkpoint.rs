@@ -8,17 +8,17 @@
 //! run that uses such is not kept, and [`obstacle`] says why. The memory that the ports of a switch share
 //! is written by each of them, and shared again on reading. Nothing is computed anew on reading.
 //!
-//! **The file.** [`MAGIC`], the number of the format, what the run is of ([`Identity`]), the world, or all
-//! that a run on several threads has, and the SHA-256 of all this. Identity and worlds are in the format of postcard: integers take the bytes
-//! they need, fields have no names. Such a file means nothing to a core whose types differ, so it is
-//! read only by the very build that wrote it, for the very plan it was written of.
+//! **The file.** [`MAGIC`], the number of the format, what the run is of ([`Identity`]), the world, or all that
+//! a run on several threads has, and the SHA-256 of all this. Identity and worlds are in the format of
+//! postcard: integers take the bytes they need, fields have no names. Such a file means nothing to a core whose
+//! types differ, so it is read only by the very build that wrote it, for the very plan it was written of.
 //!
 //! **Trust.** A file is read only if its hash is right, so one that was cut off or damaged is refused
 //! before anything is made of it. Lengths in it are never taken as sizes to reserve.
 
 use crate::scenario::{Fidelity, Scenario};
 use crate::site::Site;
-use crate::threads::{Parts, PartsNow};
+use crate::threads::{Parts, PartsSnapshot};
 use crate::world::World;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::queue::QueueConfig;
@@ -158,7 +158,7 @@ pub enum Keep<'a> {
     /// On one thread.
     One(&'a World),
     /// On several.
-    Parts(&'a PartsNow<'a>),
+    Parts(&'a PartsSnapshot<'a>),
 }
 
 impl Keep<'_> {

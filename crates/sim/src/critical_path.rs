@@ -269,7 +269,7 @@ impl CriticalPaths {
     /// Notes that a packet has reached its host, before TCP sees it.
     pub fn arrives_at(&mut self, network: &Network, stack: &Stack, packet: &Packet) {
         self.arriving = None;
-        if stack.knows(packet.dst_endpoint) {
+        if stack.is_live(packet.dst_endpoint) {
             self.arrives(network.now, packet, network.fabric.journeys.latest());
             self.prompted(true);
         }
@@ -278,7 +278,7 @@ impl CriticalPaths {
     /// Notes that TCP has seen the packet.
     pub fn has_arrived(&mut self, stack: &Stack, to: EndpointId) {
         self.prompted(false);
-        if stack.knows(to) {
+        if stack.is_live(to) {
             self.forget(to, stack.endpoint(to).acknowledged());
         }
     }

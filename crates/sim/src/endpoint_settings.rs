@@ -1,7 +1,7 @@
 //! Which TCP settings an endpoint has: those of `[tcp]`, or those of the first `[[tcp.override]]` that
 //! matches it.
 
-use eastwest_transport::tcp::MOST_SETTINGS;
+use eastwest_transport::tcp::MAX_SETTINGS;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{HostId, Side};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Most overrides of a scenario. Two ends with different settings agree on what both offer, so that a
 /// connection between the i-th and the j-th settings may need two more of them.
 pub const MOST_OVERRIDES: usize = 10;
-const _: () = assert!((MOST_OVERRIDES + 1) * (MOST_OVERRIDES + 1) <= MOST_SETTINGS);
+const _: () = assert!((MOST_OVERRIDES + 1) * (MOST_OVERRIDES + 1) <= MAX_SETTINGS);
 
 /// Settings of the endpoints that all filters match; a filter that is `None` matches every endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ impl EndpointSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use eastwest_transport::tcp::read::profile;
+    use eastwest_transport::tcp::read_config::profile;
     use eastwest_transport::tcp::rules::RackRule;
 
     fn with(config: TcpConfig) -> TcpOverride {

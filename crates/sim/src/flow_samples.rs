@@ -22,7 +22,7 @@ struct Receiver {
 
 /// What a connection is of.
 #[derive(Clone, Copy, Debug)]
-pub enum Over {
+pub enum StreamTransport {
     /// TCP.
     Tcp,
     /// Queue pairs, which have slots of their own.
@@ -57,7 +57,13 @@ impl Sampler {
     }
 
     /// A workload has opened a connection, or a queue pair.
-    pub fn open(&mut self, over: Over, client: EndpointId, opened: Opened, of: (u16, ClassId)) {
+    pub fn open(
+        &mut self,
+        over: StreamTransport,
+        client: EndpointId,
+        opened: Opened,
+        of: (u16, ClassId),
+    ) {
         if !self.is_on() {
             return;
         }
@@ -82,7 +88,7 @@ impl Sampler {
     /// The receiver at this end, if it is sampled.
     fn receiver(
         &mut self,
-        over: Over,
+        over: StreamTransport,
         end: EndpointId,
     ) -> Option<(&mut Receiver, &mut FlowSamples)> {
         let receiver = self.receivers[over as usize].get_mut(end.slot())?.as_mut()?;
@@ -91,7 +97,7 @@ impl Sampler {
     }
 
     /// Notes that `arrived` bytes of a stream have arrived at this end.
-    pub fn arrived(&mut self, over: Over, end: EndpointId, now: Time, arrived: u64) {
+    pub fn arrived(&mut self, over: StreamTransport, end: EndpointId, now: Time, arrived: u64) {
         if let Some((receiver, rows)) = self.receiver(over, end) {
             // a connection that is given up forgets what waited behind a gap
             rows.add(&mut receiver.meter, now, arrived.saturating_sub(receiver.counted));

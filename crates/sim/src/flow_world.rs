@@ -3,7 +3,7 @@
 
 use crate::approximate::Approximate;
 use crate::flow_energy;
-use crate::messages::{Message, Suffered};
+use crate::messages::{LossCounts, Message};
 use crate::plan::Plan;
 use crate::progress::RunError;
 use crate::site::Site;
@@ -19,7 +19,7 @@ use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Tim
 use eastwest_workload::{Action, Event};
 
 /// How many events pass between two looks at the caller's wishes: rates of all flows may change with one.
-const EVENTS_PER_LOOK: u64 = 1 << 4;
+const EVENTS_PER_CHECK: u64 = 1 << 4;
 /// Rates are made fair at most once in about a round trip.
 const LEAST_PACE: Span = Span::from_us(20);
 /// Rates are made fair less often where many flows share a large fabric: added for each flow and host.
@@ -117,17 +117,17 @@ impl FlowWorld {
         for w in 0..self.site.drivers.all.len() {
             self.tell(w as u16, Event::Begin);
         }
-        let mut next_look = EVENTS_PER_LOOK;
+        let mut next_check = EVENTS_PER_CHECK;
         while self.site.drivers.unfinished > 0 && self.site.drivers.stuck.is_none() {
             let wake = self.site.drivers.wakes.first();
             let arrival = self.net.next();
-            let at_rest = wake == Key::NEVER && arrival == Time::NEVER;
-            if at_rest && !self.site.drivers.await_the_end(self.site.until) {
+            let is_idle = wake == Key::NEVER && arrival == Time::NEVER;
+            if is_idle && !self.site.drivers.await_the_end(self.site.until) {
                 return Err(RunError::Stuck(self.describe_stuck()));
             }
             let wake = if wake == Key::NEVER { Time::NEVER } else { wake.time() };
             let sample =
-                if at_rest { Time::NEVER } else { self.site.probes.records.samples.next() };
+                if is_idle { Time::NEVER } else { self.site.probes.records.samples.next() };
             let now = arrival.min(wake).min(sample);
             if now > self.site.until || now == Time::NEVER {
                 self.site.network.now = self.site.until;
@@ -151,8 +151,8 @@ impl FlowWorld {
                 let Site { network, probes, .. } = &mut self.site;
                 probes.records.sample(&network.fabric, now);
             }
-            if self.site.events >= next_look {
-                next_look += EVENTS_PER_LOOK;
+            if self.site.events >= next_check {
+                next_check += EVENTS_PER_CHECK;
                 if !look(&mut self.site) {
                     return Err(RunError::Interrupted);
                 }
@@ -246,7 +246,7 @@ impl FlowWorld {
             let (segment, header) = (tcp.segment, tcp.header());
             let ideal =
                 w.network.fabric.ideal_time(ends.0, ends.1, d.message.payload, segment, header);
-            let row = d.row(w.network.now, ends, Suffered::default(), number, ideal);
+            let row = d.row(w.network.now, ends, LossCounts::default(), number, ideal);
             w.probes.records.flow(row);
         }
         if let Some(name) = d.name {
@@ -288,7 +288,7 @@ impl FlowWorld {
                     job,
                     record,
                     sent: now,
-                    before: Suffered::default(),
+                    before: LossCounts::default(),
                 };
                 self.site.transports.tcp.messages.push(client, from, message);
                 self.net.send(now, (client.slot() / 2) as u32, from, bytes);
@@ -383,7 +383,7 @@ mod tests {
                 job: None,
                 record: true,
                 sent: Time::ZERO,
-                before: Suffered::default(),
+                before: LossCounts::default(),
             };
             run.site.transports.tcp.messages.push(client, from, message);
         }

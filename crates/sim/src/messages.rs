@@ -15,27 +15,27 @@ pub fn end_of(client: EndpointId, side: Side) -> EndpointId {
     }
 }
 
-/// What a sender's counters say of losses.
+/// Counts of losses of a sender.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Suffered {
+pub struct LossCounts {
     retransmits: u32,
     timeouts: u32,
     lost_windows: u32,
     lost_ack_windows: u32,
 }
 
-impl Suffered {
+impl LossCounts {
     /// Returns the counts of a sender that has only these two.
-    pub fn of(retransmits: u32, timeouts: u32) -> Suffered {
-        Suffered { retransmits, timeouts, ..Suffered::default() }
+    pub fn of(retransmits: u32, timeouts: u32) -> LossCounts {
+        LossCounts { retransmits, timeouts, ..LossCounts::default() }
     }
 
     /// Retransmissions, timeouts and lost windows of the sender since its connection opened.
-    pub fn by(sender: &Endpoint) -> Suffered {
+    pub fn by(sender: &Endpoint) -> LossCounts {
         let c = sender.counters();
         let (retransmits, timeouts) = (c.retransmits, c.timeouts);
         let (lost_windows, lost_ack_windows) = (c.lost_windows, c.lost_ack_windows);
-        Suffered { retransmits, timeouts, lost_windows, lost_ack_windows }
+        LossCounts { retransmits, timeouts, lost_windows, lost_ack_windows }
     }
 }
 
@@ -50,7 +50,7 @@ pub struct Message {
     pub tag: u64,
     /// Payload bytes, without application framing.
     pub payload: u64,
-    /// What it is for.
+    /// Purpose, for tables.
     pub purpose: Purpose,
     /// The job it belongs to.
     pub job: Option<u32>,
@@ -59,7 +59,7 @@ pub struct Message {
     /// When it was written.
     pub sent: Time,
     /// The sender's counters at that time.
-    pub before: Suffered,
+    pub before: LossCounts,
 }
 
 /// A connection as its workload sees it.
@@ -82,12 +82,12 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Room for this many workloads.
+    /// Returns the state without connections, for this number of workloads.
     pub fn new(workloads: usize) -> Messages {
         Messages { connections: Vec::new(), names: vec![Vec::new(); workloads] }
     }
 
-    /// A workload has opened a connection.
+    /// Registers a connection that a workload has opened.
     pub fn open(&mut self, workload: u16, name: u32, client: EndpointId, class: ClassId) {
         let index = client.slot() / 2;
         if self.connections.len() <= index {
@@ -106,19 +106,19 @@ impl Messages {
         names[name as usize] = Some(client);
     }
 
-    /// The client's endpoint of a workload's connection; `None` once closed.
+    /// Returns the client's endpoint of a workload's connection; `None` once it is closed.
     pub fn find(&self, workload: u16, name: u32) -> Option<EndpointId> {
         self.names[usize::from(workload)].get(name as usize).copied().flatten()
     }
 
-    /// The client's endpoint of a workload's connection, which is open.
+    /// Returns the client's endpoint of a workload's connection, which must be open.
     pub fn endpoint(&self, workload: u16, name: u32) -> EndpointId {
         self.find(workload, name).unwrap_or_else(|| {
             panic!("workload {workload} uses connection {name}, which is closed")
         })
     }
 
-    /// A workload has closed a connection: its name is free.
+    /// Closes a connection for its workload, which may reuse its name. Returns the client's endpoint.
     pub fn close(&mut self, workload: u16, name: u32) -> EndpointId {
         let client = self.endpoint(workload, name);
         self.names[usize::from(workload)][name as usize] = None;
@@ -128,19 +128,19 @@ impl Messages {
         client
     }
 
-    /// Whose connection it is, and its name unless it was closed.
+    /// Returns the workload of a connection, and its name unless it is closed.
     pub fn owner(&self, end: EndpointId) -> Option<(u16, Option<u32>)> {
         let c = self.connections.get(end.slot() / 2)?.as_ref()?;
         Some((c.workload, c.name))
     }
 
-    /// Whether anyone still waits for something from this connection, or may use it again.
+    /// Returns whether the connection is open or has messages in flight.
     pub fn is_needed(&self, end: EndpointId) -> bool {
         let c = self.connections[end.slot() / 2].as_ref();
         c.is_some_and(|c| c.name.is_some() || c.in_flight.iter().any(|queue| !queue.is_empty()))
     }
 
-    /// The slot has been freed.
+    /// Removes a connection whose slot is free.
     pub fn gone(&mut self, client: EndpointId) {
         self.connections[client.slot() / 2] = None;
     }
@@ -153,7 +153,7 @@ impl Messages {
         queue.len() == 1
     }
 
-    /// What `from` has written ends here: its messages are as long as that allows.
+    /// Shortens the messages of `from` to the end of the truncated stream.
     pub fn truncate(&mut self, client: EndpointId, from: Side, end: u64) {
         let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
         for message in &mut c.in_flight[from as usize] {
@@ -176,20 +176,21 @@ impl Messages {
         Some(Delivered { message, from, workload: c.workload, name: c.name, class: c.class })
     }
 
-    /// Where the next message to this receiver ends.
+    /// Returns the position after the next message to this receiver.
     pub fn next_end(&self, receiver: EndpointId) -> Option<u64> {
         let c = self.connections[receiver.slot() / 2].as_ref()?;
         c.in_flight[receiver.side().other() as usize].front().map(|m| m.end)
     }
 
-    /// The message on its way from this end that a byte of its stream is of.
+    /// Returns the message in flight that contains a byte of the stream of this sender.
     pub fn at(&self, sender: EndpointId, byte: u64) -> Option<&Message> {
         let c = self.connections.get(sender.slot() / 2)?.as_ref()?;
         let queue = &c.in_flight[sender.side() as usize];
         queue.get(queue.partition_point(|m| m.end <= byte))
     }
 
-    /// Takes over the messages whose senders `theirs` names from a run of the same connections.
+    /// Takes the messages of the senders for which `theirs` is true from another part with the same
+    /// connections.
     pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(usize, Side) -> bool) {
         for (i, (mine, other)) in
             self.connections.iter_mut().zip(&mut other.connections).enumerate()
@@ -237,7 +238,7 @@ impl Delivered {
         &self,
         finish: Time,
         (src, dst): (HostId, HostId),
-        now: Suffered,
+        now: LossCounts,
         connection: u64,
         ideal: eastwest_types::Span,
     ) -> FlowRow {

@@ -16,8 +16,8 @@
 
 use crate::messages::Delivered;
 use crate::network::Source;
+use crate::part_state::PartState;
 use crate::progress::RunError;
-use crate::share::Share;
 use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_measure::flows::FlowRow;
@@ -33,17 +33,17 @@ const WINDOWS_PER_COUNT: u64 = 64;
 const LONGEST_STREAM: u64 = 1 << 31;
 
 impl World {
-    /// Returns what this part keeps for the end of the run.
+    /// Returns the state of this part.
     ///
     /// # Panics
     /// Where the run is not divided into parts.
-    pub(crate) fn share(&self) -> &Share {
-        self.share.as_deref().expect("it is a part")
+    pub(crate) fn part_state(&self) -> &PartState {
+        self.part_state.as_deref().expect("it is a part")
     }
 
-    /// Returns what this part keeps for the end of the run, for changes; see [`World::share`].
-    pub(crate) fn share_mut(&mut self) -> &mut Share {
-        self.share.as_deref_mut().expect("it is a part")
+    /// Returns the state of this part for changes.
+    pub(crate) fn part_state_mut(&mut self) -> &mut PartState {
+        self.part_state.as_deref_mut().expect("it is a part")
     }
 
     /// Returns how the fabric is divided among parts.
@@ -59,24 +59,24 @@ impl World {
         self.site.network.fabric.cut.as_deref_mut().expect("it is a part")
     }
 
-    /// Whether it simulates this end of a connection.
+    /// Returns whether this part simulates this end of a connection.
     pub(crate) fn owns(&self, end: EndpointId) -> bool {
         let site = &self.site;
         site.network.owns(site.transports.tcp.stack.endpoint(end).local())
     }
 
-    /// What orders the event at a host that is being carried out; it is asked for in parts only.
+    /// Returns the order of the current event at a host among events of all parts.
     pub(crate) fn order_of_event_at(&self, host: HostId) -> EventOrder {
         let down = self.site.network.fabric.down_to(host);
         self.site.network.fabric.event_at(self.site.network.now, down)
     }
 
-    /// A message was written: the part of the receiver waits for its end where the sender is in another.
-    pub(crate) fn watch_across(&mut self, sender: EndpointId, end: u64) {
+    /// Registers the end of a written message at the receiver, if the sender is in another part.
+    pub(crate) fn expect_across(&mut self, sender: EndpointId, end: u64) {
         let receiver = sender.peer();
-        let Some(share) = &mut self.share else { return };
+        let Some(part_state) = &mut self.part_state else { return };
         if end >= LONGEST_STREAM {
-            share.wrong = Some("a stream is longer than 2 GiB");
+            part_state.abort_reason = Some("a stream is longer than 2 GiB");
         }
         if !self.owns(sender)
             && self.owns(receiver)
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// A message has arrived here.
+    /// Handles the arrival of a message at a receiver in this part.
     pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
         let down = self
             .site
@@ -95,31 +95,31 @@ impl World {
             .down_to(self.site.transports.tcp.stack.endpoint(receiver).local());
         let (now, here) = (self.site.network.now, self.owns(receiver.peer()));
         let (event, number) = self.site.network.fabric.event_at(now, down);
-        // what the ends do now is of this event, also at the sender's host
+        // actions of both ends belong to this event, also at the sender's host
         self.set_other(Some((event, number | if here { 1 } else { 2 })));
         if here {
             let before = self.site.network.fabric.links[down as usize].counters.packets - 1;
             return self.complete(receiver, d, before & u64::from(u32::MAX));
         }
-        if let Some(share) = &mut self.share
-            && share.promised.get(receiver.slot()).copied().flatten() != Some(now)
+        if let Some(part_state) = &mut self.part_state
+            && part_state.promised.get(receiver.slot()).copied().flatten() != Some(now)
         {
-            share.wrong = Some("a message arrived that was not foreseen");
+            part_state.abort_reason = Some("a message arrived that was not foreseen");
         }
     }
 
-    /// A message from here has arrived.
+    /// Records a delivered message whose sender is in this part.
     fn complete(&mut self, receiver: EndpointId, d: &Delivered, number: u64) {
         let (tcp, network) = (&self.site.transports.tcp, &self.site.network);
         let row = d.message.record.then(|| tcp.flow_row(network, receiver, d));
         let link = network.fabric.down_to(tcp.stack.endpoint(receiver).local());
-        if let Some(share) = &mut self.share {
-            share.done += 1;
-            share.rows.extend(row.map(|row| (row, link, number)));
+        if let Some(part_state) = &mut self.part_state {
+            part_state.done += 1;
+            part_state.rows.extend(row.map(|row| (row, link, number)));
         }
     }
 
-    /// What another part has promised comes true: a message from here has reached its receiver.
+    /// Handles the promised arrival of a message at a receiver in another part; its sender is in this part.
     pub(crate) fn delivered_across(&mut self, receiver: EndpointId, number: u64) {
         let link = self
             .site
@@ -132,7 +132,7 @@ impl World {
             within_link(number, 1),
         )));
         self.complete_across(receiver, number);
-        self.carry_notices();
+        self.dispatch_notices();
         self.set_other(None);
     }
 
@@ -141,30 +141,30 @@ impl World {
             cut.kept += 1;
         }
         let Some(d) = self.site.transports.tcp.messages.pop(receiver, u64::MAX) else {
-            return self.go_wrong("a promised message is not on its way");
+            return self.abort_partitioned("a promised message is not on its way");
         };
         self.complete(receiver, &d, number);
         if let Some(name) = d.name {
             let event = Event::Delivered { conn: ConnId(name), from: d.from, tag: d.message.tag };
-            self.tell(d.workload, event);
+            self.notify_workload(d.workload, event);
         }
     }
 
-    /// The run has to be done in one.
-    pub(crate) fn go_wrong(&mut self, why: &'static str) {
-        if let Some(share) = &mut self.share {
-            share.wrong = share.wrong.or(Some(why));
+    /// Requests that the run is repeated undivided, for this reason.
+    pub(crate) fn abort_partitioned(&mut self, why: &'static str) {
+        if let Some(part_state) = &mut self.part_state {
+            part_state.abort_reason = part_state.abort_reason.or(Some(why));
         }
     }
 
-    /// Carries out an event that is not a link's.
-    pub(crate) fn fire_in_part(&mut self, source: Source) {
+    /// Dispatches an event that is not a link's in one part.
+    pub(crate) fn dispatch_in_part(&mut self, source: Source) {
         let network = &self.site.network;
         let (class, rank) = match source {
             Source::Timers => (Class::Timer, network.timers.first_rank()),
             Source::Wakes => (Class::Wake, network.opened),
             Source::Samples | Source::Faults => {
-                return self.go_wrong("samples and faults are not for one part");
+                return self.abort_partitioned("samples and faults are not for one part");
             }
         };
         let key = Key::new(network.now, class);
@@ -172,12 +172,12 @@ impl World {
         if source == Source::Timers {
             self.check_timeout();
         }
-        if let Some(share) = &mut self.share {
-            share.repeated += u64::from(source == Source::Wakes);
+        if let Some(part_state) = &mut self.part_state {
+            part_state.repeated += u64::from(source == Source::Wakes);
         }
         self.set_other(Some(order));
-        self.fire(source);
-        self.carry_notices();
+        self.dispatch(source);
+        self.dispatch_notices();
         self.set_other(None);
     }
 
@@ -187,23 +187,25 @@ impl World {
         }
     }
 
-    /// A timer strikes: if it looks at the other end, that one has to be here or up to date.
+    /// Checks before a timer expires that the state of its peer, if the timer inspects that, is in this part or
+    /// up to date.
     fn check_timeout(&mut self) {
         if let Some(end) = self.timer_across()
-            && self.site.transports.tcp.stack.looks_across(end) <= self.site.network.now
-            && self.share.as_ref().is_some_and(|share| !share.in_step)
+            && self.site.transports.tcp.stack.peer_inspection_at(end) <= self.site.network.now
+            && self.part_state.as_ref().is_some_and(|part_state| !part_state.in_step)
         {
-            self.go_wrong("a timer struck that was not foreseen");
+            self.abort_partitioned("a timer struck that was not foreseen");
         }
     }
 
     /// Returns the end that the next timer is for, if the other end is in another part.
     pub(crate) fn timer_across(&self) -> Option<EndpointId> {
         let end = EndpointId(self.site.network.timers.first_token()? as u32);
-        (self.site.transports.tcp.stack.knows(end) && !self.owns(end.peer())).then_some(end)
+        (self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer())).then_some(end)
     }
 
-    /// The first time before `bound` at which a sender here looks at a receiver elsewhere, or the bound.
+    /// Returns the first time before `bound` at which a timer of this part inspects a peer in another, or
+    /// `bound`.
     pub(crate) fn next_look_across(&mut self, bound: Time) -> Time {
         if self.site.network.timers.first().time() >= bound {
             return bound;
@@ -212,19 +214,29 @@ impl World {
         self.site.network.timers.each_before(bound, |token| ends.push(EndpointId(token as u32)));
         let looks = ends
             .into_iter()
-            .filter(|&end| self.site.transports.tcp.stack.knows(end) && !self.owns(end.peer()));
-        looks.map(|end| self.site.transports.tcp.stack.looks_across(end)).fold(bound, Time::min)
+            .filter(|&end| self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer()));
+        looks
+            .map(|end| self.site.transports.tcp.stack.peer_inspection_at(end))
+            .fold(bound, Time::min)
     }
 
-    /// A packet that finds a connection gone finds nobody; whether it is gone depends on both ends.
+    /// Checks that no packet has arrived at an end that was done and whose peer is in another part: whether the
+    /// connection has ended depends on both.
     pub(crate) fn check_late(&mut self) {
-        if self.site.transports.tcp.stack.take_late().into_iter().any(|end| !self.owns(end.peer()))
+        if self
+            .site
+            .transports
+            .tcp
+            .stack
+            .take_late_arrivals()
+            .into_iter()
+            .any(|end| !self.owns(end.peer()))
         {
-            self.go_wrong("a packet came to a connection that was nearly gone");
+            self.abort_partitioned("a packet came to a connection that was nearly gone");
         }
     }
 
-    /// Tells other parts of messages that are now sure to arrive, and when.
+    /// Promises to other parts the arrival times of messages that are certain to arrive.
     pub(crate) fn promise(&mut self) {
         let Some(cut) = &mut self.site.network.fabric.cut else { return };
         if cut.checks.is_empty() {
@@ -235,7 +247,8 @@ impl World {
         checks.dedup();
         let mut promises = Vec::new();
         for (link, receiver) in checks {
-            let (next, mut held) = self.site.transports.tcp.stack.endpoint(receiver).has_come();
+            let (next, mut held) =
+                self.site.transports.tcp.stack.endpoint(receiver).received_ranges();
             let Some(end) = self.site.transports.tcp.messages.next_end(receiver) else { continue };
             let range = (next.max(1), end + 1);
             let sources = &self.site.network.sources;
@@ -246,24 +259,25 @@ impl World {
         promises.sort_unstable();
         for (link, number, at, endpoint) in promises {
             let sender = self.site.transports.tcp.stack.endpoint(endpoint).remote();
-            let (Some(cut), Some(share)) = (&mut self.site.network.fabric.cut, &mut self.share)
+            let (Some(cut), Some(part_state)) =
+                (&mut self.site.network.fabric.cut, &mut self.part_state)
             else {
                 return;
             };
             cut.forget(endpoint);
             let slot = endpoint.slot();
-            if slot >= share.promised.len() {
-                share.promised.resize(slot + 1, None);
+            if slot >= part_state.promised.len() {
+                part_state.promised.resize(slot + 1, None);
             }
-            share.promised[slot] = Some(at);
+            part_state.promised[slot] = Some(at);
             cut.promise(sender, Promise { link, at, endpoint, number });
         }
     }
 
     /// Makes this world one part of a run.
     pub(crate) fn become_part(&mut self) {
-        self.share = Some(Box::default());
-        self.site.transports.tcp.stack.keep_late();
+        self.part_state = Some(Box::default());
+        self.site.transports.tcp.stack.record_late_arrivals();
         for driver in &mut self.site.drivers.all {
             driver.background = true;
         }
@@ -271,40 +285,40 @@ impl World {
         self.site.network.set(Source::Samples, Key::NEVER);
     }
 
-    /// Carries out all events before `end`.
+    /// Executes all events before `end`.
     pub(crate) fn run_window(&mut self, end: Time) -> Result<(), RunError> {
         let over = self.site.transports.tcp.stack.has_ended();
         let start = self.site.network.now;
         self.site.until = Time(end.0 - 1);
-        self.stretch::<false, false>(u64::MAX)?;
+        self.run_events::<false, false>(u64::MAX)?;
         self.promise();
         self.check_late();
         self.count_hops();
         if !over
             && self.site.transports.tcp.stack.has_ended()
-            && let Some(share) = &mut self.share
+            && let Some(part_state) = &mut self.part_state
         {
-            share.first_over = Some(start);
+            part_state.first_over = Some(start);
         }
         Ok(())
     }
 
-    /// Looks at all links every so many windows, for whoever watches the run.
+    /// Counts packet transmissions on all links every 64 windows, for the progress display.
     fn count_hops(&mut self) {
-        let Some(share) = &mut self.share else { return };
-        if share.windows % WINDOWS_PER_COUNT == 0 {
-            share.hops = self.site.network.fabric.own_packet_hops();
+        let Some(part_state) = &mut self.part_state else { return };
+        if part_state.windows % WINDOWS_PER_COUNT == 0 {
+            part_state.hops = self.site.network.fabric.own_packet_hops();
         }
-        share.windows += 1;
+        part_state.windows += 1;
     }
 
-    /// Samples are taken of the whole.
+    /// Returns the time of the next sample, which is taken of all parts.
     pub(crate) fn next_sample(&self) -> Time {
         self.site.probes.records.samples.next()
     }
 
-    /// Puts the parts of a run together that has ended with this event: afterwards the first of them is
-    /// what it had been in one.
+    /// Unites the parts of a run that has ended with the event `last`. The result is the world of the undivided
+    /// run.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
         let cut = self.site.network.fabric.cut.as_ref().expect("it is a part");
         let part_of = |host: HostId| cut.part_of(host);
@@ -323,15 +337,17 @@ impl World {
                 .transports
                 .tcp
                 .stack
-                .take_over(&mut other.site.transports.tcp.stack, |host| part_of(host) == part);
+                .adopt_endpoints(&mut other.site.transports.tcp.stack, |host| {
+                    part_of(host) == part
+                });
         }
-        let mut share = self.share.take().expect("it is a part");
+        let mut part_state = self.part_state.take().expect("it is a part");
         for other in &mut others {
-            let of_other = other.share.take().expect("it is a part");
+            let of_other = other.part_state.take().expect("it is a part");
             self.site.events += other.site.events - of_other.repeated;
-            share.rows.extend(of_other.rows);
-            share.events.extend(of_other.events);
-            share.events_left_out += of_other.events_left_out;
+            part_state.rows.extend(of_other.rows);
+            part_state.events.extend(of_other.events);
+            part_state.events_left_out += of_other.events_left_out;
             for (mine, theirs) in
                 self.site.probes.records.latency.iter_mut().zip(&other.site.probes.records.latency)
             {
@@ -352,12 +368,15 @@ impl World {
                 row.2,
             )
         };
-        share.rows.sort_by_key(order);
-        share.rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
+        part_state.rows.sort_by_key(order);
+        part_state.rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
         // at one time what TCP does goes first, see `incidents`
-        share.events.sort_by_key(|(order, row)| (row.at, row.drop.is_some(), *order));
-        share.events.into_iter().for_each(|(_, row)| self.site.probes.records.events.push(row));
-        self.site.probes.records.events.leave_out(share.events_left_out);
+        part_state.events.sort_by_key(|(order, row)| (row.at, row.drop.is_some(), *order));
+        part_state
+            .events
+            .into_iter()
+            .for_each(|(_, row)| self.site.probes.records.events.push(row));
+        self.site.probes.records.events.leave_out(part_state.events_left_out);
         let mut fabrics: Vec<_> =
             others.into_iter().map(|other| other.site.network.fabric).collect();
         self.site.network.fabric.unite(&mut fabrics);
@@ -366,7 +385,7 @@ impl World {
     }
 }
 
-/// How far a part can run ahead of what others do: the least delay of all cables.
+/// Returns the lookahead: the time by which a part can run ahead of others, the smallest delay of all cables.
 pub(crate) fn lookahead(world: &World) -> Span {
     world.site.network.fabric.links.iter().map(|l| l.cable.delay).min().unwrap_or(Span::ZERO)
 }

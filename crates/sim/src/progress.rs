@@ -1,4 +1,4 @@
-//! How far a run is, and why one ends without result.
+//! Progress of a run, and errors that end it.
 
 use eastwest_types::Time;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 pub enum RunError {
     /// The caller asked to stop.
     Interrupted,
-    /// Something can no longer finish.
+    /// A workload can no longer finish.
     Stuck(String),
     /// A limit of the program was reached.
     Limit(String),
@@ -24,14 +24,14 @@ impl fmt::Display for RunError {
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Simulated time.
     pub now: Time,
-    /// Where it ends at the latest.
+    /// Latest end of the run.
     pub until: Time,
-    /// Work done and in all, over workloads with an end.
+    /// Work done and total work, over all workloads with an end.
     pub done: (u64, u64),
     /// Packet transmissions so far.
     pub packet_hops: u64,

@@ -30,8 +30,8 @@ use eastwest_measure::streams::Streams;
 use eastwest_measure::table::{Declared, Names, Table};
 use eastwest_measure::tcp_trace::TcpTrace;
 use eastwest_network::losses::Cause;
-use eastwest_transport::tcp::state::Growth;
-use eastwest_transport::tcp::{Cause as TimeoutCause, Stack};
+use eastwest_transport::tcp::sender_state::WindowPhase;
+use eastwest_transport::tcp::{Stack, TimeoutCause};
 use eastwest_types::{Purpose, Span, Time};
 use serde_json::{Map, Value, json};
 
@@ -128,7 +128,7 @@ impl Results {
             pfc,
         ]);
         tables.extend(records.mpi.tables(&names));
-        tables.extend([tracer.rows.table(&Growth::NAMES), naps.table(), pauses.table()]);
+        tables.extend([tracer.rows.table(&WindowPhase::NAMES), naps.table(), pauses.table()]);
         tables.extend(transactions);
         let files = capture.map(|bytes| ("capture.pcapng", bytes)).into_iter().collect();
         Results { tables, files, summary }

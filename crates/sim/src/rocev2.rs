@@ -2,17 +2,19 @@
 //! numbers, and the messages on them.
 
 use crate::connections::{Connections, Opened};
-use crate::messages::{Delivered, Message, Messages, Suffered, end_of};
+use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
 use crate::network::Network;
 use crate::origin::Origin;
 use eastwest_measure::flows::FlowRow;
-use eastwest_transport::rocev2::{Alarm, Connect, Notice, QueuePair, RoceV2Config, Sink, Stack};
+use eastwest_transport::rocev2::{
+    Connect, Notice, QueuePair, RoceV2Config, Sink, Stack, TimerTarget,
+};
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Timers of queue pairs have this bit, by which they are told from those of TCP.
-pub const ALARM: u64 = 1 << 40;
+/// Bit of the timer identifiers of queue pairs, which distinguishes them from those of TCP.
+pub const ROCEV2_TIMER: u64 = 1 << 40;
 
 /// All queue pairs of a run, and the messages on them.
 #[derive(Serialize, Deserialize)]
@@ -46,7 +48,7 @@ impl RoceV2 {
         Origin::QueuePair { opened: self.connections.of(sender), sender, position }
     }
 
-    /// What is under way: sender, receiver, message.
+    /// Returns the messages in flight: sender, receiver, message.
     pub fn outstanding(&self) -> impl Iterator<Item = (HostId, HostId, &Message)> {
         self.messages.outstanding().map(|(slot, side, message)| {
             let end = self.stack.end(EndpointId::new(slot + side as usize, 0));
@@ -54,7 +56,7 @@ impl RoceV2 {
         })
     }
 
-    /// What the summary says of them.
+    /// Returns the counters for the summary.
     pub fn summary(&self) -> Value {
         let c = self.stack.totals();
         json!({
@@ -66,13 +68,13 @@ impl RoceV2 {
     }
 }
 
-/// What queue pairs say goes here.
-struct Out<'a> {
+/// Sink of the actions of queue pairs into the network.
+struct NetworkSink<'a> {
     network: &'a mut Network,
     notices: &'a mut Vec<(EndpointId, Notice)>,
 }
 
-impl Sink for Out<'_> {
+impl Sink for NetworkSink<'_> {
     fn send(&mut self, from: HostId, packet: Packet) {
         self.network.send(from, packet, None);
     }
@@ -81,8 +83,8 @@ impl Sink for Out<'_> {
         self.network.fabric.takes_more_at(self.network.now, from, dscp, ip_len, sent)
     }
 
-    fn arm(&mut self, at: Time, alarm: Alarm) {
-        self.network.arm(at, ALARM | alarm.number());
+    fn arm(&mut self, at: Time, target: TimerTarget) {
+        self.network.arm(at, ROCEV2_TIMER | target.number());
     }
 
     fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
@@ -90,23 +92,23 @@ impl Sink for Out<'_> {
     }
 }
 
-fn suffered(sender: &QueuePair) -> Suffered {
+fn loss_counts(sender: &QueuePair) -> LossCounts {
     let c = sender.counters();
-    Suffered::of(c.retransmits as u32, c.timeouts as u32)
+    LossCounts::of(c.retransmits as u32, c.timeouts as u32)
 }
 
 impl RoceV2 {
-    /// Lets the stack work; what it has to say to applications waits in `notices`.
+    /// Calls the stack; its notices for applications are queued in `notices`.
     fn work<R>(
         &mut self,
         network: &mut Network,
-        f: impl FnOnce(&mut Stack, Time, &mut Out) -> R,
+        f: impl FnOnce(&mut Stack, Time, &mut NetworkSink) -> R,
     ) -> R {
         let now = network.now;
-        f(&mut self.stack, now, &mut Out { network, notices: &mut self.notices })
+        f(&mut self.stack, now, &mut NetworkSink { network, notices: &mut self.notices })
     }
 
-    /// Opens a queue pair with this number for a workload. Returns false where there are too many.
+    /// Opens a queue pair with this number for a workload. Returns `None` if there are too many.
     pub fn open(
         &mut self,
         network: &mut Network,
@@ -128,10 +130,10 @@ impl RoceV2 {
         Some((end, self.connections.of(end)))
     }
 
-    /// Returns what a side has written so far, and what its sender has suffered.
-    pub fn written(&self, client: EndpointId, from: Side) -> (u64, Suffered) {
+    /// Returns the bytes that a side has written so far, and the counts of losses of its sender.
+    pub fn written(&self, client: EndpointId, from: Side) -> (u64, LossCounts) {
         let sender = self.stack.end(end_of(client, from));
-        (sender.written(), suffered(sender))
+        (sender.written(), loss_counts(sender))
     }
 
     /// Writes a message.
@@ -150,7 +152,7 @@ impl RoceV2 {
         }
     }
 
-    /// Ends what a side has written at what has been sent of it.
+    /// Drops the bytes that a side has written and not sent.
     pub fn truncate(&mut self, client: EndpointId, from: Side) {
         let sender = end_of(client, from);
         let end = self.stack.truncate(sender);
@@ -175,9 +177,9 @@ impl RoceV2 {
 
     /// Processes a timer of a queue pair or a card that has expired, by the number it was armed with.
     #[cold]
-    pub fn on_alarm(&mut self, network: &mut Network, number: u64) {
-        let alarm = Alarm::of_number(number & !ALARM);
-        self.work(network, |stack, now, out| stack.on_alarm(now, alarm, out));
+    pub fn on_timer(&mut self, network: &mut Network, number: u64) {
+        let target = TimerTarget::of_number(number & !ROCEV2_TIMER);
+        self.work(network, |stack, now, out| stack.on_timer(now, target, out));
     }
 
     /// Takes the next notice of an end that still exists; forgets ends that have closed.
@@ -185,8 +187,8 @@ impl RoceV2 {
         while !self.notices.is_empty() {
             match self.notices.remove(0) {
                 (end, Notice::Closed) => self.messages.gone(end),
-                (end, notice) if self.stack.knows(end) => return Some((end, notice)),
-                _ => {} // it was ended meanwhile
+                (end, notice) if self.stack.is_live(end) => return Some((end, notice)),
+                _ => {} // it has been aborted meanwhile
             }
         }
         None
@@ -199,10 +201,10 @@ impl RoceV2 {
         let (bytes, mtu) = (d.message.payload, self.stack.config().mtu);
         let ideal = network.fabric.ideal_time(ends.0, ends.1, bytes, mtu, RoceV2Config::HEADERS);
         let number = self.connections.of(receiver).number;
-        d.row(network.now, ends, suffered(sender), number, ideal)
+        d.row(network.now, ends, loss_counts(sender), number, ideal)
     }
 
-    /// Asks a receiver to tell when its next message is complete.
+    /// Requests a notice when the next message to this receiver is complete.
     pub fn watch(&mut self, receiver: EndpointId) {
         if let Some(end) = self.messages.next_end(receiver)
             && self.stack.expect(receiver, end)

@@ -1,5 +1,5 @@
-//! What a run consists of: network, transports, drivers, probes. A run loop moves it, and its results are
-//! made of it.
+//! All objects of a run: network, transports, workloads, probes. A run loop advances it, and results are made
+//! of it.
 
 use crate::approximate::Approximate;
 use crate::drivers::Drivers;
@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::probes::Probes;
 use crate::progress::Progress;
 use crate::switch_power::SwitchPower;
-use crate::tcp::Ask;
+use crate::tcp::TcpRequest;
 use crate::transports::Transports;
 use eastwest_engine::order::{Class, Key};
 use eastwest_measure::events::{EventLog, EventRow};
@@ -18,30 +18,30 @@ use eastwest_network::losses::{EventOrder, Lost};
 use eastwest_types::{HostId, Time};
 use serde::{Deserialize, Serialize};
 
-/// A simulated data centre between two events.
+/// State of a simulated data centre between two events.
 #[derive(Serialize, Deserialize)]
 pub struct Site {
     /// Links, switches, and the order of events.
     pub network: Network,
-    /// What carries data.
+    /// Transports, which carry data.
     pub transports: Transports,
     /// Workloads.
     pub drivers: Drivers,
-    /// What measures.
+    /// Measurements.
     pub probes: Probes,
-    /// What switches draw.
+    /// Power model of switches.
     pub switch_power: SwitchPower,
-    /// The run ends here at the latest.
+    /// Latest end of the run.
     pub until: Time,
-    /// Events so far.
+    /// Number of events so far.
     pub events: u64,
-    /// What a run without packets, which is not kept, says of itself.
+    /// In a run without packets, which is never checkpointed: its summary.
     #[serde(skip)]
     pub approximate: Option<Approximate>,
 }
 
 impl Site {
-    /// Builds what a plan says. Fails where routes cannot be followed.
+    /// Builds the objects of a plan. Fails if a route cannot be followed.
     pub fn new(plan: Plan) -> Result<Site, String> {
         let fabric = Fabric::build(&plan.fabric, plan.seed).map_err(|e| e.to_string())?;
         let mut network = Network::new(fabric, plan.classes.clone(), plan.seed);
@@ -66,12 +66,12 @@ impl Site {
         })
     }
 
-    /// Asks TCP for something.
-    pub fn ask_tcp(&mut self, ask: &Ask) {
-        self.transports.tcp.ask(&mut self.network, &mut self.probes.paths, ask);
+    /// Executes a request at TCP.
+    pub fn request_tcp(&mut self, request: &TcpRequest) {
+        self.transports.tcp.request(&mut self.network, &mut self.probes.paths, request);
     }
 
-    /// Returns how far the run is.
+    /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
         Progress {
             now: self.network.now,
@@ -82,15 +82,15 @@ impl Site {
         }
     }
 
-    /// Returns whether nothing but samples and changes of links is left to happen; these alone must not
-    /// keep the run going.
-    pub fn at_rest(&self) -> bool {
+    /// Returns whether no event is pending but samples and changes of links, which alone must not keep the run
+    /// going.
+    pub fn is_idle(&self) -> bool {
         self.network.timers.first() == Key::NEVER
             && self.drivers.wakes.first() == Key::NEVER
             && self.network.fabric.pool.in_use() == 0
     }
 
-    /// Says why nothing is left to happen: `outstanding` is what is still to arrive, by sender and receiver.
+    /// Describes why no event is pending; `outstanding` are the messages not delivered, by sender and receiver.
     pub fn describe_stuck<'a>(
         &self,
         outstanding: impl Iterator<Item = (HostId, HostId, &'a Message)>,
@@ -116,8 +116,8 @@ impl Site {
         lines.join("; ")
     }
 
-    /// Checks that every packet is delivered, lost or under way on exactly one link, and that only packets
-    /// under way hold SACK blocks. It holds between any two events; returns what is broken.
+    /// Checks that every packet is delivered, lost or in flight on exactly one link, and that only packets in
+    /// flight hold SACK blocks. This holds between any two events. Returns a description of a violation.
     pub fn conserved(&self) -> Result<(), String> {
         let f = &self.network.fabric;
         let under_way = f.pool.in_use() as u64;
@@ -135,14 +135,13 @@ impl Site {
         Ok(())
     }
 
-    /// Takes what was lost before this time out of the network, and hands the events of it to `keep` where
-    /// events are recorded.
+    /// Takes the packets lost before this time from the network, and passes their events to `keep` if events
+    /// are recorded.
     ///
-    /// The network keeps lost packets with 32 bits of their positions until they are asked for: when
-    /// something else becomes an event, when a connection is opened (whose slot others may have had) and
-    /// every 65,536 events. In that time a stream cannot move on by 2 GiB, so the upper bits are those of
-    /// what the sender has had acknowledged. At one picosecond what TCP does goes first, for what it then
-    /// sends may be lost at once.
+    /// The network keeps lost packets with 32 bits of their positions until they are taken: before another
+    /// event is recorded, before a connection is opened (which may reuse a slot), and every 65,536 events. A
+    /// stream cannot advance by 2 GiB in that time, so the upper bits are those of the sender's SND.UNA. Within
+    /// one picosecond events of TCP come first, since packets that TCP then sends may be lost at once.
     pub fn take_losses(
         &mut self,
         before: Time,
@@ -166,7 +165,7 @@ impl Site {
         }
     }
 
-    /// Says that a frame of a message was lost: who waits for it waits for ever.
+    /// Describes a lost frame of a message, which is never retransmitted.
     fn describe_lost_frame(&self, stream: u32, lost: &Lost) -> String {
         let row = &self.transports.streams.rows[stream as usize];
         let driver = self.drivers.of(row.workload);
@@ -184,7 +183,7 @@ impl Site {
         )
     }
 
-    /// Returns the digest of all that has happened; call once, at the end.
+    /// Returns the digest of the run; to be called once, at the end.
     pub fn digest(&mut self) -> String {
         let digest = std::mem::take(&mut self.probes.records.digest);
         digest.finish(&self.network.fabric.links, self.network.now)

@@ -18,7 +18,7 @@ pub struct Streams {
     /// By workload: the number of its first stream, frames that have neither arrived nor been lost, and
     /// whether it has sent all.
     workloads: Vec<(u32, u64, bool)>,
-    /// Streams of open sources; those of [messages](crate::carrier) come after them.
+    /// Streams of open sources; those of [messages](crate::ethernet_messages) come after them.
     open: u32,
 }
 

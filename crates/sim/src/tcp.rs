@@ -3,8 +3,8 @@
 use crate::connections::Connections;
 use crate::critical_path::CriticalPaths;
 use crate::endpoint_settings::EndpointSettings;
-use crate::flow_samples::Over;
-use crate::messages::{Delivered, Message, Messages, Suffered, end_of};
+use crate::flow_samples::StreamTransport;
+use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::probes::Probes;
@@ -24,31 +24,31 @@ pub struct Tcp {
     pub connections: Connections,
     /// Messages under way.
     pub messages: Messages,
-    /// What endpoints have to say to applications; empty between two events.
+    /// Notices of endpoints for applications; empty between two events.
     #[serde(skip)]
     pub notices: Vec<(EndpointId, Notice)>,
 }
 
-/// What endpoints want from the network. `INSIDE` and `BRIDGED` give each of the four run loops its own copy,
-/// so that TCP's functions have a single caller and are inlined.
-pub struct Out<'a, const INSIDE: bool, const BRIDGED: bool> {
+/// Sink of TCP's actions into the network. `INSIDE` and `BRIDGED` give each of the four run loops a copy of its
+/// own, so that TCP's functions have a single caller and are inlined.
+pub struct NetworkSink<'a, const INSIDE: bool, const BRIDGED: bool> {
     network: &'a mut Network,
     notices: &'a mut Vec<(EndpointId, Notice)>,
-    /// Who follows critical paths, where somebody does.
+    /// Critical paths and messages, if critical paths are recorded.
     paths: Option<(&'a mut CriticalPaths, &'a Messages)>,
 }
 
-/// What TCP is asked for by others than packets.
-pub enum Ask {
-    /// A wake-up is due.
-    Wake(EndpointId),
-    /// The application writes so many bytes.
+/// Request to TCP that is not a packet.
+pub enum TcpRequest {
+    /// A timer of this endpoint has expired.
+    Timer(EndpointId),
+    /// The application writes this number of bytes.
     Write(EndpointId, u64),
-    /// It closes its side.
+    /// The application closes its side.
     Close(EndpointId),
 }
 
-impl<const INSIDE: bool, const BRIDGED: bool> Sink for Out<'_, INSIDE, BRIDGED> {
+impl<const INSIDE: bool, const BRIDGED: bool> Sink for NetworkSink<'_, INSIDE, BRIDGED> {
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
         if INSIDE && let Some((paths, messages)) = &mut self.paths {
@@ -89,17 +89,17 @@ impl Tcp {
         }
     }
 
-    /// Lets the stack work; what it wants from the network and the clock happens at once, what it has to
-    /// say to applications waits in `notices`.
+    /// Calls the stack: its packets and timers take effect at once, its notices for applications are queued in
+    /// `notices`.
     #[inline]
     pub fn work<const INSIDE: bool, const BRIDGED: bool, R>(
         &mut self,
         network: &mut Network,
         paths: &mut CriticalPaths,
-        f: impl FnOnce(&mut Stack, Time, &mut Out<INSIDE, BRIDGED>) -> R,
+        f: impl FnOnce(&mut Stack, Time, &mut NetworkSink<INSIDE, BRIDGED>) -> R,
     ) -> R {
         let now = network.now;
-        let mut out = Out {
+        let mut out = NetworkSink {
             network,
             notices: &mut self.notices,
             paths: (INSIDE && paths.is_on()).then_some((paths, &self.messages)),
@@ -107,30 +107,35 @@ impl Tcp {
         f(&mut self.stack, now, &mut out)
     }
 
-    /// Asks the stack for something, where it may be looked at.
+    /// Executes a request at the stack, with critical paths recorded or not.
     #[inline]
-    pub fn ask(&mut self, network: &mut Network, paths: &mut CriticalPaths, ask: &Ask) {
+    pub fn request(
+        &mut self,
+        network: &mut Network,
+        paths: &mut CriticalPaths,
+        request: &TcpRequest,
+    ) {
         match paths.is_on() {
-            true => self.ask_in::<true>(network, paths, ask),
-            false => self.ask_in::<false>(network, paths, ask),
+            true => self.request_in::<true>(network, paths, request),
+            false => self.request_in::<false>(network, paths, request),
         }
     }
 
     #[inline]
-    fn ask_in<const INSIDE: bool>(
+    fn request_in<const INSIDE: bool>(
         &mut self,
         network: &mut Network,
         paths: &mut CriticalPaths,
-        ask: &Ask,
+        request: &TcpRequest,
     ) {
-        self.work::<INSIDE, false, _>(network, paths, |stack, now, out| match *ask {
-            Ask::Wake(end) => stack.on_wake(now, end, out),
-            Ask::Write(end, bytes) => stack.write(now, end, bytes, out),
-            Ask::Close(end) => stack.close(now, end, out),
+        self.work::<INSIDE, false, _>(network, paths, |stack, now, out| match *request {
+            TcpRequest::Timer(end) => stack.on_timer(now, end, out),
+            TcpRequest::Write(end, bytes) => stack.write(now, end, bytes, out),
+            TcpRequest::Close(end) => stack.close(now, end, out),
         });
     }
 
-    /// Opens a connection for a workload. Returns false where there are too many.
+    /// Opens a connection for a workload. Returns false if there are too many.
     pub fn open(
         &mut self,
         network: &mut Network,
@@ -148,7 +153,7 @@ impl Tcp {
         };
         let paths = &mut probes.paths;
         let opened = match paths.is_on() {
-            _ if !network.owns(client) => self.stack.enter(&connect),
+            _ if !network.owns(client) => self.stack.allocate(&connect),
             true => self.work::<true, false, _>(network, paths, |stack, now, out| {
                 stack.open(now, &connect, out)
             }),
@@ -161,12 +166,12 @@ impl Tcp {
         self.connections.open(number, endpoint, client, server, connect.settings);
         probes.tracer.open(endpoint, client, server);
         let opened = self.connections.of(endpoint);
-        probes.flow_samples.open(Over::Tcp, endpoint, opened, (workload, class));
+        probes.flow_samples.open(StreamTransport::Tcp, endpoint, opened, (workload, class));
         self.messages.open(workload, name, endpoint, class);
         true
     }
 
-    /// Writes a message. Returns whether its sender has no other under way.
+    /// Writes a message. Returns whether its sender has no other in flight.
     pub fn send(
         &mut self,
         network: &mut Network,
@@ -177,7 +182,7 @@ impl Tcp {
     ) -> bool {
         let (sender, bytes) = (end_of(client, from), message.end - message.start);
         let first = self.messages.push(client, from, message);
-        self.ask(network, &mut probes.paths, &Ask::Write(sender, bytes));
+        self.request(network, &mut probes.paths, &TcpRequest::Write(sender, bytes));
         probes.tracer.look(network.now, &self.stack, &self.connections, sender);
         if first {
             self.watch(sender.peer());
@@ -185,7 +190,7 @@ impl Tcp {
         first
     }
 
-    /// Ends what a side has written at what has been sent of it.
+    /// Drops the bytes that a side has written and not sent.
     pub fn truncate(&mut self, client: EndpointId, from: Side) {
         let sender = end_of(client, from);
         let end = self.stack.truncate(sender);
@@ -206,10 +211,10 @@ impl Tcp {
         let (payload, header) = (d.message.payload, config.header());
         let ideal = network.fabric.ideal_time(ends.0, ends.1, payload, config.segment, header);
         let connection = self.connections.of(receiver).number;
-        d.row(network.now, ends, Suffered::by(sender), connection, ideal)
+        d.row(network.now, ends, LossCounts::by(sender), connection, ideal)
     }
 
-    /// Asks the receiver's endpoint to tell when its next message is complete.
+    /// Requests a notice when the next message to this receiver is complete.
     pub fn watch(&mut self, receiver: EndpointId) {
         if let Some(end) = self.messages.next_end(receiver)
             && self.stack.expect(receiver, end)

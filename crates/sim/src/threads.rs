@@ -1,13 +1,14 @@
-//! One run on several threads: parts by racks, windows as long as the least delay of a cable, and a
-//! barrier between two. See docs/internals/partitions.md and [`crate::parts`].
+//! Parallel execution of one run: the fabric is partitioned by racks or pods, and each part runs in windows as
+//! long as the smallest delay of a cable (the lookahead), with a barrier between windows. Described in
+//! docs/internals/partitions.md; what a part does is in [`crate::parts`].
 
-mod pace;
+mod mode_chooser;
 mod step;
 mod watch;
 mod windows;
 
-pub use pace::{Clock, Spans};
-pub use watch::{PartsNow, Watcher, Wish};
+pub use mode_chooser::{Clock, TrialTimes};
+pub use watch::{PartsSnapshot, Request, Watcher};
 
 use crate::parts::lookahead;
 use crate::plan::{Plan, Transport, WorkloadPlan};
@@ -21,82 +22,85 @@ use eastwest_network::queue::QueueConfig;
 use eastwest_network::routing::{Ecmp, RoutingConfig};
 use eastwest_network::topology::Topology;
 use eastwest_types::{Span, Time};
-use pace::Pace;
+use mode_chooser::ModeChooser;
 use serde::{Deserialize, Serialize};
 use std::thread;
 use std::time::Duration;
 use step::in_step;
-use windows::{Exchange, Lead, Report, Windows, windows};
+use windows::{Coordinator, Exchange, PartReport, Windows, windows};
 
-/// How a run is carried out in parts. It decides how long a run takes, not what comes out.
+/// Options of a partitioned run. They change the run time, not the results.
 #[derive(Clone, Copy, Debug)]
-pub struct Habits {
-    /// Flows left at which the rest is done in step, event by event: the end of the run is one event.
+pub struct ParallelOptions {
+    /// Number of remaining flows at which the rest is executed in step, event by event, to find the last event.
     pub last_flows: u64,
-    /// Between two looks at the caller's wishes.
-    pub look_every: Duration,
-    /// After so many windows it is looked whether they had so many events on average; with fewer the run
-    /// is done in one.
-    pub pays: (u64, u64),
-    /// How long it is tried whether all threads together are faster than one; without, they are never
-    /// one after the other.
-    pub spans: Option<Spans>,
+    /// Time between two calls of [`Watcher::on_progress`].
+    pub check_interval: Duration,
+    /// Number of windows, and least mean number of events per window: with fewer events in these windows the
+    /// run is repeated undivided.
+    pub min_events_per_window: (u64, u64),
+    /// Times of the trials whether several threads are faster than one; `None`: several are always used.
+    pub spans: Option<TrialTimes>,
 }
 
-impl Default for Habits {
-    fn default() -> Habits {
-        let spans = Some(Spans::default());
-        let look_every = Duration::from_millis(20);
-        Habits { last_flows: 100, look_every, pays: (1024, 400), spans }
+impl Default for ParallelOptions {
+    fn default() -> ParallelOptions {
+        let spans = Some(TrialTimes::default());
+        let check_interval = Duration::from_millis(20);
+        ParallelOptions {
+            last_flows: 100,
+            check_interval,
+            min_events_per_window: (1024, 400),
+            spans,
+        }
     }
 }
 
-/// How a run on several threads ended.
-pub enum Ended {
-    /// As in one.
+/// Outcome of a run on several threads.
+pub enum Outcome {
+    /// It is finished, with the results of an undivided run.
     Done(Box<Finished>),
-    /// It has to be done in one, for this reason.
-    InOne(&'static str),
+    /// It has to be repeated undivided on one thread, for this reason.
+    Sequential(&'static str),
 }
 
-/// A run that was done in parts: its results can be asked for, but it does not go on.
+/// A finished partitioned run, of which results can be made.
 pub struct Finished {
     world: World,
     parallel: Parallel,
 }
 
-/// What happened in a run in parts.
+/// Statistics of a partitioned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parallel {
-    /// Threads used, of those that were asked for: there are no more than racks or pods.
+    /// Threads used: at most the number of racks or pods.
     pub threads: usize,
-    /// Windows in which all parts did what does not concern the others, and of these those that one
-    /// thread did for all, since that was faster.
+    /// Number of windows.
     pub windows: u64,
-    /// See [`Parallel::windows`].
+    /// Number of windows that one thread executed for all parts, since that was faster.
     pub alone: u64,
-    /// How often a thread waited so long for others that it slept.
+    /// How often a thread slept while it waited for others.
     pub sleeps: u64,
 }
 
 impl Finished {
-    /// What came out, bit for bit as on one thread.
+    /// Returns the results, bit for bit those of one thread.
     pub fn into_results(self) -> Results {
         Results::new(self.world)
     }
 
-    /// How far it came.
+    /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
         self.world.progress()
     }
 
-    /// How it was done.
+    /// Returns the statistics of the run.
     pub fn parallel(&self) -> Parallel {
         self.parallel
     }
 }
 
-/// The part of every node, if there are racks or pods to divide.
+/// Returns the part of every node, if there are racks or pods to divide.
 fn divide(topology: &Topology, parts: usize) -> Option<Vec<u8>> {
     let part = |unit: u32, units: u32| (unit as usize * parts / units as usize) as u8;
     match *topology {
@@ -115,7 +119,7 @@ fn divide(topology: &Topology, parts: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// Racks or pods of a fabric.
+/// Returns the number of racks or pods of a fabric.
 fn units(topology: &Topology) -> u32 {
     match *topology {
         Topology::LeafSpine { leaves, .. } => leaves,
@@ -124,8 +128,8 @@ fn units(topology: &Topology) -> u32 {
     }
 }
 
-/// Why a plan cannot be run in parts, as far as that is known beforehand: in words that go on after
-/// "one thread, since".
+/// Returns why a plan cannot be partitioned, as far as that is known beforehand: words that continue "one
+/// thread, since".
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let (fabric, measure) = (&plan.fabric, &plan.measure);
     let listed = |w: &WorkloadPlan| w.workload.listed_flows().is_some() && !w.background;
@@ -158,21 +162,21 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     .find_map(|(is, why)| is.then_some(why))
 }
 
-/// All parts of a run, each a world of its own, and what they have in common.
+/// All parts of a partitioned run; each is a world of its own.
 #[derive(Serialize, Deserialize)]
 pub struct Parts {
     worlds: Vec<World>,
     lookahead: Span,
-    /// Where the run ends at the latest.
+    /// Latest end of the run.
     until: Time,
-    /// Flows in all.
+    /// Total number of flows.
     total: u64,
-    /// Which workloads the run does not wait for.
+    /// By workload: whether the run does not wait for it.
     background: Vec<bool>,
 }
 
 impl Parts {
-    /// How far they are.
+    /// Returns the simulated time of the part that is furthest.
     pub fn now(&self) -> Time {
         self.worlds.iter().map(|world| world.site.network.now).max().unwrap_or(Time::ZERO)
     }
@@ -185,7 +189,8 @@ impl Parts {
         &mut self.worlds
     }
 
-    /// Divides the run that `plan` makes, the same at each call, into parts; or returns why that cannot be.
+    /// Partitions the run that `plan` returns, equal at each call. Returns the parts, or why it cannot be
+    /// partitioned.
     fn new(
         plan: &dyn Fn() -> Result<Plan, RunError>,
         threads: usize,
@@ -222,10 +227,10 @@ impl Parts {
         Ok(Ok(Parts { worlds, lookahead, until, total, background }))
     }
 
-    /// Puts all together after this event, which was the last.
+    /// Unites all parts after the last event of the run.
     fn finish(mut self, last: (Key, u32), parallel: Parallel) -> Finished {
         for world in &mut self.worlds {
-            world.note_losses(Time::NEVER);
+            world.record_losses(Time::NEVER);
             world.site.network.fabric.count_gone(last, world.site.network.sources.order());
         }
         let first = self.worlds.remove(0);
@@ -238,79 +243,83 @@ impl Parts {
     }
 }
 
-/// Runs on so many threads, of which the caller's is one, what `plan` makes, each time the same. `watcher` is
-/// told now and then; where it wants no more the run stops with [`RunError::Interrupted`].
+/// Executes the run that `plan` returns, equal at each call, on this number of threads, including the caller's.
+/// `watcher` is called regularly; if it does not want to proceed the run stops with [`RunError::Interrupted`].
 pub fn run(
     plan: &dyn Fn() -> Result<Plan, RunError>,
     threads: usize,
-    habits: Habits,
+    options: ParallelOptions,
     clock: Clock,
     watcher: &mut dyn Watcher,
-) -> Result<Ended, RunError> {
+) -> Result<Outcome, RunError> {
     match Parts::new(plan, threads)? {
-        Ok(parts) => go_on(parts, habits, clock, watcher),
-        Err(why) => Ok(Ended::InOne(why)),
+        Ok(parts) => run_parts(parts, options, clock, watcher),
+        Err(why) => Ok(Outcome::Sequential(why)),
     }
 }
 
-/// Goes on with parts that were kept, on as many threads.
+/// Continues a partitioned run from a checkpoint, on as many threads as parts.
 pub fn resume(
     parts: Parts,
-    habits: Habits,
+    options: ParallelOptions,
     clock: Clock,
     watcher: &mut dyn Watcher,
-) -> Result<Ended, RunError> {
-    go_on(parts, Habits { pays: (0, 0), ..habits }, clock, watcher)
+) -> Result<Outcome, RunError> {
+    run_parts(parts, ParallelOptions { min_events_per_window: (0, 0), ..options }, clock, watcher)
 }
 
-fn go_on(
+/// Executes the windows on all threads, then the rest in step, and unites the parts.
+fn run_parts(
     mut parts: Parts,
-    habits: Habits,
+    options: ParallelOptions,
     clock: Clock,
     watcher: &mut dyn Watcher,
-) -> Result<Ended, RunError> {
-    let all = Report::of_all(&parts.worlds.iter_mut().collect::<Vec<_>>());
-    let mut lead = Lead {
+) -> Result<Outcome, RunError> {
+    let all = PartReport::of_all(&parts.worlds.iter_mut().collect::<Vec<_>>());
+    let mut coordinator = Coordinator {
         watcher,
-        look_every: habits.look_every,
+        check_interval: options.check_interval,
         clock,
-        looked: clock(),
+        last_check: clock(),
         until: parts.until,
-        pays: habits.pays,
+        min_events_per_window: options.min_events_per_window,
         total: parts.total,
         background: parts.background.clone(),
         lookahead: parts.lookahead,
-        pace: habits.spans.map(|spans| Pace::new(clock, spans, all.events)),
-        wish: Wish { go_on: true, keep: false },
+        mode_chooser: options.spans.map(|spans| ModeChooser::new(clock, spans, all.events)),
+        request: Request { proceed: true, checkpoint: false },
         windows: 0,
         alone: 0,
         events: all.events,
     };
     let until = parts.until.min(Time(Time::NEVER.0 - 1));
-    let flows = parts.total - habits.last_flows.min(parts.total / 4);
-    let (ended, sleeps) = together(&mut parts, until, flows, &mut lead)?;
+    let flows = parts.total - options.last_flows.min(parts.total / 4);
+    let (ended, sleeps) = run_windows(&mut parts, until, flows, &mut coordinator)?;
     let last = match ended {
         Windows::Interrupted => return Err(RunError::Interrupted),
-        Windows::InOne(_) if !lead.wish.go_on => return Err(RunError::Interrupted),
-        Windows::InOne(why) => return Ok(Ended::InOne(why)),
-        Windows::Last => last_event(&mut parts, until, &mut lead)?,
+        Windows::Sequential(_) if !coordinator.request.proceed => {
+            return Err(RunError::Interrupted);
+        }
+        Windows::Sequential(why) => return Ok(Outcome::Sequential(why)),
+        Windows::Last => run_rest_in_step(&mut parts, until, &mut coordinator)?,
     };
     Ok(match last {
-        Err(why) => Ended::InOne(why),
+        Err(why) => Outcome::Sequential(why),
         Ok(last) => {
-            let (threads, windows, alone) = (parts.worlds.len(), lead.windows, lead.alone);
+            let (threads, windows, alone) =
+                (parts.worlds.len(), coordinator.windows, coordinator.alone);
             let parallel = Parallel { threads, windows, alone, sleeps };
-            Ended::Done(Box::new(parts.finish(last, parallel)))
+            Outcome::Done(Box::new(parts.finish(last, parallel)))
         }
     })
 }
 
-/// All windows on all threads; tells how often one slept.
-fn together(
+/// Executes the windows of all parts on all threads. Returns why they ended, and how often a thread slept.
+fn run_windows(
     parts: &mut Parts,
     until: Time,
     flows: u64,
-    lead: &mut Lead,
+    coordinator: &mut Coordinator,
 ) -> Result<(Windows, u64), RunError> {
     let x = Exchange::new(&mut parts.worlds, parts.lookahead, until, flows);
     thread::scope(|scope| {
@@ -322,33 +331,34 @@ fn together(
                 return Err(RunError::Limit(format!("no thread could be started: {e}")));
             }
         }
-        Ok((windows(&x, 0, Some(lead)), x.meeting.slept()))
+        Ok((windows(&x, 0, Some(coordinator)), x.meeting.slept()))
     })
 }
 
-/// Windows that are done in step between two looks at the caller's wishes.
+/// Length of a slice executed in step between two calls of the watcher, in windows.
 const WINDOWS_IN_STEP: u64 = 1024;
 
-/// Does the rest in step: the last event of the run, or why it has to be done in one.
-fn last_event(
+/// Executes the rest of the run in step. Returns the last event of the run, or why it has to be repeated
+/// undivided.
+fn run_rest_in_step(
     parts: &mut Parts,
     until: Time,
-    lead: &mut Lead,
+    coordinator: &mut Coordinator,
 ) -> Result<Result<(Key, u32), &'static str>, RunError> {
     let (slice, total) = (Span(parts.lookahead.0.saturating_mul(WINDOWS_IN_STEP)), parts.total);
     let mut all: Vec<&mut World> = parts.worlds.iter_mut().collect();
-    if Report::of_all(&all).done >= total {
+    if PartReport::of_all(&all).done >= total {
         return Ok(Err("the last flows ended at nearly one time"));
     }
     loop {
-        if lead.keep(&all).is_some() {
+        if coordinator.checkpoint_if_requested(&all).is_some() {
             return Err(RunError::Interrupted);
         }
         let next =
             all.iter_mut().map(|w| w.site.network.sources.winner().0.time()).min().unwrap_or(until);
         let end = Time(next.0.saturating_add(slice.0)).min(until);
         let last = in_step(&mut all, end, total);
-        let report = Report::of_all(&all);
+        let report = PartReport::of_all(&all);
         if let Some(why) = report.obstacle() {
             return Ok(Err(why));
         }
@@ -361,7 +371,7 @@ fn last_event(
         if end == until {
             return Ok(Ok((Key::new(until, Class::Change), u32::MAX)));
         }
-        if lead.look(&report, all[0].site.network.now).is_some() {
+        if coordinator.on_progress(&report, all[0].site.network.now).is_some() {
             return Err(RunError::Interrupted);
         }
     }

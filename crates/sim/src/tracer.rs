@@ -6,12 +6,12 @@ use crate::connections::Connections;
 use crate::scenario::Senders;
 use eastwest_measure::tcp_trace::{TraceRow, TraceTable};
 use eastwest_transport::tcp::Stack;
-use eastwest_transport::tcp::state::{Growth, SenderState};
+use eastwest_transport::tcp::sender_state::{SenderState, WindowPhase};
 use eastwest_types::{EndpointId, HostId, Time};
 use serde::{Deserialize, Serialize};
 
 /// What was last written of a window.
-type Seen = (u64, Option<u64>, Growth);
+type Seen = (u64, Option<u64>, WindowPhase);
 
 /// What is traced.
 #[derive(Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl Tracer {
     /// Whether the state of a traced sender is news.
     fn is_news(&mut self, end: EndpointId, state: &SenderState) -> bool {
         let Some(Some(seen)) = self.slots.get_mut(end.slot()) else { return false };
-        let now = Some((state.cwnd, state.ssthresh, state.growth));
+        let now = Some((state.cwnd, state.ssthresh, state.phase));
         std::mem::replace(seen, now) != now
     }
 
@@ -81,7 +81,7 @@ impl Tracer {
             srtt: state.srtt,
             rto: state.rto,
             in_flight: state.in_flight,
-            phase: state.growth as u8,
+            phase: state.phase as u8,
         });
     }
 }

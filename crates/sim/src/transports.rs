@@ -1,6 +1,6 @@
 //! What carries the data of workloads: TCP, queue pairs of RoCEv2, and streams of raw Ethernet frames.
 
-use crate::carrier::Carrier;
+use crate::ethernet_messages::EthernetMessages;
 use crate::messages::Message;
 use crate::origin::Origin;
 use crate::plan::Plan;
@@ -22,7 +22,7 @@ pub struct Transports {
     /// Streams of frames.
     pub streams: Streams,
     /// Messages that travel as frames.
-    pub carrier: Carrier,
+    pub ethernet_messages: EthernetMessages,
 }
 
 impl Transports {
@@ -33,7 +33,7 @@ impl Transports {
         Transports {
             tcp: Tcp::new(plan),
             rocev2: plan.rocev2.map(|config| Box::new(RoceV2::new(config, workloads))),
-            carrier: Carrier::new(streams.rows.len() as u32),
+            ethernet_messages: EthernetMessages::new(streams.rows.len() as u32),
             streams,
         }
     }

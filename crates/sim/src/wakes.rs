@@ -1,4 +1,4 @@
-//! Wake-ups that workloads have asked for.
+//! Wake-ups of workloads.
 
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::timers::Timers;
@@ -15,12 +15,12 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// None yet.
+    /// Returns the list without wake-ups.
     pub fn new(seed: u64) -> Wakes {
         Wakes { timers: Timers::new(Class::Wake, seed), tokens: Vec::new(), free: Vec::new() }
     }
 
-    /// Adds one. Returns whether it is the first now.
+    /// Adds a wake-up. Returns whether it is the earliest.
     pub fn push(&mut self, workload: u16, at: Time, token: u64) -> bool {
         let place = match self.free.pop() {
             Some(place) => {
@@ -36,12 +36,12 @@ impl Wakes {
         self.timers.push(at, source, u64::from(place))
     }
 
-    /// The key of the first one, or [`Key::NEVER`].
+    /// Returns the key of the earliest wake-up, or [`Key::NEVER`].
     pub fn first(&self) -> Key {
         self.timers.first()
     }
 
-    /// Takes the first one off: whose it is, and its token.
+    /// Removes the earliest wake-up. Returns its workload and token.
     pub fn pop(&mut self) -> Option<(u16, u64)> {
         let place = self.timers.pop()? as u32;
         self.free.push(place);

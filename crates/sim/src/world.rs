@@ -1,15 +1,15 @@
-//! The world of one run and the loop that moves it: takes the next event, lets the layer it belongs
-//! to handle it, and carries what that layer wants over to the others.
+//! Main event loop of a run that simulates packets: takes the next event, lets its layer handle it, and
+//! dispatches the requests of that layer to the others.
 
-use crate::flow_samples::Over;
+use crate::flow_samples::StreamTransport;
 use crate::network::Source;
+use crate::part_state::PartState;
 use crate::plan::Plan;
 use crate::probes::Probes;
 pub use crate::progress::{Progress, RunError};
 use crate::rocev2;
-use crate::share::Share;
 use crate::site::Site;
-use crate::tcp::Ask;
+use crate::tcp::TcpRequest;
 use eastwest_engine::order::{Class, Key};
 use eastwest_network::dcb::Cnm;
 use eastwest_network::taps::Seen;
@@ -17,37 +17,37 @@ use eastwest_types::{EndpointId, Packet, Span, Time};
 use eastwest_workload::Event;
 use serde::{Deserialize, Serialize};
 
-/// A simulated data centre, packet by packet.
+/// A run that simulates packets.
 #[derive(Serialize, Deserialize)]
 pub struct World {
     /// Network, transports, drivers, probes.
     pub(crate) site: Site,
-    /// Workloads have been told that the run begins.
-    begun: bool,
-    /// What a part of a run in parts has to do with others.
-    pub(crate) share: Option<Box<Share>>,
-    /// Links looked at by events since the caller's wishes were last looked at.
+    /// Whether workloads have been told that the run begins.
+    has_started: bool,
+    /// In a partitioned run: state that this part exchanges with others.
+    pub(crate) part_state: Option<Box<PartState>>,
+    /// Links visited by events since the caller was last asked whether to go on.
     #[serde(skip)]
-    links_seen: usize,
+    links_visited: usize,
 }
 
-/// How many events pass between two looks at the caller's wishes.
-const EVENTS_PER_LOOK: u64 = 1 << 16;
-/// An event that looks at all links counts more: after so many of them there is such a look, too.
-const LINKS_PER_LOOK: usize = 1 << 22;
+/// Number of events after which the caller is asked whether to go on.
+const EVENTS_PER_CHECK: u64 = 1 << 16;
+/// Number of links visited by events after which the caller is asked, too: a sample visits all links.
+const LINKS_PER_CHECK: usize = 1 << 22;
 
 impl World {
     /// Builds the world of a plan. Fails where routes cannot be followed.
     pub fn new(plan: Plan) -> Result<World, String> {
-        Ok(World { site: Site::new(plan)?, begun: false, share: None, links_seen: 0 })
+        Ok(World { site: Site::new(plan)?, has_started: false, part_state: None, links_visited: 0 })
     }
 
-    /// Returns what it consists of.
+    /// Returns the objects of the run.
     pub fn site_mut(&mut self) -> &mut Site {
         &mut self.site
     }
 
-    /// Returns how far the run is.
+    /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
         self.site.progress()
     }
@@ -62,27 +62,29 @@ impl World {
         self.site.conserved()
     }
 
-    /// Runs to the end. `look` is called now and then; where it returns false the run stops with
-    /// [`RunError::Interrupted`], between two events: it can be kept as a checkpoint, and called again
-    /// it goes on.
-    pub fn run(&mut self, look: &mut dyn FnMut(&mut World) -> bool) -> Result<(), RunError> {
-        self.run_to(u64::MAX, look)
+    /// Runs to the end. `keep_running` is called regularly; if it returns false the run stops with
+    /// [`RunError::Interrupted`], between two events: a checkpoint can be written, and a further call
+    /// continues.
+    pub fn run(
+        &mut self,
+        keep_running: &mut dyn FnMut(&mut World) -> bool,
+    ) -> Result<(), RunError> {
+        self.run_to(u64::MAX, keep_running)
     }
 
-    /// As [`World::run`], but stops when there have been `most` events in all.
+    /// Runs like [`World::run`], but stops after `max_events` events in total.
     pub fn run_to(
         &mut self,
-        most: u64,
-        look: &mut dyn FnMut(&mut World) -> bool,
+        max_events: u64,
+        keep_running: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
-        // whoever does not look inside, or has no bridged ports, does not pay for it: not even a branch
-        // per event
+        // runs without detailed probes or bridged ports have a loop of their own, without a branch per event
         let (probes, network) = (&self.site.probes, &self.site.network);
         let ended = match (probes.look_inside(network), network.fabric.is_bridged()) {
-            (false, false) => self.run_all::<false, false>(most, look),
-            (false, true) => self.run_all::<false, true>(most, look),
-            (true, false) => self.run_all::<true, false>(most, look),
-            (true, true) => self.run_all::<true, true>(most, look),
+            (false, false) => self.run_loop::<false, false>(max_events, keep_running),
+            (false, true) => self.run_loop::<false, true>(max_events, keep_running),
+            (true, false) => self.run_loop::<true, false>(max_events, keep_running),
+            (true, true) => self.run_loop::<true, true>(max_events, keep_running),
         };
         if ended != Err(RunError::Interrupted) {
             let network = &mut self.site.network;
@@ -91,49 +93,49 @@ impl World {
         ended
     }
 
-    /// The number of the event after which the loop looks up.
-    fn next_look(&self, most: u64) -> u64 {
-        most.min((self.site.events / EVENTS_PER_LOOK + 1) * EVENTS_PER_LOOK)
+    /// Returns the number of the event after which the caller is asked.
+    fn next_check(&self, max_events: u64) -> u64 {
+        max_events.min((self.site.events / EVENTS_PER_CHECK + 1) * EVENTS_PER_CHECK)
     }
 
-    /// Tells workloads that the run begins, once.
-    pub(crate) fn begin(&mut self) {
-        if !std::mem::replace(&mut self.begun, true) {
+    /// Notifies the workloads, once, that the run begins.
+    pub(crate) fn start_workloads(&mut self) {
+        if !std::mem::replace(&mut self.has_started, true) {
             for w in 0..self.site.drivers.all.len() {
-                self.tell(w as u16, Event::Begin);
+                self.notify_workload(w as u16, Event::Begin);
             }
-            self.carry_notices();
+            self.dispatch_notices();
         }
     }
 
-    fn run_all<const INSIDE: bool, const BRIDGED: bool>(
+    /// Runs events until the run is over, the caller interrupts it, or `max_events` is reached.
+    fn run_loop<const INSIDE: bool, const BRIDGED: bool>(
         &mut self,
-        most: u64,
-        look: &mut dyn FnMut(&mut World) -> bool,
+        max_events: u64,
+        keep_running: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
-        self.begin();
-        while !self.stretch::<INSIDE, BRIDGED>(self.next_look(most))? {
-            let is_due = self.site.events % EVENTS_PER_LOOK == 0;
+        self.start_workloads();
+        while !self.run_events::<INSIDE, BRIDGED>(self.next_check(max_events))? {
+            let is_due = self.site.events % EVENTS_PER_CHECK == 0;
             if is_due {
-                self.note_losses(Time::NEVER);
+                self.record_losses(Time::NEVER);
             }
-            if (is_due || self.links_seen >= LINKS_PER_LOOK) && !look(self) {
+            if (is_due || self.links_visited >= LINKS_PER_CHECK) && !keep_running(self) {
                 return Err(RunError::Interrupted);
             }
-            self.links_seen = 0;
-            if self.site.events >= most {
+            self.links_visited = 0;
+            if self.site.events >= max_events {
                 return Err(RunError::Interrupted);
             }
         }
         Ok(())
     }
 
-    /// Goes on until there have been so many events in all. Tells whether the run is over.
+    /// Main event loop: pops and dispatches events until `events` in total. Returns whether the run is over.
     ///
-    /// A function of its own: the loop over packets is compiled without what happens between two
-    /// stretches.
+    /// It is a separate function so that the packet path is compiled without the code of the outer loop.
     #[inline(never)]
-    pub(crate) fn stretch<const INSIDE: bool, const BRIDGED: bool>(
+    pub(crate) fn run_events<const INSIDE: bool, const BRIDGED: bool>(
         &mut self,
         events: u64,
     ) -> Result<bool, RunError> {
@@ -142,7 +144,7 @@ impl World {
             let site = &mut self.site;
             let (key, source) = site.network.sources.winner();
             if key == Key::NEVER && !site.drivers.await_the_end(site.until) {
-                self.note_losses(Time::NEVER);
+                self.record_losses(Time::NEVER);
                 let site = &mut self.site;
                 let outstanding = site.describe_stuck(site.transports.outstanding());
                 return Err(site.drivers.stuck.take().unwrap_or(RunError::Stuck(outstanding)));
@@ -150,7 +152,7 @@ impl World {
             if key.time() > site.until {
                 site.network.now = site.until;
                 site.network.fabric.look_for_deadlock(site.until);
-                self.note_losses(Time::NEVER);
+                self.record_losses(Time::NEVER);
                 return self.site.drivers.stuck.take().map_or(Ok(true), Err);
             }
             site.network.now = key.time();
@@ -169,13 +171,13 @@ impl World {
                     }
                     self.deliver::<INSIDE, BRIDGED>(&packet);
                     if !self.site.transports.tcp.notices.is_empty() {
-                        self.carry_notices();
+                        self.dispatch_notices();
                     }
                 }
             } else {
-                self.fire_other(source);
-                self.carry_notices();
-                if self.links_seen >= LINKS_PER_LOOK && self.share.is_none() {
+                self.dispatch_other(source);
+                self.dispatch_notices();
+                if self.links_visited >= LINKS_PER_CHECK && self.part_state.is_none() {
                     return Ok(false);
                 }
             }
@@ -186,28 +188,29 @@ impl World {
         self.site.drivers.stuck.take().map_or(Ok(true), Err)
     }
 
-    fn fire_other(&mut self, source: u32) {
+    /// Dispatches an event that is not a link's, in a partitioned run or not.
+    fn dispatch_other(&mut self, source: u32) {
         let source = self.site.network.source(source).expect("it is not a link");
-        match self.share.is_some() {
-            true => self.fire_in_part(source),
-            false => self.fire(source),
+        match self.part_state.is_some() {
+            true => self.dispatch_in_part(source),
+            false => self.dispatch(source),
         }
     }
 
-    /// Carries out an event that is not a link's.
-    pub(crate) fn fire(&mut self, source: Source) {
+    /// Dispatches an event that is not a link's: timers, wake-ups, samples, faults.
+    pub(crate) fn dispatch(&mut self, source: Source) {
         let site = &mut self.site;
         let links = site.network.fabric.links.len();
         match source {
             Source::Timers => {
                 let id = site.network.take_timer();
-                if id >= rocev2::ALARM {
-                    site.transports.queue_pairs().on_alarm(&mut site.network, id);
-                    return self.carry_queue_pair_notices();
+                if id >= rocev2::ROCEV2_TIMER {
+                    site.transports.queue_pairs().on_timer(&mut site.network, id);
+                    return self.dispatch_queue_pair_notices();
                 }
                 let endpoint = EndpointId(id as u32);
                 site.probes.paths.prompted(true);
-                site.ask_tcp(&Ask::Wake(endpoint));
+                site.request_tcp(&TcpRequest::Timer(endpoint));
                 site.probes.paths.prompted(false);
                 if site.probes.tracer.is_on() {
                     self.trace(endpoint);
@@ -217,29 +220,29 @@ impl World {
                 let woken = site.drivers.wakes.pop();
                 let (workload, token) = woken.expect("the wake-up list stood in the tree");
                 site.network.set(Source::Wakes, site.drivers.wakes.first());
-                self.wake_up(workload, token);
+                self.on_wakeup(workload, token);
             }
             Source::Samples => {
                 let Site { network, probes, .. } = site;
                 network.fabric.settle(network.now);
                 probes.records.sample(&network.fabric, network.now);
-                self.links_seen += links;
-                let next = match site.at_rest() {
+                self.links_visited += links;
+                let next = match site.is_idle() {
                     true => Key::NEVER,
                     false => Key::new(site.probes.records.samples.next(), Class::Sample),
                 };
                 site.network.set(Source::Samples, next);
             }
             Source::Faults if site.network.fabric.deadlock().is_some() => {
-                // what it holds never moves again
+                // packets in the deadlock never move again
                 site.network.set(Source::Faults, Key::NEVER);
                 site.drivers.unfinished = 0;
             }
             Source::Faults => {
                 let network = &mut site.network;
                 network.fabric.change(network.now, &mut network.sources);
-                self.links_seen += LINKS_PER_LOOK;
-                let next = match site.at_rest() {
+                self.links_visited += LINKS_PER_CHECK;
+                let next = match site.is_idle() {
                     true => Key::NEVER,
                     false => site.network.next_change(),
                 };
@@ -248,7 +251,7 @@ impl World {
         }
     }
 
-    /// Takes a packet that a tap has seen.
+    /// Captures a packet that a tap has seen.
     fn capture(&mut self, seen: &Seen) {
         let Site { probes, network, transports, .. } = &mut self.site;
         if let Some(capture) = &mut probes.capture {
@@ -257,14 +260,14 @@ impl World {
         }
     }
 
-    /// Writes a row of the window of a sender, if it is traced and has changed.
+    /// Traces the window of a sender, if it is traced and the window has changed.
     fn trace(&mut self, end: EndpointId) {
         let Site { probes, network, transports, .. } = &mut self.site;
         let tcp = &transports.tcp;
         probes.tracer.look(network.now, &tcp.stack, &tcp.connections, end);
     }
 
-    /// Delivers a packet that has reached its host.
+    /// Delivers a packet to its transport at the destination host.
     #[inline(always)]
     fn deliver<const INSIDE: bool, const BRIDGED: bool>(&mut self, packet: &Packet) {
         let Site { network, transports, probes, .. } = &mut self.site;
@@ -289,13 +292,14 @@ impl World {
                 paths.has_arrived(&tcp.stack, to);
             }
             if probes.flow_samples.is_on() {
-                let kept = tcp.stack.endpoint(to).kept();
-                probes.flow_samples.arrived(Over::Tcp, to, network.now, kept);
+                let kept = tcp.stack.endpoint(to).buffered();
+                probes.flow_samples.arrived(StreamTransport::Tcp, to, network.now, kept);
             }
             self.trace(to);
         }
     }
 
+    /// Delivers a packet that is not TCP's: of a queue pair, a promise of another part, a CNM, or a frame.
     #[inline(never)]
     fn deliver_datagram<const INSIDE: bool>(&mut self, packet: &Packet, latency: Span) {
         let Site { network, transports, probes, .. } = &mut self.site;
@@ -306,11 +310,11 @@ impl World {
             queue_pairs.on_packet(network, packet);
             if INSIDE && probes.flow_samples.is_on() {
                 let received = queue_pairs.stack.end(to).received();
-                probes.flow_samples.arrived(Over::RoceV2, to, network.now, received);
+                probes.flow_samples.arrived(StreamTransport::RoceV2, to, network.now, received);
             }
-            return self.carry_queue_pair_notices();
+            return self.dispatch_queue_pair_notices();
         }
-        if self.share.is_some() {
+        if self.part_state.is_some() {
             return self.delivered_across(packet.dst_endpoint, packet.seq);
         }
         if let Some(cnm) = Cnm::delivered(packet) {

@@ -120,7 +120,7 @@ pub fn read(
                 .to_owned()
         });
         let mut own_notes = Vec::new();
-        let config = tcp::read::read(o, mtu, &context.mechanisms.congestion, &mut own_notes);
+        let config = tcp::read_config::read(o, mtu, &context.mechanisms.congestion, &mut own_notes);
         // what [tcp] has been told already need not be told of what is inherited
         own_notes.retain(|note| !notes.contains(&note.replacen(o.path(), "tcp", 1)));
         notes.append(&mut own_notes);

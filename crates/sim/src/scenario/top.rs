@@ -43,7 +43,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
         dcb_notes::note_cycles(&fabric.config, &mut notes);
     }
     let (tcp, unplaced) = s.table("tcp", "Settings of every TCP endpoint.", |t| {
-        let tcp = tcp::read::read(t, fabric.mtu, &context.mechanisms.congestion, &mut notes);
+        let tcp = tcp::read_config::read(t, fabric.mtu, &context.mechanisms.congestion, &mut notes);
         (tcp, tcp_overrides::read(t, fabric.mtu, fabric.nodes.as_ref(), context, &mut notes))
     });
     let uptime_seed = Stream::new(seed, "timer ticks").next_u64();

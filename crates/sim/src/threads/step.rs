@@ -1,6 +1,6 @@
-//! What is done in step: one thread carries out the events of all parts in the order of one run. The end
-//! of the run is found so, for it is one event; and samples, which look at everything, and timers that
-//! look at the other end of a connection.
+//! Execution in step: one thread executes the events of all parts in the order of the undivided run. It is
+//! needed to find the last event of the run, for samples, which visit all links, and for timers that inspect
+//! the peer of a connection.
 
 use crate::network::Source;
 use crate::site::Site;
@@ -8,16 +8,16 @@ use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::Time;
 
-/// Carries out the events of all parts up to and including `until`, or until so many flows are done, in
-/// the order of one run. Returns the last event, if the flows are done.
+/// Executes the events of all parts up to and including `until`, or until `flows` flows are done, in the order
+/// of the undivided run. Returns the last event, if the flows are done.
 pub fn in_step(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key, u32)> {
     for world in worlds.iter_mut() {
         world.site.until = until;
-        world.share_mut().in_step = true;
+        world.part_state_mut().in_step = true;
     }
     let last = until_done(worlds, until, flows);
     for world in worlds.iter_mut() {
-        world.share_mut().in_step = false;
+        world.part_state_mut().in_step = false;
     }
     last
 }
@@ -25,10 +25,10 @@ pub fn in_step(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Ke
 fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key, u32)> {
     let mut last = None;
     loop {
-        if worlds.iter().any(|w| w.share().wrong.is_some()) {
+        if worlds.iter().any(|w| w.part_state().abort_reason.is_some()) {
             return None;
         }
-        if worlds.iter().map(|w| w.share().done).sum::<u64>() >= flows {
+        if worlds.iter().map(|w| w.part_state().done).sum::<u64>() >= flows {
             return last;
         }
         let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
@@ -65,7 +65,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
     }
 }
 
-/// Carries out the next event of a part, and hands over at once what comes of it.
+/// Executes the next event of a part, and delivers its messages to other parts at once.
 fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     if worlds[part].site.network.source(source) == Some(Source::Timers)
         && let Some(end) = worlds[part].timer_across()
@@ -76,18 +76,22 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
         let (low, high) = worlds.split_at_mut(part.max(other));
         let (one, two) = (&mut *low[part.min(other)], &mut *high[0]);
         let (this, other) = if part < other { (one, two) } else { (two, one) };
-        this.site.transports.tcp.stack.mirror(end.peer(), &other.site.transports.tcp.stack);
+        this.site
+            .transports
+            .tcp
+            .stack
+            .copy_peer_state(end.peer(), &other.site.transports.tcp.stack);
     }
     let world = &mut *worlds[part];
     let over = world.site.transports.tcp.stack.has_ended();
-    if world.stretch::<false, false>(world.site.events + 1).is_err() {
-        world.go_wrong("a part cannot go on");
+    if world.run_events::<false, false>(world.site.events + 1).is_err() {
+        world.abort_partitioned("a part cannot go on");
     }
     world.promise();
     world.check_late();
     let now = world.site.network.now;
     if !over && world.site.transports.tcp.stack.has_ended() {
-        world.share_mut().first_over = Some(now);
+        world.part_state_mut().first_over = Some(now);
     }
     let cut = world.cut_mut();
     cut.first_out = Time::NEVER;
@@ -100,7 +104,7 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
 
 /// Takes a sample of all parts.
 fn sample_all(worlds: &mut [&mut World], now: Time) {
-    let rest = worlds.iter().all(|world| world.site.at_rest());
+    let rest = worlds.iter().all(|world| world.site.is_idle());
     for world in worlds.iter_mut() {
         let last = (Key::new(now, Class::Sample), 0);
         world.site.network.fabric.count_gone(last, world.site.network.sources.order());
@@ -118,6 +122,6 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     }
     worlds.iter_mut().for_each(|world| world.site.network.fabric.lay_open(false));
     if rest {
-        worlds[0].go_wrong("nothing is left to happen");
+        worlds[0].abort_partitioned("nothing is left to happen");
     }
 }

@@ -1,13 +1,13 @@
-//! Who watches a run on several threads, and what is handed to them.
+//! Interface of a partitioned run to its caller: progress, requests to stop or to write a checkpoint.
 
 use crate::progress::Progress;
 use crate::world::World;
 use eastwest_types::{Span, Time};
 use serde::Serialize;
 
-/// All parts of a run between two windows, to be written down.
+/// All parts of a run between two windows, for a checkpoint.
 #[derive(Serialize)]
-pub struct PartsNow<'a> {
+pub struct PartsSnapshot<'a> {
     /// Its parts.
     pub(super) worlds: Vec<&'a World>,
     pub(super) lookahead: Span,
@@ -16,35 +16,35 @@ pub struct PartsNow<'a> {
     pub(super) background: &'a [bool],
 }
 
-impl PartsNow<'_> {
-    /// How far they are.
+impl PartsSnapshot<'_> {
+    /// Returns the simulated time of the part that is furthest.
     pub fn now(&self) -> Time {
         self.worlds.iter().map(|world| world.site.network.now).max().unwrap_or(Time::ZERO)
     }
 }
 
-/// Who watches a run.
+/// Observer of a partitioned run.
 pub trait Watcher {
-    /// Is told now and then how far it is.
-    fn look(&mut self, progress: &Progress) -> Wish;
+    /// Receives the progress, regularly. Returns what the run is to do.
+    fn on_progress(&mut self, progress: &Progress) -> Request;
 
-    /// Gets all parts, where it wished so.
-    fn keep(&mut self, parts: &PartsNow);
+    /// Writes a checkpoint of all parts, after it was requested.
+    fn checkpoint(&mut self, parts: &PartsSnapshot);
 }
 
-/// What whoever watches a run wants.
+/// Request of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
-    /// That it goes on.
-    pub go_on: bool,
-    /// That it is kept as it is now, before it goes on or stops.
-    pub keep: bool,
+pub struct Request {
+    /// Whether the run goes on.
+    pub proceed: bool,
+    /// Whether a checkpoint is written, before it goes on or stops.
+    pub checkpoint: bool,
 }
 
 impl<F: FnMut(&Progress) -> bool> Watcher for F {
-    fn look(&mut self, progress: &Progress) -> Wish {
-        Wish { go_on: self(progress), keep: false }
+    fn on_progress(&mut self, progress: &Progress) -> Request {
+        Request { proceed: self(progress), checkpoint: false }
     }
 
-    fn keep(&mut self, _: &PartsNow) {}
+    fn checkpoint(&mut self, _: &PartsSnapshot) {}
 }

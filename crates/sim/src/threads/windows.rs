@@ -1,9 +1,9 @@
-//! Windows: every part does what happens before their end, then all meet and exchange what they have for
-//! each other.
+//! Windows of a partitioned run: every part executes the events before the end of the window, then all meet at
+//! a barrier and exchange messages.
 
-use super::pace::{Clock, Done, Pace};
+use super::mode_chooser::{Clock, Done, ModeChooser};
 use super::step::in_step;
-use super::watch::{PartsNow, Watcher, Wish};
+use super::watch::{PartsSnapshot, Request, Watcher};
 use crate::world::{Progress, World};
 use eastwest_engine::meeting::{Meeting, Watch};
 use eastwest_network::cut::Mail;
@@ -11,92 +11,92 @@ use eastwest_types::{Span, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a part tells the others between two windows.
+/// Report of a part to the others between two windows.
 #[derive(Clone, Copy)]
-pub struct Report {
-    /// Its next event, or the first of what it sends.
+pub struct PartReport {
+    /// Time of its next event, or of the first event that it sends to others.
     next: Time,
-    /// When it next has to be in step with the others.
+    /// Next time at which it has to be executed in step with the others.
     step: Time,
     pub done: u64,
     pub events: u64,
     /// Packet transmissions, as of a few windows ago.
     hops: u64,
-    wrong: Option<&'static str>,
+    abort_reason: Option<&'static str>,
     last_open: Option<Time>,
     first_over: Option<Time>,
-    /// One thread goes on with all parts.
+    /// Whether one thread executes the next windows of all parts.
     alone: bool,
 }
 
-impl Report {
-    const NOTHING: Report = Report {
+impl PartReport {
+    const NOTHING: PartReport = PartReport {
         next: Time::NEVER,
         step: Time::NEVER,
         done: 0,
         events: 0,
         hops: 0,
-        wrong: None,
+        abort_reason: None,
         last_open: None,
         first_over: None,
         alone: false,
     };
 
-    /// What a part can say of itself.
-    fn of(world: &World) -> Report {
-        let share = world.share();
-        Report {
-            done: share.done,
-            events: world.site.events - share.repeated,
-            hops: share.hops,
-            wrong: share.wrong,
-            last_open: share.last_open,
-            first_over: share.first_over,
-            ..Report::NOTHING
+    /// Returns the report of a part without its next times.
+    fn of(world: &World) -> PartReport {
+        let part_state = world.part_state();
+        PartReport {
+            done: part_state.done,
+            events: world.site.events - part_state.repeated,
+            hops: part_state.hops,
+            abort_reason: part_state.abort_reason,
+            last_open: part_state.last_open,
+            first_over: part_state.first_over,
+            ..PartReport::NOTHING
         }
     }
 
     /// Returns the sum of the reports of all parts.
-    pub fn of_all(worlds: &[&mut World]) -> Report {
-        worlds.iter().fold(Report::NOTHING, |sum, world| sum.and(Report::of(world)))
+    pub fn of_all(worlds: &[&mut World]) -> PartReport {
+        worlds.iter().fold(PartReport::NOTHING, |sum, world| sum.and(PartReport::of(world)))
     }
 
-    fn and(self, other: Report) -> Report {
-        Report {
+    fn and(self, other: PartReport) -> PartReport {
+        PartReport {
             next: self.next.min(other.next),
             step: self.step.min(other.step),
             done: self.done + other.done,
             events: self.events + other.events,
             hops: self.hops + other.hops,
-            wrong: self.wrong.or(other.wrong),
+            abort_reason: self.abort_reason.or(other.abort_reason),
             last_open: self.last_open.max(other.last_open),
             first_over: [self.first_over, other.first_over].into_iter().flatten().min(),
             alone: self.alone || other.alone,
         }
     }
 
-    /// Why the run cannot go on in parts.
+    /// Returns why the run cannot go on partitioned.
     pub fn obstacle(&self) -> Option<&'static str> {
-        // its slot may be the next connection's, and the order decides which
+        // a freed slot may be reused by the next connection, and the order decides which slot
         let reused = match (self.first_over, self.last_open) {
             (Some(over), Some(open)) => over <= open,
             _ => false,
         };
-        self.wrong.or(reused.then_some("connections end before others are opened"))
+        self.abort_reason.or(reused.then_some("connections end before others are opened"))
     }
 }
 
-/// What all threads share.
+/// State shared by all threads.
 pub struct Exchange<'a> {
     worlds: Vec<Mutex<&'a mut World>>,
     pub meeting: Meeting,
-    /// By parity of the window, sender and receiver.
+    /// Messages by parity of the window, sending part and receiving part.
     mail: Vec<Mutex<Mail>>,
-    /// By parity and part.
-    reports: Vec<Mutex<Report>>,
+    /// Reports by parity of the window and part.
+    reports: Vec<Mutex<PartReport>>,
     lookahead: Span,
     until: Time,
-    /// Flows after which the rest is done in step.
+    /// Number of finished flows after which the rest is executed in step.
     flows: u64,
 }
 
@@ -112,19 +112,19 @@ impl<'a> Exchange<'a> {
             worlds: worlds.iter_mut().map(Mutex::new).collect(),
             meeting: Meeting::new(parts),
             mail: (0..2 * parts * parts).map(|_| Mutex::default()).collect(),
-            reports: (0..2 * parts).map(|_| Mutex::new(Report::NOTHING)).collect(),
+            reports: (0..2 * parts).map(|_| Mutex::new(PartReport::NOTHING)).collect(),
             lookahead,
             until,
             flows,
         }
     }
 
-    /// How many there are.
+    /// Returns the number of parts.
     pub fn parts(&self) -> usize {
         self.worlds.len()
     }
 
-    /// All parts at once, for one thread while the others wait.
+    /// Calls `f` with all parts, on one thread while the others wait.
     pub fn with_all<R>(&self, f: impl FnOnce(&mut [&mut World]) -> R) -> R {
         let mut guards: Vec<_> = self.worlds.iter().map(locked).collect();
         let mut worlds: Vec<&mut World> = guards.iter_mut().map(|guard| &mut ***guard).collect();
@@ -135,8 +135,8 @@ impl<'a> Exchange<'a> {
         locked(&self.mail[(parity * self.parts() + from) * self.parts() + to])
     }
 
-    /// Hands over what a part has for others, and says how far it is.
-    fn tell(&self, parity: usize, me: usize, world: &mut World, alone: bool) {
+    /// Publishes the messages of a part to others, and its report.
+    fn publish(&self, parity: usize, me: usize, world: &mut World, alone: bool) {
         let mut next = world.site.network.sources.winner().0.time();
         let cut = world.cut_mut();
         next = next.min(std::mem::replace(&mut cut.first_out, Time::NEVER));
@@ -152,16 +152,16 @@ impl<'a> Exchange<'a> {
             step = step.min(world.next_sample());
         }
         *locked(&self.reports[parity * self.parts() + me]) =
-            Report { next, step, alone, ..Report::of(world) };
+            PartReport { next, step, alone, ..PartReport::of(world) };
     }
 
-    /// What all parts have told.
-    fn told(&self, parity: usize) -> Report {
+    /// Returns the sum of the reports of all parts.
+    fn combined_report(&self, parity: usize) -> PartReport {
         let all = &self.reports[parity * self.parts()..][..self.parts()];
-        all.iter().fold(Report::NOTHING, |sum, report| sum.and(*locked(report)))
+        all.iter().fold(PartReport::NOTHING, |sum, report| sum.and(*locked(report)))
     }
 
-    /// Takes what others have for a part.
+    /// Takes the messages of other parts to this one.
     fn receive(&self, parity: usize, me: usize, world: &mut World) {
         for from in 0..self.parts() {
             let mut mail = self.mail(parity, from, me);
@@ -169,86 +169,92 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Whether windows come to an end here.
-    fn ends(&self, all: &Report) -> Option<Windows> {
+    /// Returns why no more windows follow, if so.
+    fn ends(&self, all: &PartReport) -> Option<Windows> {
         if let Some(why) = all.obstacle() {
-            return Some(Windows::InOne(why));
+            return Some(Windows::Sequential(why));
         }
         (all.next > self.until || all.done >= self.flows).then_some(Windows::Last)
     }
 
-    /// Where the window ends that all parts are before.
-    fn end(&self, all: &Report) -> Time {
+    /// Returns the end of the next window.
+    fn end(&self, all: &PartReport) -> Time {
         (all.next + self.lookahead).min(all.step).min(Time(self.until.0 + 1))
     }
 }
 
-/// Why windows came to an end.
+/// Why no more windows follow.
 pub enum Windows {
-    /// The rest is to be done in step.
+    /// The rest is executed in step.
     Last,
-    /// The run is to be done in one.
-    InOne(&'static str),
-    /// Somebody wants no more.
+    /// The run has to be repeated undivided, for this reason.
+    Sequential(&'static str),
+    /// The watcher has stopped the run.
     Interrupted,
 }
 
-/// What the thread of part 0 does besides, for all.
-pub struct Lead<'a> {
-    /// Is told now and then how far the run is.
+/// State of the thread of part 0, which also coordinates the others.
+pub struct Coordinator<'a> {
+    /// Observer of the run.
     pub watcher: &'a mut dyn Watcher,
-    /// After so long, by this clock.
-    pub look_every: Duration,
+    /// Time between two calls of the watcher.
+    pub check_interval: Duration,
     pub clock: Clock<'a>,
-    /// When it was asked last.
-    pub looked: Duration,
-    /// Where the run ends at the latest.
+    /// Time of the last call of the watcher.
+    pub last_check: Duration,
+    /// Latest end of the run.
     pub until: Time,
-    /// Windows and events so far, on average, from which on parts pay; less is done in one.
-    pub pays: (u64, u64),
+    /// Number of windows, and least mean number of events per window, for a partitioned run.
+    pub min_events_per_window: (u64, u64),
     /// Number of flows in the run.
     pub total: u64,
-    /// What else is written down with all parts.
+    /// By workload, whether the run does not wait for it; for checkpoints.
     pub background: Vec<bool>,
     pub lookahead: Span,
-    /// Together or one after the other.
-    pub pace: Option<Pace<'a>>,
-    /// What the watcher wants, where all parts are needed for it.
-    pub wish: Wish,
-    /// Windows so far.
+    /// Chooses between several threads and one.
+    pub mode_chooser: Option<ModeChooser<'a>>,
+    /// Request of the watcher for a checkpoint, which needs all parts.
+    pub request: Request,
+    /// Number of windows so far.
     pub windows: u64,
-    /// Windows that one thread did for all parts.
+    /// Number of windows that one thread executed for all parts.
     pub alone: u64,
-    /// Events so far.
+    /// Number of events so far.
     pub events: u64,
 }
 
-impl Lead<'_> {
-    fn is_alone(&mut self, x: &Exchange) -> bool {
+impl Coordinator<'_> {
+    fn runs_on_one_thread(&mut self, x: &Exchange) -> bool {
         let (windows, events, sleeps) = (self.windows, self.events, x.meeting.slept());
-        self.pace.as_mut().is_some_and(|pace| pace.is_alone(Done { events, windows, sleeps }))
+        self.mode_chooser
+            .as_mut()
+            .is_some_and(|chooser| chooser.runs_on_one_thread(Done { events, windows, sleeps }))
     }
 
-    /// After a window: whether, and how, windows come to an end.
-    fn counts(&mut self, all: &Report, world: &World) -> Option<Windows> {
+    /// Counts a window. Returns why no more windows follow, if so.
+    fn after_window(&mut self, all: &PartReport, world: &World) -> Option<Windows> {
         self.windows += 1;
         self.events = all.events;
-        if self.windows == self.pays.0 && all.events < self.pays.0 * self.pays.1 {
-            return Some(Windows::InOne("too little happens within the delay of a cable"));
+        if self.windows == self.min_events_per_window.0
+            && all.events < self.min_events_per_window.0 * self.min_events_per_window.1
+        {
+            return Some(Windows::Sequential("too little happens within the delay of a cable"));
         }
-        if self.pace.as_ref().is_some_and(Pace::is_hopeless) {
-            return Some(Windows::InOne("several threads are no faster, as where cores are busy"));
+        if self.mode_chooser.as_ref().is_some_and(ModeChooser::is_worse_than_undivided) {
+            return Some(Windows::Sequential(
+                "several threads are no faster, as where cores are busy",
+            ));
         }
-        self.look(all, world.site.network.now)
+        self.on_progress(all, world.site.network.now)
     }
 
-    /// Lets the watcher look, if it is time.
-    pub fn look(&mut self, all: &Report, simulated: Time) -> Option<Windows> {
+    /// Calls the watcher, if it is time. Returns whether it stops the run.
+    pub fn on_progress(&mut self, all: &PartReport, simulated: Time) -> Option<Windows> {
         let now = (self.clock)();
-        if self.wish.keep || now.saturating_sub(self.looked) < self.look_every {
+        if self.request.checkpoint || now.saturating_sub(self.last_check) < self.check_interval {
             return None;
         }
-        self.looked = now;
+        self.last_check = now;
         let progress = Progress {
             now: simulated,
             until: self.until,
@@ -256,46 +262,48 @@ impl Lead<'_> {
             packet_hops: all.hops,
             events: all.events,
         };
-        let wish = self.watcher.look(&progress);
-        if wish.keep {
-            self.wish = wish;
+        let request = self.watcher.on_progress(&progress);
+        if request.checkpoint {
+            self.request = request;
             return None;
         }
-        (!wish.go_on).then_some(Windows::Interrupted)
+        (!request.proceed).then_some(Windows::Interrupted)
     }
 
-    /// Has all parts kept, if that is wanted; tells whether the run stops then.
-    pub fn keep(&mut self, worlds: &[&mut World]) -> Option<Windows> {
-        if !self.wish.keep {
+    /// Has a checkpoint written, if it is requested. Returns whether the run stops then.
+    pub fn checkpoint_if_requested(&mut self, worlds: &[&mut World]) -> Option<Windows> {
+        if !self.request.checkpoint {
             return None;
         }
         let worlds = worlds.iter().map(|world| &**world).collect();
         let (lookahead, until, total) = (self.lookahead, self.until, self.total);
         let background = &self.background;
-        self.watcher.keep(&PartsNow { worlds, lookahead, until, total, background });
-        self.wish.keep = false;
-        (!self.wish.go_on).then_some(Windows::Interrupted)
+        self.watcher.checkpoint(&PartsSnapshot { worlds, lookahead, until, total, background });
+        self.request.checkpoint = false;
+        (!self.request.proceed).then_some(Windows::Interrupted)
     }
 }
 
-/// The windows of one part, on a thread of its own.
-pub fn windows(x: &Exchange, me: usize, mut lead: Option<&mut Lead>) -> Windows {
+/// Executes the windows of one part, on its own thread. Returns why they ended.
+pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator>) -> Windows {
     let _watch = Watch(&x.meeting);
-    locked(&x.worlds[me]).begin();
+    locked(&x.worlds[me]).start_workloads();
     let mut parity = 0;
     loop {
         parity ^= 1;
         let mut world = locked(&x.worlds[me]);
-        let alone = lead.as_mut().is_some_and(|lead| lead.is_alone(x) || lead.wish.keep);
-        x.tell(parity, me, &mut world, alone);
+        let alone = coordinator.as_mut().is_some_and(|coordinator| {
+            coordinator.runs_on_one_thread(x) || coordinator.request.checkpoint
+        });
+        x.publish(parity, me, &mut world, alone);
         drop(world);
         if !x.meeting.meet() {
             return Windows::Interrupted;
         }
-        let all = x.told(parity);
+        let all = x.combined_report(parity);
         let mut world = locked(&x.worlds[me]);
         x.receive(parity, me, &mut world);
-        let ends = x.ends(&all).or_else(|| lead.as_mut()?.counts(&all, &world));
+        let ends = x.ends(&all).or_else(|| coordinator.as_mut()?.after_window(&all, &world));
         if let Some(end) = ends {
             if x.ends(&all).is_none() {
                 x.meeting.abandon(); // the others do not know
@@ -310,8 +318,8 @@ pub fn windows(x: &Exchange, me: usize, mut lead: Option<&mut Lead>) -> Windows 
         if !x.meeting.meet() {
             return Windows::Interrupted;
         }
-        if let Some(lead) = &mut lead
-            && let Some(end) = x.with_all(|worlds| on_one_thread(worlds, x, &all, lead))
+        if let Some(coordinator) = &mut coordinator
+            && let Some(end) = x.with_all(|worlds| run_on_one_thread(worlds, x, &all, coordinator))
         {
             x.meeting.abandon();
             return end;
@@ -324,21 +332,21 @@ pub fn windows(x: &Exchange, me: usize, mut lead: Option<&mut Lead>) -> Windows 
 
 fn run_window(world: &mut World, end: Time) {
     if world.run_window(end).is_err() {
-        world.go_wrong("a part cannot go on");
+        world.abort_partitioned("a part cannot go on");
     }
 }
 
-/// One thread does for all what has to be done in step, or, as long as that is better, all windows. Between
-/// two of them nothing is on its way from one part to another, so that all can be kept.
-fn on_one_thread(
+/// Executes on one thread what has to be executed in step, or, while that is faster, the windows of all parts.
+/// Between two windows no message is in flight from one part to another, so a checkpoint can be written.
+fn run_on_one_thread(
     worlds: &mut [&mut World],
     x: &Exchange,
-    first: &Report,
-    lead: &mut Lead,
+    first: &PartReport,
+    coordinator: &mut Coordinator,
 ) -> Option<Windows> {
     let mut all = *first;
     loop {
-        if let Some(end) = lead.keep(worlds) {
+        if let Some(end) = coordinator.checkpoint_if_requested(worlds) {
             return Some(end);
         }
         if all.step <= all.next {
@@ -351,18 +359,18 @@ fn on_one_thread(
             return None;
         }
         for (me, world) in worlds.iter_mut().enumerate() {
-            x.tell(0, me, world, false);
+            x.publish(0, me, world, false);
         }
-        all = x.told(0);
+        all = x.combined_report(0);
         for (me, world) in worlds.iter_mut().enumerate() {
             x.receive(0, me, world);
         }
         if x.ends(&all).is_some() {
-            return None; // that is found out by all, next
+            return None; // all threads find this out next
         }
-        let end = lead.counts(&all, worlds[0]);
-        lead.alone += 1;
-        if end.is_some() || !lead.is_alone(x) {
+        let end = coordinator.after_window(&all, worlds[0]);
+        coordinator.alone += 1;
+        if end.is_some() || !coordinator.runs_on_one_thread(x) {
             return end;
         }
     }

@@ -5,25 +5,31 @@ use eastwest_sim::checkpoint::{Identity, Keep, Kept, load, plan as plan_of, save
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
 use eastwest_sim::scenario::Scenario;
-use eastwest_sim::threads::{Ended, Habits, Parts, PartsNow, Spans, Watcher, Wish, resume, run};
+use eastwest_sim::threads::{
+    Outcome, ParallelOptions, Parts, PartsSnapshot, Request, TrialTimes, Watcher, resume, run,
+};
 use eastwest_sim::world::{Progress, RunError, World};
 use eastwest_types::{Span, Time};
 use std::cell::Cell;
 use std::time::Duration;
 
 /// In parts from the first event to nearly the last, however little happens.
-const ALWAYS: Habits =
-    Habits { last_flows: 3, look_every: Duration::MAX, pays: (0, 0), spans: None };
+const ALWAYS: ParallelOptions = ParallelOptions {
+    last_flows: 3,
+    check_interval: Duration::MAX,
+    min_events_per_window: (0, 0),
+    spans: None,
+};
 
 /// As `ALWAYS`, but parts run in turns and together by a clock that goes on by 1 ms at each look.
-const BY_TURNS: Habits = Habits {
-    spans: Some(Spans {
+const BY_TURNS: ParallelOptions = ParallelOptions {
+    spans: Some(TrialTimes {
         try_alone: Duration::from_millis(7),
         try_together: Duration::from_millis(9),
         together: Duration::from_millis(16),
         alone: Duration::from_millis(5),
-        hopeless: u32::MAX,
-        early: Duration::ZERO,
+        max_failed_trials: u32::MAX,
+        trial_period: Duration::ZERO,
     }),
     ..ALWAYS
 };
@@ -44,7 +50,7 @@ fn in_one(scenario: &Scenario) -> String {
 fn in_parts(
     scenario: &Scenario,
     threads: usize,
-    habits: Habits,
+    options: ParallelOptions,
     looks: u64,
 ) -> Result<(String, bool), &'static str> {
     let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
@@ -55,18 +61,18 @@ fn in_parts(
     };
     let identity = Identity { build: "test".into(), plan: plan_of(scenario, false) };
     let mut stopping = Stopping { done: 0, looks, identity: &identity, bytes: Vec::new() };
-    let (ended, was_stopped) = match run(&plan, threads, habits, &clock, &mut stopping) {
+    let (ended, was_stopped) = match run(&plan, threads, options, &clock, &mut stopping) {
         Err(RunError::Interrupted) => {
             let Ok(Kept::Parts(parts)) = load(&stopping.bytes, &identity) else {
                 panic!("parts were written and are read back")
             };
-            (resume(parts, habits, &clock, &mut |_: &Progress| true), true)
+            (resume(parts, options, &clock, &mut |_: &Progress| true), true)
         }
         ended => (ended, false),
     };
     match ended.unwrap() {
-        Ended::Done(run) => Ok((said(&run.into_results()), was_stopped)),
-        Ended::InOne(why) => Err(why),
+        Outcome::Done(run) => Ok((said(&run.into_results()), was_stopped)),
+        Outcome::Sequential(why) => Err(why),
     }
 }
 
@@ -75,10 +81,10 @@ fn same(
     scenario: &Scenario,
     text: &str,
     threads: usize,
-    habits: Habits,
+    options: ParallelOptions,
     looks: u64,
 ) -> Result<bool, &'static str> {
-    match in_parts(scenario, threads, habits, looks) {
+    match in_parts(scenario, threads, options, looks) {
         Err(why) => Err(why),
         Ok((parts, was_stopped)) => {
             let one = in_one(scenario);
@@ -93,8 +99,8 @@ fn same(
 #[test]
 fn shipped_scenarios_are_the_same_on_any_number_of_threads() {
     let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);
-    for (threads, habits) in [(2, ALWAYS), (3, BY_TURNS), (4, ALWAYS)] {
-        assert_eq!(same(&scenario, "S1", threads, habits, u64::MAX), Ok(false));
+    for (threads, options) in [(2, ALWAYS), (3, BY_TURNS), (4, ALWAYS)] {
+        assert_eq!(same(&scenario, "S1", threads, options, u64::MAX), Ok(false));
     }
 }
 
@@ -102,14 +108,15 @@ fn shipped_scenarios_are_the_same_on_any_number_of_threads() {
 fn who_watches_sees_how_far_all_parts_are_and_can_stop_them() {
     let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);
     let plan = || Plan::new(&scenario).map_err(|e| RunError::Limit(e.join("; ")));
-    let habits = Habits { look_every: Duration::ZERO, ..ALWAYS };
+    let options = ParallelOptions { check_interval: Duration::ZERO, ..ALWAYS };
     let mut seen: Vec<(u64, u64, u64)> = Vec::new();
     let mut look = |p: &Progress| {
         assert_eq!((p.until, p.done.1), (Time::ZERO + Span::from_secs(300), 1280));
         seen.push((p.packet_hops, p.events, p.done.0));
         true
     };
-    let Ended::Done(run_in_parts) = run(&plan, 2, habits, &|| Duration::ZERO, &mut look).unwrap()
+    let Outcome::Done(run_in_parts) =
+        run(&plan, 2, options, &|| Duration::ZERO, &mut look).unwrap()
     else {
         panic!("S1 can be divided");
     };
@@ -124,7 +131,7 @@ fn who_watches_sees_how_far_all_parts_are_and_can_stop_them() {
         looks += 1;
         looks < 100
     };
-    let stopped = run(&plan, 3, habits, &|| Duration::ZERO, &mut stop);
+    let stopped = run(&plan, 3, options, &|| Duration::ZERO, &mut stop);
     assert!(matches!(stopped, Err(RunError::Interrupted)) && looks == 100);
 }
 
@@ -137,13 +144,13 @@ struct Stopping<'a> {
 }
 
 impl Watcher for Stopping<'_> {
-    fn look(&mut self, p: &Progress) -> Wish {
+    fn on_progress(&mut self, p: &Progress) -> Request {
         self.looks -= u64::from(p.done.0 >= self.done);
         let stops = self.looks == 0;
-        Wish { go_on: !stops, keep: stops }
+        Request { proceed: !stops, checkpoint: stops }
     }
 
-    fn keep(&mut self, parts: &PartsNow) {
+    fn checkpoint(&mut self, parts: &PartsSnapshot) {
         assert!(self.bytes.is_empty(), "it is kept once");
         save(&Keep::Parts(parts), self.identity, &mut self.bytes).expect("a vector takes it");
     }
@@ -161,27 +168,27 @@ fn stopped_after((done, looks): (u64, u64), identity: &Identity, begin: Begin) -
 }
 
 /// Begins a run, or goes on with it.
-type Begin<'a> = &'a mut dyn FnMut(&mut dyn Watcher) -> Result<Ended, RunError>;
+type Begin<'a> = &'a mut dyn FnMut(&mut dyn Watcher) -> Result<Outcome, RunError>;
 
 #[test]
 fn what_was_stopped_goes_on_to_the_same_end() {
     // at last among those flows that are done in step
-    let in_step = Habits { last_flows: 300, ..ALWAYS };
-    for (habits, then) in [(ALWAYS, (0, 200)), (BY_TURNS, (0, 200)), (in_step, (1000, 2))] {
+    let in_step = ParallelOptions { last_flows: 300, ..ALWAYS };
+    for (options, then) in [(ALWAYS, (0, 200)), (BY_TURNS, (0, 200)), (in_step, (1000, 2))] {
         let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);
         let plan = || Plan::new(&scenario).map_err(|e| RunError::Limit(e.join("; ")));
         let identity = Identity { build: "test".into(), plan: plan_of(&scenario, false) };
-        let habits = Habits { look_every: Duration::ZERO, ..habits };
+        let options = ParallelOptions { check_interval: Duration::ZERO, ..options };
         let ticks = Cell::new(0);
         let clock = || {
             ticks.set(ticks.get() + 1);
             Duration::from_millis(ticks.get())
         };
-        let mut begin = |watcher: &mut dyn Watcher| run(&plan, 3, habits, &clock, watcher);
+        let mut begin = |watcher: &mut dyn Watcher| run(&plan, 3, options, &clock, watcher);
         let first = stopped_after((0, 300), &identity, &mut begin);
         let mut first = Some(first);
         let mut go_on = |watcher: &mut dyn Watcher| {
-            resume(first.take().expect("it goes on once"), habits, &clock, watcher)
+            resume(first.take().expect("it goes on once"), options, &clock, watcher)
         };
         let second = stopped_after(then, &identity, &mut go_on);
         let mut seen = 0;
@@ -189,7 +196,7 @@ fn what_was_stopped_goes_on_to_the_same_end() {
             seen = seen.max(p.packet_hops);
             true
         };
-        let Ended::Done(end) = resume(second, habits, &clock, &mut look).unwrap() else {
+        let Outcome::Done(end) = resume(second, options, &clock, &mut look).unwrap() else {
             panic!("it has been in parts all the time");
         };
         assert!(seen > 0 && end.parallel().threads == 3);

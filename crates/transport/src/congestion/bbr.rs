@@ -1,9 +1,9 @@
 //! BBR version 1 as in Linux 6.x (`tcp_bbr.c`; Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-
-//! congestion-control-00): the window follows a model of the path, its bandwidth and its smallest
-//! round-trip time, and losses do not shrink it.
+//! congestion-control-00): the window follows a model of the path, its bottleneck bandwidth and its smallest
+//! RTT, and losses do not reduce it.
 //!
 //! Startup sends at 2.885 times the largest delivery rate until that has grown by less than a quarter
-//! in three rounds; Drain at the inverse until no more than a bandwidth-delay product is under way;
+//! in three rounds; Drain at the inverse until no more than a bandwidth-delay product is in flight;
 //! ProbeBW cycles through the gains 5/4, 3/4 and six times 1; ProbeRTT goes down to four segments for
 //! 200 ms once the smallest round-trip time is ten seconds old. cwnd is twice the product and room for
 //! aggregation. As in Linux the rate paced at is 1 % below. Left out: long-term sampling against
@@ -12,7 +12,7 @@
 //! Rates in bytes per second, gains in units of 1/256.
 
 use super::control::{Ack, BuiltIn, CongestionControl, PathAck, SenderPlace};
-use super::rate::{RateSample, RateSampler, passes};
+use super::delivery_rate::{RateSample, RateSampler, bytes_in_time};
 use super::window::Window;
 use super::windowed_max::WindowedMax;
 use eastwest_engine::random::mix;
@@ -31,7 +31,7 @@ const RATE_WINDOW: u64 = 10;
 /// How long the smallest round-trip time counts, and how long it is probed.
 const RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT: Span = Span::from_ms(200);
-/// Segments that stay under way at least.
+/// Least window in segments.
 const LEAST_SEGMENTS: u64 = 4;
 /// Rounds without a quarter more that end Startup.
 const FULL_ROUNDS: u32 = 3;
@@ -40,35 +40,35 @@ const AGGREGATION_ROUNDS: u32 = 5;
 /// Room for aggregation is at most what passes in this time.
 const AGGREGATION_LIMIT: Span = Span::from_ms(100);
 
-/// What BBR is about.
+/// State of BBR's state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
-    /// Looks for the bandwidth.
+    /// Searches for the bandwidth.
     Startup,
-    /// Empties the queue that made.
+    /// Drains the queue that Startup has built.
     Drain,
-    /// Probes for more, and yields.
+    /// Probes for more bandwidth in a cycle of pacing gains.
     ProbeBw,
-    /// Looks for the smallest round-trip time.
+    /// Measures the smallest RTT with a small window.
     ProbeRtt,
 }
 
-/// The model and what is done with it.
+/// State of a BBR sender: the model of the path, and window and rate by it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr {
-    /// What it is about.
+    /// State of the state machine.
     pub mode: Mode,
-    /// Segments under way and what they tell.
+    /// Sampler of the delivery rate.
     pub sampler: RateSampler,
     /// The window in bytes.
     pub cwnd: u64,
-    /// Rate to send at.
+    /// Pacing rate, bytes per second.
     pub pacing_rate: u64,
     max_rate: WindowedMax,
     round: u64,
     round_start: bool,
     next_round_delivered: u64,
-    /// Smallest round-trip time, [`Span::MAX`] before the first, and when it was.
+    /// Smallest RTT, [`Span::MAX`] before the first sample, and the time of its measurement.
     pub min_rtt: Span,
     min_rtt_at: Time,
     probe_rtt_done: Option<Time>,
@@ -83,8 +83,8 @@ pub struct Bbr {
     packet_conservation: bool,
     idle_restart: bool,
     seen_rtt: bool,
-    /// Aggregation: bytes acknowledged in this epoch, when it began, the most beyond what the rate
-    /// explains in two spans of rounds.
+    /// ACK aggregation: bytes acknowledged in this epoch, its begin, and the largest excess over the bandwidth
+    /// in two windows of rounds.
     epoch_acked: u64,
     epoch_at: Time,
     extra: [u64; 2],
@@ -147,7 +147,7 @@ impl CongestionControl for Bbr {
 }
 
 impl Bbr {
-    /// A new connection with this window.
+    /// Returns the state of a new connection with this window.
     pub fn new(initial: u64) -> Bbr {
         Bbr {
             mode: Mode::Startup,
@@ -190,7 +190,7 @@ impl Bbr {
         }
     }
 
-    /// An ACK, whose sample is there.
+    /// Updates the model by an ACK, whose rate sample is in the sampler.
     fn take_in(&mut self, ack: &PathAck) {
         let sample = &self.sampler.sample.take();
         let sample = sample.as_ref();
@@ -222,7 +222,8 @@ impl Bbr {
         }
     }
 
-    /// How much more than the rate explains comes in one go (`bbr_update_ack_aggregation`).
+    /// Measures ACK aggregation: how many bytes beyond the bandwidth are acknowledged at once
+    /// (`bbr_update_ack_aggregation`).
     fn note_aggregation(&mut self, s: &RateSample, ack: &PathAck) {
         if s.interval == Span::ZERO || ack.acked == 0 {
             return;
@@ -235,7 +236,7 @@ impl Bbr {
                 self.extra[self.extra_index] = 0;
             }
         }
-        let mut expected = passes(self.max_rate.get(), ack.now.since(self.epoch_at));
+        let mut expected = bytes_in_time(self.max_rate.get(), ack.now.since(self.epoch_at));
         if self.epoch_acked <= expected {
             (self.epoch_acked, self.epoch_at, expected) = (0, ack.now, 0);
         }
@@ -287,7 +288,7 @@ impl Bbr {
         }
     }
 
-    /// ProbeBW begins in any phase but that of 3/4, then moves on by one.
+    /// Enters ProbeBW, in a random phase of the cycle other than that of gain 3/4.
     fn probe_bandwidth(&mut self, ack: &PathAck) {
         self.mode = Mode::ProbeBw;
         let draw = mix(ack.seed ^ mix(ack.now.0)) % (CYCLE.len() as u64 - 1);
@@ -351,14 +352,14 @@ impl Bbr {
         }
     }
 
-    /// What Linux sends in one go at this rate: a millisecond's worth, at least two segments
-    /// (`bbr_tso_segs_goal`).
+    /// Returns the size of a burst of Linux at the current rate: what is sent in a millisecond, at least two
+    /// segments (`bbr_tso_segs_goal`).
     fn burst(&self, segment: u64) -> u64 {
         let least = if self.pacing_rate < 1_200_000 / 8 { 1 } else { 2 };
         ((self.pacing_rate >> 10).min(65_535) / segment).clamp(least, 127) * segment
     }
 
-    /// `gain` bandwidth-delay products and room for bursts (`bbr_inflight`).
+    /// Returns `gain` bandwidth-delay products plus room for bursts (`bbr_inflight`).
     fn target(&self, gain: u64, segment: u64) -> u64 {
         self.with_room(self.product(gain, segment), segment)
     }
@@ -367,11 +368,12 @@ impl Bbr {
         if self.min_rtt == Span::MAX {
             return 10 * segment;
         }
-        let product = scaled(passes(self.max_rate.get(), self.min_rtt), gain);
+        let product = scaled(bytes_in_time(self.max_rate.get(), self.min_rtt), gain);
         product.div_ceil(segment) * segment
     }
 
-    /// `bbr_quantization_budget`: three bursts, whole pairs of segments, two more where it probes up.
+    /// Adds room for bursts: three bursts, rounded up to pairs of segments, two more while probing for
+    /// bandwidth (`bbr_quantization_budget`).
     fn with_room(&self, bytes: u64, segment: u64) -> u64 {
         let pairs = (bytes + 3 * self.burst(segment)).div_ceil(2 * segment);
         let probing = self.mode == Mode::ProbeBw && self.cycle == 0;
@@ -380,7 +382,7 @@ impl Bbr {
 
     fn set_cwnd(&mut self, ack: &PathAck) {
         if ack.acked > 0 && !self.recover_or_restore(ack) {
-            let limit = passes(self.max_rate.get(), AGGREGATION_LIMIT);
+            let limit = bytes_in_time(self.max_rate.get(), AGGREGATION_LIMIT);
             let extra = if self.full { self.extra[0].max(self.extra[1]).min(limit) } else { 0 };
             let product = self.product(self.gains().1, ack.segment);
             let target = self.with_room(product + extra, ack.segment);
@@ -396,8 +398,8 @@ impl Bbr {
         }
     }
 
-    /// In the first round of a recovery as much leaves as arrives; afterwards the window from before is
-    /// restored. Returns whether that decides the window.
+    /// Applies packet conservation in the first round of a recovery, and restores the window at its end.
+    /// Returns whether that decides the window.
     fn recover_or_restore(&mut self, ack: &PathAck) -> bool {
         if ack.lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.lost).max(ack.segment);

@@ -15,7 +15,7 @@
 
 use super::bbr3_bounds::{Bounds, LEAST_SEGMENTS, UNIT, loses_too_much, scaled};
 use super::control::{Ack, BuiltIn, CongestionControl, PathAck, SenderPlace};
-use super::rate::{RateSample, RateSampler, passes};
+use super::delivery_rate::{RateSample, RateSampler, bytes_in_time};
 use super::window::Window;
 use super::windowed_max::WindowedMax;
 use eastwest_engine::random::mix;
@@ -296,7 +296,7 @@ impl Bbr3 {
         if s.interval == Span::ZERO || ack.acked == 0 {
             return;
         }
-        let mut expected = passes(self.rate(), ack.now.since(self.epoch_at));
+        let mut expected = bytes_in_time(self.rate(), ack.now.since(self.epoch_at));
         if self.epoch_acked <= expected {
             (self.epoch_acked, self.epoch_at, expected) = (0, ack.now, 0);
         }
@@ -481,7 +481,7 @@ impl Bbr3 {
         if self.min_rtt == Span::MAX {
             return self.cwnd;
         }
-        scaled(passes(self.rate(), self.min_rtt), gain)
+        scaled(bytes_in_time(self.rate(), self.min_rtt), gain)
     }
 
     /// Room for bursts: three of a millisecond's worth each, two to 45 segments.

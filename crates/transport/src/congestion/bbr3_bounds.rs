@@ -8,7 +8,7 @@
 //! segments a round. A cruise leaves 15 % of it to others.
 
 use super::control::PathAck;
-use super::rate::RateSample;
+use super::delivery_rate::RateSample;
 use serde::{Deserialize, Serialize};
 
 /// One, in the units of gains and shares.

@@ -1,11 +1,11 @@
-//! What a congestion control is asked by TCP, and what it is told.
+//! Interface of congestion control algorithms to TCP.
 //!
-//! It decides how the window grows and how far losses and marks cut it; one that follows a model of the
-//! path gives window and rate itself. Loss detection, recovery, timers and the handshake are TCP's and stay
-//! what the scenario asks for: the window after a timeout is one segment, and growth happens only while the
-//! window is what limits the sender.
+//! An algorithm decides how the window grows and how far losses and ECN marks reduce it; one that follows a
+//! model of the path sets window and pacing rate itself. Loss detection, recovery, timers and the handshake
+//! belong to TCP: the window after a timeout is one segment, and the window grows only while it limits the
+//! sender.
 
-use super::rate::RateSampler;
+use super::delivery_rate::RateSampler;
 use super::rules::CongestionRules;
 use super::window::Window;
 use eastwest_engine::random::Stream;
@@ -65,7 +65,8 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 }
 
-/// How scenarios name an algorithm, what TCP does otherwise with it, and how a sender begins.
+/// A built-in algorithm: its name in scenarios, the behaviour of TCP that depends on it, and how a sender
+/// begins.
 pub trait BuiltIn: CongestionControl + Sized {
     /// Its name in scenarios: `congestion = "cubic"`.
     const NAME: &'static str;
@@ -73,17 +74,17 @@ pub trait BuiltIn: CongestionControl + Sized {
     const DOC: &'static str;
     /// Its name in Linux (`net.ipv4.tcp_congestion_control`).
     const IN_LINUX: &'static str;
-    /// Receivers answer each mark, not only the first until the sender has reacted.
+    /// Whether receivers echo each mark (RFC 8257), not the first until the sender has reacted (RFC 3168).
     const ECHOES_EACH_MARK: bool = false;
-    /// It cannot do without ECN, and sends all packets as ECN-capable unless told otherwise.
+    /// Whether it needs ECN; it then sends all packets as ECN-capable unless the scenario says otherwise.
     const NEEDS_ECN: bool = false;
-    /// A loss cuts the window even where marks have cut it in the same window of data.
+    /// Whether a loss reduces the window even if marks have reduced it in the same window of data.
     const CUTS_AFTER_MARKS: bool = false;
-    /// Window and rate follow a model of the path; see [`CongestionControl::follow`].
+    /// Whether window and rate follow a model of the path; see [`CongestionControl::follow`].
     const FOLLOWS_PATH: bool = false;
-    /// Its rate samples take what is under way by the pipe (RFC 6675), without what is deemed lost.
+    /// Whether its rate samples take bytes in flight from the pipe (RFC 6675), without lost segments.
     const SAMPLES_PIPE: bool = false;
-    /// Linux ends its slow start with HyStart.
+    /// Whether Linux ends its slow start with HyStart.
     const HYSTART_IN_LINUX: bool = false;
     /// Its settings.
     type Settings;
@@ -91,69 +92,69 @@ pub trait BuiltIn: CongestionControl + Sized {
     /// Reads its settings from `[tcp]`.
     fn read(s: &mut Section) -> Self::Settings;
 
-    /// A sender that has sent nothing.
+    /// Returns the state of a sender that has sent nothing.
     fn start(settings: &Self::Settings, place: &SenderPlace) -> Self;
 }
 
-/// What an ACK tells.
+/// An ACK of new data, while the window limits the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it came.
+    /// Time of its arrival.
     pub now: Time,
     /// Bytes it acknowledges.
     pub acked: u64,
     /// Payload of a full segment.
     pub segment: u64,
-    /// Whether a timeout is being recovered from.
+    /// Whether the sender is recovering from a timeout.
     pub after_timeout: bool,
     /// Smoothed round-trip time.
     pub srtt: Span,
 }
 
-/// What an ACK tells beside its sample.
+/// An ACK for an algorithm that follows a model of the path, in addition to its sample of the delivery rate.
 #[derive(Clone, Copy, Debug)]
 pub struct PathAck {
-    /// When it came.
+    /// Time of its arrival.
     pub now: Time,
     /// Bytes newly delivered.
     pub acked: u64,
-    /// Bytes newly found lost.
+    /// Bytes newly deemed lost.
     pub lost: u64,
-    /// Bytes delivered in all.
+    /// Bytes delivered in total.
     pub delivered: u64,
-    /// Under way before the ACK and after it.
+    /// Bytes in flight before the ACK.
     pub in_flight_before: u64,
-    /// See `in_flight_before`.
+    /// Bytes in flight after the ACK.
     pub in_flight: u64,
-    /// Whether losses are being repaired.
+    /// Whether the sender is in fast recovery or recovering from a timeout.
     pub recovering: bool,
     /// Payload of a full segment.
     pub segment: u64,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
-    /// Decides the phase in which probing begins.
+    /// Seed of the random phase in which probing begins.
     pub seed: u64,
 }
 
-/// What an ACK reports.
+/// What any ACK reports, for [`CongestionControl::observe`].
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// When it came.
+    /// Time of its arrival.
     pub now: Time,
-    /// Bytes that it reports as arrived for the first time.
+    /// Bytes newly acknowledged or SACKed.
     pub delivered: u64,
     /// Whether it echoes a mark (RFC 3168; of each marked packet where the model
     /// [asks for that](super::custom::CongestionModel::echoes_each_mark)).
     pub marked: bool,
-    /// All before this position is acknowledged.
+    /// First position not acknowledged (SND.UNA).
     pub una: u64,
-    /// The position that is sent next.
+    /// Next position to send (SND.NXT).
     pub next: u64,
     /// A round-trip time, where the ACK gives one.
     pub rtt: Option<Span>,
 }
 
-/// What a congestion control knows of its sender.
+/// Parameters of the sender of a congestion control.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SenderPlace {
     /// Payload bytes of a full segment.
@@ -162,14 +163,14 @@ pub struct SenderPlace {
     pub initial_window: u32,
     /// Number of the sending end; used again by later connections.
     pub endpoint: u32,
-    /// What the scenario says of growth and cuts in general.
+    /// Rules of the scenario for growth and reductions.
     pub rules: CongestionRules,
     /// Seed of the run.
     pub seed: u64,
 }
 
 impl SenderPlace {
-    /// The stream of random numbers of this name: one of its own for each sender.
+    /// Returns the stream of random numbers with this name; each sender has its own.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("congestion/{what}/{}", self.endpoint))
     }

@@ -1,5 +1,5 @@
-//! CUBIC (RFC 9438): after a reduction the window follows a cubic function of time around the window at
-//! which the loss was.
+//! CUBIC (RFC 9438): after a reduction the window is a cubic function of time around the window before the
+//! loss.
 //!
 //! W(t) = C·(t − K)³ + W_max in segments with t in seconds, K = ∛((W_max − cwnd_epoch)/C), C = 0.4
 //! (4.2). An ACK for one segment adds (target − cwnd)/cwnd of one, with the target W(t + RTT) no more
@@ -11,12 +11,12 @@
 //! Everything is integer: bytes, microseconds, a digit-by-digit cube root. Where [`Variant`] says so
 //! it is Linux's (`tcp_cubic.c`): the smallest delay stands for the RTT, α stays where RFC 9438 makes
 //! it 1 once W_est has come back to the window before the loss, and while no loss is known the window
-//! grows by at least 5 % in a round trip; and curve and estimate are looked at when the window has
+//! grows by at least 5 % in a round trip; and curve and estimate are computed_every at when the window has
 //! changed or 1/32 s has passed. The clock of Linux (jiffies and 1/1024 s) is not copied.
 
 use super::control::{Ack, BuiltIn, CongestionControl, Seen, SenderPlace};
+use super::cube_root::cube_root;
 use super::growth::{additive, slow_start};
-use super::root::cube_root;
 use super::rules::{Counting, ReducedFrom};
 use super::window::Window;
 use eastwest_settings::narrow::{at_most, whole_part};
@@ -24,14 +24,14 @@ use eastwest_settings::{Fraction, Section, key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Samples so soon after a reduction do not count for the smallest delay (Linux).
+/// RTT samples within this time after a reduction do not count for the smallest RTT (Linux).
 const UNSETTLED: Span = Span::from_secs(1);
-/// For so long the curve is not looked at again while the window stays (Linux, HZ/32).
-const LOOK_EVERY: Span = Span::from_us(31_250);
+/// Interval in which the curve is not computed again while the window stays the same (Linux, HZ/32).
+const RECOMPUTE_AFTER: Span = Span::from_us(31_250);
 /// Microseconds from K at which the cube exceeds every window.
 const FAR_US: u64 = 10_000_000_000;
 
-/// Where a text and its best known program differ.
+/// Which details are followed where RFC 9438 and Linux differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Variant {
     /// As Linux does it.
@@ -60,19 +60,19 @@ impl Default for CubicRules {
     }
 }
 
-/// What a CUBIC sender keeps beside its window. Windows in bytes.
+/// State of a CUBIC sender beside its window. Windows are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cubic {
     rules: CubicRules,
     counting: Counting,
     reduced_from: ReducedFrom,
-    /// W_max; 0 where no loss is known.
+    /// W_max; 0 before the first loss.
     last_max: u64,
     /// Window before the last reduction.
     prior: u64,
-    /// When the epoch began; never before the first ACK in congestion avoidance.
+    /// Begin of the epoch; never before the first ACK in congestion avoidance.
     epoch: Time,
-    /// Where the curve is flat, and how long after the beginning, in microseconds.
+    /// Window at which the curve is flat, and the time K from the begin of the epoch until then, microseconds.
     origin: u64,
     k_us: u64,
     /// W_est and the bytes acknowledged since it last grew.
@@ -80,15 +80,15 @@ pub struct Cubic {
     estimate_credit: u64,
     /// Smallest round-trip time seen.
     delay_min: Span,
-    /// Linux: when the curve was last looked at, at which window (windows are below 4 GiB), and what that
-    /// gave.
-    looked_at: Time,
-    looked_window: u32,
-    looked: u64,
+    /// Linux: time of the last computation of the curve, the window then (windows are below 4 GiB), and the
+    /// result.
+    computed_at: Time,
+    computed_window: u32,
+    computed_every: u64,
 }
 
 impl Cubic {
-    /// A sender that knows nothing of its self.
+    /// Returns the state of a new sender.
     fn new(rules: CubicRules, counting: Counting, reduced_from: ReducedFrom) -> Cubic {
         Cubic {
             rules,
@@ -102,9 +102,9 @@ impl Cubic {
             estimate: 0,
             estimate_credit: 0,
             delay_min: Span::MAX,
-            looked_at: Time::ZERO,
-            looked_window: 0,
-            looked: 0,
+            computed_at: Time::ZERO,
+            computed_window: 0,
+            computed_every: 0,
         }
     }
 }
@@ -200,7 +200,7 @@ impl CongestionControl for Cubic {
         *self = Cubic::new(self.rules, self.counting, self.reduced_from);
     }
 
-    /// The curve waits (RFC 9438, 5.8; Linux).
+    /// Shifts the curve by the idle time (RFC 9438, 5.8; Linux).
     fn after_idle(&mut self, now: Time, idle: Span) {
         if self.epoch != Time::NEVER {
             self.epoch = (self.epoch + idle).min(now);
@@ -209,14 +209,17 @@ impl CongestionControl for Cubic {
 }
 
 impl Cubic {
-    /// After how many acknowledged bytes the window grows by a segment.
+    /// Returns the number of acknowledged bytes after which the window grows by a segment.
     fn every(&mut self, cwnd: u64, ack: Ack) -> u64 {
         let rules = self.rules;
         let segment = ack.segment;
         self.estimate_credit += ack.acked;
-        let same = u64::from(self.looked_window) == cwnd;
-        if rules.variant == Variant::Linux && same && ack.now.since(self.looked_at) <= LOOK_EVERY {
-            return self.looked;
+        let same = u64::from(self.computed_window) == cwnd;
+        if rules.variant == Variant::Linux
+            && same
+            && ack.now.since(self.computed_at) <= RECOMPUTE_AFTER
+        {
+            return self.computed_every;
         }
         if self.epoch == Time::NEVER {
             self.begin(ack.now, cwnd, ack.acked, segment);
@@ -240,8 +243,8 @@ impl Cubic {
             }
         }
         let every = every.max(2 * segment);
-        (self.looked_at, self.looked) = (ack.now, every);
-        self.looked_window = u32::try_from(cwnd).unwrap_or(u32::MAX);
+        (self.computed_at, self.computed_every) = (ack.now, every);
+        self.computed_window = u32::try_from(cwnd).unwrap_or(u32::MAX);
         every
     }
 
@@ -258,7 +261,7 @@ impl Cubic {
         }
     }
 
-    /// W after so many microseconds of the epoch.
+    /// Returns W(t), the window `t_us` microseconds after the begin of the epoch.
     fn curve(&self, t_us: u64, segment: u64) -> u64 {
         let apart = u128::from(t_us.abs_diff(self.k_us).min(FAR_US));
         let delta = 2 * u128::from(segment) * apart * apart * apart;
@@ -388,7 +391,7 @@ mod tests {
             let now = Time::ZERO + Span::from_ms(ms);
             let ack = Ack { now, acked: S, segment: S, after_timeout: false, srtt: Span::ZERO };
             c.on_ack(&mut w, &ack);
-            c.looked
+            c.computed_every
         };
         let first = every(1_000);
         assert_eq!(every(1_031), first);

@@ -1,5 +1,5 @@
-//! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window falls in proportion to the share of
-//! bytes that met a long queue.
+//! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window is reduced in proportion to the fraction of
+//! bytes that were marked.
 //!
 //! Once per window of data, M being the share of newly acknowledged bytes that ACKs with ECE have
 //! acknowledged: α ← (1 − g)·α + g·M (RFC 8257, 3.3, step 6; g = 1/16, α = 1 at first). On the first
@@ -32,14 +32,14 @@ impl Default for DctcpRules {
     }
 }
 
-/// What a DCTCP sender keeps beside its window.
+/// State of a DCTCP sender beside its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dctcp {
-    /// The estimate of the marked share, in units of 1/[`ONE`].
+    /// Estimate of the marked fraction, in units of 1/[`ONE`].
     pub alpha: u32,
-    /// Once this is acknowledged the window of observation is over.
+    /// Position whose acknowledgement ends the observation window.
     window_end: u64,
-    /// Bytes acknowledged in it, and those of them by ACKs with ECE.
+    /// Bytes acknowledged in the observation window, and those of them by ACKs with ECE.
     acked: u64,
     marked: u64,
     rules: DctcpRules,
@@ -47,7 +47,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// The window after marks.
+    /// Returns the window after a reduction by marks.
     fn reduced(&self, cwnd: u64) -> u64 {
         cwnd - ((u128::from(cwnd) * u128::from(self.alpha)) >> 21) as u64
     }

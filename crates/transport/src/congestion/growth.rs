@@ -1,4 +1,5 @@
-//! Slow start, and growth by a segment for so many bytes acknowledged, as the algorithms share them.
+//! Growth of the window that the algorithms share: slow start, and growth by a segment for a number of
+//! acknowledged bytes.
 //!
 //! Bytes: appropriate byte counting (RFC 3465), an ACK counts for the bytes it acknowledges, in slow
 //! start for at most L segments and after a timeout for one. ACKs: RFC 5681, equations (2) and (3).
@@ -7,8 +8,8 @@
 use super::rules::Counting;
 use super::window::Window;
 
-/// Slow start. Returns how many bytes are left over for congestion avoidance: 0 unless the window
-/// has reached the threshold.
+/// Grows the window in slow start. Returns how many bytes are left over for congestion avoidance: 0 unless the
+/// window has reached the threshold.
 #[inline]
 pub fn slow_start(
     w: &mut Window,
@@ -36,8 +37,8 @@ pub fn slow_start(
     }
 }
 
-/// Congestion avoidance: a segment for each `every` bytes acknowledged. With `every` the window it
-/// is the byte-counting form of RFC 5681 (3.1), without division.
+/// Grows the window in congestion avoidance by a segment for each `every` bytes acknowledged. With `every`
+/// equal to the window it is the byte-counting form of RFC 5681 (3.1), without division.
 #[inline]
 pub fn additive(w: &mut Window, acked: u64, every: u64, segment: u64, counting: Counting) {
     match counting {
@@ -57,7 +58,7 @@ pub fn additive(w: &mut Window, acked: u64, every: u64, segment: u64, counting: 
             }
         }
         Counting::Segments => {
-            // credits that a larger window has left behind count for one segment only
+            // a credit left from a larger window counts for one segment only
             if w.credit >= every {
                 w.credit = 0;
                 w.cwnd += segment;

@@ -1,14 +1,13 @@
-//! Leaving slow start before the queue overflows.
+//! HyStart: ends slow start before the queue overflows.
 //!
-//! [`HyStartRule::Linux`]: HyStart (Ha and Rhee 2011) as in `tcp_cubic.c`. From 16 segments on, slow
-//! start ends when ACKs that follow each other within 2 ms have been coming for longer than half the
-//! smallest delay since the round began (the train fills the path), or when the smallest of the
-//! first eight delays of a round is above the smallest ever by an eighth of it, at least 4 ms and at
-//! most 16 ms.
+//! [`HyStartRule::Linux`]: HyStart (Ha and Rhee 2011) as in `tcp_cubic.c`. From 16 segments on, slow start ends
+//! in one of two cases: ACKs at distances of at most 2 ms have been arriving since the begin of the round for
+//! longer than half the smallest RTT (the train of ACKs fills the path), or the smallest of the first eight
+//! RTTs of a round is above the smallest ever by an eighth of it, at least 4 ms and at most 16 ms.
 //!
-//! [`HyStartRule::PlusPlus`]: HyStart++ (RFC 9406). When the smallest delay of a round is above the last
-//! round's by an eighth (4 to 16 ms), the window grows a quarter as fast; if the delay falls again that
-//! was a false alarm, after five such rounds slow start is over. In the first slow start only.
+//! [`HyStartRule::PlusPlus`]: HyStart++ (RFC 9406). When the smallest RTT of a round is above that of the last
+//! round by an eighth (4 to 16 ms), conservative slow start (CSS) begins: the window grows a quarter as fast.
+//! If the RTT falls again, slow start resumes; after five rounds of CSS it ends. In the first slow start only.
 
 use super::rules::HyStartRule;
 use eastwest_types::{Span, Time};
@@ -29,52 +28,52 @@ fn allowance(delay: Span) -> Span {
     Span(delay.0 / 8).max(Span::from_ms(4)).min(Span::from_ms(16))
 }
 
-/// What slow start watches.
+/// State of HyStart or HyStart++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HyStart {
     rule: HyStartRule,
-    /// The round is over when this is acknowledged.
+    /// Position whose acknowledgement ends the round.
     round_end: u64,
     round_start: Time,
     last_ack: Time,
-    /// Samples in this round and the smallest; the smallest of the round before.
+    /// Number of RTT samples in this round, their minimum, and the minimum of the round before.
     samples: u32,
     smallest: Span,
     smallest_before: Span,
-    /// The smallest ever.
+    /// Smallest RTT of the connection.
     delay_min: Span,
-    /// HyStart++: rounds of slow growth so far, 0 outside; and the delay that began them.
+    /// HyStart++: rounds of conservative slow start so far, 0 outside; and the RTT at its begin.
     slow_rounds: u32,
     baseline: Span,
-    /// Bytes of slow growth that are less than a segment.
+    /// Bytes of growth in conservative slow start that are less than a segment.
     bank: u64,
-    /// Slow start has been ended.
+    /// Whether slow start has been ended.
     found: bool,
 }
 
-/// What an ACK tells.
+/// RTT sample of an ACK in slow start.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// When it came.
+    /// Time of its arrival.
     pub now: Time,
     /// Its round-trip time.
     pub rtt: Span,
-    /// What is acknowledged now, and what will be sent next.
+    /// First position not acknowledged (SND.UNA).
     pub una: u64,
-    /// See `una`.
+    /// Next position to send (SND.NXT).
     pub next: u64,
     /// The window in segments.
     pub window: u64,
-    /// How far aggregation may stretch a train of ACKs (Linux, `hystart_ack_delay`).
+    /// Time by which aggregation may lengthen a train of ACKs (Linux, `hystart_ack_delay`).
     pub stretch: Span,
-    /// Whether packets leave paced: a train then fills a whole delay.
+    /// Whether packets are paced: a train then has to last a whole RTT.
     pub paced: bool,
     /// Whether this is the first slow start.
     pub first: bool,
 }
 
 impl HyStart {
-    /// Nothing seen yet.
+    /// Returns the state before the first sample.
     pub fn new(rule: HyStartRule) -> HyStart {
         HyStart {
             rule,
@@ -92,12 +91,12 @@ impl HyStart {
         }
     }
 
-    /// A timeout: it may watch again.
+    /// Resets the state after a timeout.
     pub fn forget(&mut self) {
         *self = HyStart::new(self.rule);
     }
 
-    /// Bytes that count for growth out of those acknowledged: fewer in HyStart++'s slow rounds.
+    /// Returns how many of the acknowledged bytes count for growth: fewer in conservative slow start.
     pub fn counted(&mut self, acked: u64, segment: u64, paced: bool) -> u64 {
         if self.rule != HyStartRule::PlusPlus {
             return acked;
@@ -112,7 +111,7 @@ impl HyStart {
         whole
     }
 
-    /// Takes a sample in slow start. Returns whether that is over.
+    /// Adds a sample in slow start. Returns whether slow start is over.
     pub fn sample(&mut self, s: &Sample) -> bool {
         self.delay_min = self.delay_min.min(s.rtt);
         match self.rule {

@@ -1,24 +1,24 @@
-//! Congestion control: how the window grows and how far it falls.
+//! Congestion control: growth and reduction of the window.
 //!
-//! One file for each algorithm, with its settings and their names, and one line in the list of the family
-//! below; further files for what they share. [`CongestionControl`] is what TCP asks.
+//! Each algorithm has a file, with its settings and their names, and one line in the list `family!` below.
+//! Other files have what several algorithms share. [`CongestionControl`] is the interface to TCP.
 
 pub mod bbr;
 pub mod bbr3;
 mod bbr3_bounds;
 pub mod control;
+pub mod cube_root;
 pub mod cubic;
 pub mod custom;
+pub mod cwnd_usage;
 pub mod dctcp;
+pub mod delivery_rate;
 pub mod growth;
 pub mod hystart;
 pub mod new_reno;
 pub mod pacing;
-pub mod rate;
-pub mod root;
 pub mod rules;
 pub mod small_queue;
-pub mod usage;
 mod window;
 pub mod windowed_max;
 
@@ -29,17 +29,17 @@ use bbr::Bbr;
 use bbr3::Bbr3;
 use cubic::Cubic;
 use custom::{CustomCongestionConfig, ReadCongestion};
+use cwnd_usage::CwndUsage;
 use dctcp::Dctcp;
+use delivery_rate::RateSampler;
 use eastwest_settings::{Choice, Entry, Section};
 use eastwest_types::{Span, Time};
 use hystart::HyStart;
 use new_reno::NewReno;
 use pacing::Pacing;
-use rate::RateSampler;
-use rules::Like;
+use rules::AlgorithmNeeds;
 use serde::{Deserialize, Serialize};
 use small_queue::SmallQueue;
-use usage::Usage;
 
 /// Makes the list of names, the settings and the algorithms of the family, and hands each call on to the
 /// algorithm; large ones are held in a box. `$d` stands for the dollar sign of the macro that it makes.
@@ -49,7 +49,7 @@ macro_rules! family {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum CongestionKind {
             $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name,)*
-            /// One from outside.
+            /// An algorithm of a mechanism crate.
             Custom {
                 /// See [`CongestionKind::echoes_each_mark`].
                 echoes_each_mark: bool,
@@ -78,7 +78,7 @@ macro_rules! family {
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Algorithm {
             $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name($held),)*
-            /// One from outside.
+            /// An algorithm of a mechanism crate.
             #[serde(skip)]
             Custom(Box<dyn CongestionControl>),
         }
@@ -92,8 +92,8 @@ macro_rules! family {
             &[$((<$algorithm>::IN_LINUX, CongestionKind::$name)),*];
 
         impl Algorithm {
-            /// A sender that has sent nothing; `custom` is the one from outside, where the kind asks for
-            /// one.
+            /// Returns the state of a sender that has sent nothing; `custom` is the algorithm of a mechanism
+            /// crate, if the kind is one.
             pub fn start(
                 kind: CongestionKind,
                 settings: &Settings,
@@ -113,7 +113,7 @@ macro_rules! family {
             }
         }
 
-        /// What is constant of an algorithm; `custom` stands for it in one from outside.
+        /// Returns a constant of an algorithm; `otherwise` is its value in a custom one.
         macro_rules! constant {
             ($d kind:expr, $d constant:ident, $d custom:pat => $d otherwise:expr) => {
                 match $d kind {
@@ -145,42 +145,42 @@ family! {
 }
 
 impl CongestionKind {
-    /// Whether receivers answer each mark, not only the first until the sender has reacted.
+    /// Returns whether receivers echo each mark, not only the first until the sender has reacted.
     #[inline]
     pub fn echoes_each_mark(self) -> bool {
         constant!(self, ECHOES_EACH_MARK, CongestionKind::Custom { echoes_each_mark, .. } => echoes_each_mark)
     }
 
-    /// Whether rate and window follow a model of the path.
+    /// Returns whether window and rate follow a model of the path.
     #[inline]
     pub fn follows_path(self) -> bool {
         constant!(self, FOLLOWS_PATH, CongestionKind::Custom { follows_path, .. } => follows_path)
     }
 
-    /// Whether it cannot do without ECN.
+    /// Returns whether it needs ECN.
     pub fn needs_ecn(self) -> bool {
         constant!(self, NEEDS_ECN, CongestionKind::Custom { .. } => false)
     }
 
-    /// Whether a loss cuts the window even where marks have cut it in the same window of data.
+    /// Returns whether a loss reduces the window even if marks have reduced it in the same window of data.
     pub fn cuts_after_marks(self) -> bool {
         constant!(self, CUTS_AFTER_MARKS, CongestionKind::Custom { .. } => false)
     }
 
-    /// Whether rate samples take what is under way by the pipe.
+    /// Returns whether its rate samples take bytes in flight from the pipe (RFC 6675).
     #[inline]
     pub fn samples_pipe(self) -> bool {
         constant!(self, SAMPLES_PIPE, CongestionKind::Custom { .. } => false)
     }
 
-    /// Whether Linux ends its slow start with HyStart.
+    /// Returns whether Linux ends its slow start with HyStart.
     pub fn has_hystart_in_linux(self) -> bool {
         constant!(self, HYSTART_IN_LINUX, CongestionKind::Custom { .. } => false)
     }
 
-    /// What it asks of the rules of `[tcp]`.
-    pub fn like(self) -> Like {
-        Like { needs_ecn: self.needs_ecn(), follows_path: self.follows_path() }
+    /// Returns what it needs of the rules of `[tcp]`.
+    pub fn needs(self) -> AlgorithmNeeds {
+        AlgorithmNeeds { needs_ecn: self.needs_ecn(), follows_path: self.follows_path() }
     }
 }
 
@@ -219,7 +219,7 @@ impl CongestionControl for Algorithm {
     }
 }
 
-/// Reads which algorithm is used, and the settings of one from outside; `others` are those.
+/// Reads which algorithm is used, and the settings of a custom one; `others` are the custom algorithms.
 pub fn read_kind(
     s: &mut Section,
     others: &[Entry<ReadCongestion>],
@@ -238,17 +238,17 @@ pub fn read_kind(
     (kind, Some(CustomCongestionConfig { model, seed: 0 }))
 }
 
-/// What a sender keeps beside its window, where its settings ask for more than NewReno.
+/// State of congestion control beside the window, for settings that need more than NewReno.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Control {
     /// State of the algorithm.
     pub algorithm: Algorithm,
-    /// Watches for the end of slow start.
+    /// HyStart: detects the end of slow start.
     pub hystart: HyStart,
-    /// When the next segment may leave, where segments are paced.
+    /// Pacing state.
     pub pacing: Pacing,
-    /// Whether the window is used.
-    pub usage: Usage,
-    /// What waits in the host's card, where that is limited and something may wait.
+    /// Whether the window limits the sender.
+    pub cwnd_usage: CwndUsage,
+    /// Segments in the NIC's queue, with small queues and while something may wait.
     pub small_queue: Option<Box<SmallQueue>>,
 }

@@ -16,7 +16,7 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// By these rules.
+    /// Returns the algorithm with these rules.
     pub fn new(rules: &CongestionRules) -> NewReno {
         NewReno { counting: rules.counting, reduced_from: rules.reduced_from }
     }
@@ -46,7 +46,7 @@ impl CongestionControl for NewReno {
     }
 }
 
-/// `acked` bytes were acknowledged while the window was the limit.
+/// Grows the window after `acked` bytes were acknowledged while it was the limit.
 #[inline]
 pub fn on_ack(
     w: &mut Window,
@@ -70,7 +70,8 @@ fn grow(w: &mut Window, acked: u64, segment: u64, after_timeout: bool, counting:
     additive(w, acked, w.cwnd, segment, counting);
 }
 
-/// RFC 5681, equation (4), of what was outstanding or, as in Linux, of the window in whole segments.
+/// Returns the threshold after a loss: half of the bytes outstanding (RFC 5681, equation 4) or, as in Linux, of
+/// the window in whole segments.
 pub fn threshold(w: &Window, flight: u64, segment: u64, rules: &CongestionRules) -> u64 {
     threshold_from(w, flight, segment, rules.reduced_from)
 }

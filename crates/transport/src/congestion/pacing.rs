@@ -1,45 +1,44 @@
-//! Pacing: segments leave spaced by the time that the rate gives each (Linux's internal pacing,
-//! `tcp_update_skb_after_send`); with [offload](crate::tcp::offload) bursts do.
+//! Pacing: segments, or with [offload](crate::tcp::offload) bursts, are sent at intervals given by a rate
+//! (Linux's internal pacing, `tcp_update_skb_after_send`).
 //!
-//! Without an algorithm that says otherwise the rate is 200 % of cwnd/SRTT while the window is below
-//! half of the threshold, else 120 % (Linux, `tcp_update_pacing_rate`). The first ten segments of a
-//! connection are not paced. A sender that could not send in time catches up by at most half of a
-//! segment's time.
+//! The rate is 200 % of cwnd/SRTT while the window is below half of the threshold, else 120 % (Linux,
+//! `tcp_update_pacing_rate`), unless the congestion control sets it. The first ten segments of a connection are
+//! not paced. A sender that was late shortens the next interval by at most half of a segment's time.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Segments of a connection that leave unpaced.
+/// Number of segments of a connection that are not paced.
 const UNPACED: u8 = 10;
 
-/// When the next segment may leave.
+/// Pacing state of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pacing {
-    /// Bytes per second; 0 while none is known.
+    /// Pacing rate, bytes per second; 0 while unknown.
     pub rate: u64,
-    /// Not before this.
+    /// Earliest time of the next transmission.
     pub next: Time,
-    /// A segment waits for that.
+    /// Whether a segment waits for `next`.
     pub waits: bool,
-    /// Segments sent, as far as it matters.
+    /// Segments sent, saturating.
     sent: u8,
-    /// Segments of the present burst that may leave with the one before.
+    /// Segments of the current burst that may be sent together with the last one.
     pub burst_left: u16,
-    /// A burst waits until the window has more room.
+    /// Whether a burst is deferred until the window has more room.
     pub held_by_window: bool,
-    /// How late the present burst is, as far as it is not made up for.
+    /// Lateness of the current burst that is not yet made up for.
     late: Span,
 }
 
 impl Pacing {
-    /// The rate of an algorithm without its own.
-    pub fn follow_window(&mut self, cwnd: u64, ssthresh: u64, under_way: u64, srtt: Span) {
+    /// Sets the rate from the congestion window, or from the bytes in flight if they are more.
+    pub fn set_rate_from_window(&mut self, cwnd: u64, ssthresh: u64, under_way: u64, srtt: Span) {
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let bytes = u128::from(cwnd.max(under_way)) * percent * 10_000_000_000;
         self.rate = u64::try_from(bytes / u128::from(srtt.0.max(1))).unwrap_or(u64::MAX);
     }
 
-    /// `bytes` leave.
+    /// Records the transmission of `bytes`, and sets the time of the next.
     pub fn sent(&mut self, now: Time, bytes: u64) {
         self.sent = self.sent.saturating_add(1);
         if self.rate == 0 || self.sent < UNPACED {
@@ -89,9 +88,9 @@ mod tests {
     #[test]
     fn the_rate_is_twice_the_windows_in_slow_start_and_six_fifths_later() {
         let mut p = Pacing::default();
-        p.follow_window(100_000, u64::MAX, 0, Span::from_ms(100));
+        p.set_rate_from_window(100_000, u64::MAX, 0, Span::from_ms(100));
         assert_eq!(p.rate, 2_000_000);
-        p.follow_window(100_000, 150_000, 0, Span::from_ms(100));
+        p.set_rate_from_window(100_000, 150_000, 0, Span::from_ms(100));
         assert_eq!(p.rate, 1_200_000);
     }
 }

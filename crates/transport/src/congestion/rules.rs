@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 /// What an ACK counts for when the window grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counting {
-    /// For the bytes it acknowledges, in slow start for at most so many segments, and for one after a
-    /// timeout (RFC 3465, 2.1 to 2.3).
+    /// The bytes it acknowledges; in slow start at most `limit` segments, after a timeout one (RFC 3465, 2.1 to
+    /// 2.3).
     Bytes {
         /// L of RFC 3465.
         limit: u16,
     },
-    /// For one segment, however much it acknowledges (RFC 5681, 3.1, equations 2 and 3).
+    /// One segment, however much it acknowledges (RFC 5681, 3.1, equations 2 and 3).
     Acks,
-    /// For the segments it acknowledges, without limit; what is left over at the threshold counts for
-    /// congestion avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
+    /// The segments it acknowledges, without limit; the rest above the threshold counts for congestion
+    /// avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
     Segments,
 }
 
-/// What half of the window is taken of after a loss.
+/// Base of the reduction after a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReducedFrom {
-    /// What was outstanding (RFC 5681, equation 4).
+    /// Bytes outstanding (RFC 5681, equation 4).
     #[default]
     Flight,
     /// The congestion window (Linux, `tcp_reno_ssthresh`).
@@ -48,10 +48,9 @@ pub enum EcnRule {
 pub struct EcnRules {
     /// Whether it is used.
     pub rule: EcnRule,
-    /// A SYN that is sent again asks for it no more (RFC 3168, 6.1.1.1; Linux, `tcp_ecn_fallback`).
+    /// A retransmitted SYN does not request ECN (RFC 3168, 6.1.1.1; Linux, `tcp_ecn_fallback`).
     pub fallback: bool,
-    /// SYNs, ACKs and what is sent again are sent as ECN-capable too (RFC 8257, 3.5; Linux with
-    /// DCTCP).
+    /// SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, 3.5; Linux with DCTCP).
     pub all_packets: bool,
 }
 
@@ -76,16 +75,16 @@ pub enum HyStartRule {
 /// Rules of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CongestionRules {
-    /// How the window grows.
+    /// What an ACK counts for when the window grows.
     pub counting: Counting,
-    /// What the threshold after a loss is taken of.
+    /// Base of the reduction after a loss.
     pub reduced_from: ReducedFrom,
     /// An idle time halves the window for each timeout it lasts, instead of setting it back at once
     /// (RFC 2861; Linux, `tcp_cwnd_restart`).
     pub idle_decay: bool,
     /// What ends slow start before a loss.
     pub hystart: HyStartRule,
-    /// Segments leave spaced by a rate; with BBR they do in any case.
+    /// Whether segments are paced; with BBR they are in any case.
     pub pacing: bool,
     /// Explicit congestion notification.
     pub ecn: EcnRules,
@@ -104,18 +103,18 @@ impl Default for CongestionRules {
     }
 }
 
-/// What the algorithm asks of the rules.
+/// What an algorithm needs of the rules.
 #[derive(Clone, Copy, Debug)]
-pub struct Like {
-    /// It cannot do without ECN.
+pub struct AlgorithmNeeds {
+    /// Whether it needs ECN.
     pub needs_ecn: bool,
-    /// It gives window and rate by a model of the path.
+    /// Whether it sets window and rate by a model of the path.
     pub follows_path: bool,
 }
 
 impl CongestionRules {
     /// Reads them from `[tcp]`.
-    pub fn read(s: &mut Section, like: Like) -> CongestionRules {
+    pub fn read(s: &mut Section, needs: AlgorithmNeeds) -> CongestionRules {
         let counting = read_counting(s);
         let reduced_from = s.choice(
             "reduced_from",
@@ -164,9 +163,9 @@ impl CongestionRules {
                     "Segments leave spaced by a rate: 200 % of cwnd/SRTT in slow start and 120 % later \
                      (Linux, tcp_update_pacing_rate), or what bbr says.",
                 )
-                .computed("true with bbr and bbr3, else false", like.follows_path),
+                .computed("true with bbr and bbr3, else false", needs.follows_path),
             ),
-            ecn: read_ecn(s, like.needs_ecn),
+            ecn: read_ecn(s, needs.needs_ecn),
         }
     }
 }

@@ -1,19 +1,19 @@
-//! TCP small queues (Linux, `tcp_small_queue_check`, 2012): how much of one connection may wait in its
-//! own host's network card, so that bulk data waits in the socket, where it delays nobody.
+//! TCP small queues (Linux, `tcp_small_queue_check`, 2012): limit of the bytes of one connection in the queue
+//! of its host's NIC, so that bulk data waits in the socket, where it delays no other connection.
 //!
-//! A burst leaves while less of the connection than this waits in the card:
+//! A burst is sent while less of the connection than this waits in the NIC:
 //!
 //! ```text
 //! limit = min(max(2 · truesize of the burst, rate / 2¹⁰), tcp_limit_output_bytes)
 //! ```
 //!
-//! The rate is that of [pacing](super::pacing), in bytes a second, so that the second term is what
-//! passes in a millisecond. Segments sent again may find twice as much. The truesize is what a burst
-//! takes in memory: its bytes and [`OVERHEAD`] more; once cut into segments, each of those takes that
-//! much more. A sender with no more than one burst outstanding is never held back.
+//! The rate is that of [pacing](super::pacing), in bytes per second, so the second term is what is sent in
+//! about a millisecond. The limit is doubled for retransmissions. The truesize is the memory of a burst: its
+//! bytes plus [`OVERHEAD`]; once it is split, each segment has that overhead. A sender with at most one burst
+//! outstanding is never throttled.
 //!
-//! Departs: every segment counts as a full one, and no ACKs are counted (in Linux they count for two
-//! bytes). What is still in the card may be sent again, which Linux refuses.
+//! Differences from Linux: every segment counts as a full one, and ACKs are not counted (in Linux they count
+//! for two bytes). A segment that is still in the NIC may be retransmitted, which Linux refuses.
 
 use eastwest_settings::{Bytes, Section, key};
 use eastwest_types::Time;
@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 /// Bytes of memory that a packet takes beside its payload on 64-bit Linux: 256 of `sk_buff` and 640 of
 /// a head that holds headers and `skb_shared_info`.
 pub const OVERHEAD: u64 = 896;
-/// The limit is what passes in 2⁻¹⁰ s (Linux, `sk_pacing_shift`).
+/// The limit is what is sent in 2⁻¹⁰ s at the pacing rate (Linux, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
 /// Settings of small queues.
@@ -31,12 +31,12 @@ const PACING_SHIFT: u32 = 10;
 pub struct SmallQueueRules {
     /// Whether there is a limit.
     pub on: bool,
-    /// It is this at most, in bytes; above 0.
+    /// Largest limit, in bytes; above 0.
     pub most: u64,
 }
 
 impl SmallQueueRules {
-    /// How much of a connection may wait in its host's card.
+    /// Reads the settings of small queues.
     pub fn read(s: &mut Section) -> SmallQueueRules {
         let on = s.get(
             key(
@@ -65,12 +65,12 @@ impl Default for SmallQueueRules {
     }
 }
 
-/// What of a connection waits in the card.
+/// Segments of a connection that wait in the NIC.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SmallQueue {
-    /// When each waiting segment will have left, in order.
+    /// Departure times of the waiting segments, in order.
     leave_at: VecDeque<Time>,
-    /// When the burst that is held back may leave, or never.
+    /// When the throttled burst may be sent, or never.
     pub free_at: Time,
     /// First position of the last burst.
     pub burst_from: u64,
@@ -83,9 +83,9 @@ impl Default for SmallQueue {
 }
 
 impl SmallQueue {
-    /// A segment has been handed to the card and will have left at `leaves`.
+    /// Adds a segment that has been handed to the NIC and will have left at `leaves`.
     pub fn push(&mut self, now: Time, leaves: Time) {
-        // what left by now makes room, so that the list is as short as the queue
+        // departed segments are removed, so that the list is as short as the queue
         self.take_left(now);
         let last = self.leave_at.back().copied().unwrap_or(now);
         if leaves > now {
@@ -93,20 +93,20 @@ impl SmallQueue {
         }
     }
 
-    /// Forgets what has left by now.
+    /// Removes the segments that have left by now.
     pub fn take_left(&mut self, now: Time) {
         while self.leave_at.front().is_some_and(|at| *at <= now) {
             self.leave_at.pop_front();
         }
     }
 
-    /// Segments that wait, as far as they have not been [taken out](Self::take_left).
+    /// Returns the number of segments that had not left at the last [`Self::take_left`].
     pub fn waiting(&self) -> usize {
         self.leave_at.len()
     }
 
-    /// Whether less than `limit` bytes of memory wait in segments of `segment` bytes of payload. If
-    /// not, notes when it will be so.
+    /// Returns whether less than `limit` bytes of memory wait, in segments of `segment` bytes of payload. If
+    /// not, sets `free_at` to the time at which this will be so.
     pub fn has_room(&mut self, limit: u64, segment: u64) -> bool {
         // the socket's own count begins at 1: a limit of two packets holds back a third
         let fit = limit.saturating_sub(1) / (segment + OVERHEAD);
@@ -119,15 +119,15 @@ impl SmallQueue {
         false
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes of heap memory.
     pub fn room(&self) -> usize {
         self.leave_at.capacity() * size_of::<Time>()
     }
 }
 
 impl SmallQueueRules {
-    /// The limit in bytes of memory for a burst of `bytes` at a pacing rate in bytes per second;
-    /// `again` where it is sent again.
+    /// Returns the limit in bytes of memory for a burst of `bytes` at a pacing rate in bytes per second;
+    /// `again`: it is a retransmission.
     pub fn limit(&self, bytes: u64, rate: u64, again: bool) -> u64 {
         let limit = (2 * (bytes + OVERHEAD)).max(rate >> PACING_SHIFT).min(self.most);
         limit << u32::from(again)

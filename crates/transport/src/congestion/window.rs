@@ -14,12 +14,12 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window a connection starts with: no threshold yet (RFC 5681, 3.1).
+    /// Returns the window of a new connection, without threshold (RFC 5681, 3.1).
     pub fn new(initial: u64) -> Window {
         Window { cwnd: initial, ssthresh: u64::MAX, credit: 0 }
     }
 
-    /// Whether the window doubles every round trip.
+    /// Returns whether the window is below the slow start threshold.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }

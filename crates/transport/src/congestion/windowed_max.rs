@@ -1,28 +1,28 @@
-//! The largest value of the last so many rounds, from three candidates (Kathleen Nichols' algorithm, as
-//! in Linux's `win_minmax.c`): the best, the best since, and the best since that.
+//! Maximum of the values of the last rounds, kept as three candidates (Kathleen Nichols' algorithm, as in
+//! Linux's `win_minmax.c`): the maximum, the maximum since then, and the maximum since that one.
 
 use serde::{Deserialize, Serialize};
 
-/// A value and the round it is of.
+/// A value, and the round in which it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Candidate {
     round: u64,
     value: u64,
 }
 
-/// A running maximum.
+/// Windowed maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowedMax {
     best: [Candidate; 3],
 }
 
 impl WindowedMax {
-    /// The maximum.
+    /// Returns the maximum.
     pub fn get(&self) -> u64 {
         self.best[0].value
     }
 
-    /// Takes a value of this round; those older than `window` rounds drop out.
+    /// Adds a value of this round, and drops values older than `window` rounds.
     pub fn update(&mut self, window: u64, round: u64, value: u64) {
         let new = Candidate { round, value };
         let b = &mut self.best;

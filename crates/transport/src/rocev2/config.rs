@@ -15,17 +15,17 @@ use serde::{Deserialize, Serialize};
 pub struct RoceV2Config {
     /// Payload of a full packet (path MTU of InfiniBand).
     pub mtu: u32,
-    /// An acknowledgement is asked for with every so many packets, and with the last of a message.
+    /// Number of packets after which an acknowledgement is requested; the last of a message requests one too.
     pub ack_every: u32,
-    /// How long an acknowledgement that was asked for is awaited (local ACK timeout).
+    /// Timeout of a requested acknowledgement (local ACK timeout).
     pub timeout: Span,
-    /// Timeouts in a row after which a queue pair fails (retry count).
+    /// Consecutive timeouts after which a queue pair fails (retry count).
     pub retries: u32,
-    /// What limits the rate of a queue pair.
+    /// Rate control of queue pairs.
     pub control: ControlSettings,
     /// Differentiated services codepoint of congestion notification packets.
     pub cnp_dscp: u8,
-    /// Bytes of a packet on a link beyond its IP length: rates count them.
+    /// Bytes of a packet on a link in addition to its IP length; rates include them.
     pub framing: u32,
 }
 
@@ -42,11 +42,11 @@ impl RoceV2Config {
 /// Payloads that InfiniBand has.
 const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
 
-/// What is below queue pairs.
+/// Properties of the layers below queue pairs.
 pub struct Below {
-    /// Largest IP packet, where known.
+    /// Largest IP packet, if known.
     pub mtu: Option<u32>,
-    /// Bytes of a packet on a link beyond that.
+    /// Bytes of a packet on a link in addition to its IP length.
     pub framing: u32,
 }
 

@@ -1,5 +1,5 @@
-//! What limits the rate of a queue pair: one file for each control, with its settings and their names, and one
-//! line in the list of the family at the end. [`RateControl`] is what a queue pair asks.
+//! Rate controls of queue pairs: each has a file, with its settings and their names, and one line in the list
+//! `family!` at the end. [`RateControl`] is their interface to a queue pair.
 
 use super::dcqcn::Dcqcn;
 use super::rate_control::RateControl;
@@ -62,7 +62,7 @@ macro_rules! family {
         }
 
         impl Control {
-            /// Returns the rate of the moment.
+            /// Returns the current rate.
             pub fn rate(&self) -> Rate {
                 match self {
                     Control::None(line) => *line,
@@ -78,7 +78,7 @@ macro_rules! family {
                 }
             }
 
-            /// Returns when its timer is due.
+            /// Returns when its timer expires.
             pub fn timer_at(&self) -> Time {
                 match self {
                     Control::None(_) => Time::NEVER,

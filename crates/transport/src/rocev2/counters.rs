@@ -1,15 +1,15 @@
-//! What queue pairs count.
+//! Counters of queue pairs.
 
 use serde::{Deserialize, Serialize};
 
 /// Counters of one end of a queue pair, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Packets with payload, those sent again among them.
+    /// Packets with payload sent, including retransmissions.
     pub packets: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmits: u64,
-    /// Their payload.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Timeouts.
     pub timeouts: u64,
@@ -17,15 +17,15 @@ pub struct Counters {
     pub acks: u64,
     /// Negative acknowledgements sent.
     pub naks: u64,
-    /// Packets received before their turn, and dropped.
+    /// Packets received out of sequence, and dropped.
     pub out_of_sequence: u64,
-    /// Packets received again.
+    /// Packets received twice.
     pub duplicates: u64,
-    /// Packets received with a mark.
+    /// Packets received with a CE mark.
     pub marked: u64,
     /// Congestion notification packets sent.
     pub cnps: u64,
-    /// Cuts of the rate: notifications received.
+    /// Reductions of the rate by received notifications.
     pub cuts: u64,
 }
 

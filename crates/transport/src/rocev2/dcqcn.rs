@@ -2,7 +2,7 @@
 //! RDMA flows by ECN marks. Switches mark as RED does (the congestion point: a queue of `kind = "red"` with
 //! `weight = 1`, `even = false` and `gentle = false`); what the two ends do is here.
 //!
-//! * [`NotificationPoint`], at the receiver: a marked packet is answered with a congestion notification
+//! * [`NotificationPoint`], at the receiver: for a marked packet it sends a congestion notification
 //!   packet (CNP), at most one for each flow in `cnp_interval` (section 3.1, "NP algorithm").
 //! * [`ReactionPoint`], at the sender. Every CNP cuts (equation 1):
 //!
@@ -10,11 +10,11 @@
 //!   R_T = R_C        R_C = R_C (1 − α/2)        α = (1 − g) α + g
 //!   ```
 //!
-//!   and after every `alpha_timer` without one `α = (1 − g) α` (equation 2). A flow starts at the rate of its
-//!   link with α = 1. The rate recovers in cycles of a timer and of a byte counter, each counted for itself
-//!   from the last CNP: in the first F cycles of both fast recovery, `R_C = (R_T + R_C)/2` (equation 3); once one
-//!   of them is past F additive increase, `R_T = R_T + R_AI` before the same (equation 4); once both are
-//!   hyper increase, by `i · R_HAI` in the i-th cycle, as in QCN (IEEE 802.1Q, 30.3), which the paper refers to.
+//! and after every `alpha_timer` without one `α = (1 − g) α` (equation 2). A flow starts at the rate of its
+//! link with α = 1. The rate recovers in cycles of a timer and of a byte counter, each counted for itself from
+//! the last CNP: in the first F cycles of both fast recovery, `R_C = (R_T + R_C)/2` (equation 3); once one of
+//! them is past F additive increase, `R_T = R_T + R_AI` before the same (equation 4); once both are hyper
+//! increase, by `i · R_HAI` in the i-th cycle, as in QCN (IEEE 802.1Q, 30.3), which the paper refers to.
 //!
 //! α is brought up to date when it is needed: between two CNPs it only decays.
 
@@ -47,16 +47,16 @@ pub struct DcqcnConfig {
     pub min_rate: Rate,
 }
 
-/// Who tells the sender of marks.
+/// Notification point: decides at the receiver when to send a CNP.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct NotificationPoint {
-    /// When the last CNP was sent.
+    /// Time of the last CNP.
     last: Option<Time>,
 }
 
 impl NotificationPoint {
-    /// A marked packet has come: whether to send a CNP.
-    pub fn tells(&mut self, now: Time, c: &DcqcnConfig) -> bool {
+    /// Handles a marked packet. Returns whether to send a CNP.
+    pub fn sends_cnp(&mut self, now: Time, c: &DcqcnConfig) -> bool {
         let due = self.last.is_none_or(|last| now >= last + c.cnp_interval);
         if due {
             self.last = Some(now);
@@ -65,25 +65,25 @@ impl NotificationPoint {
     }
 }
 
-/// The rate of a flow.
+/// Reaction point: the rate of a flow at its sender.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ReactionPoint {
-    /// Bits per second: of the moment, aimed for, and of the link.
+    /// Rates in bits per second: current (R_C), target (R_T), and of the link.
     current: u64,
     target: u64,
     line: u64,
     alpha: f64,
-    /// When α was last brought up to date: with the last CNP.
+    /// Time of the last update of α, which is that of the last CNP.
     alpha_from: Option<Time>,
     timer_cycles: u32,
     byte_cycles: u32,
     bytes_left: u64,
-    /// When the timer's cycle ends; never while nothing is limited.
+    /// End of the timer's cycle; never while the rate is that of the link.
     pub timer_at: Time,
 }
 
 impl ReactionPoint {
-    /// A flow that begins, at the rate of its link.
+    /// Returns the state of a new flow, at the rate of its link.
     pub fn new(line: Rate) -> ReactionPoint {
         ReactionPoint {
             current: line.0,
@@ -98,18 +98,18 @@ impl ReactionPoint {
         }
     }
 
-    /// The rate of the moment (R_C).
+    /// Returns the current rate (R_C).
     pub fn rate(&self) -> Rate {
         Rate(self.current)
     }
 
-    /// Whether it sends as fast as its link.
+    /// Returns whether the rate is that of the link.
     pub fn is_free(&self) -> bool {
         self.current >= self.line
     }
 
-    /// A CNP has come.
-    pub fn cut(&mut self, now: Time, c: &DcqcnConfig) {
+    /// Handles a CNP: reduces the rate (equation 1).
+    pub fn on_cnp(&mut self, now: Time, c: &DcqcnConfig) {
         if let Some(last) = self.alpha_from {
             let decays = now.since(last).0 / c.alpha_timer.0.max(1);
             self.alpha *= power(1.0 - c.gain, decays);
@@ -124,8 +124,8 @@ impl ReactionPoint {
         self.timer_at = if self.is_free() { Time::NEVER } else { now + c.increase_timer };
     }
 
-    /// Notes that `bytes` of the flow are sent.
-    pub fn sends(&mut self, bytes: u64, c: &DcqcnConfig) {
+    /// Counts `bytes` sent, and increases the rate at the end of a cycle of the byte counter.
+    pub fn on_sent(&mut self, bytes: u64, c: &DcqcnConfig) {
         if self.is_free() {
             return;
         }
@@ -137,8 +137,8 @@ impl ReactionPoint {
         }
     }
 
-    /// The timer's cycle is over.
-    pub fn times(&mut self, now: Time, c: &DcqcnConfig) {
+    /// Handles the end of the timer's cycle: increases the rate.
+    pub fn on_timer(&mut self, now: Time, c: &DcqcnConfig) {
         self.timer_at = now + c.increase_timer;
         self.timer_cycles = self.timer_cycles.saturating_add(1);
         self.increase(c);
@@ -258,19 +258,19 @@ impl RateControl for Dcqcn {
     }
 
     fn after_sending(&mut self, bytes: u64, settings: &DcqcnConfig) {
-        self.reaction.sends(bytes, settings);
+        self.reaction.on_sent(bytes, settings);
     }
 
     fn after_notification(&mut self, now: Time, settings: &DcqcnConfig) {
-        self.reaction.cut(now, settings);
+        self.reaction.on_cnp(now, settings);
     }
 
     fn after_timer(&mut self, now: Time, settings: &DcqcnConfig) {
-        self.reaction.times(now, settings);
+        self.reaction.on_timer(now, settings);
     }
 
     fn notifies(&mut self, now: Time, settings: &DcqcnConfig) -> bool {
-        self.notification.tells(now, settings)
+        self.notification.sends_cnp(now, settings)
     }
 }
 
@@ -315,11 +315,11 @@ pub(crate) mod tests {
     #[test]
     fn the_first_notification_halves_and_five_cycles_regain_all_but_a_64th() {
         let (c, mut point) = (config(), ReactionPoint::new(LINE));
-        point.cut(at(100), &c);
+        point.on_cnp(at(100), &c);
         assert_eq!((point.current, point.target, point.alpha), (LINE.0 / 2, LINE.0, 1.0));
         for cycle in 1..=5u64 {
             assert_eq!(point.timer_at, at(100 + 55 * cycle));
-            point.times(point.timer_at, &c);
+            point.on_timer(point.timer_at, &c);
         }
         // equation 3 five times: 1 − (1/2)/2⁵
         assert_eq!(LINE.0 - point.current, LINE.0 / 64);
@@ -328,9 +328,9 @@ pub(crate) mod tests {
     #[test]
     fn alpha_follows_equations_one_and_two() {
         let (c, mut point) = (config(), ReactionPoint::new(LINE));
-        point.cut(at(100), &c);
+        point.on_cnp(at(100), &c);
         // 7 whole intervals without CNP, then one
-        point.cut(at(100 + 7 * 55 + 54), &c);
+        point.on_cnp(at(100 + 7 * 55 + 54), &c);
         let g = 1.0 / 256.0;
         let decayed = (0..7).fold(1.0, |alpha, _| alpha * (1.0 - g));
         assert!((point.alpha - ((1.0 - g) * decayed + g)).abs() < 1e-12, "{}", point.alpha);
@@ -341,32 +341,32 @@ pub(crate) mod tests {
     #[test]
     fn after_fast_recovery_the_target_grows_by_r_ai_and_then_by_r_hai() {
         let (c, mut point) = (config(), ReactionPoint::new(LINE));
-        (0..4).for_each(|n| point.cut(at(100 + n), &c));
+        (0..4).for_each(|n| point.on_cnp(at(100 + n), &c));
         let target = point.target;
-        (0..5).for_each(|_| point.times(at(200), &c));
+        (0..5).for_each(|_| point.on_timer(at(200), &c));
         assert_eq!(point.target, target);
         for cycle in 1..=3 {
-            point.times(at(200), &c);
+            point.on_timer(at(200), &c);
             assert_eq!(point.target, target + 40_000_000 * cycle);
         }
-        (0..5).for_each(|_| point.sends(10_000_000, &c));
+        (0..5).for_each(|_| point.on_sent(10_000_000, &c));
         assert_eq!(point.target, target + 40_000_000 * 8);
-        point.sends(10_000_000, &c);
+        point.on_sent(10_000_000, &c);
         assert_eq!(point.target, target + 40_000_000 * 8 + 50_000_000);
-        point.sends(9_999_999, &c);
+        point.on_sent(9_999_999, &c);
         assert_eq!(point.byte_cycles, 6);
-        point.sends(1, &c);
+        point.on_sent(1, &c);
         assert_eq!(point.target, target + 40_000_000 * 8 + 150_000_000);
     }
 
     #[test]
     fn rates_stay_between_the_least_and_the_link_and_timers_rest_at_the_link() {
         let (c, mut point) = (config(), ReactionPoint::new(LINE));
-        (0..200).for_each(|n| point.cut(at(100 + 50 * n), &c));
+        (0..200).for_each(|n| point.on_cnp(at(100 + 50 * n), &c));
         assert_eq!(point.rate(), c.min_rate);
         let mut cycles = 0;
         while !point.is_free() {
-            point.times(point.timer_at, &c);
+            point.on_timer(point.timer_at, &c);
             cycles += 1;
             assert!(point.target <= LINE.0);
         }
@@ -378,7 +378,7 @@ pub(crate) mod tests {
     #[test]
     fn notifications_keep_their_distance() {
         let (c, mut point) = (config(), NotificationPoint::default());
-        let told: Vec<u64> = (0..200).filter(|us| point.tells(at(*us), &c)).collect();
-        assert_eq!(told, [0, 50, 100, 150]);
+        let nak_sent: Vec<u64> = (0..200).filter(|us| point.sends_cnp(at(*us), &c)).collect();
+        assert_eq!(nak_sent, [0, 50, 100, 150]);
     }
 }

@@ -1,37 +1,37 @@
-//! What queue pairs are made of, what they want to happen, and what they tell.
+//! Interface of queue pairs to the simulator: parameters, actions, events for applications.
 
 use eastwest_types::{EndpointId, HostId, Packet, Rate, Time};
 
 /// Receiver of a timer event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Alarm {
+pub enum TimerTarget {
     /// An end of a queue pair.
     QueuePair(EndpointId),
-    /// A card, by its number.
-    Card(u32),
+    /// The queue of a NIC, by its number.
+    Nic(u32),
 }
 
-impl Alarm {
-    const CARD: u64 = 1 << 32;
+impl TimerTarget {
+    const NIC: u64 = 1 << 32;
 
-    /// As a number.
+    /// Returns the target as a number.
     pub fn number(self) -> u64 {
         match self {
-            Alarm::QueuePair(id) => u64::from(id.0),
-            Alarm::Card(card) => Alarm::CARD | u64::from(card),
+            TimerTarget::QueuePair(id) => u64::from(id.0),
+            TimerTarget::Nic(nic) => TimerTarget::NIC | u64::from(nic),
         }
     }
 
-    /// Back from its number.
-    pub fn of_number(number: u64) -> Alarm {
-        match number & Alarm::CARD {
-            0 => Alarm::QueuePair(EndpointId(number as u32)),
-            _ => Alarm::Card(number as u32),
+    /// Returns the target with a number.
+    pub fn of_number(number: u64) -> TimerTarget {
+        match number & TimerTarget::NIC {
+            0 => TimerTarget::QueuePair(EndpointId(number as u32)),
+            _ => TimerTarget::Nic(number as u32),
         }
     }
 }
 
-/// Event of a queue pair that the application is told of.
+/// Event of a queue pair that the application is notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The bytes given to [`super::Stack::expect`] have arrived in order.
@@ -42,25 +42,26 @@ pub enum Notice {
     Closed,
 }
 
-/// What queue pairs want to happen next.
+/// Receives the actions of queue pairs: packets, timers, events for applications.
 pub trait Sink {
-    /// Hand this packet to the port of `from`.
+    /// Hands a packet to the port of `from`.
     fn send(&mut self, from: HostId, packet: Packet);
-    /// When the port of a host takes the next packet with this codepoint, so that not many wait there. `sent`
-    /// says that one of `ip_len` bytes has been handed to it this moment; else that is what may wait there.
+    /// Returns when the port of a host takes the next packet with this codepoint, so that few packets wait
+    /// there. `sent`: a packet of `ip_len` bytes has just been handed to it; otherwise `ip_len` bytes may wait
+    /// there.
     fn takes_more_at(&self, from: HostId, dscp: u8, ip_len: u32, sent: bool) -> Time;
-    /// Call [`super::Stack::on_alarm`] at this time.
-    fn arm(&mut self, at: Time, alarm: Alarm);
-    /// Tell the application.
+    /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`.
+    fn arm(&mut self, at: Time, target: TimerTarget);
+    /// Notifies the application.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
 /// Parameters of a new queue pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Connect {
-    /// Who has opened it.
+    /// Host that has opened it.
     pub client: HostId,
-    /// The other end.
+    /// Host of the other end.
     pub server: HostId,
     /// Values for [`Packet::hash`]: client to server, server to client.
     pub hashes: (u16, u16),

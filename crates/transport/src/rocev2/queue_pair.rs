@@ -1,18 +1,18 @@
-//! One end of a queue pair: the requester, which sends its messages and goes back when told or when nothing
-//! is heard, and the responder, which takes packets in their order and drops all others.
+//! One end of a queue pair: the requester, which sends messages and goes back after a NAK or a timeout, and the
+//! responder, which accepts packets in order and drops all others.
 //!
-//! Packets bear the position of their first byte in the stream of their sender in place of a sequence number:
-//! a packet never spans two messages, so positions count packets as well as numbers do.
+//! Packets carry the position of their first byte in the stream of their sender in place of a sequence number:
+//! a packet never spans two messages, so positions identify packets as well as numbers do.
 
 use super::config::RoceV2Config;
 use super::control::{Control, ControlSettings};
 use super::counters::Counters;
-use super::interface::{Alarm, Connect, Notice, Sink};
+use super::interface::{Connect, Notice, Sink, TimerTarget};
 use super::requester::Requester;
 use eastwest_types::{EndpointId, HostId, Packet, Rate, Time, ecn, rocev2};
 use serde::{Deserialize, Serialize};
 
-/// Identity of an end, and the fields that are the same in all its packets.
+/// Identity of an end, and the header fields that are the same in all its packets.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Address {
     id: EndpointId,
@@ -29,9 +29,9 @@ struct Address {
 pub(super) struct Responder {
     /// Position of the next expected byte.
     expected: u64,
-    /// A negative acknowledgement was sent for it.
-    told: bool,
-    /// When to tell the application: one above what it waits for.
+    /// Whether a negative acknowledgement was sent for it.
+    nak_sent: bool,
+    /// Position at whose arrival the application is notified.
     pub(super) notify_at: u64,
 }
 
@@ -39,18 +39,18 @@ pub(super) struct Responder {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QueuePair {
     address: Address,
-    /// The card that its packets go through.
-    pub(super) card: u32,
-    /// Whether it waits for its turn there.
+    /// Number of the NIC queue at which it is served.
+    pub(super) nic: u32,
+    /// Whether it is in that queue.
     pub(super) queued: bool,
     pub(super) closing: bool,
     /// Given up after too many timeouts.
     failed: bool,
-    /// When it is next woken.
+    /// Earliest timer event that is pending in the simulator.
     pub(super) armed_at: Time,
     counters: Counters,
     pub(super) requester: Requester,
-    /// When the last packet was sent, and its bytes on the link.
+    /// Time of the last packet, and its bytes on the link including framing.
     sent: (Time, u64),
     pub(super) responder: Responder,
     control: Control,
@@ -60,7 +60,7 @@ impl QueuePair {
     pub(super) fn new(
         id: EndpointId,
         c: &Connect,
-        card: u32,
+        nic: u32,
         control: &ControlSettings,
     ) -> QueuePair {
         let (local, remote, hash, line) = match id.0 & 1 {
@@ -69,7 +69,7 @@ impl QueuePair {
         };
         QueuePair {
             address: Address { id, local, remote, hash, dscp: c.dscp, class: c.class },
-            card,
+            nic,
             queued: false,
             closing: false,
             failed: false,
@@ -77,7 +77,7 @@ impl QueuePair {
             counters: Counters::default(),
             requester: Requester::new(),
             sent: (Time::ZERO, 0),
-            responder: Responder { expected: 0, told: false, notify_at: u64::MAX },
+            responder: Responder { expected: 0, nak_sent: false, notify_at: u64::MAX },
             control: control.start(line),
         }
     }
@@ -131,41 +131,41 @@ impl QueuePair {
         self.closing && (self.failed || self.acknowledged() == self.written())
     }
 
-    /// Leaves nothing behind; its slot has this name now.
+    /// Frees the slot for another queue pair, whose identifier is `name`.
     pub(super) fn vacate(&mut self, name: EndpointId) {
         self.address.id = name;
-        self.requester.forget();
+        self.requester.release_memory();
         self.counters = Counters::default();
         self.closing = false;
     }
 
-    /// Whether there is something to send, now or when its rate allows.
+    /// Returns whether there is something to send, now or when its rate allows.
     fn has_to_send(&self) -> bool {
         !self.failed && self.requester.has_to_send()
     }
 
-    /// When its rate allows the next packet.
-    fn allowed_at(&self) -> Time {
+    /// Returns when its rate allows the next packet.
+    fn rate_allows_at(&self) -> Time {
         if self.control.is_free() || self.sent.1 == 0 {
             return Time::ZERO;
         }
         self.sent.0 + self.control.rate().time_for(self.sent.1)
     }
 
-    /// Whether it may send now.
+    /// Returns whether it may send now.
     pub(super) fn may_send(&self, now: Time) -> bool {
-        self.has_to_send() && self.allowed_at() <= now
+        self.has_to_send() && self.rate_allows_at() <= now
     }
 
-    /// Asks to be woken when something is due.
+    /// Arms the simulator's timer for the earliest deadline of this end, unless one is pending before it.
     pub(super) fn rearm(&mut self, sink: &mut impl Sink) {
         let mut due = self.requester.timer_at.min(self.control.timer_at());
         if !self.queued && self.has_to_send() {
-            due = due.min(self.allowed_at());
+            due = due.min(self.rate_allows_at());
         }
         if due < self.armed_at {
             self.armed_at = due;
-            sink.arm(due, Alarm::QueuePair(self.address.id));
+            sink.arm(due, TimerTarget::QueuePair(self.address.id));
         }
     }
 
@@ -183,22 +183,22 @@ impl QueuePair {
         packet
     }
 
-    /// Sends its next packet, which it must have; returns the IP bytes of it.
+    /// Sends its next packet; there must be one. Returns its IP bytes.
     pub(super) fn send_next(&mut self, now: Time, c: &RoceV2Config, sink: &mut impl Sink) -> u32 {
-        let piece = self.requester.take_next(now, c);
-        let again = if piece.again { rocev2::AGAIN } else { 0 };
-        let flags = rocev2::DATA | again | if piece.asks { rocev2::ASKS } else { 0 };
-        let ip_len = (piece.payload as u32 + RoceV2Config::HEADERS) as u16;
+        let next = self.requester.take_next(now, c);
+        let again = if next.is_retransmission { rocev2::AGAIN } else { 0 };
+        let flags = rocev2::DATA | again | if next.requests_ack { rocev2::ASKS } else { 0 };
+        let ip_len = (next.payload as u32 + RoceV2Config::HEADERS) as u16;
         let mut packet = self.packet(now, flags, ip_len);
-        packet.seq = piece.from;
-        packet.payload = piece.payload as u16;
+        packet.seq = next.from;
+        packet.payload = next.payload as u16;
         if c.control != ControlSettings::None {
             packet.tos |= ecn::ECT0;
         }
         self.counters.packets += 1;
-        if piece.again {
+        if next.is_retransmission {
             self.counters.retransmits += 1;
-            self.counters.retransmitted_bytes += piece.payload;
+            self.counters.retransmitted_bytes += next.payload;
         }
         let on_link = u64::from(ip_len) + u64::from(c.framing);
         self.sent = (now, on_link);
@@ -207,7 +207,7 @@ impl QueuePair {
         u32::from(ip_len)
     }
 
-    /// A packet has come.
+    /// Handles an arriving packet.
     pub(super) fn on_packet(
         &mut self,
         now: Time,
@@ -216,7 +216,7 @@ impl QueuePair {
         sink: &mut impl Sink,
     ) {
         if packet.flags & rocev2::DATA != 0 {
-            self.take(now, packet, c, sink);
+            self.on_data(now, packet, c, sink);
         } else if packet.flags & rocev2::NOTIFICATION != 0 {
             self.counters.cuts += u64::from(self.control.after_notification(now, &c.control));
         } else {
@@ -228,8 +228,8 @@ impl QueuePair {
         }
     }
 
-    /// A packet with payload has come: takes it if it is the next one (InfiniBand specification 9.7.4.1).
-    fn take(&mut self, now: Time, packet: &Packet, c: &RoceV2Config, sink: &mut impl Sink) {
+    /// Handles a packet with payload: accepts it if it is the next expected (InfiniBand specification 9.7.4.1).
+    fn on_data(&mut self, now: Time, packet: &Packet, c: &RoceV2Config, sink: &mut impl Sink) {
         if packet.tos & ecn::MASK == ecn::CE {
             self.counters.marked += 1;
             self.notify_of_mark(now, c, sink);
@@ -238,8 +238,8 @@ impl QueuePair {
         let position = Packet::widen(packet.seq, responder.expected);
         if position > responder.expected {
             self.counters.out_of_sequence += 1;
-            // once, until the packet comes that is missing
-            if !std::mem::replace(&mut responder.told, true) {
+            // one NAK until the missing packet arrives
+            if !std::mem::replace(&mut responder.nak_sent, true) {
                 self.counters.naks += 1;
                 self.acknowledge(now, rocev2::NAK, sink);
             }
@@ -247,7 +247,7 @@ impl QueuePair {
         }
         if position == responder.expected {
             responder.expected += u64::from(packet.payload);
-            responder.told = false;
+            responder.nak_sent = false;
         } else {
             self.counters.duplicates += 1;
         }
@@ -267,7 +267,7 @@ impl QueuePair {
         sink.send(self.address.local, packet);
     }
 
-    /// Tells the sender of a mark, unless its control sees no need.
+    /// Sends a congestion notification for a marked packet, if the rate control asks for one.
     fn notify_of_mark(&mut self, now: Time, c: &RoceV2Config, sink: &mut impl Sink) {
         if self.control.notifies(now, &c.control) {
             let mut packet = self.packet(now, rocev2::NOTIFICATION, RoceV2Config::CNP);
@@ -277,7 +277,7 @@ impl QueuePair {
         }
     }
 
-    /// Does what is due by now. Tells whether it has just failed.
+    /// Handles the timers that have expired. Returns whether the queue pair has just failed.
     pub(super) fn on_timers(&mut self, now: Time, c: &RoceV2Config) -> bool {
         if self.control.timer_at() <= now {
             self.control.after_timer(now, &c.control);

@@ -1,4 +1,4 @@
-//! What a queue pair asks the control of its rate, and what it tells it.
+//! Interface of rate controls to queue pairs.
 
 use eastwest_settings::reader::Section;
 use eastwest_types::{Rate, Time};
@@ -21,7 +21,7 @@ pub trait RateControl: Sized {
     /// Returns the control of an end that has sent nothing, on a link of rate `line`.
     fn start(line: Rate) -> Self;
 
-    /// Returns the rate of the moment.
+    /// Returns the current rate.
     fn rate(&self) -> Rate;
 
     /// Returns whether nothing limits the rate but the link.

@@ -5,7 +5,7 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Most bytes that may be outstanding: far fewer than positions on the wire tell apart.
+/// Largest number of outstanding bytes: far fewer than 32-bit positions on the wire can distinguish.
 const MOST_OUTSTANDING: u64 = 1 << 30;
 
 /// Sending half of a queue pair. Positions count bytes from 0.
@@ -15,37 +15,37 @@ pub(super) struct Requester {
     ends: VecDeque<u64>,
     /// End of all that is written.
     pub(super) written: u64,
-    /// All before this is acknowledged.
+    /// First position not acknowledged.
     pub(super) acknowledged: u64,
     /// Position of the next byte to send.
     next: u64,
     /// Highest position sent so far.
     highest: u64,
-    /// Packets since one asked for an acknowledgement.
-    unasked: u32,
-    /// Timeouts in a row.
+    /// Packets sent since the last that requested an acknowledgement.
+    since_ack_request: u32,
+    /// Consecutive timeouts.
     retries: u32,
-    /// End of the last packet that asked for an acknowledgement; the timer runs until it is acknowledged.
-    asked: u64,
+    /// End of the last packet that requested an acknowledgement; the timer runs until it is acknowledged.
+    ack_requested_to: u64,
     /// When the retransmission timer expires.
     pub(super) timer_at: Time,
 }
 
-/// A packet that is to be sent.
+/// The next packet to send.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct NextPacket {
     /// Position of its first byte.
     pub(super) from: u64,
     /// Bytes of payload.
     pub(super) payload: u64,
-    /// It was sent before.
-    pub(super) again: bool,
-    /// It asks for an acknowledgement.
-    pub(super) asks: bool,
+    /// Whether it is a retransmission.
+    pub(super) is_retransmission: bool,
+    /// Whether it requests an acknowledgement.
+    pub(super) requests_ack: bool,
 }
 
 impl Requester {
-    /// Nothing is written.
+    /// Returns the state before anything is written.
     pub(super) fn new() -> Requester {
         Requester {
             ends: VecDeque::new(),
@@ -53,15 +53,15 @@ impl Requester {
             acknowledged: 0,
             next: 0,
             highest: 0,
-            unasked: 0,
+            since_ack_request: 0,
             retries: 0,
-            asked: 0,
+            ack_requested_to: 0,
             timer_at: Time::NEVER,
         }
     }
 
-    /// Leaves no messages behind.
-    pub(super) fn forget(&mut self) {
+    /// Releases the list of messages.
+    pub(super) fn release_memory(&mut self) {
         self.ends = VecDeque::new();
     }
 
@@ -91,25 +91,25 @@ impl Requester {
         self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING
     }
 
-    /// Takes the next packet, which there must be.
-    pub(super) fn take_next(&mut self, now: Time, c: &RoceV2Config) -> Piece {
+    /// Takes the next packet to send; there must be one.
+    pub(super) fn take_next(&mut self, now: Time, c: &RoceV2Config) -> NextPacket {
         let message = self.ends.partition_point(|end| *end <= self.next);
         let end = self.ends[message];
         let (from, payload) = (self.next, u64::from(c.mtu).min(end - self.next));
-        let again = from < self.highest;
-        self.unasked += 1;
-        let asks = from + payload == end || self.unasked >= c.ack_every;
+        let is_retransmission = from < self.highest;
+        self.since_ack_request += 1;
+        let requests_ack = from + payload == end || self.since_ack_request >= c.ack_every;
         self.next += payload;
         self.highest = self.highest.max(self.next);
-        if asks {
-            self.unasked = 0;
-            self.asked = self.next;
+        if requests_ack {
+            self.since_ack_request = 0;
+            self.ack_requested_to = self.next;
             self.timer_at = now + c.timeout;
         }
-        Piece { from, payload, again, asks }
+        NextPacket { from, payload, is_retransmission, requests_ack }
     }
 
-    /// Everything before `position` has arrived.
+    /// Handles an acknowledgement of everything before `position`.
     pub(super) fn on_acknowledged(&mut self, now: Time, position: u64, timeout: Span) {
         if position <= self.acknowledged || position > self.highest {
             return;
@@ -118,13 +118,13 @@ impl Requester {
         while self.ends.front().is_some_and(|end| *end <= position) {
             self.ends.pop_front();
         }
-        // what was sent again meanwhile had arrived after all
+        // retransmissions below this position were unnecessary
         self.next = self.next.max(position);
         self.retries = 0;
-        self.timer_at = if position < self.asked { now + timeout } else { Time::NEVER };
+        self.timer_at = if position < self.ack_requested_to { now + timeout } else { Time::NEVER };
     }
 
-    /// The packet at `position` was lost: sends again from there.
+    /// Goes back to the lost packet at `position` (go-back-N).
     pub(super) fn on_lost(&mut self, position: u64) {
         if position < self.next {
             self.go_back(position.max(self.acknowledged));
@@ -133,8 +133,8 @@ impl Requester {
 
     fn go_back(&mut self, position: u64) {
         self.next = position;
-        self.asked = position;
-        self.unasked = 0;
+        self.ack_requested_to = position;
+        self.since_ack_request = 0;
         self.timer_at = Time::NEVER;
     }
 

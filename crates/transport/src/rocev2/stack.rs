@@ -1,21 +1,21 @@
-//! All queue pairs, and the cards that they share.
+//! All queue pairs, and the NIC queues at which they are served in turn.
 
 use super::config::RoceV2Config;
 use super::counters::Counters;
-use super::interface::{Alarm, Connect, Notice, Sink};
+use super::interface::{Connect, Notice, Sink, TimerTarget};
 use super::queue_pair::QueuePair;
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A network card: the queue pairs of one host and one codepoint take turns at it.
+/// Queue of a NIC: the queue pairs of one host and codepoint that have packets to send, served round-robin.
 #[derive(Debug, Serialize, Deserialize)]
-struct Card {
+struct NicQueue {
     host: HostId,
     dscp: u8,
-    /// Ends that may send, in the order of their turns.
+    /// Ends that may send, in the order of service.
     ready: VecDeque<EndpointId>,
-    /// When the port takes the next packet.
+    /// Time at which the port takes the next packet.
     free_at: Time,
     armed_at: Time,
 }
@@ -25,25 +25,25 @@ struct Card {
 pub struct Stack {
     config: RoceV2Config,
     ends: Vec<QueuePair>,
-    /// Slots of client ends whose queue pair is gone.
+    /// Free slots of client ends.
     free: Vec<u32>,
-    cards: Vec<Card>,
+    nics: Vec<NicQueue>,
     /// Cards by host and codepoint.
-    card_of: BTreeMap<(u32, u8), u32>,
-    /// Counters of all ends that are gone.
-    gone: Counters,
+    nic_of: BTreeMap<(u32, u8), u32>,
+    /// Counters of all ends whose queue pair has ended.
+    closed_totals: Counters,
 }
 
 impl Stack {
-    /// No queue pairs yet.
+    /// Returns a stack without queue pairs.
     pub fn new(config: RoceV2Config) -> Stack {
         Stack {
             config,
             ends: Vec::new(),
             free: Vec::new(),
-            cards: Vec::new(),
-            card_of: BTreeMap::new(),
-            gone: Counters::default(),
+            nics: Vec::new(),
+            nic_of: BTreeMap::new(),
+            closed_totals: Counters::default(),
         }
     }
 
@@ -63,9 +63,9 @@ impl Stack {
             None => (self.ends.len(), 0),
         };
         let id = EndpointId::new(slot, generation);
-        let (client, server) = (self.card(c.client, c.dscp), self.card(c.server, c.dscp));
+        let (client, server) = (self.nic(c.client, c.dscp), self.nic(c.server, c.dscp));
         let pair = [(id, client), (id.peer(), server)]
-            .map(|(id, card)| QueuePair::new(id, c, card, &self.config.control));
+            .map(|(id, nic)| QueuePair::new(id, c, nic, &self.config.control));
         if slot == self.ends.len() {
             self.ends.extend(pair);
         } else {
@@ -76,11 +76,11 @@ impl Stack {
         Some(id)
     }
 
-    fn card(&mut self, host: HostId, dscp: u8) -> u32 {
-        let next = self.cards.len() as u32;
-        let number = *self.card_of.entry((host.0, dscp)).or_insert(next);
+    fn nic(&mut self, host: HostId, dscp: u8) -> u32 {
+        let next = self.nics.len() as u32;
+        let number = *self.nic_of.entry((host.0, dscp)).or_insert(next);
         if number == next {
-            self.cards.push(Card {
+            self.nics.push(NicQueue {
                 host,
                 dscp,
                 ready: VecDeque::new(),
@@ -91,12 +91,12 @@ impl Stack {
         number
     }
 
-    /// The application posts a message of `bytes`.
+    /// Posts a message of `bytes` for the application.
     pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
         let end = &mut self.ends[id.slot()];
         debug_assert_eq!(end.id(), id);
         end.requester.write(bytes);
-        self.go_on(now, id, sink);
+        self.service_end(now, id, sink);
     }
 
     /// Drops the bytes that were posted and not sent, except one packet, which ends the last message.
@@ -107,8 +107,7 @@ impl Stack {
         end.requester.truncate(self.config.mtu)
     }
 
-    /// The application wants [`Notice::Delivered`] once `bytes` have arrived in all. Returns whether they
-    /// already have.
+    /// Requests [`Notice::Delivered`] once `bytes` have arrived in total. Returns whether they already have.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
         let end = &mut self.ends[id.slot()];
         let arrived = end.received() >= bytes;
@@ -118,7 +117,7 @@ impl Stack {
 
     /// Ends a queue pair once all that was written has arrived.
     pub fn close(&mut self, id: EndpointId, sink: &mut impl Sink) {
-        if !self.knows(id) {
+        if !self.is_live(id) {
             return;
         }
         for end in [id, id.peer()] {
@@ -129,59 +128,59 @@ impl Stack {
         }
     }
 
-    /// Ends a queue pair at once: what is under way finds nobody, and there is no [`Notice`] of it.
+    /// Ends a queue pair at once, without a [`Notice`]; packets in flight will be ignored.
     pub fn abort(&mut self, id: EndpointId) {
-        if self.knows(id) {
+        if self.is_live(id) {
             self.free_slots(id);
         }
     }
 
-    /// Whether this is an end of a queue pair that is not gone.
-    pub fn knows(&self, id: EndpointId) -> bool {
+    /// Returns whether `id` is an end of a queue pair that has not ended.
+    pub fn is_live(&self, id: EndpointId) -> bool {
         self.ends.get(id.slot()).is_some_and(|end| end.id() == id)
     }
 
-    /// A packet has reached the host of its queue pair.
+    /// Handles a packet that has arrived at the host of its queue pair.
     pub fn on_packet(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
         let id = packet.dst_endpoint;
-        if self.knows(id) {
+        if self.is_live(id) {
             self.ends[id.slot()].on_packet(now, packet, &self.config, sink);
-            self.go_on(now, id, sink);
+            self.service_end(now, id, sink);
         }
     }
 
-    /// A wake-up asked for through [`Sink::arm`].
-    pub fn on_alarm(&mut self, now: Time, alarm: Alarm, sink: &mut impl Sink) {
-        match alarm {
-            Alarm::QueuePair(id) => {
+    /// Handles a timer event that was requested through [`Sink::arm`].
+    pub fn on_timer(&mut self, now: Time, target: TimerTarget, sink: &mut impl Sink) {
+        match target {
+            TimerTarget::QueuePair(id) => {
                 let end = &mut self.ends[id.slot()];
                 if end.id() != id || end.armed_at != now {
-                    return; // an earlier wake-up took its place
+                    return; // replaced by an earlier timer event
                 }
                 end.armed_at = Time::NEVER;
                 if end.on_timers(now, &self.config) {
                     sink.notify(id, Notice::Failed);
                 }
-                self.go_on(now, id, sink);
+                self.service_end(now, id, sink);
             }
-            Alarm::Card(number) => {
-                let card = &mut self.cards[number as usize];
-                if card.armed_at == now {
-                    card.armed_at = Time::NEVER;
-                    self.serve(now, number, sink);
+            TimerTarget::Nic(number) => {
+                let nic = &mut self.nics[number as usize];
+                if nic.armed_at == now {
+                    nic.armed_at = Time::NEVER;
+                    self.serve_nic(now, number, sink);
                 }
             }
         }
     }
 
-    /// Lets an end do what it may after something has happened to it.
-    fn go_on(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
+    /// Lets an end send, arms its timer and frees its slot after an event.
+    fn service_end(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let end = &mut self.ends[id.slot()];
         if !end.queued && end.may_send(now) {
             end.queued = true;
-            let card = end.card;
-            self.cards[card as usize].ready.push_back(id);
-            self.serve(now, card, sink);
+            let nic = end.nic;
+            self.nics[nic as usize].ready.push_back(id);
+            self.serve_nic(now, nic, sink);
         }
         self.ends[id.slot()].rearm(sink);
         if self.release(id) {
@@ -189,40 +188,40 @@ impl Stack {
         }
     }
 
-    /// Lets the ends of a card send in turn while the port takes packets.
-    fn serve(&mut self, now: Time, number: u32, sink: &mut impl Sink) {
+    /// Lets the ends of a NIC queue send in turn while the port takes packets.
+    fn serve_nic(&mut self, now: Time, number: u32, sink: &mut impl Sink) {
         let full = self.config.mtu + RoceV2Config::HEADERS;
-        let card = &mut self.cards[number as usize];
-        while !card.ready.is_empty() {
-            if card.free_at <= now {
-                card.free_at = sink.takes_more_at(card.host, card.dscp, full, false);
+        let nic = &mut self.nics[number as usize];
+        while !nic.ready.is_empty() {
+            if nic.free_at <= now {
+                nic.free_at = sink.takes_more_at(nic.host, nic.dscp, full, false);
             }
-            if card.free_at > now {
-                if card.armed_at != card.free_at {
-                    card.armed_at = card.free_at;
-                    sink.arm(card.free_at, Alarm::Card(number));
+            if nic.free_at > now {
+                if nic.armed_at != nic.free_at {
+                    nic.armed_at = nic.free_at;
+                    sink.arm(nic.free_at, TimerTarget::Nic(number));
                 }
                 return;
             }
-            let Some(id) = card.ready.pop_front() else { return };
+            let Some(id) = nic.ready.pop_front() else { return };
             let end = &mut self.ends[id.slot()];
             if end.id() != id {
-                continue; // its queue pair is gone
+                continue; // its queue pair has ended
             }
             end.queued = false;
             if end.may_send(now) {
                 let ip_len = end.send_next(now, &self.config, sink);
-                card.free_at = sink.takes_more_at(card.host, card.dscp, ip_len, true);
+                nic.free_at = sink.takes_more_at(nic.host, nic.dscp, ip_len, true);
                 if end.may_send(now) {
                     end.queued = true;
-                    card.ready.push_back(id);
+                    nic.ready.push_back(id);
                 }
             }
             end.rearm(sink);
         }
     }
 
-    /// Frees the slots of a queue pair once both ends are done; tells whether they were.
+    /// Frees the slots of a queue pair if both ends are done. Returns whether they were.
     fn release(&mut self, id: EndpointId) -> bool {
         let client = id.slot() & !1;
         let done = self.ends[client..client + 2].iter().all(QueuePair::is_done);
@@ -236,21 +235,21 @@ impl Stack {
         let client = id.slot() & !1;
         let generation = id.generation().wrapping_add(1);
         for (i, end) in self.ends[client..client + 2].iter_mut().enumerate() {
-            // a generation of its own, so that late packets and wake-ups find nobody
-            self.gone.add(end.counters());
+            // a new generation, so that late packets and timer events are ignored
+            self.closed_totals.add(end.counters());
             end.vacate(EndpointId::new(client + i, generation));
         }
         self.free.push(client as u32);
     }
 
-    /// An end, for counters and questions.
+    /// Returns an end, for counters and questions.
     pub fn end(&self, id: EndpointId) -> &QueuePair {
         &self.ends[id.slot()]
     }
 
-    /// Counters of all ends there have been.
+    /// Returns the counters of all ends, including those of ended queue pairs.
     pub fn totals(&self) -> Counters {
-        let mut sum = self.gone;
+        let mut sum = self.closed_totals;
         for end in &self.ends {
             sum.add(end.counters());
         }

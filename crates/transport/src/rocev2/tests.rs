@@ -13,7 +13,7 @@ const FRAMING: u32 = 38;
 #[derive(Debug)]
 enum Event {
     Packet(Packet),
-    Alarm(Alarm),
+    TimerTarget(TimerTarget),
 }
 
 /// What a test says becomes of the n-th packet with payload.
@@ -63,8 +63,8 @@ impl Sink for Net {
         if sent { self.busy_until[&from.0] } else { self.now }
     }
 
-    fn arm(&mut self, at: Time, alarm: Alarm) {
-        self.push(at, Event::Alarm(alarm));
+    fn arm(&mut self, at: Time, target: TimerTarget) {
+        self.push(at, Event::TimerTarget(target));
     }
 
     fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
@@ -139,7 +139,7 @@ impl Bench {
             self.net.now = at;
             match event {
                 Event::Packet(packet) => self.stack.on_packet(at, &packet, &mut self.net),
-                Event::Alarm(alarm) => self.stack.on_alarm(at, alarm, &mut self.net),
+                Event::TimerTarget(target) => self.stack.on_timer(at, target, &mut self.net),
             }
         }
     }
@@ -275,7 +275,7 @@ fn closed_queue_pairs_give_their_slots_to_others_who_do_not_hear_them() {
     b.write(first, 1024 * 10);
     b.stack.close(first, &mut b.net);
     b.finish();
-    assert!(!b.stack.knows(first) && b.net.notices.iter().any(|n| n.2 == Notice::Closed));
+    assert!(!b.stack.is_live(first) && b.net.notices.iter().any(|n| n.2 == Notice::Closed));
     let second = b.open(0, 1);
     assert_eq!(second.slot(), first.slot());
     let mut late = Packet::blank(HostId(1));
@@ -307,17 +307,17 @@ fn marks_are_notified_at_intervals_and_cut_the_rate() {
     b.run(Time::ZERO + Span::from_us(1_000));
     let c = b.stack.totals();
     assert_eq!(c.marked, b.data().count() as u64 - under_way(&b));
-    let told: Vec<Time> = b
+    let cnp_times: Vec<Time> = b
         .net
         .sent
         .iter()
         .filter(|(_, p)| p.flags == rocev2::NOTIFICATION)
         .map(|(at, _)| *at)
         .collect();
-    assert!(told.windows(2).all(|w| w[1].since(w[0]) >= Span::from_us(50)), "{told:?}");
+    assert!(cnp_times.windows(2).all(|w| w[1].since(w[0]) >= Span::from_us(50)), "{cnp_times:?}");
     // nearly every one of them halves: soon packets come at longer distances than that
-    assert_eq!(told[0], Time::ZERO + packet_time() + DELAY);
-    assert!((8..=16).contains(&told.len()) && c.cuts == c.cnps, "{} {}", c.cuts, c.cnps);
+    assert_eq!(cnp_times[0], Time::ZERO + packet_time() + DELAY);
+    assert!((8..=16).contains(&cnp_times.len()) && c.cuts == c.cnps, "{} {}", c.cuts, c.cnps);
 }
 
 /// Packets with payload that have not arrived.
@@ -339,8 +339,12 @@ fn positions_beyond_32_bits_are_told_apart() {
 
 #[test]
 fn alarms_are_numbers_and_back() {
-    for alarm in [Alarm::QueuePair(EndpointId(u32::MAX)), Alarm::Card(0), Alarm::Card(70_000)] {
-        assert_eq!(Alarm::of_number(alarm.number()), alarm);
+    for target in [
+        TimerTarget::QueuePair(EndpointId(u32::MAX)),
+        TimerTarget::Nic(0),
+        TimerTarget::Nic(70_000),
+    ] {
+        assert_eq!(TimerTarget::of_number(target.number()), target);
     }
 }
 

@@ -1,34 +1,34 @@
-//! The receive window that grows with what arrives in a round trip, as in Linux 6.18
-//! (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; after dynamic right-sizing, Fisk and
-//! Feng 2001).
+//! Receive window autotuning: the window grows with the data received in a round trip, as in Linux 6.18
+//! (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`; after dynamic right-sizing, Fisk and Feng
+//! 2001).
 //!
-//! Once in each round trip, as the receiver measures it, the bytes of that round trip are compared with
-//! the most of any before. Where they are more, the bound becomes `w = 2·bytes`, and
-//! `w·(bytes − before)/before` twice on top. What lies out of order takes room and delays reading: the
-//! bound is raised by the span up to its end, also as it arrives, so that a recovery does not stall for
-//! want of window, and what is stored counts against it. The bound is at most the largest window. The
-//! window offered follows by two segments for each that arrives, without SACK only for those in order,
-//! for an ACK with another window is no duplicate; its right edge never moves back. The first bound is
-//! five quarters of the first window: that is half of the receiver's buffer, of which full segments of
-//! Ethernet then turn out to fill five eighths (`tcp_measure_rcv_mss`). Bytes in order count
-//! as read when they arrive: the application reads at once. Where Linux bounds memory and converts, the
-//! window itself is bounded here.
+//! Once in each round trip, as the receiver measures it, the bytes of that round trip are compared with the
+//! maximum of all before. If they are more, the bound becomes `w = 2·bytes` plus twice `w·(bytes −
+//! before)/before`. Out-of-order data takes room and delays reading: the bound is raised by the span up to its
+//! end, also when it arrives, so that a recovery does not stall for lack of window, and stored bytes are
+//! subtracted. The bound is at most the largest window.
+//!
+//! The offered window approaches the bound by two segments for each that arrives; without SACK only for those
+//! in order, since an ACK with another window does not count as duplicate. Its right edge never moves back. The
+//! first bound is five quarters of the first window: that window is half of the receiver's buffer, of which
+//! full Ethernet segments fill five eighths (`tcp_measure_rcv_mss`). Bytes in order count as read when they
+//! arrive. Linux bounds memory and converts; here the window itself is bounded.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A receiver's window.
+/// State of the autotuning of a receiver's window.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Autotune {
     window: u64,
     bound: u64,
-    /// Most bytes of a round trip so far.
+    /// Largest number of bytes received in a round trip.
     most: u64,
-    /// Position and time at which the present round trip began.
+    /// Position and time at which the current round trip began.
     from: u64,
     since: Time,
     rtt: Span,
-    /// Without timestamps: a window's worth of data ends here, and began to arrive then.
+    /// Without timestamps: end of the window of data that is being timed, and when it began to arrive.
     window_end: u64,
     window_since: Time,
 }
@@ -47,14 +47,13 @@ impl Autotune {
         }
     }
 
-    /// The window to offer while so many bytes are stored out of order.
+    /// Returns the window to offer while `stored` bytes are stored out of order.
     pub(super) fn window(&self, stored: u64) -> u64 {
         self.window.min(self.bound.saturating_sub(stored))
     }
 
-    /// Data has arrived in order up to `next`; `echoed` is the time since what its segment echoes left,
-    /// where that is known, and `span` how far data out of order reaches beyond. Returns whether the
-    /// window has grown.
+    /// Handles data in order up to `next`. `span` is how far out-of-order data reaches beyond, and `echoed` an
+    /// RTT sample from the echoed timestamp, if there is one. Returns whether the window has grown.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -67,7 +66,7 @@ impl Autotune {
             Some(rtt) if self.rtt == Span::ZERO || rtt < self.rtt => self.rtt = rtt,
             Some(rtt) => self.rtt = Span(self.rtt.0 - self.rtt.0 / 8 + rtt.0 / 8),
             None if next >= self.window_end => {
-                // a window's worth takes a round trip at least
+                // a whole window of data takes at least a round trip
                 let took = now.since(self.window_since);
                 if self.rtt == Span::ZERO || took < self.rtt {
                     self.rtt = took;
@@ -83,8 +82,8 @@ impl Autotune {
         let bytes = next - self.from;
         if bytes > self.most {
             let twice = 2 * bytes;
-            let growth = u128::from(twice) * u128::from(bytes - self.most) / u128::from(self.most);
-            let wanted = twice.saturating_add(2 * growth.min(u128::from(largest)) as u64);
+            let phase = u128::from(twice) * u128::from(bytes - self.most) / u128::from(self.most);
+            let wanted = twice.saturating_add(2 * phase.min(u128::from(largest)) as u64);
             self.bound = self.bound.max(wanted.saturating_add(span).min(largest));
             self.most = bytes;
         }
@@ -92,8 +91,8 @@ impl Autotune {
         grown
     }
 
-    /// Data has arrived out of order, which now reaches `span` beyond what is in order. Where the window
-    /// does not follow, ACKs stay duplicates. Returns whether it has grown.
+    /// Handles out-of-order data, which now reaches `span` beyond the data in order. The window grows only if
+    /// `follow`, else ACKs stay duplicates. Returns whether it has grown.
     pub(super) fn on_late_data(
         &mut self,
         span: u64,
@@ -105,7 +104,7 @@ impl Autotune {
         follow && self.follow(segment)
     }
 
-    /// Two segments more for one that arrives. Returns whether the window has grown.
+    /// Grows the window by two segments towards the bound. Returns whether it has grown.
     fn follow(&mut self, segment: u64) -> bool {
         let before = self.window;
         self.window = (before + 2 * segment).min(self.bound).max(before);

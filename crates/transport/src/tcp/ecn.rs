@@ -1,83 +1,93 @@
 //! Explicit congestion notification (RFC 3168, as RFC 8311 updates it; RFC 8257 for DCTCP).
 //!
-//! * A SYN with ECE and CWR asks for it, a SYN-ACK with ECE agrees (RFC 3168, 6.1.1). A SYN that has to
-//!   be sent again asks no more (6.1.1.1), so that a path which loses such SYNs stays usable.
-//! * New data is sent with ECT(0). What is sent again, pure ACKs and SYNs are not (6.1.4, 6.1.5), but
-//!   with `all_packets` they are (RFC 8257, 3.5).
-//! * The receiver answers a mark with ECE on every ACK until a packet with CWR comes (6.1.3). The first
-//!   mark and a CWR are acknowledged at once: the sender's window may be small (Linux; with its own way
-//!   of [acknowledging](super::ack_linux) more than the first). With DCTCP ECE
-//!   says whether the packets acknowledged were marked: where that changes, what an ACK was being
-//!   delayed for is acknowledged first, in the old state, and the packet itself at once (RFC 8257, 3.2;
-//!   Linux, `dctcp_ece_ack_update`).
-//! * The sender cuts its window once per window of data and sends CWR with the next new data (6.1.2). It
-//!   does not grow until what was outstanding is acknowledged and something beyond it, so that the CWR
-//!   has arrived (Linux, `TCP_CA_CWR`). With [proportional rate reduction](super::prr) the window
-//!   falls step by step meanwhile, as in Linux, otherwise at once.
+//! * A SYN with ECE and CWR requests ECN, a SYN-ACK with ECE accepts it (RFC 3168, 6.1.1). A retransmitted SYN
+//!   does not request it (6.1.1.1), so that a path which drops such SYNs stays usable.
+//! * New data is sent with ECT(0). Retransmissions, pure ACKs and SYNs are not (6.1.4, 6.1.5), except with
+//!   `all_packets` (RFC 8257, 3.5).
+//! * The receiver sets ECE in every ACK after a CE mark until a packet with CWR arrives (6.1.3). The first mark
+//!   and a CWR are acknowledged at once, since the sender's window may be small (Linux; with its [ACK
+//!   policy](super::linux_acks) more than the first). With DCTCP, ECE says whether the acknowledged packets
+//!   were marked: where that changes, a delayed ACK is sent first, in the old state, and the packet itself is
+//!   acknowledged at once (RFC 8257, 3.2; Linux, `dctcp_ece_ack_update`).
+//! * The sender reduces its window at most once per window of data and sends CWR with the next new data
+//!   (6.1.2). The window does not grow until everything outstanding at that time and something beyond it is
+//!   acknowledged, so that the CWR has arrived (Linux, `TCP_CA_CWR`). With [proportional rate
+//!   reduction](super::prr) it is reduced step by step, as in Linux, otherwise at once.
 
 use super::config::TcpConfig;
 use super::endpoint::Endpoint;
 use super::interface::{Context, Sink};
-use super::phases::{Cut, Phase};
 use super::prr::Prr;
 use super::rules::PrrRule;
+use super::states::{CwndReduction, RecoveryPhase};
 use crate::congestion::rules::EcnRule;
 use eastwest_types::{Packet, ecn, flag};
 
-/// Bits of [`Endpoint::ecn`]. Three stand where packets have them, so that they are copied as they are.
-/// Marks are understood at both ends: ECT(0) of the IP header.
-pub(super) const IN_USE: u8 = ecn::ECT0;
-/// As a receiver: ECE goes with every ACK.
-pub(super) const ECHO: u8 = flag::ECE;
-/// As a sender: CWR goes with the next new data.
-pub(super) const TELL: u8 = flag::CWR;
-/// As a sender: the window has been cut and is held until `held_to` is acknowledged.
-pub(super) const HELD: u8 = 1;
-/// As a receiver: ECN-capable data has come.
-const SEEN: u8 = 4;
+/// Bit of [`Endpoint::ecn`]: ECN is negotiated. Its place is that of ECT(0) in the IP header, into which it is
+/// copied; `SEND_ECE` and `SEND_CWR` likewise have the places of their TCP flags.
+pub(super) const NEGOTIATED: u8 = ecn::ECT0;
+/// Bit of a receiver: every ACK has ECE.
+pub(super) const SEND_ECE: u8 = flag::ECE;
+/// Bit of a sender: the next new data has CWR.
+pub(super) const SEND_CWR: u8 = flag::CWR;
+/// Bit of a sender: the window has been reduced and does not grow until `cwr_end` is acknowledged (Linux,
+/// `TCP_CA_CWR`).
+pub(super) const IN_CWR: u8 = 1;
+/// Bit of a receiver: data with ECT has arrived.
+const ECT_SEEN: u8 = 4;
 
-const ASKS: u8 = flag::ECE | flag::CWR;
+/// Flags of a SYN that requests ECN (ECN-setup SYN).
+const ECN_SETUP: u8 = flag::ECE | flag::CWR;
 
 impl Endpoint {
-    /// Flags of the SYN, or of the SYN-ACK.
-    pub(super) fn ecn_of_syn(&self, again: bool, answer: bool, config: &TcpConfig) -> u8 {
+    /// Returns the ECN flags of a SYN or SYN-ACK.
+    pub(super) fn syn_ecn_flags(
+        &self,
+        is_retransmission: bool,
+        is_syn_ack: bool,
+        config: &TcpConfig,
+    ) -> u8 {
         let rules = &config.rules.ecn;
-        if answer {
-            if self.ecn & IN_USE != 0 { flag::ECE } else { 0 }
-        } else if rules.rule == EcnRule::On && !(again && rules.fallback) {
-            ASKS
+        if is_syn_ack {
+            if self.ecn & NEGOTIATED != 0 { flag::ECE } else { 0 }
+        } else if rules.rule == EcnRule::On && !(is_retransmission && rules.fallback) {
+            ECN_SETUP
         } else {
             0
         }
     }
 
-    /// Whether both ends understand marks, from the other's SYN or SYN-ACK.
-    pub(super) fn agree_on_ecn(&mut self, packet: &Packet, config: &TcpConfig) {
+    /// Decides from the peer's SYN or SYN-ACK whether the connection uses ECN.
+    pub(super) fn negotiate_ecn(&mut self, packet: &Packet, config: &TcpConfig) {
         let rules = &config.rules.ecn;
         let agreed = if packet.flags & flag::ACK == 0 {
-            rules.rule != EcnRule::Off && packet.flags & ASKS == ASKS
+            rules.rule != EcnRule::Off && packet.flags & ECN_SETUP == ECN_SETUP
         } else {
-            rules.rule == EcnRule::On && packet.flags & ASKS == flag::ECE
+            rules.rule == EcnRule::On && packet.flags & ECN_SETUP == flag::ECE
         };
         if agreed {
-            self.ecn |= IN_USE;
+            self.ecn |= NEGOTIATED;
         }
         if !agreed || !rules.all_packets {
             self.address.tos &= !ecn::MASK;
         }
     }
 
-    /// A packet with payload has arrived and is not yet taken in: notes its mark. Returns whether it
-    /// must be acknowledged at once.
-    pub(super) fn note_mark(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) -> bool {
+    /// Processes the ECN field of a packet with payload, before the payload. Returns whether the packet must be
+    /// acknowledged at once.
+    pub(super) fn on_ecn_field(
+        &mut self,
+        packet: &Packet,
+        ctx: &mut Context<'_, impl Sink>,
+    ) -> bool {
         let marked = packet.tos & ecn::MASK == ecn::CE;
         let capable = packet.tos & ecn::MASK != 0;
-        let echoed = self.ecn & ECHO != 0;
-        if (marked && !echoed) || (!capable && self.ecn & SEEN != 0) {
-            self.receiver.on_inbound_mark(ctx.config);
+        let echoed = self.ecn & SEND_ECE != 0;
+        if (marked && !echoed) || (!capable && self.ecn & ECT_SEEN != 0) {
+            self.receiver.on_ce_mark_linux(ctx.config);
         }
         if capable {
-            self.ecn |= SEEN;
+            self.ecn |= ECT_SEEN;
         }
         if ctx.config.congestion.echoes_each_mark() {
             if marked == echoed {
@@ -86,54 +96,59 @@ impl Endpoint {
             if self.receiver.unacked > 0 {
                 self.send_ack(ctx);
             }
-            self.ecn ^= ECHO;
+            self.ecn ^= SEND_ECE;
             return true;
         }
         let told = packet.flags & flag::CWR != 0;
         if told {
-            self.ecn &= !ECHO;
+            self.ecn &= !SEND_ECE;
         }
         if marked {
-            self.ecn |= ECHO;
+            self.ecn |= SEND_ECE;
         }
         told || (marked && !echoed)
     }
 
-    /// An ACK with ECE has arrived that acknowledges `acked` bytes; `flight` was outstanding before it.
+    /// Handles an ACK with ECE that acknowledges `acked` bytes: reduces the window. `flight` bytes were
+    /// outstanding before it.
     #[cold]
-    pub(super) fn on_echo(&mut self, flight: u64, acked: u64, config: &TcpConfig) {
+    pub(super) fn on_ece(&mut self, flight: u64, acked: u64, config: &TcpConfig) {
         let reno = self.is_reno(config);
-        let heeded = if reno { self.heeds_echo(acked) } else { self.recovery.phase == Phase::Open };
-        if self.ecn & (IN_USE | HELD) != IN_USE || !heeded {
+        let heeded = if reno {
+            self.reacts_to_ece(acked)
+        } else {
+            self.recovery.phase == RecoveryPhase::Open
+        };
+        if self.ecn & (NEGOTIATED | IN_CWR) != NEGOTIATED || !heeded {
             return;
         }
-        // RFC 3168 halves the window; one that is not used has grown for nothing
-        let threshold = self.threshold_after_mark(flight.min(self.window.cwnd), config);
+        // RFC 3168 halves the window; an unused part of it does not count
+        let threshold = self.ssthresh_after_ecn(flight.min(self.window.cwnd), config);
         self.window.ssthresh = threshold;
         self.window.credit = 0;
-        self.ecn |= HELD | TELL;
-        let (held_to, cwnd) = (self.stream.next, self.window.cwnd);
-        let rare = self.recovery.rare();
-        rare.held_to = held_to;
-        rare.counters.ecn_reductions += 1;
-        rare.undo = None; // a mark is no mistake
+        self.ecn |= IN_CWR | SEND_CWR;
+        let (cwr_end, cwnd) = (self.stream.next, self.window.cwnd);
+        let cold = self.recovery.cold_mut();
+        cold.cwr_end = cwr_end;
+        cold.counters.ecn_reductions += 1;
+        cold.undo = None; // a reduction by ECE is never undone
         if reno {
-            rare.last_cut = Cut::Mark;
+            cold.last_reduction = CwndReduction::Mark;
             self.window.cwnd = (cwnd / 2).max(u64::from(config.segment));
         } else if config.recovery.prr == PrrRule::Off {
             self.window.cwnd = cwnd.min(threshold);
         } else {
-            rare.prr = Prr::new(cwnd);
+            cold.prr = Prr::new(cwnd);
         }
     }
 
-    /// Whether the window is held after a cut; ends that once all is acknowledged that was outstanding
-    /// then, and something since.
+    /// Returns whether the window is still held after a reduction by ECE. Ends that state once everything
+    /// outstanding at the reduction, and something beyond it, is acknowledged.
     #[cold]
-    pub(super) fn is_held(&mut self, config: &TcpConfig) -> bool {
-        let over = self.stream.una > self.recovery.rare().held_to;
+    pub(super) fn stays_in_cwr(&mut self, config: &TcpConfig) -> bool {
+        let over = self.stream.una > self.recovery.cold_mut().cwr_end;
         if over {
-            self.ecn &= !HELD;
+            self.ecn &= !IN_CWR;
             if config.recovery.prr != PrrRule::Off {
                 self.window.cwnd = self.window.ssthresh;
             }
@@ -141,12 +156,12 @@ impl Endpoint {
         !over
     }
 
-    /// A loss ends the hold, and is answered to the receiver with CWR too (RFC 3168, 6.1.2). Returns
-    /// whether the window had been cut for the same window of data.
-    pub(super) fn release_hold(&mut self) -> bool {
-        let held = self.ecn & HELD != 0;
-        if self.ecn & IN_USE != 0 {
-            self.ecn = (self.ecn & !HELD) | TELL;
+    /// Ends the hold after a reduction by ECE because of a loss, which is signalled with CWR too (RFC 3168,
+    /// 6.1.2). Returns whether the window had been reduced for the same window of data.
+    pub(super) fn leave_cwr(&mut self) -> bool {
+        let held = self.ecn & IN_CWR != 0;
+        if self.ecn & NEGOTIATED != 0 {
+            self.ecn = (self.ecn & !IN_CWR) | SEND_CWR;
         }
         held
     }

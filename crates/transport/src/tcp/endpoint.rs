@@ -1,18 +1,19 @@
-//! One end of a connection: its parts, and nothing that happens to them.
+//! One end of a connection: its fields and simple questions about them. The mechanisms are in files of their
+//! own.
 
 use super::config::TcpConfig;
 use super::counters::Counters;
 use super::interface::Connect;
-use super::phases::{Linger, Probe, State};
 use super::receiver::Receiver;
 use super::recovery::Recovery;
+use super::states::{RackTimer, State, TimeWait};
 use super::stream::Stream;
 use super::timers::{Timers, deadline};
 use crate::congestion::{Control, Window};
 use eastwest_types::{EndpointId, HostId, Span, Time, ecn};
 use serde::{Deserialize, Serialize};
 
-/// Identity of an endpoint, and the fields that are the same in all its packets.
+/// Identity of an endpoint, and the header fields that are the same in all its packets.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Address {
     pub(super) id: EndpointId,
@@ -28,32 +29,33 @@ pub(super) struct Address {
 
 /// One end of a connection.
 ///
-/// Four cache lines, in the order in which packets touch them: with thousands of connections the
-/// time goes into fetching these lines, not into what is done with them.
+/// The fields lie in four cache lines in the order in which packets access them: with thousands of connections
+/// most time is spent fetching these lines.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Endpoint {
-    // --- line 1: who it is, and what it sends ---
+    // --- line 1: identity, and the stream that it sends ---
     pub(super) address: Address,
     pub(super) peer_window: u32,
     pub(super) state: State,
-    /// The application has closed its side.
+    /// Whether the application has closed its side.
     pub(super) closing: bool,
-    /// See [`ecn`](super::ecn).
+    /// State of ECN: bits that are declared in [`ecn`](super::ecn).
     pub(super) ecn: u8,
-    /// Twice the number of its [settings](super::Stack), and 1 more where its congestion control has more
-    /// state than the window: `control`.
+    /// Twice the number of its [settings](super::Stack), plus 1 if its congestion control has state beside the
+    /// window (`control`).
     pub(super) settings: u8,
     pub(super) stream: Stream,
     /// State of the congestion control beside the window, from the first write on.
     pub(super) control: Option<Box<Control>>,
-    // --- line 2 ---
+    // --- line 2: receiving ---
     pub(super) receiver: Receiver,
-    // --- line 3 ---
+    // --- line 3: timers ---
     pub(super) timers: Timers,
     // --- line 4: how much may be sent ---
     pub(super) window: Window,
     pub(super) recovery: Recovery,
+    /// Time of the last segment with data or FIN.
     pub(super) last_sent: Time,
 }
 
@@ -90,80 +92,80 @@ impl Endpoint {
         }
     }
 
-    /// This endpoint's name.
+    /// Returns the identifier of this endpoint.
     pub fn id(&self) -> EndpointId {
         self.address.id
     }
 
-    /// The host it is on.
+    /// Returns the host of this end.
     pub fn local(&self) -> HostId {
         self.address.local
     }
 
-    /// The host at the other end.
+    /// Returns the host of the other end.
     pub fn remote(&self) -> HostId {
         self.address.remote
     }
 
-    /// Traffic class, for measuring.
+    /// Returns the traffic class, for measuring.
     pub fn class(&self) -> u8 {
         self.address.class
     }
 
-    /// Bytes the application has written.
+    /// Returns the bytes that the application has written.
     pub fn written(&self) -> u64 {
         self.stream.end - 1
     }
 
-    /// Stream bytes that have arrived in order.
+    /// Returns the stream bytes that have arrived in order.
     pub fn received(&self) -> u64 {
         self.receiver.received()
     }
 
-    /// Stream bytes that have arrived and are kept, those behind a gap among them.
-    pub fn kept(&self) -> u64 {
-        self.receiver.kept()
+    /// Returns the stream bytes that have arrived, including those above a gap.
+    pub fn buffered(&self) -> u64 {
+        self.receiver.buffered()
     }
 
-    /// The first position that has not arrived, and ranges above it that have.
-    pub fn has_come(&self) -> (u64, Vec<(u64, u64)>) {
+    /// Returns the first position that has not arrived, and the ranges above it that have.
+    pub fn received_ranges(&self) -> (u64, Vec<(u64, u64)>) {
         (self.receiver.next, self.receiver.out_of_order.iter().collect())
     }
 
-    /// Congestion window in bytes.
+    /// Returns the congestion window in bytes.
     pub fn cwnd(&self) -> u64 {
         self.window.cwnd
     }
 
-    /// Slow start threshold in bytes; `u64::MAX` before the first loss.
+    /// Returns the slow start threshold in bytes; `u64::MAX` before the first loss.
     pub fn ssthresh(&self) -> u64 {
         self.window.ssthresh
     }
 
-    /// Bytes sent and not acknowledged, the SYN and FIN counting one each.
+    /// Returns the bytes sent and not acknowledged; SYN and FIN count one each.
     pub fn outstanding(&self) -> u64 {
         self.stream.outstanding()
     }
 
-    /// First position of its stream that is not acknowledged; the SYN is position 0.
+    /// Returns the first position of its stream that is not acknowledged (SND.UNA); the SYN is position 0.
     pub fn acknowledged(&self) -> u64 {
         self.stream.una
     }
 
-    /// What this endpoint has counted as a sender.
+    /// Returns the counters of this endpoint as a sender.
     pub fn counters(&self) -> Counters {
         self.recovery.counters()
     }
 
-    /// Number of its settings.
+    /// Returns the number of its settings.
     #[inline]
     pub(super) fn settings(&self) -> u8 {
         self.settings >> 1
     }
 
-    /// Whether its congestion control has more state than the window.
+    /// Returns whether its congestion control has state beside the window.
     #[inline]
-    pub(super) fn is_controlled(&self) -> bool {
+    pub(super) fn has_control_state(&self) -> bool {
         self.settings & 1 != 0
     }
 
@@ -171,68 +173,68 @@ impl Endpoint {
         self.state == State::Established
     }
 
-    /// One past the last position to send: the FIN takes one.
+    /// Returns the position after the last to send; the FIN takes one.
     pub(super) fn send_end(&self) -> u64 {
         self.stream.end + u64::from(self.closing)
     }
 
-    /// Position up to which the other end takes data.
+    /// Returns the right edge of the peer's receive window: SND.UNA + SND.WND.
     #[inline]
     pub(super) fn right_edge(&self, config: &TcpConfig) -> u64 {
         self.stream.una + u64::from(self.peer_window).min(config.max_window)
     }
 
-    /// Bytes in the network.
+    /// Returns the bytes in flight (RFC 6675, `pipe`).
     #[inline]
     pub(super) fn pipe(&self, config: &TcpConfig) -> u64 {
         self.recovery.pipe(&self.stream, config)
     }
 
-    /// The timeout to arm now.
+    /// Returns the retransmission timeout with the current backoff.
     #[inline]
     pub(super) fn rto(&self, config: &TcpConfig) -> Span {
         self.timers.rto(config)
     }
 
-    /// When a timer set now strikes.
+    /// Returns the expiry time of a timer of length `span` set now.
     #[inline]
     pub(super) fn deadline(&self, now: Time, span: Span, config: &TcpConfig) -> Time {
         deadline(now, span, self.address.local, config)
     }
 
-    /// Starts the retransmission timer anew.
+    /// Restarts the retransmission timer.
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time, config: &TcpConfig) {
         self.timers.rto_at = self.deadline(now, self.rto(config), config);
     }
 
-    /// Whether its FIN is acknowledged and the peer's has come.
+    /// Returns whether its FIN is acknowledged and the peer's FIN has arrived.
     pub(super) fn is_finished(&self) -> bool {
         self.closing
             && self.stream.una == self.stream.end + 1
             && self.receiver.next > self.receiver.fin_at
     }
 
-    /// Whether it has finished and lingered, or failed.
+    /// Returns whether TIME-WAIT is over, or the connection has failed.
     pub(super) fn is_done(&self) -> bool {
-        self.timers.linger == Linger::Over || self.state == State::Failed
+        self.timers.time_wait == TimeWait::Over || self.state == State::Failed
     }
 
-    /// Nothing more is sent, nothing waited for.
-    pub(super) fn give_up(&mut self) {
+    /// Marks the connection as failed and stops its timers.
+    pub(super) fn fail(&mut self) {
         self.state = State::Failed;
         self.timers.rto_at = Time::NEVER;
         self.receiver.ack_at = Time::NEVER;
-        self.timers.probe = Probe::None;
+        self.timers.rack_timer = RackTimer::Off;
     }
 
-    /// Ends its connection, so that its slot is for another, of this name: gives memory back.
-    pub(super) fn vacate(&mut self, name: EndpointId) -> Counters {
-        self.address.id = name;
+    /// Frees the slot for another connection with this identifier: releases memory. Returns the counters.
+    pub(super) fn vacate(&mut self, next_id: EndpointId) -> Counters {
+        self.address.id = next_id;
         self.receiver.drop_buffers();
         self.recovery.drop_buffers();
         let counters = self.counters();
-        self.recovery.rare = None;
+        self.recovery.cold = None;
         counters
     }
 }

@@ -1,20 +1,20 @@
-//! What an endpoint can be asked, in the terms of Linux's `struct tcp_info`: for dialogue tests.
+//! State of an endpoint in the terms of Linux's `struct tcp_info`, for dialogue tests.
 
 use super::Stack;
 use super::config::TcpConfig;
 use super::ecn;
-use super::phases::{Phase, State};
+use super::states::{RecoveryPhase, State};
 use eastwest_types::EndpointId;
 
-/// What a sender is doing about congestion (Linux, `enum tcp_ca_state`).
+/// State of congestion avoidance (Linux, `enum tcp_ca_state`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum CongestionState {
-    /// Nothing unusual.
+    /// No losses, reordering or ECE.
     Open = 0,
     /// Something has arrived out of order.
     Disorder = 1,
-    /// Marks have cut the window.
+    /// ECE has reduced the window.
     Cwr = 2,
     /// Fast recovery.
     Recovery = 3,
@@ -22,11 +22,11 @@ pub enum CongestionState {
     Loss = 4,
 }
 
-/// Where a connection stands (RFC 9293, 3.3.2), with the numbers of Linux (`enum` in `tcp_states.h`).
+/// State of a connection (RFC 9293, 3.3.2), with the numbers of Linux (`enum` in `tcp_states.h`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum ConnectionState {
-    /// Both know of each other; neither has closed.
+    /// The handshake is complete, and neither end has closed.
     Established = 1,
     /// Has sent a SYN.
     SynSent = 2,
@@ -49,33 +49,33 @@ pub enum ConnectionState {
 }
 
 impl ConnectionState {
-    /// Returns whether the handshake is under way.
+    /// Returns whether the handshake is not complete.
     pub fn is_opening(self) -> bool {
         use ConnectionState::{Listen, SynReceived, SynSent};
         matches!(self, Listen | SynSent | SynReceived)
     }
 
-    /// Returns whether nothing more will come.
+    /// Returns whether no more data will arrive.
     pub fn is_over(self) -> bool {
         use ConnectionState::{CloseWait, Failed, LastAck, TimeWait};
         matches!(self, CloseWait | Failed | LastAck | TimeWait)
     }
 }
 
-/// State of one end.
+/// State of one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
-    /// Where the connection stands.
+    /// State of the connection.
     pub connection: ConnectionState,
-    /// What the sender does about congestion.
+    /// State of congestion avoidance.
     pub congestion: CongestionState,
     /// Bytes sent and not acknowledged, SYN and FIN one each.
     pub outstanding: u64,
     /// Outstanding bytes that are known to have arrived.
     pub sacked: u64,
-    /// Outstanding bytes that are deemed lost, sent again or not.
+    /// Outstanding bytes that are deemed lost, retransmitted or not.
     pub lost: u64,
-    /// Outstanding bytes that are under way for at least the second time.
+    /// Bytes of retransmissions in flight.
     pub resent: u64,
     /// Bytes written and not sent.
     pub unsent: u64,
@@ -85,43 +85,43 @@ pub struct Info {
     pub received: u64,
     /// The other end's window, bytes.
     pub peer_window: u32,
-    /// Timeouts since an ACK last moved on.
+    /// Timeouts since SND.UNA last advanced.
     pub retries: u16,
-    /// Probes of a closed window in a row that nobody has answered.
+    /// Consecutive window probes without an answer.
     pub probes: u16,
-    /// How often the timeout is doubled.
+    /// Number of doublings of the timeout.
     pub backoff: u8,
-    /// Segments out of order that mean a loss.
+    /// Degree of reordering: segments out of order that mean a loss.
     pub reordering: u32,
 }
 
 impl Stack {
-    /// The settings, for an application that changes one while its connection is open.
+    /// Returns the settings with number 0 for changes while a connection is open.
     pub fn config_mut(&mut self) -> &mut TcpConfig {
         &mut self.settings.first
     }
 
-    /// The state of an endpoint, for looking on.
+    /// Returns the state of an endpoint.
     pub fn info(&self, id: EndpointId) -> Info {
         let e = self.endpoint(id);
         let held = |position: u64| {
             let position = position.clamp(e.stream.una, e.stream.next);
             (position - e.stream.una) - e.recovery.sacked.below(position)
         };
-        let (lost, resent) = match (&e.recovery.board, e.recovery.phase) {
-            (Some(board), _) => (board.lost(), board.resent()),
-            (None, Phase::Open) => (0, 0),
-            (None, _) => (held(e.recovery.lost_to()), held(e.recovery.resent_to())),
+        let (lost, resent) = match (&e.recovery.scoreboard, e.recovery.phase) {
+            (Some(scoreboard), _) => (scoreboard.lost(), scoreboard.retransmitted_in_flight()),
+            (None, RecoveryPhase::Open) => (0, 0),
+            (None, _) => (held(e.recovery.lost_to()), held(e.recovery.retransmitted_to())),
         };
-        let sacked = e.recovery.arrived(self.config_of(id)).min(e.outstanding());
+        let sacked = e.recovery.sacked_out(self.config_of(id)).min(e.outstanding());
         Info {
             connection: e.connection_state(),
             congestion: match e.recovery.phase {
-                Phase::Recovery => CongestionState::Recovery,
-                Phase::Loss => CongestionState::Loss,
-                Phase::Open if e.ecn & ecn::HELD != 0 => CongestionState::Cwr,
-                Phase::Open if sacked > 0 => CongestionState::Disorder,
-                Phase::Open => CongestionState::Open,
+                RecoveryPhase::Recovery => CongestionState::Recovery,
+                RecoveryPhase::Loss => CongestionState::Loss,
+                RecoveryPhase::Open if e.ecn & ecn::IN_CWR != 0 => CongestionState::Cwr,
+                RecoveryPhase::Open if sacked > 0 => CongestionState::Disorder,
+                RecoveryPhase::Open => CongestionState::Open,
             },
             outstanding: e.outstanding(),
             sacked,
@@ -131,10 +131,10 @@ impl Stack {
             acknowledged: e.stream.una.clamp(1, e.stream.end) - 1,
             received: e.received(),
             peer_window: e.peer_window,
-            retries: if e.waits_for_window() { 0 } else { e.timers.retries },
-            probes: if e.waits_for_window() { e.timers.retries } else { 0 },
+            retries: if e.is_blocked_by_window() { 0 } else { e.timers.retries },
+            probes: if e.is_blocked_by_window() { e.timers.retries } else { 0 },
             backoff: e.timers.backoff,
-            reordering: e.recovery.degree_of_reordering(self.config_of(id)),
+            reordering: e.recovery.reordering_degree(self.config_of(id)),
         }
     }
 }

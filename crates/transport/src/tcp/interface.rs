@@ -1,22 +1,22 @@
-//! What endpoints are made of, what they want to happen, and what they tell.
+//! Interface of TCP to the simulator: parameters of a connection, requests of endpoints, events for
+//! applications.
 
-use super::cause::Cause;
 use super::config::TcpConfig;
+use super::timeout_cause::TimeoutCause;
 use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 
-/// What an endpoint wants to happen next.
+/// Receives the actions of endpoints: packets, timers, events for applications.
 pub trait Sink {
-    /// Hand this packet to the network card of `from`.
+    /// Hands a packet to the network card (NIC) of `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
-    /// When all that has been handed to the network card of `from` with this codepoint will have left it.
-    /// Asked only with [small queues](crate::congestion::small_queue); without an answer nothing ever waits
-    /// there.
+    /// Returns when all packets handed to the NIC of `from` with this codepoint will have left it. Called only
+    /// with [small queues](crate::congestion::small_queue); the default is a NIC without a queue.
     fn leaves_at(&self, _from: HostId, _dscp: u8) -> Time {
         Time::ZERO
     }
-    /// Call [`super::Stack::on_wake`] for this endpoint at this time.
+    /// Arms a timer: [`super::Stack::on_timer`] is to be called for this endpoint at time `at`.
     fn arm(&mut self, at: Time, endpoint: EndpointId);
-    /// Tell the application.
+    /// Notifies the application of an endpoint.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
@@ -26,11 +26,11 @@ pub(super) struct Context<'a, S> {
     pub(super) now: Time,
     /// The settings of the endpoint.
     pub(super) config: &'a TcpConfig,
-    /// Takes what the endpoint wants to happen.
+    /// Receives the actions of the endpoint.
     pub(super) sink: &'a mut S,
 }
 
-/// Event of a connection that the application is told of.
+/// Event of a connection that the application is notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The bytes up to the position given to [`super::Stack::expect`] have arrived in order.
@@ -38,42 +38,41 @@ pub enum Notice {
     /// The connection is given up: there were too many timeouts in a row (RFC 9293, 3.8.3), or the other
     /// end has reset it.
     Failed,
-    /// A step of noticing and repairing losses, for those who look on: concerns the stream positions
-    /// `from..to`, of which the SYN is 0 and the first byte 1.
-    Repair {
-        /// What it is.
-        step: Repair,
+    /// A step of loss detection or recovery, for the event log. It concerns the stream positions `from..to`,
+    /// of which the SYN is 0 and the first byte 1.
+    LossRecovery {
+        /// Kind of the step.
+        event: RecoveryEvent,
         /// First position.
         from: u64,
         /// Position after the last.
         to: u64,
     },
-    /// The connection is gone and its slot free for another.
+    /// Both ends are done; the slots are free for another connection.
     Closed,
 }
 
-/// What a sender does about losses, see [`Notice::Repair`].
+/// Step of loss detection or recovery at a sender, see [`Notice::LossRecovery`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Repair {
-    /// The retransmission timer has expired, for what seems to be this cause; of all that is not
-    /// acknowledged.
-    Timeout(Cause),
-    /// Fast recovery begins; of all that is not acknowledged.
+pub enum RecoveryEvent {
+    /// The retransmission timer has expired, by this cause. Positions: all that is not acknowledged.
+    Timeout(TimeoutCause),
+    /// Fast recovery begins. Positions: all that is not acknowledged.
     Recovery,
-    /// All that was outstanding when recovery began, or at a timeout, is acknowledged; of what the
-    /// last ACK acknowledged.
+    /// All that was outstanding at the timeout or at the begin of fast recovery is acknowledged. Positions:
+    /// what the last ACK acknowledged.
     Recovered,
-    /// An ACK shows that a timeout was not needed (see [`super::Counters::spurious_timeouts`]); of what it
-    /// acknowledges.
+    /// An ACK shows that a timeout was spurious (see [`super::Counters::spurious_timeouts`]). Positions: what
+    /// this ACK acknowledges.
     Spurious,
 }
 
-/// What a new connection is made of.
+/// Parameters of a new connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Connect {
-    /// Who sends the SYN.
+    /// Host that sends the SYN.
     pub client: HostId,
-    /// Who listens.
+    /// Host that listens.
     pub server: HostId,
     /// Values for [`Packet::hash`]: client to server, server to client.
     pub hashes: (u16, u16),

@@ -1,62 +1,72 @@
-//! TCP, split by concern.
+//! TCP, one file for each mechanism.
 //!
-//! [`Stack`] holds the endpoints of all hosts; both ends of a connection lie side by side. It is told
-//! of packets and wake-ups and answers through a [`Sink`]. One file each for the
-//! [handshake and FIN](handshake), [acknowledgements](acks), [sending](output),
-//! [receiving], [loss recovery](repair), [round trips](rtt) and [wake-ups](wake).
+//! [`Stack`] holds the endpoints of all hosts; both ends of a connection lie side by side. It is given packets
+//! and timer expiries, and calls a [`Sink`] for what should happen next.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`stack`], [`endpoint`] | all endpoints; one endpoint and the layout of its fields |
+//! | [`connection`] | handshake, FIN, reset (RFC 9293) |
+//! | [`input`], [`ack_slow_path`] | packet input and ACK fast path; ACKs with SACK, ECE or in a recovery |
+//! | [`receiving`], [`receiver`], [`linux_acks`], [`autotune`] | reassembly, ACKs sent, receive window |
+//! | [`output`], [`pacing`], [`tso_bursts`], [`small_queues`] | what may be sent now, and the packets |
+//! | [`timers`], [`rtt`], [`rtt_linux`] | length of the timers, RTT estimation |
+//! | [`timer_expiry`], [`timeout_cause`] | what happens when a timer expires; why an RTO expired |
+//! | [`recovery`], [`fast_recovery`], [`prr`], [`reno`], [`reordering`] | recovery without RACK; the window in it |
+//! | [`scoreboard`], [`rack`], [`rack_tlp`] | loss detection by time and tail loss probe (RFC 8985) |
+//! | [`spurious_retransmission`], [`undo`] | Eifel, DSACK, F-RTO and the undo of reductions |
+//! | [`congestion`], [`ecn`] | interface to congestion control; ECN |
+//! | [`persist`] | probes of a closed window |
 
-mod ack_linux;
-mod acks;
+mod ack_slow_path;
 mod autotune;
-mod board;
-mod bursts;
-mod cause;
+mod cold_state;
 pub mod config;
-mod control;
+mod congestion;
+mod connection;
 mod counters;
 mod ecn;
 mod endpoint;
-mod evidence;
-mod frto;
-mod handshake;
+mod fast_recovery;
 pub mod info;
+mod input;
 mod interface;
-mod loss_by_time;
-mod needless;
+mod linux_acks;
 pub mod offload;
 mod output;
-mod pace;
+mod pacing;
 mod persist;
-mod phases;
-mod probe;
 mod profiles;
 mod prr;
 mod rack;
-pub mod ranges;
-mod rare;
-pub mod read;
+mod rack_tlp;
+pub mod range_set;
+pub mod read_config;
 mod receiver;
 mod receiving;
 mod recovery;
 mod reno;
 mod reordering;
-mod repair;
-mod reset;
 pub mod rtt;
 mod rtt_linux;
 pub mod rules;
+mod scoreboard;
+pub mod sender_state;
 mod small_queues;
+mod spurious_retransmission;
 mod stack;
-pub mod state;
+mod states;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod timeout_cause;
+mod timer_expiry;
 mod timers;
+mod tso_bursts;
 mod undo;
-mod wake;
 
-pub use cause::Cause;
 pub use counters::Counters;
 pub use endpoint::Endpoint;
-pub use interface::{Connect, Notice, Repair, Sink};
-pub use stack::{MOST_SETTINGS, Stack};
+pub use interface::{Connect, Notice, RecoveryEvent, Sink};
+pub use stack::{MAX_SETTINGS, Stack};
+pub use timeout_cause::TimeoutCause;

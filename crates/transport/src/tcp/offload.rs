@@ -1,22 +1,21 @@
-//! Segmentation offload: the sender hands bursts of segments down in one piece (TSO, or GSO where the
-//! card cannot), and they leave the host back to back.
+//! Segmentation offload: the sender hands bursts of segments to the NIC in one piece (TSO, or GSO in software),
+//! and they leave the host back to back.
 //!
-//! Two rules of Linux follow from it. How large a burst is meant to be (`tcp_tso_autosize`): what passes
-//! in 2⁻¹⁰ s at the pacing rate, and 64 KB halved for each 2⁹ µs of the smallest round trip besides, at
-//! least `min_tso_segs` segments and at most 64 KB. A paced sender sends such a burst and then waits for
-//! its whole time. And when a burst that is smaller waits for more room (`tcp_tso_should_defer`): not in
-//! a recovery, not when nothing left in the last millisecond, not when the window has room for the
-//! burst or for a share of it (`tso_win_divisor`), nor when the next ACK is not due within a millisecond
-//! and half a round trip. When the oldest segment left is known from RACK's board; without it no burst
-//! waits.
+//! Two rules of Linux are modelled (code: [`tso_bursts`](super::tso_bursts)). Size of a burst
+//! (`tcp_tso_autosize`): what the pacing rate sends in 2⁻¹⁰ s, plus 64 KB halved for each 2⁹ µs of the smallest
+//! RTT; at least `min_tso_segs` segments and at most 64 KB. A paced sender sends a burst and then waits for its
+//! whole time. Deferral of a smaller burst until there is more room (`tcp_tso_should_defer`): not in a
+//! recovery, not if nothing was sent in the last millisecond, not if the window has room for the burst or for a
+//! share of it (`tso_win_divisor`), and not if the next ACK is not due within a millisecond and half an RTT.
+//! The send time of the oldest segment is known from RACK's scoreboard; without it no burst is deferred.
 //!
 //! Left out: merging by the receiver (GRO).
 
 use eastwest_settings::{Section, key};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the largest burst (Linux, `GSO_LEGACY_MAX_SIZE` less room for headers).
-pub(super) const LARGEST: u64 = 65_536 - 320;
+/// Bytes of the largest burst (Linux, `GSO_LEGACY_MAX_SIZE` less headers).
+pub(super) const MAX_BURST_BYTES: u64 = 65_536 - 320;
 /// Settings of segmentation offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffloadRules {

@@ -1,53 +1,55 @@
-//! Sending: what may go out now, and the packets themselves.
+//! Output: what may be sent now, and the packets themselves.
 
-use super::board::Board;
-use super::bursts::Room;
 use super::config::TcpConfig;
 use super::ecn;
 use super::endpoint::Endpoint;
 use super::interface::{Context, Sink};
-use super::pace::Gate;
-use super::phases::Phase;
+use super::pacing::SendGate;
 use super::rtt::timestamp_us;
 use super::rules::{AckRule, PrrRule};
+use super::scoreboard::Scoreboard;
+use super::states::RecoveryPhase;
+use super::tso_bursts::SendRoom;
 use eastwest_types::{NO_SACK, Packet, SackBlocks, Span, Time, flag};
 
-/// IP and TCP headers without options.
+/// IP and TCP headers without options, bytes.
 const BARE_HEADER: u32 = 40;
-/// MSS and window scale with padding on SYN and SYN-ACK; timestamps come on top.
+/// Options MSS and window scale with padding on SYN and SYN-ACK, without timestamps, bytes.
 const SYN_OPTIONS: u32 = 8;
-/// SACK-permitted with padding; beside timestamps it takes the place of their padding.
+/// Option SACK-permitted with padding, bytes; together with timestamps it takes the place of their padding.
 const SACK_PERMITTED: u32 = 4;
 
 impl Endpoint {
-    /// Sends what the windows allow: first what is known to be lost, then new data.
+    /// Sends what the windows allow: first lost segments, then new data.
     pub(super) fn transmit(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let before = self.stream.next;
         self.fill_window(true, ctx);
         if ctx.config.recovery.probes && self.stream.next > before {
-            self.schedule_probe(ctx.now, ctx.config);
+            self.schedule_tlp(ctx.now, ctx.config);
         }
     }
 
-    /// Sends new data as far as the windows allow; nothing is sent again.
+    /// Sends new data as far as the windows allow, and no retransmissions.
     #[inline(never)]
     pub(super) fn transmit_new(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let before = self.stream.next;
         self.fill_window(false, ctx);
         if ctx.config.recovery.probes && self.stream.next > before {
-            self.schedule_probe(ctx.now, ctx.config);
+            self.schedule_tlp(ctx.now, ctx.config);
         }
     }
 
+    /// Sends segments while congestion window, receive window and pacing allow; `may_retransmit`: lost segments
+    /// are sent too.
     #[inline(always)]
-    fn fill_window(&mut self, again: bool, ctx: &mut Context<'_, impl Sink>) {
+    fn fill_window(&mut self, may_retransmit: bool, ctx: &mut Context<'_, impl Sink>) {
         let end = self.send_end();
-        if self.recovery.phase == Phase::Open && self.recovery.dup_acks == 0 {
+        if self.recovery.phase == RecoveryPhase::Open && self.recovery.dup_acks == 0 {
             if self.stream.next == end {
                 return;
             }
-            if self.stream.una == self.stream.next && self.is_controlled() {
-                self.resume(ctx.now);
+            if self.stream.una == self.stream.next && self.has_control_state() {
+                self.on_restart_after_idle(ctx.now);
             }
             self.restart_after_idle(ctx.now, ctx.config);
         }
@@ -57,9 +59,9 @@ impl Endpoint {
         // limited transmit (RFC 3042): one new segment for each of the first two duplicate ACKs;
         // with SACK the pipe has already shrunk by what was SACKed
         let before = self.stream.next;
-        let mut lost_too = again;
+        let mut lost_too = may_retransmit;
         let mut allowance = self.window.cwnd;
-        if self.recovery.phase == Phase::Open {
+        if self.recovery.phase == RecoveryPhase::Open {
             if ctx.config.sack && !ctx.config.limited_transmit {
                 allowance = allowance.saturating_sub(self.recovery.sacked.total());
             } else if !ctx.config.sack && ctx.config.limited_transmit {
@@ -67,56 +69,56 @@ impl Endpoint {
             }
         }
         while pipe + segment <= allowance || pipe == 0 {
-            if self.is_controlled() {
-                let room = Room { window: allowance.saturating_sub(pipe), right_edge };
-                match self.gate(ctx.now, again, room, ctx.config) {
-                    Gate::Open => {}
-                    Gate::NewOnly => lost_too = false,
-                    Gate::Shut => break,
+            if self.has_control_state() {
+                let room = SendRoom { window: allowance.saturating_sub(pipe), right_edge };
+                match self.send_gate(ctx.now, may_retransmit, room, ctx.config) {
+                    SendGate::Open => {}
+                    SendGate::NewDataOnly => lost_too = false,
+                    SendGate::Closed => break,
                 }
             }
-            let mut sent = if lost_too { self.send_lost(ctx) } else { 0 };
+            let mut sent = if lost_too { self.retransmit_lost(ctx) } else { 0 };
             if sent == 0 {
-                sent = self.send_new(pipe == 0, right_edge, ctx);
+                sent = self.send_new_segment(pipe == 0, right_edge, ctx);
             }
             if sent == 0 && lost_too {
-                sent = self.send_doubtful(ctx);
+                sent = self.retransmit_unconfirmed(ctx);
             }
             if sent == 0 {
                 if pipe == 0 {
-                    self.mind_closed_window(ctx.now, ctx.config);
+                    self.arm_persist_timer(ctx.now, ctx.config);
                 }
                 break;
             }
             pipe += sent;
         }
-        if self.is_controlled() {
+        if self.has_control_state() {
             let held = self.end_burst();
-            self.note_usage(before, held || pipe + segment > self.window.cwnd);
+            self.note_cwnd_usage(before, held || pipe + segment > self.window.cwnd);
         }
     }
 
-    /// Sends the next lost bytes again, at most a segment; returns how many.
+    /// Retransmits the next lost bytes, at most a segment. Returns how many.
     #[inline]
-    pub(super) fn send_lost(&mut self, ctx: &mut Context<'_, impl Sink>) -> u64 {
-        if self.recovery.phase == Phase::Open {
+    pub(super) fn retransmit_lost(&mut self, ctx: &mut Context<'_, impl Sink>) -> u64 {
+        if self.recovery.phase == RecoveryPhase::Open {
             return 0;
         }
         let Some((start, stop)) = self.recovery.next_lost(&self.stream, ctx.config) else {
             return 0;
         };
         if !ctx.config.recovery.uses_rack() {
-            self.recovery.set_resent_to(stop);
+            self.recovery.set_retransmitted_to(stop);
         }
         self.send_data(start, stop, true, ctx);
         stop - start
     }
 
-    /// Sends the next new bytes, at most a segment; returns how many.
+    /// Sends the next new bytes, at most a segment. Returns how many.
     #[inline]
-    pub(super) fn send_new(
+    pub(super) fn send_new_segment(
         &mut self,
-        nothing_under_way: bool,
+        nothing_in_flight: bool,
         right_edge: u64,
         ctx: &mut Context<'_, impl Sink>,
     ) -> u64 {
@@ -125,8 +127,8 @@ impl Endpoint {
             stop = self.send_end(); // the FIN goes with the last byte
         }
         if stop > right_edge {
-            // a part of a segment only where nothing is under way (RFC 1122, 4.2.3.4)
-            if !nothing_under_way {
+            // a part of a segment is sent only if nothing is in flight (RFC 1122, 4.2.3.4)
+            if !nothing_in_flight {
                 return 0;
             }
             stop = right_edge;
@@ -135,11 +137,11 @@ impl Endpoint {
             return 0;
         }
         if ctx.config.nagle && stop - self.stream.next < u64::from(ctx.config.segment) {
-            // a FIN does not wait, nor what goes with it
-            if stop <= self.stream.end && self.recovery.rare().small_end > self.stream.una {
+            // a FIN does not wait, nor the data that is sent with it
+            if stop <= self.stream.end && self.recovery.cold_mut().small_end > self.stream.una {
                 return 0;
             }
-            self.recovery.rare().small_end = stop;
+            self.recovery.cold_mut().small_end = stop;
         }
         let start = self.stream.next;
         self.stream.next = stop;
@@ -147,18 +149,19 @@ impl Endpoint {
         stop - start
     }
 
-    /// In a recovery with nothing else to send, sends bytes again that may be lost.
+    /// Retransmits bytes that are not known to be lost, in a recovery with nothing else to send (RFC 6675,
+    /// `NextSeg` rules 3 and 4). Returns how many.
     #[inline]
-    fn send_doubtful(&mut self, ctx: &mut Context<'_, impl Sink>) -> u64 {
-        // RACK judges holes by time, and what no ACK tells of is the probe's affair
-        if self.recovery.phase != Phase::Recovery
+    fn retransmit_unconfirmed(&mut self, ctx: &mut Context<'_, impl Sink>) -> u64 {
+        // RACK detects losses by time, and the end of the flight is probed by TLP
+        if self.recovery.phase != RecoveryPhase::Recovery
             || !ctx.config.sack
             || ctx.config.recovery.uses_rack()
         {
             return 0;
         }
         let Some((start, stop)) =
-            self.recovery.next_doubtful(&self.stream, u64::from(ctx.config.segment))
+            self.recovery.next_unconfirmed(&self.stream, u64::from(ctx.config.segment))
         else {
             return 0;
         };
@@ -166,7 +169,7 @@ impl Endpoint {
         stop - start
     }
 
-    /// RFC 5681, 4.1: after an idle time of one timeout the window is the initial one at most.
+    /// Reduces the window after an idle time of one RTO to the initial one at most (RFC 5681, 4.1).
     #[inline]
     fn restart_after_idle(&mut self, now: Time, config: &TcpConfig) {
         if self.stream.una == self.stream.next
@@ -183,8 +186,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 2861, section 3 (Linux, `tcp_cwnd_restart`): the window is halved for each timeout that
-    /// nothing was sent, and the threshold remembers three quarters of it.
+    /// Halves the window for each RTO of idle time, and raises the threshold to three quarters of the window
+    /// before (RFC 2861, section 3; Linux, `tcp_cwnd_restart`).
     #[cold]
     fn decay_after_idle(&mut self, idle: Span, initial: u64, config: &TcpConfig) {
         let w = &mut self.window;
@@ -193,12 +196,12 @@ impl Endpoint {
         w.cwnd = (w.cwnd >> timeouts.min(63)).max(w.cwnd.min(initial));
     }
 
-    /// Sends the positions `start..stop`, which may end with the FIN; `again` after a loss.
+    /// Sends a segment with the positions `start..stop`, which may end with the FIN.
     pub(super) fn send_data(
         &mut self,
         start: u64,
         stop: u64,
-        again: bool,
+        is_retransmission: bool,
         ctx: &mut Context<'_, impl Sink>,
     ) {
         let fin = stop > self.stream.end;
@@ -206,69 +209,70 @@ impl Endpoint {
         let mut packet = self.packet(ctx.now, start, ctx.config);
         packet.payload = payload;
         packet.ip_len = payload + ctx.config.header() as u16;
-        packet.flags = flag::ACK | if fin { flag::FIN } else { 0 } | self.ecn & ecn::ECHO;
+        packet.flags = flag::ACK | if fin { flag::FIN } else { 0 } | self.ecn & ecn::SEND_ECE;
         if ctx.config.receiver.acks == AckRule::Linux && stop >= self.stream.end {
-            packet.flags |= flag::PSH; // all that is written; the receiver heeds it
+            packet.flags |= flag::PSH; // end of what is written; the receiver's ACK policy uses it
         }
-        if again {
+        if is_retransmission {
             packet.notes |= Packet::RETRANSMISSION;
-            self.note_resent(ctx.now);
+            self.record_retransmission(ctx.now);
         } else {
             if !ctx.config.timestamps {
                 self.timers.time_segment(ctx.now, stop);
             }
             if payload > 0 {
-                packet.tos |= self.ecn & ecn::IN_USE;
-                packet.flags |= self.ecn & ecn::TELL;
-                self.ecn &= !ecn::TELL;
+                packet.tos |= self.ecn & ecn::NEGOTIATED;
+                packet.flags |= self.ecn & ecn::SEND_CWR;
+                self.ecn &= !ecn::SEND_CWR;
             }
         }
-        if ctx.config.recovery.prr != PrrRule::Off && self.is_reducing() {
-            self.recovery.rare().prr.sent(stop - start);
+        if ctx.config.recovery.prr != PrrRule::Off && self.is_reducing_cwnd() {
+            self.recovery.cold_mut().prr.sent(stop - start);
         }
         if ctx.config.recovery.uses_rack() {
-            self.note_on_board(ctx.now, start, stop, again);
+            self.record_on_scoreboard(ctx.now, start, stop, is_retransmission);
         }
-        if self.is_controlled() {
-            self.note_sent(ctx.now, start, stop, again, ctx.config);
+        if self.has_control_state() {
+            self.record_sent(ctx.now, start, stop, is_retransmission, ctx.config);
         }
-        self.receiver.note_sent(ctx.now, payload > 0, ctx.config);
+        self.receiver.on_ack_sent(ctx.now, payload > 0, ctx.config);
         self.last_sent = ctx.now;
-        // RFC 6298, 5.1; and again when the first segment is resent, or the timer would strike before
-        // its answer can be here (Linux, `tcp_xmit_retransmit_queue`; RFC 6675, section 6)
-        if self.timers.rto_at == Time::NEVER || (again && start == self.stream.una) {
+        // RFC 6298, 5.1; restarted when the first segment is retransmitted, or the timer would expire before
+        // its ACK can arrive (Linux, `tcp_xmit_retransmit_queue`; RFC 6675, section 6)
+        if self.timers.rto_at == Time::NEVER || (is_retransmission && start == self.stream.una) {
             self.restart_timer(ctx.now, ctx.config);
         }
         ctx.sink.send(self.address.local, packet, None);
-        if self.is_controlled() && ctx.config.small_queues.on {
-            self.note_in_card(
+        if self.has_control_state() && ctx.config.small_queues.on {
+            self.record_nic_departure(
                 ctx.now,
                 ctx.sink.leaves_at(self.address.local, self.address.tos >> 2),
             );
         }
     }
 
-    /// The scoreboard of RACK takes notice of what leaves.
+    /// Records a transmission on the scoreboard of RACK.
     #[inline(never)]
-    fn note_on_board(&mut self, now: Time, start: u64, stop: u64, again: bool) {
-        // the handshake has brought a first round trip
+    fn record_on_scoreboard(&mut self, now: Time, start: u64, stop: u64, is_retransmission: bool) {
+        // the handshake has given a first RTT sample
         let first = self.timers.rtt.srtt();
-        let board = self.recovery.board.get_or_insert_with(|| Box::new(Board::new(now, first)));
-        if again {
-            board.resend(start, now);
+        let scoreboard =
+            self.recovery.scoreboard.get_or_insert_with(|| Box::new(Scoreboard::new(now, first)));
+        if is_retransmission {
+            scoreboard.on_retransmit(start, now);
         } else {
-            board.push(start, stop, now);
+            scoreboard.on_transmit(start, stop, now);
         }
     }
 
-    /// Something is sent again.
+    /// Records a retransmission, which ends RTT timing without timestamps.
     #[inline(never)]
-    fn note_resent(&mut self, now: Time) {
-        self.recovery.note_again(timestamp_us(now));
-        self.timers.timed_end = 0; // Karn: no samples from segments sent twice
+    fn record_retransmission(&mut self, now: Time) {
+        self.recovery.count_retransmission(timestamp_us(now));
+        self.timers.timed_end = 0; // Karn: no samples from retransmitted segments
     }
 
-    /// A packet with everything filled in but length and flags.
+    /// Returns a packet with all fields set but length and flags.
     #[inline]
     fn packet(&self, now: Time, seq: u64, config: &TcpConfig) -> Packet {
         Packet {
@@ -292,26 +296,26 @@ impl Endpoint {
         }
     }
 
-    /// A SYN or SYN-ACK.
+    /// Sends a SYN or SYN-ACK.
     pub(super) fn send_control(&mut self, seq: u64, flags: u8, ctx: &mut Context<'_, impl Sink>) {
         let mut packet = self.packet(ctx.now, seq, ctx.config);
         packet.flags = flags;
         let sack = if ctx.config.sack && !ctx.config.timestamps { SACK_PERMITTED } else { 0 };
         packet.ip_len = (ctx.config.header() + SYN_OPTIONS + sack) as u16;
-        self.receiver.note_sent(ctx.now, false, ctx.config);
+        self.receiver.on_ack_sent(ctx.now, false, ctx.config);
         ctx.sink.send(self.address.local, packet, None);
     }
 
-    /// An ACK of a position that was acknowledged long ago, which the other end has to answer.
+    /// Sends a window probe: an ACK with a sequence number below SND.UNA, which the peer has to acknowledge.
     pub(super) fn send_window_probe(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let mut packet = self.packet(ctx.now, self.stream.una - 1, ctx.config);
-        packet.flags = flag::ACK | self.ecn & ecn::ECHO;
+        packet.flags = flag::ACK | self.ecn & ecn::SEND_ECE;
         packet.ip_len = ctx.config.header() as u16;
-        self.receiver.note_sent(ctx.now, false, ctx.config);
+        self.receiver.on_ack_sent(ctx.now, false, ctx.config);
         ctx.sink.send(self.address.local, packet, None);
     }
 
-    /// A reset that takes no position of the stream: its sequence number is the next to be sent.
+    /// Sends a reset; its sequence number is SND.NXT.
     pub(super) fn send_reset(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let mut packet = self.packet(ctx.now, self.stream.next, ctx.config);
         packet.flags = flag::RST | flag::ACK;
@@ -319,23 +323,24 @@ impl Endpoint {
         ctx.sink.send(self.address.local, packet, None);
     }
 
-    /// A pure ACK.
+    /// Sends a pure ACK without SACK blocks.
     pub(super) fn send_ack(&mut self, ctx: &mut Context<'_, impl Sink>) {
         self.send_ack_with(None, ctx);
     }
 
+    /// Sends a pure ACK, with SACK blocks if given.
     pub(super) fn send_ack_with(
         &mut self,
         sack: Option<SackBlocks>,
         ctx: &mut Context<'_, impl Sink>,
     ) {
         let mut packet = self.packet(ctx.now, self.stream.next, ctx.config);
-        packet.flags = flag::ACK | self.ecn & ecn::ECHO;
+        packet.flags = flag::ACK | self.ecn & ecn::SEND_ECE;
         // two bytes of padding, kind and length, eight bytes a block (RFC 2018)
         let blocks = sack.map_or(0, |s| s.iter().filter(|b| b.1 > 0).count() as u32);
         let options = if blocks > 0 { 4 + 8 * blocks } else { 0 };
         packet.ip_len = (ctx.config.header() + options) as u16;
-        self.receiver.note_sent(ctx.now, false, ctx.config);
+        self.receiver.on_ack_sent(ctx.now, false, ctx.config);
         ctx.sink.send(self.address.local, packet, sack);
     }
 }

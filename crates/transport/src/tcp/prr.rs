@@ -1,7 +1,7 @@
-//! Proportional rate reduction: in fast recovery the window falls to the threshold in step with what
-//! arrives, so that ACKs clock out segments evenly over the whole round trip (RFC 6937).
+//! Proportional rate reduction: in fast recovery the window is reduced to the threshold in proportion to the
+//! data delivered, so that ACKs clock out segments evenly over the whole round trip (RFC 6937).
 //!
-//! While more is under way than the threshold, an ACK that reports `DeliveredData` may send
+//! While the pipe is above the threshold, an ACK that reports `DeliveredData` may send
 //! `sndcnt = ceil(prr_delivered·ssthresh / RecoverFS) − prr_out`. Below it, RFC 6937's slow-start
 //! reduction bound sends `min(ssthresh − pipe, max(prr_delivered − prr_out, DeliveredData) + MSS)`.
 //! Linux (`tcp_cwnd_reduction`) adds that MSS only where the ACK moves on and reports no further loss,
@@ -12,44 +12,44 @@
 use super::rules::PrrRule;
 use serde::{Deserialize, Serialize};
 
-/// What a reduction keeps in mind, bytes.
+/// State of a reduction, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prr {
-    /// Delivered since the reduction began.
+    /// Bytes delivered since the reduction began (`prr_delivered`).
     delivered: u64,
-    /// Sent since then.
+    /// Bytes sent since the reduction began (`prr_out`).
     out: u64,
-    /// RecoverFS: outstanding when it began (Linux: the window then).
+    /// RecoverFS: bytes outstanding when it began (Linux: the window then).
     recover_fs: u64,
 }
 
-/// What an ACK in recovery reports.
+/// Delivery reported by an ACK in a recovery.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Report {
+pub(super) struct DeliveryReport {
     /// Bytes newly acknowledged or SACKed.
     pub(super) delivered: u64,
-    /// Whether the cumulative ACK moved on.
+    /// Whether SND.UNA advanced.
     pub(super) advanced: bool,
-    /// Whether it made known further losses.
-    pub(super) lost_more: bool,
+    /// Whether a loss was newly detected.
+    pub(super) new_loss: bool,
 }
 
 impl Prr {
-    /// A reduction begins.
+    /// Returns the state at the begin of a reduction.
     pub(super) fn new(recover_fs: u64) -> Prr {
         Prr { delivered: 0, out: 0, recover_fs: recover_fs.max(1) }
     }
 
-    /// Bytes have left.
+    /// Counts bytes sent.
     pub(super) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
 
-    /// How many bytes may leave now.
+    /// Returns how many bytes may be sent after an ACK (`sndcnt`).
     pub(super) fn send_count(
         &mut self,
         rule: PrrRule,
-        report: Report,
+        report: DeliveryReport,
         pipe: u64,
         ssthresh: u64,
         segment: u64,
@@ -65,7 +65,7 @@ impl Prr {
         } else {
             let banked = self.delivered.saturating_sub(self.out).max(report.delivered);
             let extra = match rule {
-                PrrRule::Linux => report.advanced && !report.lost_more,
+                PrrRule::Linux => report.advanced && !report.new_loss,
                 PrrRule::Off | PrrRule::Rfc6937 => true,
             };
             (banked + if extra { segment } else { 0 }).min(ssthresh - pipe)
@@ -87,8 +87,8 @@ mod tests {
 
     const S: u64 = 1000;
 
-    fn ack(delivered: u64) -> Report {
-        Report { delivered, advanced: false, lost_more: false }
+    fn ack(delivered: u64) -> DeliveryReport {
+        DeliveryReport { delivered, advanced: false, new_loss: false }
     }
 
     #[test]
@@ -115,9 +115,9 @@ mod tests {
         let new = || Prr { delivered: 5 * S, out: 5 * S, recover_fs: 20 * S };
         assert_eq!(new().send_count(PrrRule::Rfc6937, ack(S), 3 * S, 10 * S, S), 2 * S);
         assert_eq!(new().send_count(PrrRule::Linux, ack(S), 3 * S, 10 * S, S), S);
-        let safe = Report { delivered: S, advanced: true, lost_more: false };
+        let safe = DeliveryReport { delivered: S, advanced: true, new_loss: false };
         assert_eq!(new().send_count(PrrRule::Linux, safe, 3 * S, 10 * S, S), 2 * S);
-        let worse = Report { lost_more: true, ..safe };
+        let worse = DeliveryReport { new_loss: true, ..safe };
         assert_eq!(new().send_count(PrrRule::Linux, worse, 3 * S, 10 * S, S), S);
         // never above the threshold
         assert_eq!(new().send_count(PrrRule::Linux, safe, 9 * S, 10 * S, S), S);
@@ -143,14 +143,14 @@ mod tests {
                 let mut prr = Prr::new(fs);
                 let (mut pipe, mut delivered, mut out) = (fs, 0, 0);
                 for &n in &acks {
-                    let news = (n * S).min(pipe);
-                    if news == 0 {
+                    let report = (n * S).min(pipe);
+                    if report == 0 {
                         break;
                     }
-                    pipe -= news;
-                    delivered += news;
+                    pipe -= report;
+                    delivered += report;
                     let before = pipe;
-                    let count = prr.send_count(rule, ack(news), pipe, ssthresh, S) / S * S;
+                    let count = prr.send_count(rule, ack(report), pipe, ssthresh, S) / S * S;
                     prr.sent(count);
                     pipe += count;
                     out += count;

@@ -1,14 +1,15 @@
-//! RACK: a segment is lost when one sent later has arrived and time enough has passed for the two to
-//! have changed places (RFC 8985, section 6), in the form Linux gives it (`tcp_recovery.c`).
+//! RACK: a segment is lost when a segment sent later has been delivered and the reordering window has passed
+//! since (RFC 8985, section 6), in the form of Linux (`tcp_recovery.c`). This file has the state of RACK;
+//! marking segments is in [`scoreboard`](super::scoreboard), the reaction in [`rack_tlp`](super::rack_tlp).
 //!
 //! The reordering window is 0 while no reordering has been seen, from the third SACKed segment on and
-//! throughout a recovery; otherwise a quarter of the smallest round trip for each step, at most the
-//! smoothed one. A DSACK adds a step, at most once a round trip, kept for 16 recoveries. Where segments
-//! wait for the window to pass, a timer judges them. A
-//! retransmission is judged like any segment, so a lost one is found without a timeout.
+//! throughout a recovery; otherwise `reo_wnd_mult` times a quarter of the smallest RTT, at most the smoothed
+//! RTT. A DSACK increments `reo_wnd_mult`, at most once a round trip, for 16 recoveries. A timer checks
+//! segments again for which the window has not passed. Retransmissions are treated like other segments, so a
+//! lost one is found without a timeout.
 //!
-//! [`RackRule`] has where Linux and the RFC differ. The smallest round trip is that of the last five
-//! minutes (Linux, `tcp_min_rtt_wlen`): one that has stood so long gives way to the next, whatever it is.
+//! [`RackRule`] lists the differences between Linux and the RFC. The smallest RTT is that of the last five
+//! minutes (Linux, `tcp_min_rtt_wlen`): after that time the next sample replaces it, whatever it is.
 
 use super::config::TcpConfig;
 use super::rtt::timestamp_us;
@@ -16,52 +17,55 @@ use super::rules::RackRule;
 use eastwest_types::{Packet, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Recoveries for which a wider window is kept (RFC 8985, 6.2 step 4).
-const KEEP_RECOVERIES: u8 = 16;
-/// How long the smallest round trip counts (Linux, `tcp_min_rtt_wlen`).
+/// Number of recoveries for which a wider window is kept (RFC 8985, 6.2 step 4).
+const REO_WND_PERSIST: u8 = 16;
+/// Time after which the smallest RTT is replaced (Linux, `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
-/// What Linux adds to short timers, `TCP_TIMEOUT_MIN_US`.
-pub(super) const LATER: Span = Span::from_ms(2);
+/// Time that Linux adds to short timers (`TCP_TIMEOUT_MIN_US`).
+pub(super) const TIMER_SLACK: Span = Span::from_ms(2);
 
-/// What an ACK is compared with.
+/// Context of an ACK for RACK and for detection of reordering.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckContext {
     pub(super) now: Time,
-    /// The time it echoes, microseconds, where that is to be heeded.
+    /// Timestamp that it echoes, microseconds, where RACK uses it.
     pub(super) echo_us: Option<u32>,
-    /// The highest position SACKed before this ACK.
+    /// Highest position SACKed before this ACK.
     pub(super) highest: u64,
-    /// Where the present recovery ends.
+    /// Recovery point: position whose acknowledgement ends the recovery.
     pub(super) recover: u64,
 }
 
 impl AckContext {
-    /// Returns that of an ACK while nothing is SACKed and no loss is known: positions do not matter then.
+    /// Returns the context of an ACK while nothing is SACKed and no loss is known, without positions.
     #[inline]
     pub(super) fn plain(now: Time, packet: &Packet, config: &TcpConfig) -> AckContext {
-        let heeds_echo = config.recovery.rack == RackRule::Rfc8985 && packet.ts_echo_us != 0;
-        let echo_us = heeds_echo.then_some(packet.ts_echo_us);
+        let reacts_to_ece = config.recovery.rack == RackRule::Rfc8985 && packet.ts_echo_us != 0;
+        let echo_us = reacts_to_ece.then_some(packet.ts_echo_us);
         AckContext { now, echo_us, highest: 0, recover: 0 }
     }
 }
 
-/// What RACK knows of a connection.
+/// State of RACK of a connection.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Rack {
-    /// When the latest-sent segment that is known to have arrived was sent, and its end.
-    xmit: Time,
+    /// Send time and end of the delivered segment that was sent last (RFC 8985, `RACK.xmit_ts`,
+    /// `RACK.end_seq`).
+    latest_sent_at: Time,
     end: u64,
-    /// Round trip of the segment that arrived last.
+    /// RTT of the segment delivered last (RFC 8985, `RACK.rtt`).
     pub(super) rtt: Span,
     min_rtt: Span,
     min_rtt_at: Time,
-    /// No further step before this position is acknowledged.
-    step_after: u64,
-    /// Steps of the reordering window.
-    steps: u8,
-    keep: u8,
-    /// Something has arrived since the last look at losses.
-    pub(super) advanced: bool,
+    /// Position that must be acknowledged before a DSACK widens the window again (RFC 8985,
+    /// `RACK.dsack_round`).
+    dsack_round: u64,
+    /// Reordering window in quarters of the smallest RTT (RFC 8985, `RACK.reo_wnd_mult`), and the number of
+    /// recoveries for which it is kept (`RACK.reo_wnd_persist`).
+    reo_wnd_mult: u8,
+    reo_wnd_persist: u8,
+    /// Whether a segment has been delivered since losses were last checked.
+    pub(super) has_new_delivery: bool,
     reordering_seen: bool,
     pub(super) dsack_seen: bool,
 }
@@ -69,15 +73,15 @@ pub(super) struct Rack {
 impl Default for Rack {
     fn default() -> Rack {
         Rack {
-            xmit: Time::ZERO,
+            latest_sent_at: Time::ZERO,
             end: 0,
             rtt: Span::ZERO,
             min_rtt: Span::MAX,
             min_rtt_at: Time::ZERO,
-            step_after: 0,
-            steps: 1,
-            keep: 0,
-            advanced: false,
+            dsack_round: 0,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: 0,
+            has_new_delivery: false,
             reordering_seen: false,
             dsack_seen: false,
         }
@@ -85,7 +89,7 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// At the start of a connection; `rtt` is the round trip of its handshake.
+    /// Returns the state at the begin of a connection; `rtt` is the RTT of its handshake.
     pub(super) fn new(now: Time, rtt: Option<Span>) -> Rack {
         let rack = Rack::default();
         Rack {
@@ -96,71 +100,71 @@ impl Rack {
         }
     }
 
-    /// A segment has arrived (RFC 8985, 6.2 steps 1 and 2).
+    /// Handles the delivery of a segment that was last sent at `at` (RFC 8985, 6.2 steps 1 and 2).
     #[inline]
-    pub(super) fn advance(&mut self, resent: bool, end: u64, at: Time, c: AckContext) {
+    pub(super) fn on_delivery(&mut self, retransmitted: bool, end: u64, at: Time, c: AckContext) {
         let rtt = c.now.since(at);
-        if resent {
+        if retransmitted {
             let echoes_older = |echo: u32| (echo.wrapping_sub(timestamp_us(at)) as i32) < 0;
             if rtt < self.min_rtt || c.echo_us.is_some_and(echoes_older) {
-                return; // the answer to an earlier copy
+                return; // an earlier transmission of the segment is acknowledged
             }
         } else if rtt <= self.min_rtt || c.now.since(self.min_rtt_at) > MIN_RTT_WINDOW {
             (self.min_rtt, self.min_rtt_at) = (rtt, c.now);
         }
-        self.advanced = true;
+        self.has_new_delivery = true;
         self.rtt = rtt;
-        if (at, end) > (self.xmit, self.end) {
-            (self.xmit, self.end) = (at, end);
+        if (at, end) > (self.latest_sent_at, self.end) {
+            (self.latest_sent_at, self.end) = (at, end);
         }
     }
 
-    /// The smallest round trip; [`Span::MAX`] before the first.
+    /// Returns the smallest RTT; [`Span::MAX`] before the first sample.
     pub(super) fn min_rtt(&self) -> Span {
         self.min_rtt
     }
 
-    /// Whether the latest arrival was sent after a segment sent at `at` that ends at `end`.
+    /// Returns whether a delivered segment was sent after one that was sent at `at` and ends at `end`.
     #[inline]
-    pub(super) fn is_after(&self, at: Time, end: u64) -> bool {
-        (self.xmit, self.end) > (at, end)
+    pub(super) fn latest_was_sent_after(&self, at: Time, end: u64) -> bool {
+        (self.latest_sent_at, self.end) > (at, end)
     }
 
-    /// Segments have changed places on the way.
+    /// Notes that segments have arrived out of order.
     pub(super) fn note_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// The next look at losses is to be taken though nothing has arrived.
-    pub(super) fn look_again(&mut self) {
-        self.advanced = true;
+    /// Requests a check for losses with the next ACK, although nothing has been delivered.
+    pub(super) fn recheck(&mut self) {
+        self.has_new_delivery = true;
     }
 
-    /// A recovery has ended that was not needless.
-    pub(super) fn recovery_ended(&mut self) {
-        self.keep = self.keep.saturating_sub(1);
+    /// Handles the end of a recovery that was not undone.
+    pub(super) fn on_recovery_end(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
     }
 
-    /// DSACKs widen the window (RFC 8985, 6.2 step 4).
-    pub(super) fn adapt(&mut self, una: u64, next: u64) {
-        if una < self.step_after {
+    /// Widens the reordering window after a DSACK, or resets it (RFC 8985, 6.2 step 4).
+    pub(super) fn adapt_window(&mut self, una: u64, next: u64) {
+        if una < self.dsack_round {
             self.dsack_seen = false;
         }
         if self.dsack_seen {
             self.dsack_seen = false;
-            self.steps = self.steps.saturating_add(1);
-            self.step_after = next;
-            self.keep = KEEP_RECOVERIES;
-        } else if self.keep == 0 {
-            self.steps = 1;
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.dsack_round = next;
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        } else if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
         }
     }
 
-    /// The reordering window.
-    pub(super) fn window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
+    /// Returns the reordering window; `enough`: as many segments are SACKed as mean a loss.
+    pub(super) fn reordering_window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
         if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;
         }
-        Span((self.min_rtt.0 / 4).saturating_mul(u64::from(self.steps))).min(srtt)
+        Span((self.min_rtt.0 / 4).saturating_mul(u64::from(self.reo_wnd_mult))).min(srtt)
     }
 }

@@ -1,21 +1,21 @@
-//! What a receiver has got and what it offers: reassembly, what SACK reports (RFC 2018), and the rules of Linux
-//! for [acknowledging](super::ack_linux) and for the [window](super::autotune).
+//! State of a receiver: reassembly, SACK blocks (RFC 2018), and Linux's [ACK policy](super::linux_acks) and
+//! [window autotuning](super::autotune).
 
-use super::ack_linux::{Arrival, Compression, LinuxAcks};
 use super::autotune::Autotune;
 use super::config::TcpConfig;
-use super::ranges::Ranges;
+use super::linux_acks::{Arrival, Compression, LinuxAcks};
+use super::range_set::RangeSet;
 use super::rtt::timestamp_us;
 use super::rules::AckRule;
 use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
 use serde::{Deserialize, Serialize};
 
-/// What such a receiver keeps in mind, from the first data on.
+/// State of a receiver that acknowledges or offers its window as Linux does, from the first data on.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Inbound {
+pub(super) struct LinuxState {
     acks: LinuxAcks,
     window: Option<Autotune>,
-    /// Right edge of the window offered last.
+    /// Right edge of the last offered window.
     right_edge: u64,
 }
 
@@ -24,17 +24,17 @@ pub(super) struct Inbound {
 pub(super) struct Receiver {
     /// First position that has not arrived.
     pub(super) next: u64,
-    /// The position that was acknowledged last.
+    /// Position that was acknowledged last.
     pub(super) acked: u64,
     /// Position of the other end's FIN.
     pub(super) fin_at: u64,
-    /// Position that interests the application.
+    /// Position at whose arrival the application is notified.
     pub(super) notify_at: u64,
     /// Segments that have arrived out of order.
-    pub(super) out_of_order: Ranges,
-    /// What a receiver that acknowledges or offers its window as Linux does keeps in mind.
-    pub(super) inbound: Option<Box<Inbound>>,
-    /// When a delayed ACK is due.
+    pub(super) out_of_order: RangeSet,
+    /// State of Linux's ACK policy and window autotuning, if they are used.
+    pub(super) linux: Option<Box<LinuxState>>,
+    /// Expiry of the delayed-ACK timer.
     pub(super) ack_at: Time,
     /// Timestamp to echo, microseconds.
     pub(super) ts_recent_us: u32,
@@ -43,15 +43,15 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing has arrived.
+    /// Returns the state before anything has arrived.
     pub(super) fn new() -> Receiver {
         Receiver {
             next: 0,
             acked: 0,
             fin_at: u64::MAX,
             notify_at: u64::MAX,
-            out_of_order: Ranges::default(),
-            inbound: None,
+            out_of_order: RangeSet::default(),
+            linux: None,
             ack_at: Time::NEVER,
             ts_recent_us: 0,
             unacked: 0,
@@ -64,13 +64,14 @@ impl Receiver {
         self.next.saturating_sub(1 + fin)
     }
 
-    /// Returns the stream bytes that have arrived and are kept, those behind a gap among them.
-    pub(super) fn kept(&self) -> u64 {
+    /// Returns the stream bytes that have arrived, including those above a gap.
+    pub(super) fn buffered(&self) -> u64 {
         let fin = u64::from(self.out_of_order.end() > self.fin_at);
         self.received() + self.out_of_order.total() - fin
     }
 
-    /// Takes everything up to `end`, and what lies behind it without a gap. Returns whether there was a gap.
+    /// Advances to `end`, and over stored ranges that follow without a gap. Returns whether there were stored
+    /// ranges.
     #[inline]
     pub(super) fn advance(&mut self, end: u64) -> bool {
         let had_gap = !self.out_of_order.is_empty();
@@ -83,29 +84,29 @@ impl Receiver {
         had_gap
     }
 
-    /// Returns whether a packet probes a closed window: bare, and just below what is expected. After a FIN
-    /// there are none, but ACKs that it has overtaken.
+    /// Returns whether a pure ACK is a window probe: its sequence number is one below the next expected. After
+    /// a FIN there are no probes, but such ACKs may arrive late.
     #[inline]
     pub(super) fn is_window_probe(&self, packet: &Packet) -> bool {
         Packet::widen(packet.seq, self.next) + 1 == self.next && self.next <= self.fin_at
     }
 
-    /// The timer of a delayed ACK has struck.
+    /// Handles the expiry of the delayed-ACK timer.
     pub(super) fn on_ack_timer(&mut self, rto: Span, config: &TcpConfig) {
         if config.receiver.acks == AckRule::Linux
             && self.out_of_order.is_empty()
-            && let Some(inbound) = &mut self.inbound
+            && let Some(linux) = &mut self.linux
         {
-            inbound.acks.on_timer(rto);
+            linux.acks.on_timer(rto);
         }
     }
 
-    /// A segment out of order is about to be stored. Returns whether an ACK that waits goes first: where
-    /// the segment touches none of the two ranges reported last, so that each range is in the first two
-    /// blocks of one ACK at least (Linux, `tcp_sack_new_ofo_skb`).
+    /// Returns whether a compressed ACK has to be sent before an out-of-order segment is stored: if the segment
+    /// touches none of the two ranges reported last, so that each range is in the first two blocks of at least
+    /// one ACK (Linux, `tcp_sack_new_ofo_skb`).
     #[inline(never)]
-    pub(super) fn releases_ack(&self, (start, end): (u64, u64)) -> bool {
-        if !self.inbound.as_ref().is_some_and(|i| i.acks.holds_back()) {
+    pub(super) fn flushes_compressed_ack(&self, (start, end): (u64, u64)) -> bool {
+        if !self.linux.as_ref().is_some_and(|i| i.acks.compresses_ack()) {
             return false;
         }
         let touched = |r: (u64, u64)| r.0 <= end && start <= r.1;
@@ -116,9 +117,9 @@ impl Receiver {
         !front && !second_of_two
     }
 
-    /// The acknowledgement leaves with a packet, with data or not.
+    /// Handles the transmission of a packet, with data or without, which acknowledges everything in order.
     #[inline]
-    pub(super) fn note_sent(&mut self, now: Time, data: bool, config: &TcpConfig) {
+    pub(super) fn on_ack_sent(&mut self, now: Time, data: bool, config: &TcpConfig) {
         if config.receiver.acks == AckRule::Linux {
             self.note_linux_ack(now, data);
         }
@@ -127,61 +128,61 @@ impl Receiver {
         self.ack_at = Time::NEVER;
     }
 
-    /// Gives memory back that a gone connection needs no more.
+    /// Releases the buffers when the connection ends.
     pub(super) fn drop_buffers(&mut self) {
-        self.inbound = None;
-        self.out_of_order = Ranges::default();
+        self.linux = None;
+        self.out_of_order = RangeSet::default();
     }
 
-    /// RFC 7323, 4.3: echo the timestamp of the first segment not yet acknowledged, never an older one
-    /// than before.
+    /// Updates the timestamp to echo: that of the first segment not yet acknowledged, never an older one (RFC
+    /// 7323, 4.3, TS.Recent).
     #[inline]
-    pub(super) fn note_timestamp(&mut self, start: u64, packet: &Packet) {
+    pub(super) fn update_ts_recent(&mut self, start: u64, packet: &Packet) {
         let stamp = timestamp_us(packet.born);
         if start <= self.acked && stamp.wrapping_sub(self.ts_recent_us) as i32 >= 0 {
             self.ts_recent_us = stamp;
         }
     }
 
-    /// The window to offer where it grows, `first` being its initial size. Its right edge does not move
+    /// Returns the window to offer with autotuning, `first` being its initial size. Its right edge never moves
     /// back (RFC 9293, 3.8.6).
     #[inline(never)]
     pub(super) fn offered_window(&self, first: u64) -> u32 {
-        let window = match &self.inbound {
-            Some(inbound) => {
+        let window = match &self.linux {
+            Some(linux) => {
                 let stored = self.out_of_order.total();
-                let window = inbound.window.map_or(first, |w| w.window(stored));
-                window.max(inbound.right_edge.saturating_sub(self.next))
+                let window = linux.window.map_or(first, |w| w.window(stored));
+                window.max(linux.right_edge.saturating_sub(self.next))
             }
             None => first,
         };
         window.min(u64::from(u32::MAX)) as u32
     }
 
-    /// A packet leaves, with data or not.
+    /// Tells the ACK policy of Linux of the transmission of a packet, with data or without.
     #[inline(never)]
     fn note_linux_ack(&mut self, now: Time, data: bool) {
         let owed = self.unacked > 0 || self.ack_at != Time::NEVER;
-        if let Some(inbound) = &mut self.inbound {
-            inbound.acks.on_sent(data, now, owed);
+        if let Some(linux) = &mut self.linux {
+            linux.acks.on_sent(data, now, owed);
         }
     }
 
-    /// How long an ACK is delayed.
+    /// Returns how long an ACK is delayed.
     #[inline(never)]
     pub(super) fn ack_delay(&self, srtt: Option<Span>, config: &TcpConfig) -> Span {
         if config.receiver.acks == AckRule::Linux
-            && let Some(inbound) = &self.inbound
+            && let Some(linux) = &self.linux
         {
-            return inbound.acks.delay(srtt);
+            return linux.acks.delay(srtt);
         }
         config.delayed_ack_timeout
     }
 
-    /// Data has arrived in order where acknowledging or the window follow Linux. Returns whether it is
-    /// acknowledged at once.
+    /// Handles data in order by Linux's ACK policy or window autotuning. Returns whether it is acknowledged at
+    /// once.
     #[inline(never)]
-    pub(super) fn on_inbound(
+    pub(super) fn on_data_linux(
         &mut self,
         now: Time,
         packet: &Packet,
@@ -193,11 +194,10 @@ impl Receiver {
         let (mut window, mut grows) = (config.max_window, false);
         if let Some(first) = config.receiver.window_from {
             let (stored, span) = self.stored();
-            let inbound = self.inbound.get_or_insert_default();
-            let tune =
-                inbound.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
-            // what was offered with the last ACK
-            inbound.right_edge = inbound.right_edge.max(self.acked + tune.window(stored));
+            let linux = self.linux.get_or_insert_default();
+            let tune = linux.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
+            // the right edge offered with the last ACK
+            linux.right_edge = linux.right_edge.max(self.acked + tune.window(stored));
             let full = u64::from(packet.payload) >= segment;
             let echoed = (config.timestamps && full && packet.ts_echo_us != 0).then(|| {
                 let us = timestamp_us(now).wrapping_sub(packet.ts_echo_us);
@@ -211,64 +211,65 @@ impl Receiver {
         }
         let pushes = packet.flags & flag::PSH != 0;
         let arrival = Arrival { now, payload: packet.payload, pushes, unacked, window, grows, rto };
-        self.inbound.get_or_insert_default().acks.on_data(&arrival)
+        self.linux.get_or_insert_default().acks.on_data(&arrival)
     }
 
-    /// Bytes stored out of order, and how far they reach beyond what is in order.
+    /// Returns the bytes stored out of order, and how far they reach beyond the data in order.
     fn stored(&self) -> (u64, u64) {
         let span = self.out_of_order.end().saturating_sub(self.next);
         (self.out_of_order.total(), span)
     }
 
-    /// Data up to `end` has arrived out of order and is about to be stored.
+    /// Handles out-of-order data up to `end`, before it is stored, by window autotuning.
     #[inline(never)]
-    pub(super) fn on_inbound_late(&mut self, now: Time, end: u64, config: &TcpConfig) {
+    pub(super) fn on_out_of_order_linux(&mut self, now: Time, end: u64, config: &TcpConfig) {
         let Some(first) = config.receiver.window_from else { return };
         let (segment, next) = (u64::from(config.segment), self.next);
         let (stored, span) = self.stored();
         let span = span.max(end - next);
-        let inbound = self.inbound.get_or_insert_default();
-        let tune = inbound.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
-        inbound.right_edge = inbound.right_edge.max(self.acked + tune.window(stored));
+        let linux = self.linux.get_or_insert_default();
+        let tune = linux.window.get_or_insert_with(|| Autotune::new(now, next, first, segment));
+        linux.right_edge = linux.right_edge.max(self.acked + tune.window(stored));
         if tune.on_late_data(span, segment, config.max_window, config.sack) {
-            inbound.acks.on_growth();
+            linux.acks.on_growth();
         }
     }
 
-    /// Data came with a mark that is the first, or without ECT among others.
+    /// Handles the first CE mark, or data without ECT, by Linux's ACK policy.
     #[inline(never)]
-    pub(super) fn on_inbound_mark(&mut self, config: &TcpConfig) {
+    pub(super) fn on_ce_mark_linux(&mut self, config: &TcpConfig) {
         if config.receiver.acks == AckRule::Linux
-            && let Some(inbound) = &mut self.inbound
+            && let Some(linux) = &mut self.linux
         {
-            inbound.acks.on_mark();
+            linux.acks.on_mark();
         }
     }
 
-    /// A duplicate has arrived: Linux acknowledges quickly for a while.
-    pub(super) fn on_inbound_duplicate(&mut self, config: &TcpConfig) {
+    /// Handles a duplicate segment by Linux's ACK policy.
+    pub(super) fn on_duplicate_linux(&mut self, config: &TcpConfig) {
         if config.receiver.acks == AckRule::Linux
-            && let Some(inbound) = &mut self.inbound
+            && let Some(linux) = &mut self.linux
         {
-            inbound.acks.on_duplicate(config.max_window);
+            linux.acks.on_duplicate(config.max_window);
         }
     }
 
-    /// Whether the ACK of a segment out of order that begins at `start` waits.
+    /// Returns whether the ACK of an out-of-order segment that begins at `start` is delayed by SACK
+    /// compression.
     #[inline(never)]
-    pub(super) fn holds_back(&mut self, now: Time, start: u64, srtt: Option<Span>) -> bool {
-        let wait = match self.inbound.get_or_insert_default().acks.compress(srtt) {
+    pub(super) fn compresses_ack(&mut self, now: Time, start: u64, srtt: Option<Span>) -> bool {
+        let wait = match self.linux.get_or_insert_default().acks.compress(srtt) {
             Compression::Send => return false,
-            Compression::Wait(span) => now + span,
-            Compression::Waits => Time::NEVER,
+            Compression::DelayBy(span) => now + span,
+            Compression::AlreadyDelayed => Time::NEVER,
         };
         self.ack_at = self.ack_at.min(wait);
-        self.touch(start);
+        self.report_first(start);
         true
     }
 
-    /// The range that holds `position` is the first to be reported.
-    fn touch(&mut self, position: u64) {
+    /// Moves the range that contains `position` to the front of those to report.
+    fn report_first(&mut self, position: u64) {
         let range = self.out_of_order.containing(position);
         let [a, b, c] = self.out_of_order.reported();
         let again = |p: u64| self.out_of_order.containing(p) == range;
@@ -280,8 +281,8 @@ impl Receiver {
         self.out_of_order.set_reported(order);
     }
 
-    /// The block with the latest segment first, then those reported most recently, then the highest
-    /// others; at most `room` of them.
+    /// Returns the SACK blocks to report, at most `room`: first that of the latest segment, then those reported
+    /// most recently, then the highest others.
     pub(super) fn sack_blocks(&mut self, latest: u64, room: usize) -> SackBlocks {
         let mut blocks: SackBlocks = [(0, 0); 4];
         let mut used = 0;

@@ -1,9 +1,10 @@
-//! Receiving: reassembly, when to acknowledge (RFC 5681, 4.2) and what SACK reports (RFC 2018).
+//! Input of payload and FIN: reassembly, when to acknowledge (RFC 5681, 4.2), which SACK blocks to report (RFC
+//! 2018).
 //!
-//! The application reads at once: the offered window never closes, and no window update is sent by
-//! itself. It is the configured one, or [grows](super::autotune). A segment that is out of order, fills
-//! a gap or repeats old bytes is acknowledged at once; others after `ack_every` segments or the
-//! delayed-ACK timeout, or as [Linux](super::ack_linux) does.
+//! The application reads at once: the offered window never closes, and no separate window update is sent. The
+//! window is the configured one, or [grows](super::autotune). A segment that is out of order, fills a gap or
+//! repeats old bytes is acknowledged at once; others after `ack_every` segments or the delayed-ACK timeout, or
+//! by the [ACK policy of Linux](super::linux_acks). The state is in [`receiver`](super::receiver).
 
 use super::ecn;
 use super::endpoint::Endpoint;
@@ -12,7 +13,7 @@ use super::rules::AckRule;
 use eastwest_types::{Packet, Time, flag};
 
 impl Endpoint {
-    /// Takes payload and FIN of a packet.
+    /// Processes payload and FIN of a packet, and acknowledges them or starts the delayed-ACK timer.
     pub(super) fn on_payload(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) {
         let start = Packet::widen(packet.seq, self.receiver.next);
         let fin = packet.flags & flag::FIN != 0;
@@ -20,11 +21,11 @@ impl Endpoint {
         if fin {
             self.receiver.fin_at = end - 1;
         }
-        self.receiver.note_timestamp(start, packet);
-        let marks = self.ecn & ecn::IN_USE != 0 && packet.payload > 0;
-        let at_once = marks && self.note_mark(packet, ctx);
+        self.receiver.update_ts_recent(start, packet);
+        let marks = self.ecn & ecn::NEGOTIATED != 0 && packet.payload > 0;
+        let ack_now = marks && self.on_ecn_field(packet, ctx);
         if start > self.receiver.next || end <= self.receiver.next {
-            self.on_out_of_order(start, end, at_once, ctx);
+            self.on_out_of_order(start, end, ack_now, ctx);
             return;
         }
         let repeats = ctx.config.recovery.dsack && start < self.receiver.next;
@@ -34,9 +35,9 @@ impl Endpoint {
         let due = if ctx.config.receiver.is_plain() {
             u32::from(self.receiver.unacked) >= ctx.config.ack_every
         } else {
-            self.receiver.on_inbound(ctx.now, packet, self.timers.rto(ctx.config), ctx.config)
+            self.receiver.on_data_linux(ctx.now, packet, self.timers.rto(ctx.config), ctx.config)
         };
-        if due || had_gap || fin || at_once || repeats {
+        if due || had_gap || fin || ack_now || repeats {
             if had_gap || repeats {
                 self.send_dup_ack(0, repeats.then_some((start, before)), ctx);
             } else {
@@ -49,7 +50,7 @@ impl Endpoint {
             };
             self.receiver.ack_at = self.deadline(ctx.now, delay, ctx.config);
         }
-        // the first comparison spares the common packet the second
+        // the first comparison makes the second unnecessary for most packets
         if self.receiver.next >= self.receiver.notify_at
             && self.receiver.received() + 1 >= self.receiver.notify_at
         {
@@ -57,63 +58,63 @@ impl Endpoint {
             ctx.sink.notify(self.address.id, Notice::Delivered);
         }
         if self.receiver.next > self.receiver.fin_at {
-            self.linger_if_finished(ctx.now, ctx.config);
+            self.enter_time_wait_if_finished(ctx.now, ctx.config);
         }
     }
 
-    /// A segment that leaves a gap or repeats old bytes.
+    /// Processes a segment that leaves a gap or repeats old bytes.
     #[inline(never)]
     fn on_out_of_order(
         &mut self,
         start: u64,
         end: u64,
-        at_once: bool,
+        ack_now: bool,
         ctx: &mut Context<'_, impl Sink>,
     ) {
         if end <= self.receiver.next {
-            self.receiver.on_inbound_duplicate(ctx.config);
+            self.receiver.on_duplicate_linux(ctx.config);
             self.send_dup_ack(0, Some((start, end)), ctx);
             return;
         }
         let fits = end - self.receiver.next <= ctx.config.max_window;
         let compress = fits && ctx.config.receiver.compress && ctx.config.sack;
-        if compress && self.receiver.releases_ack((start, end)) {
+        if compress && self.receiver.flushes_compressed_ack((start, end)) {
             self.send_dup_ack(0, None, ctx);
         }
         if fits && ctx.config.receiver.window_from.is_some() {
-            self.receiver.on_inbound_late(ctx.now, end, ctx.config);
+            self.receiver.on_out_of_order_linux(ctx.now, end, ctx.config);
         }
-        let twice = fits && self.receiver.out_of_order.insert(start, end) == 0;
-        if at_once
-            || twice
+        let duplicate = fits && self.receiver.out_of_order.insert(start, end) == 0;
+        if ack_now
+            || duplicate
             || !compress
-            || !self.receiver.holds_back(ctx.now, start, self.timers.rtt.srtt())
+            || !self.receiver.compresses_ack(ctx.now, start, self.timers.rtt.srtt())
         {
-            self.send_dup_ack(start, twice.then_some((start, end)), ctx);
+            self.send_dup_ack(start, duplicate.then_some((start, end)), ctx);
         }
     }
 
-    /// An ACK with SACK blocks where something is out of order; `latest` is the start of the segment
-    /// that caused it, or 0; `twice` are positions that have arrived before.
+    /// Sends an ACK with SACK blocks if data is out of order. `latest` is the start of the segment that caused
+    /// it, or 0; `duplicate` are positions that have arrived twice, for DSACK.
     pub(super) fn send_dup_ack(
         &mut self,
         latest: u64,
-        twice: Option<(u64, u64)>,
+        duplicate: Option<(u64, u64)>,
         ctx: &mut Context<'_, impl Sink>,
     ) {
-        let twice = twice.filter(|_| ctx.config.recovery.dsack);
-        if !ctx.config.sack || (self.receiver.out_of_order.is_empty() && twice.is_none()) {
+        let duplicate = duplicate.filter(|_| ctx.config.recovery.dsack);
+        if !ctx.config.sack || (self.receiver.out_of_order.is_empty() && duplicate.is_none()) {
             self.send_ack(ctx);
             return;
         }
         let room = if ctx.config.timestamps { 3 } else { 4 };
-        let blocks = match twice {
+        let blocks = match duplicate {
             None => self.receiver.sack_blocks(latest, room),
-            Some(twice) => {
-                // what has arrived twice goes first, and the block that holds it may repeat it (RFC
-                // 2883, section 4)
+            Some(duplicate) => {
+                // the DSACK block is the first, and the block that contains it may follow (RFC 2883,
+                // section 4)
                 let others = self.receiver.sack_blocks(latest, room - 1);
-                [twice, others[0], others[1], others[2]]
+                [duplicate, others[0], others[1], others[2]]
             }
         };
         self.send_ack_with(Some(blocks), ctx);

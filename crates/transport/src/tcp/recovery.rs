@@ -1,21 +1,21 @@
-//! Loss detection and recovery.
+//! State of loss recovery: which outstanding bytes are SACKed, lost, retransmitted and in flight.
 //!
-//! With SACK: RFC 6675. A hole is lost once more than `(DupThresh − 1)` segments' worth of bytes
-//! above it are SACKed; what is under way is counted by `pipe`. Without SACK: NewReno (RFC 6582) in
-//! the same terms, where each duplicate ACK stands for one segment that has left the network, and
-//! the first segment is the lost one; every partial ACK restarts the timer ("slow but steady", as
-//! Linux does). After a timeout (RFC 5681, 3.1; RFC 6675, 5.1) everything that is not SACKed is lost
-//! and sent again in slow start.
+//! With SACK: RFC 6675. A hole is lost once more than `(DupThresh − 1)` segments' worth of bytes above it are
+//! SACKed; bytes in flight are counted by `pipe`. Without SACK: NewReno (RFC 6582) in the same terms. Each
+//! duplicate ACK stands for one segment that has left the network, and the first segment is the lost one; every
+//! partial ACK restarts the timer ("slow but steady", as Linux does). After a timeout (RFC 5681, 3.1; RFC 6675,
+//! 5.1) everything that is not SACKed is lost and retransmitted in slow start. Entering and leaving a recovery
+//! is in [`fast_recovery`](super::fast_recovery).
 
-use super::board::Board;
+use super::cold_state::ColdState;
 use super::config::TcpConfig;
 use super::counters::Counters;
-use super::phases::{Cut, Phase};
 use super::rack::AckContext;
-use super::ranges::Ranges;
-use super::rare::Rare;
+use super::range_set::RangeSet;
+use super::scoreboard::Scoreboard;
+use super::states::{CwndReduction, RecoveryPhase};
 use super::stream::Stream;
-use super::undo::Undo;
+use super::undo::UndoState;
 use eastwest_types::{Packet, Time};
 use serde::{Deserialize, Serialize};
 
@@ -23,115 +23,116 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Recovery {
     /// Positions above the acknowledged ones that are known to have arrived.
-    pub(super) sacked: Ranges,
-    /// With RACK: the outstanding segments, once something has been sent.
-    pub(super) board: Option<Box<Board>>,
-    /// State that is used only after losses.
-    pub(super) rare: Option<Box<Rare>>,
-    /// Duplicate ACKs in a row (without SACK: segments that have arrived out of order).
+    pub(super) sacked: RangeSet,
+    /// With RACK: the outstanding segments, from the first transmission on.
+    pub(super) scoreboard: Option<Box<Scoreboard>>,
+    /// Fields that are rarely used, allocated at their first use.
+    pub(super) cold: Option<Box<ColdState>>,
+    /// Consecutive duplicate ACKs; without SACK it stands for segments that have arrived out of order.
     pub(super) dup_acks: u32,
     /// State of recovery: open, fast recovery, or after a timeout.
-    pub(super) phase: Phase,
+    pub(super) phase: RecoveryPhase,
 }
 
 impl Recovery {
     /// Nothing is outstanding.
     pub(super) fn new() -> Recovery {
         Recovery {
-            sacked: Ranges::default(),
-            board: None,
-            rare: None,
+            sacked: RangeSet::default(),
+            scoreboard: None,
+            cold: None,
             dup_acks: 0,
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
         }
     }
 
-    /// Returns the rarely used state; makes it where it is not there yet.
-    pub(super) fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
+    /// Returns the rarely used fields; allocates them if need be.
+    pub(super) fn cold_mut(&mut self) -> &mut ColdState {
+        self.cold.get_or_insert_default()
     }
 
-    /// Returns the counters, to count something.
+    /// Returns the counters for counting an event.
     pub(super) fn count(&mut self) -> &mut Counters {
-        &mut self.rare().counters
+        &mut self.cold_mut().counters
     }
 
-    /// Returns what has been counted.
+    /// Returns the counters.
     pub(super) fn counters(&self) -> Counters {
-        self.rare.as_ref().map_or_else(Counters::default, |r| r.counters)
+        self.cold.as_ref().map_or_else(Counters::default, |r| r.counters)
     }
 
-    /// Returns the position at which the phase returns to open.
+    /// Returns the recovery point: the position whose acknowledgement ends the recovery.
     #[inline]
     pub(super) fn recover(&self) -> u64 {
-        self.rare.as_ref().map_or(0, |r| r.recover)
+        self.cold.as_ref().map_or(0, |r| r.recover)
     }
 
-    /// Below this, what is not SACKed is lost.
+    /// Returns the position below which everything that is not SACKed is lost.
     pub(super) fn lost_to(&self) -> u64 {
-        self.rare.as_ref().map_or(0, |r| r.lost_to)
+        self.cold.as_ref().map_or(0, |r| r.lost_to)
     }
 
-    /// Below this, what is not SACKed has been sent again.
-    pub(super) fn resent_to(&self) -> u64 {
-        self.rare.as_ref().map_or(0, |r| r.resent_to)
+    /// Returns the position below which everything that is not SACKed has been retransmitted.
+    pub(super) fn retransmitted_to(&self) -> u64 {
+        self.cold.as_ref().map_or(0, |r| r.retransmitted_to)
     }
 
     /// Sets [`Recovery::lost_to`].
     pub(super) fn set_lost_to(&mut self, to: u64) {
-        self.rare().lost_to = to;
+        self.cold_mut().lost_to = to;
     }
 
-    /// Sets [`Recovery::resent_to`].
-    pub(super) fn set_resent_to(&mut self, to: u64) {
-        self.rare().resent_to = to;
+    /// Sets [`Recovery::retransmitted_to`].
+    pub(super) fn set_retransmitted_to(&mut self, to: u64) {
+        self.cold_mut().retransmitted_to = to;
     }
 
-    /// Returns the last cut of the window, while it can be taken back.
-    pub(super) fn undo(&self) -> Option<&Undo> {
-        self.rare.as_ref().and_then(|r| r.undo.as_ref())
+    /// Returns the state before the last window reduction, while that can be undone.
+    pub(super) fn undo(&self) -> Option<&UndoState> {
+        self.cold.as_ref().and_then(|r| r.undo.as_ref())
     }
 
-    /// Returns whether DSACKs prove that the last cut was needless.
+    /// Returns whether DSACKs prove that the last window reduction was unnecessary.
     pub(super) fn proven_by_dsack(&self) -> bool {
-        self.undo().is_some_and(Undo::is_proven)
+        self.undo().is_some_and(UndoState::is_proven)
     }
 
-    /// Returns what has cut the window last.
-    pub(super) fn last_cut(&self) -> Cut {
-        self.rare.as_ref().map_or(Cut::None, |r| r.last_cut)
+    /// Returns the cause of the last window reduction.
+    pub(super) fn last_reduction(&self) -> CwndReduction {
+        self.cold.as_ref().map_or(CwndReduction::None, |r| r.last_reduction)
     }
 
-    /// Notes that a segment is retransmitted.
+    /// Counts a retransmitted segment.
     #[inline]
-    pub(super) fn note_again(&mut self, now_us: u32) {
-        let rare = self.rare();
-        rare.counters.retransmits += 1;
-        if let Some(undo) = &mut rare.undo {
-            undo.note_again(now_us);
+    pub(super) fn count_retransmission(&mut self, now_us: u32) {
+        let cold = self.cold_mut();
+        cold.counters.retransmits += 1;
+        if let Some(undo) = &mut cold.undo {
+            undo.count_retransmission(now_us);
         }
     }
 
-    /// Returns whether a probe waits for its answer.
+    /// Returns whether a tail loss probe is outstanding.
     #[inline]
-    pub(super) fn probe_is_out(&self) -> bool {
-        self.rare.as_ref().is_some_and(|r| r.probe_end != 0)
+    pub(super) fn is_tlp_in_flight(&self) -> bool {
+        self.cold.as_ref().is_some_and(|r| r.tlp_end != 0)
     }
 
-    /// Returns the bytes deemed lost now, where they are known one by one.
-    pub(super) fn deemed_lost(&self) -> u64 {
-        self.board.as_ref().map_or(0, |b| b.lost())
+    /// Returns the bytes deemed lost, or 0 without a scoreboard.
+    pub(super) fn lost_bytes(&self) -> u64 {
+        self.scoreboard.as_ref().map_or(0, |b| b.lost())
     }
 
-    /// Returns the bytes sent again that are under way, where they are known one by one.
-    pub(super) fn resent_under_way(&self) -> u64 {
-        self.board.as_ref().map_or(0, |b| b.resent())
+    /// Returns the bytes of retransmissions in flight, or 0 without a scoreboard.
+    pub(super) fn retransmitted_in_flight(&self) -> u64 {
+        self.scoreboard.as_ref().map_or(0, |b| b.retransmitted_in_flight())
     }
 
-    /// Bytes in the network: sent, less SACKed, less lost, plus sent again (RFC 6675, `SetPipe`).
+    /// Returns the bytes in flight: outstanding, less SACKed, less lost, plus retransmitted (RFC 6675,
+    /// `SetPipe`).
     #[inline]
     pub(super) fn pipe(&self, stream: &Stream, config: &TcpConfig) -> u64 {
-        if self.phase == Phase::Open && self.sacked.is_empty() {
+        if self.phase == RecoveryPhase::Open && self.sacked.is_empty() {
             return stream.outstanding();
         }
         self.pipe_after_losses(stream, config)
@@ -140,23 +141,26 @@ impl Recovery {
     #[inline(never)]
     fn pipe_after_losses(&self, stream: &Stream, config: &TcpConfig) -> u64 {
         let outstanding = stream.outstanding();
-        if let Some(board) = &self.board {
-            return board.pipe_of(outstanding - self.sacked.total());
+        if let Some(scoreboard) = &self.scoreboard {
+            return scoreboard.pipe(outstanding - self.sacked.total());
         }
         let not_sacked_below = |position: u64| {
             let position = position.clamp(stream.una, stream.next);
             (position - stream.una) - self.sacked.below(position)
         };
         let lost = not_sacked_below(self.lost_to());
-        let resent = not_sacked_below(self.resent_to());
-        let arrived =
-            if !config.sack && self.phase != Phase::Recovery { 0 } else { self.arrived(config) };
+        let resent = not_sacked_below(self.retransmitted_to());
+        let arrived = if !config.sack && self.phase != RecoveryPhase::Recovery {
+            0
+        } else {
+            self.sacked_out(config)
+        };
         (outstanding - lost + resent).saturating_sub(arrived)
     }
 
-    /// Bytes known to have arrived above the acknowledged ones.
+    /// Returns the outstanding bytes that are known to have arrived (Linux, `sacked_out`).
     #[inline]
-    pub(super) fn arrived(&self, config: &TcpConfig) -> u64 {
+    pub(super) fn sacked_out(&self, config: &TcpConfig) -> u64 {
         if config.sack {
             self.sacked.total()
         } else {
@@ -165,43 +169,42 @@ impl Recovery {
         }
     }
 
-    /// The next lost bytes to send again, at most a segment.
+    /// Returns the next lost bytes to retransmit, at most a segment.
     pub(super) fn next_lost(&mut self, stream: &Stream, config: &TcpConfig) -> Option<(u64, u64)> {
-        if let Some(board) = &mut self.board {
-            return board.next_lost();
+        if let Some(scoreboard) = &mut self.scoreboard {
+            return scoreboard.next_lost();
         }
         let segment = u64::from(config.segment);
-        if self.resent_to() >= self.lost_to() {
+        if self.retransmitted_to() >= self.lost_to() {
             return None;
         }
-        let (start, gap_end) = self.sacked.gap_from(self.resent_to().max(stream.una));
+        let (start, gap_end) = self.sacked.gap_from(self.retransmitted_to().max(stream.una));
         if start >= self.lost_to() {
             return None;
         }
         Some((start, gap_end.min(start + segment).min(self.lost_to())))
     }
 
-    /// Bytes that may be sent again without being known to be lost, where nothing better can be sent
-    /// (RFC 6675, `NextSeg` rules 3 and 4): holes below what is SACKed, then once in a recovery the
-    /// end of what is outstanding.
-    pub(super) fn next_doubtful(&mut self, stream: &Stream, segment: u64) -> Option<(u64, u64)> {
-        let (start, gap_end) = self.sacked.gap_from(self.resent_to().max(stream.una));
+    /// Returns bytes to retransmit that are not known to be lost, if nothing else can be sent (RFC 6675,
+    /// `NextSeg` rules 3 and 4): a hole below SACKed data, or once in a recovery the last outstanding segment.
+    pub(super) fn next_unconfirmed(&mut self, stream: &Stream, segment: u64) -> Option<(u64, u64)> {
+        let (start, gap_end) = self.sacked.gap_from(self.retransmitted_to().max(stream.una));
         if start < self.sacked.end() {
             let stop = gap_end.min(start + segment);
-            self.set_resent_to(stop);
+            self.set_retransmitted_to(stop);
             return Some((start, stop));
         }
-        if stream.una <= self.rare().rescue_above {
+        if stream.una <= self.cold_mut().rescue_above {
             return None;
         }
-        self.rare().rescue_above = self.recover();
+        self.cold_mut().rescue_above = self.recover();
         let start = self.sacked.end().max(stream.una).max(stream.next.saturating_sub(segment));
         (start < stream.next).then_some((start, stream.next))
     }
 
-    /// Moves `lost_to` up to the highest hole with enough SACKed above it.
+    /// Advances `lost_to` to the highest hole above which enough is SACKed (RFC 6675, `IsLost`).
     pub(super) fn update_lost(&mut self, config: &TcpConfig) {
-        let degree = self.degree_of_reordering(config);
+        let degree = self.reordering_degree(config);
         let enough = u64::from(degree - 1) * u64::from(config.segment);
         let mut above = 0;
         let found = self.sacked.iter().rev().enumerate().find(|&(i, (start, end))| {
@@ -213,13 +216,13 @@ impl Recovery {
         }
     }
 
-    /// Whether `from..to`, just arrived, holds what was sent once and before the present timeout.
-    pub(super) fn has_original(&self, from: u64, to: u64) -> bool {
-        let (low, high) = (from.max(self.resent_to()), to.min(self.recover()));
+    /// Returns whether `from..to`, just delivered, contains data that was sent once, before the last timeout.
+    pub(super) fn delivers_original(&self, from: u64, to: u64) -> bool {
+        let (low, high) = (from.max(self.retransmitted_to()), to.min(self.recover()));
         low < high && self.sacked.below(high) - self.sacked.below(low) < high - low
     }
 
-    /// Returns what an ACK that comes now is compared with.
+    /// Returns the context of an ACK that arrives now.
     #[inline]
     pub(super) fn context(
         &self,
@@ -232,20 +235,21 @@ impl Recovery {
         AckContext { highest, recover: self.recover(), ..AckContext::plain(now, packet, config) }
     }
 
-    /// An ACK up to `ack` has shown that segments from `start` on were overtaken.
+    /// Notes reordering: segments from `reordered` on have arrived after higher ones, as an ACK up to `ack`
+    /// shows.
     #[inline]
-    pub(super) fn note_overtaken(&mut self, overtaken: Option<u64>, ack: u64, config: &TcpConfig) {
-        if let Some(start) = overtaken
-            && let Some(board) = &mut self.board
+    pub(super) fn on_reordering(&mut self, reordered: Option<u64>, ack: u64, config: &TcpConfig) {
+        if let Some(start) = reordered
+            && let Some(scoreboard) = &mut self.scoreboard
         {
-            board.rack.note_reordering();
-            self.note_late(start, ack, config);
+            scoreboard.rack.note_reordering();
+            self.raise_reordering_degree(start, ack, config);
         }
     }
 
-    /// Gives memory back that a gone connection needs no more.
+    /// Releases the buffers when the connection ends.
     pub(super) fn drop_buffers(&mut self) {
-        self.sacked = Ranges::default();
-        self.board = None;
+        self.sacked = RangeSet::default();
+        self.scoreboard = None;
     }
 }

@@ -1,10 +1,10 @@
-//! Reno as ns-2's FullTcp has it: `partial_acks = false` without SACK.
+//! Reno as in ns-2's FullTcp: `partial_acks = false` without SACK.
 //!
-//! RFC 2581, 3.2 ends fast recovery with any new ACK. What else may cut the window in the same window of
-//! data depends on what has cut it last (`FullTcpAgent::dupack_action`, `timeout_action`,
+//! Any ACK of new data ends fast recovery (RFC 2581, 3.2). Whether the window is reduced again in the same
+//! window of data depends on the cause of the last reduction (`FullTcpAgent::dupack_action`, `timeout_action`,
 //! `TcpAgent::ecn`):
 //!
-//! | last cut | three duplicate ACKs below `recover` | ECE below `recover` | timeout |
+//! | last reduction | three duplicate ACKs below `recover` | ECE below `recover` | timeout |
 //! |---|---|---|---|
 //! | none, timeout | begin no recovery | halves the window after a timeout | halves the threshold |
 //! | duplicate ACKs | begin another recovery | nothing | halves the threshold |
@@ -15,29 +15,31 @@
 //! window (`open_cwnd_on_pack_`). A timeout halves the inflated window, each time in a row.
 
 use super::config::TcpConfig;
-use super::ecn::HELD;
+use super::ecn::IN_CWR;
 use super::endpoint::Endpoint;
-use super::phases::{Cut, Phase};
+use super::states::{CwndReduction, RecoveryPhase};
 
 impl Endpoint {
+    /// Returns whether recovery is that of ns-2's Reno.
     #[inline]
     pub(super) fn is_reno(&self, config: &TcpConfig) -> bool {
         !config.sack && !config.recovery.partial_acks
     }
 
-    /// A duplicate ACK has been counted. In recovery duplicates reduce the pipe instead.
+    /// Inflates the window by a segment after a duplicate ACK. In a recovery duplicate ACKs reduce the pipe
+    /// instead.
     #[cold]
     pub(super) fn inflate(&mut self, config: &TcpConfig) {
-        if self.recovery.phase != Phase::Recovery
+        if self.recovery.phase != RecoveryPhase::Recovery
             && self.recovery.dup_acks > config.recovery.reordering
         {
             self.window.cwnd += u64::from(config.segment);
         }
     }
 
-    /// A new ACK outside of recovery: takes back what duplicates have added beyond the threshold.
+    /// Deflates the window to the threshold at an ACK of new data outside of recovery.
     pub(super) fn deflate(&mut self, config: &TcpConfig) {
-        if self.recovery.phase == Phase::Recovery {
+        if self.recovery.phase == RecoveryPhase::Recovery {
             return;
         }
         if self.recovery.dup_acks >= config.recovery.reordering {
@@ -46,48 +48,52 @@ impl Endpoint {
         self.recovery.dup_acks = 0;
     }
 
-    /// Whether duplicate ACKs below `recover` may begin a recovery.
-    pub(super) fn may_recover_again(&self, config: &TcpConfig) -> bool {
-        self.is_reno(config) && matches!(self.recovery.last_cut(), Cut::Duplicates | Cut::Mark)
+    /// Returns whether duplicate ACKs below `recover` may begin a recovery.
+    pub(super) fn may_reenter_recovery(&self, config: &TcpConfig) -> bool {
+        self.is_reno(config)
+            && matches!(
+                self.recovery.last_reduction(),
+                CwndReduction::Duplicates | CwndReduction::Mark
+            )
     }
 
-    /// A recovery begins. Returns whether marks have cut the window in the same window of data; then it is
-    /// halved again, the threshold stays, and the first duplicates do not inflate it.
-    pub(super) fn recover_after_mark(&mut self, config: &TcpConfig) -> bool {
-        let marked = self.ecn & HELD != 0;
+    /// Enters fast recovery. Returns whether ECE has reduced the window in the same window of data; then it is
+    /// halved again, the threshold stays, and the first duplicate ACKs do not inflate it.
+    pub(super) fn enter_recovery_after_ece(&mut self, config: &TcpConfig) -> bool {
+        let marked = self.ecn & IN_CWR != 0;
         if marked {
-            self.release_hold();
+            self.leave_cwr();
             self.window.cwnd = (self.window.cwnd / 2).max(u64::from(config.segment));
             self.recovery.dup_acks = 0;
         }
-        self.recovery.rare().last_cut = Cut::Duplicates;
+        self.recovery.cold_mut().last_reduction = CwndReduction::Duplicates;
         marked
     }
 
-    /// The retransmission timer has expired.
-    pub(super) fn lower_threshold_of_reno(&mut self, flight: u64, config: &TcpConfig) {
-        if self.recovery.last_cut() == Cut::Mark {
-            self.release_hold();
+    /// Reduces the threshold after a retransmission timeout.
+    pub(super) fn reduce_ssthresh_of_reno(&mut self, flight: u64, config: &TcpConfig) {
+        if self.recovery.last_reduction() == CwndReduction::Mark {
+            self.leave_cwr();
             return;
         }
-        if self.recovery.phase == Phase::Recovery {
+        if self.recovery.phase == RecoveryPhase::Recovery {
             self.window.cwnd += u64::from(self.recovery.dup_acks) * u64::from(config.segment);
         }
         self.window.cwnd = self.window.cwnd.min(config.max_window);
-        self.window.ssthresh = self.threshold_after_loss(flight, config);
-        self.recovery.rare().last_cut = Cut::Timeout;
+        self.window.ssthresh = self.ssthresh_after_loss(flight, config);
+        self.recovery.cold_mut().last_reduction = CwndReduction::Timeout;
     }
 
-    /// Whether an ACK with ECE that acknowledges `acked` bytes cuts the window.
-    pub(super) fn heeds_echo(&self, acked: u64) -> bool {
+    /// Returns whether an ACK with ECE that acknowledges `acked` bytes reduces the window.
+    pub(super) fn reacts_to_ece(&self, acked: u64) -> bool {
         acked > 0
             && match self.recovery.phase {
-                Phase::Open => {
-                    self.recovery.last_cut() != Cut::Duplicates
+                RecoveryPhase::Open => {
+                    self.recovery.last_reduction() != CwndReduction::Duplicates
                         || self.stream.una > self.recovery.recover()
                 }
-                Phase::Loss => self.recovery.last_cut() == Cut::Timeout,
-                Phase::Recovery => false,
+                RecoveryPhase::Loss => self.recovery.last_reduction() == CwndReduction::Timeout,
+                RecoveryPhase::Recovery => false,
             }
     }
 }

@@ -10,7 +10,7 @@ use super::rules::RtoRule;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A timestamp in the unit that TCP headers carry here (RFC 7323, 5.4 leaves it free).
+/// Returns a time in the unit of TCP timestamps, microseconds here (RFC 7323, 5.4 leaves the unit free).
 #[inline]
 pub(super) fn timestamp_us(t: Time) -> u32 {
     (t.0 / 1_000_000) as u32
@@ -34,8 +34,8 @@ pub enum RttEstimator {
 }
 
 impl RttEstimator {
-    /// Takes a sample of a segment that was sent once, or of a timestamp (RFC 7323), while `una..next`
-    /// is outstanding.
+    /// Adds a sample of a segment that was sent once, or of a timestamp (RFC 7323), while `una..next` is
+    /// outstanding.
     #[inline]
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64, config: &TcpConfig) {
         match self {
@@ -56,7 +56,7 @@ impl RttEstimator {
         }
     }
 
-    /// The smoothed round-trip time, once there is a sample.
+    /// Returns the smoothed round-trip time, if there is a sample.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
         match self {
@@ -66,7 +66,7 @@ impl RttEstimator {
         }
     }
 
-    /// The timeout to arm now, after `backoff` timeouts in a row (RFC 6298, 5.5).
+    /// Returns the retransmission timeout, doubled `backoff` times (RFC 6298, 5.5).
     #[inline]
     pub fn rto(&self, backoff: u8, config: &TcpConfig) -> Span {
         let bounded = match self {

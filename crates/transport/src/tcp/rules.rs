@@ -99,7 +99,7 @@ pub enum AckRule {
     /// After `ack_every` segments or `delayed_ack_timeout`.
     #[default]
     Count,
-    /// As [Linux](super::ack_linux): quick at first, then every second full segment or after a time
+    /// As [Linux](super::linux_acks): quick at first, then every second full segment or after a time
     /// that adapts.
     Linux,
 }
@@ -164,7 +164,7 @@ impl RecoveryRules {
 
     /// Whether anything may turn out to have been needless.
     #[inline]
-    pub(super) fn reconsiders(&self) -> bool {
+    pub(super) fn detects_spurious(&self) -> bool {
         self.frto || self.undo
     }
 }

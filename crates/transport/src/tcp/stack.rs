@@ -4,15 +4,15 @@ use super::config::TcpConfig;
 use super::counters::Counters;
 use super::endpoint::Endpoint;
 use super::interface::{Connect, Context, Notice, Sink};
-use super::phases::Linger;
+use super::states::TimeWait;
 use eastwest_engine::memory;
 use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Most settings of a stack: their number takes seven bits of an endpoint.
-pub const MOST_SETTINGS: usize = 128;
+/// Largest number of settings of a stack: an endpoint stores it in seven bits.
+pub const MAX_SETTINGS: usize = 128;
 
-/// Settings by number, the first apart: with one only, finding them is one comparison.
+/// Settings by number. The first is stored separately: in a run with one only, finding it is one comparison.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) first: TcpConfig,
@@ -34,81 +34,83 @@ impl Settings {
 pub struct Stack {
     pub(super) settings: Settings,
     pub(super) endpoints: Vec<Endpoint>,
-    /// Slots of client ends whose connection is gone.
+    /// Free slots of client ends.
     free: Vec<u32>,
-    /// Counters of all endpoints that are gone.
-    gone: Counters,
-    /// In a run in parts: an end is done, so that its slot may soon be another's.
-    ended: bool,
-    /// In a run in parts: ends that were done when a packet came, and whose other end was not.
-    late: Option<Vec<EndpointId>>,
+    /// Counters of all endpoints whose connection has ended.
+    closed_totals: Counters,
+    /// In a partitioned run: whether an end is done, so that its slot may be reused soon.
+    any_ended: bool,
+    /// In a partitioned run: ends that were done when a packet arrived.
+    late_arrivals: Option<Vec<EndpointId>>,
 }
 
 impl Stack {
-    /// No connections yet; `config` are the settings of number 0.
+    /// Returns a stack without connections; `config` has number 0 among its settings.
     pub fn new(config: TcpConfig) -> Stack {
         Stack {
             settings: Settings { first: config, others: Vec::new() },
             endpoints: Vec::new(),
             free: Vec::new(),
-            gone: Counters::default(),
-            ended: false,
-            late: None,
+            closed_totals: Counters::default(),
+            any_ended: false,
+            late_arrivals: None,
         }
     }
 
-    /// The settings of number 0.
+    /// Returns the settings with number 0.
     pub fn config(&self) -> &TcpConfig {
         &self.settings.first
     }
 
-    /// Adds settings that endpoints may have in place of those of number 0. Returns their number, or
-    /// `None` where there are [`MOST_SETTINGS`] already.
+    /// Adds settings for some endpoints. Returns their number, or `None` if there are [`MAX_SETTINGS`] already.
     pub fn add_settings(&mut self, config: TcpConfig) -> Option<u8> {
         let number = self.settings.others.len() + 1;
-        if number >= MOST_SETTINGS {
+        if number >= MAX_SETTINGS {
             return None;
         }
         self.settings.others.push(config);
         Some(number as u8)
     }
 
-    /// The settings of this number, which [`Stack::add_settings`] gave.
+    /// Returns the settings with a number that [`Stack::add_settings`] has returned.
     pub fn settings(&self, number: u8) -> &TcpConfig {
         self.settings.get(number)
     }
 
-    /// The shortest timeout that any settings allow.
+    /// Returns the shortest retransmission timeout that any settings allow.
     pub fn shortest_timeout(&self) -> Span {
         let of = |c: &TcpConfig| c.min_rto.min(c.initial_rto);
         self.settings.others.iter().map(of).fold(of(&self.settings.first), Span::min)
     }
 
-    /// The settings of the endpoint that has this slot now.
+    /// Returns the settings of the endpoint in the slot of `id`.
     pub fn config_of(&self, id: EndpointId) -> &TcpConfig {
         self.settings.get(self.endpoints[id.slot()].settings())
     }
 
-    /// Opens a connection: the client sends its SYN. Returns the client's end, or `None` where all
-    /// slots are in use.
+    /// Opens a connection: the client sends its SYN. Returns the client's end, or `None` if all slots are in
+    /// use.
     pub fn open(&mut self, now: Time, c: &Connect, sink: &mut impl Sink) -> Option<EndpointId> {
-        let id = self.enter(c)?;
+        let id = self.allocate(c)?;
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
         e.connect(&mut Context { now, config, sink });
         Some(id)
     }
 
-    /// When the retransmission timer of an end strikes, if the other end is looked at then.
-    pub fn looks_across(&self, id: EndpointId) -> Time {
+    /// Returns when the retransmission timer of an end expires, if the peer's state decides the cause then;
+    /// else never.
+    pub fn peer_inspection_at(&self, id: EndpointId) -> Time {
         match self.endpoints.get(id.slot()) {
-            Some(e) if e.address.id == id && e.timers.linger == Linger::NotYet => e.timers.rto_at,
+            Some(e) if e.address.id == id && e.timers.time_wait == TimeWait::NotYet => {
+                e.timers.rto_at
+            }
             _ => Time::NEVER,
         }
     }
 
-    /// Copies what a timeout of the other end looks at from the stack that simulates this end.
-    pub fn mirror(&mut self, id: EndpointId, from: &Stack) {
+    /// Copies the state of an end that a timeout of its peer inspects, from the stack that simulates this end.
+    pub fn copy_peer_state(&mut self, id: EndpointId, from: &Stack) {
         let (mine, theirs) = (&mut self.endpoints[id.slot()], &from.endpoints[id.slot()]);
         if theirs.address.id == id {
             mine.state = theirs.state;
@@ -118,23 +120,25 @@ impl Stack {
         }
     }
 
-    /// Whether an end of any connection has been done since the run began.
+    /// Returns whether any end of a connection has been done since the run began.
     pub fn has_ended(&self) -> bool {
-        self.ended
+        self.any_ended
     }
 
-    /// Takes over the endpoints of which `theirs` says so from a stack with the same connections.
-    pub fn take_over(&mut self, other: &mut Stack, theirs: impl Fn(HostId) -> bool) {
+    /// Takes the endpoints on the hosts for which `theirs` is true from another stack with the same
+    /// connections.
+    pub fn adopt_endpoints(&mut self, other: &mut Stack, theirs: impl Fn(HostId) -> bool) {
         for (mine, other) in self.endpoints.iter_mut().zip(&mut other.endpoints) {
             if theirs(mine.address.local) {
                 std::mem::swap(mine, other);
             }
         }
-        self.gone.add(&other.gone);
+        self.closed_totals.add(&other.closed_totals);
     }
 
-    /// Makes room for a connection whose client is simulated elsewhere, or will [connect](Stack::open).
-    pub fn enter(&mut self, c: &Connect) -> Option<EndpointId> {
+    /// Allocates the slots of a connection without sending a SYN. Returns the client's end, or `None` if all
+    /// slots are in use.
+    pub fn allocate(&mut self, c: &Connect) -> Option<EndpointId> {
         let (slot, generation) = match self.free.pop() {
             Some(slot) => {
                 let old = self.endpoints[slot as usize].address.id;
@@ -162,17 +166,17 @@ impl Stack {
         Some(id)
     }
 
-    /// The application writes `bytes` to its stream.
+    /// Writes `bytes` to the stream of an end, for its application.
     pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
         debug_assert_eq!(e.address.id, id);
         debug_assert!(!e.closing, "written after closing");
-        if e.is_controlled() {
+        if e.has_control_state() {
             if e.control.is_none() {
-                e.begin_control(config);
+                e.start_control(config);
             }
-            e.note_unused_window(config);
+            e.check_app_limited(config);
         }
         e.stream.write(bytes);
         if e.is_established() {
@@ -192,8 +196,8 @@ impl Stack {
         e.written()
     }
 
-    /// The application wants [`Notice::Delivered`] once `bytes` of the stream have arrived in all.
-    /// Returns whether they already have.
+    /// Requests [`Notice::Delivered`] once `bytes` of the stream have arrived in total. Returns whether they
+    /// already have.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
         let e = &mut self.endpoints[id.slot()];
         let arrived = e.received() >= bytes;
@@ -201,51 +205,51 @@ impl Stack {
         arrived
     }
 
-    /// The application closes its side: a FIN follows what was written.
+    /// Closes one side for its application: a FIN follows what was written.
     pub fn close(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
         if e.address.id != id {
-            return; // the connection is gone already
+            return; // the connection has ended already
         }
         e.close(&mut Context { now, config, sink });
         e.rearm(sink);
         self.release(id, sink);
     }
 
-    /// The application ends a connection at its side at once and tells the other end by a reset. There is
-    /// no [`Notice`] of it at this side.
+    /// Aborts a connection at one side for its application, and sends a reset to the other end. This side gets
+    /// no [`Notice`].
     pub fn reset(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
         if e.address.id != id {
-            return; // the connection is gone already
+            return; // the connection has ended already
         }
         e.reset(&mut Context { now, config, sink });
         self.release(id, sink);
     }
 
-    /// Ends a connection at both ends at once, as a reset that takes no time and is no packet: what
-    /// is under way finds nobody, and there is no [`Notice`] of it.
+    /// Ends a connection at both ends at once, without a packet and without a [`Notice`]; packets in flight
+    /// will be ignored.
     pub fn abort(&mut self, id: EndpointId) {
-        if !self.knows(id) {
+        if !self.is_live(id) {
             return;
         }
         let client = id.slot() & !1;
         let g = id.generation().wrapping_add(1);
         for (i, e) in self.endpoints[client..client + 2].iter_mut().enumerate() {
-            e.give_up();
-            self.gone.add(&e.vacate(EndpointId::new(client + i, g)));
+            e.fail();
+            self.closed_totals.add(&e.vacate(EndpointId::new(client + i, g)));
         }
         self.free.push(client as u32);
     }
 
-    /// Whether this is an end of a connection that is not gone.
-    pub fn knows(&self, id: EndpointId) -> bool {
+    /// Returns whether `id` is an end of a connection that has not ended.
+    pub fn is_live(&self, id: EndpointId) -> bool {
         self.endpoints.get(id.slot()).is_some_and(|e| e.address.id == id)
     }
 
-    /// A packet to this endpoint is about to arrive: asks the processor for its state.
+    /// Prefetches the state of an endpoint at which a packet is about to arrive.
     #[inline]
     pub fn prefetch(&self, id: EndpointId) {
         if let Some(e) = self.endpoints.get(id.slot()) {
@@ -253,7 +257,7 @@ impl Stack {
         }
     }
 
-    /// A packet has reached the host of its destination endpoint.
+    /// Handles a packet that has arrived at the host of its destination endpoint.
     #[inline]
     pub fn on_packet(
         &mut self,
@@ -266,37 +270,37 @@ impl Stack {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
         if e.address.id != id {
-            return; // of a connection that is gone
+            return; // its connection has ended
         }
         e.on_packet(packet, sack, &mut Context { now, config, sink });
         e.rearm(sink);
         if e.is_done() {
-            if let Some(late) = &mut self.late {
+            if let Some(late) = &mut self.late_arrivals {
                 late.push(id);
             }
             self.release(id, sink);
         }
     }
 
-    /// From now on keeps what [`Stack::take_late`] tells.
-    pub fn keep_late(&mut self) {
-        self.late = Some(Vec::new());
+    /// Starts recording for [`Stack::take_late_arrivals`].
+    pub fn record_late_arrivals(&mut self) {
+        self.late_arrivals = Some(Vec::new());
     }
 
-    /// Ends that were done already when a packet reached them.
-    pub fn take_late(&mut self) -> Vec<EndpointId> {
-        self.late.as_mut().map_or(Vec::new(), std::mem::take)
+    /// Returns, and forgets, the ends that were done already when a packet arrived.
+    pub fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
+        self.late_arrivals.as_mut().map_or(Vec::new(), std::mem::take)
     }
 
-    /// A wake-up asked for through [`Sink::arm`].
-    pub fn on_wake(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
+    /// Handles a timer event that was requested through [`Sink::arm`].
+    pub fn on_timer(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let (e, peer) = pair(&mut self.endpoints, id);
         let config = self.settings.get(e.settings());
         if e.address.id != id || e.timers.armed_at != now {
-            return; // an earlier wake-up took its place
+            return; // replaced by an earlier timer event
         }
         e.timers.armed_at = Time::NEVER;
-        e.on_timers(peer, &mut Context { now, config, sink });
+        e.on_timer_expiry(peer, &mut Context { now, config, sink });
         e.rearm(sink);
         if e.is_done() {
             self.release(id, sink);
@@ -307,26 +311,26 @@ impl Stack {
     fn release(&mut self, id: EndpointId, sink: &mut impl Sink) {
         let client = id.slot() & !1;
         let pair = &mut self.endpoints[client..client + 2];
-        self.ended |= pair.iter().any(Endpoint::is_done);
+        self.any_ended |= pair.iter().any(Endpoint::is_done);
         if pair.iter().all(Endpoint::is_done) {
-            // a generation of its own, so that late packets and wake-ups find nobody
+            // a new generation, so that late packets and timer events are ignored
             let g = id.generation();
             for (i, e) in pair.iter_mut().enumerate() {
-                self.gone.add(&e.vacate(EndpointId::new(client + i, g.wrapping_add(1))));
+                self.closed_totals.add(&e.vacate(EndpointId::new(client + i, g.wrapping_add(1))));
             }
             self.free.push(client as u32);
             sink.notify(EndpointId::new(client, g), Notice::Closed);
         }
     }
 
-    /// An endpoint, for counters and questions.
+    /// Returns an endpoint, for counters and questions.
     pub fn endpoint(&self, id: EndpointId) -> &Endpoint {
         &self.endpoints[id.slot()]
     }
 
-    /// Counters of all endpoints there have been.
+    /// Returns the counters of all endpoints, including those of ended connections.
     pub fn totals(&self) -> Counters {
-        let mut sum = self.gone;
+        let mut sum = self.closed_totals;
         for e in &self.endpoints {
             sum.add(&e.counters());
         }
@@ -334,7 +338,7 @@ impl Stack {
     }
 }
 
-/// An end of a connection and the other one.
+/// Returns an end of a connection, and its peer.
 #[inline]
 fn pair(endpoints: &mut [Endpoint], id: EndpointId) -> (&mut Endpoint, &Endpoint) {
     let client = id.slot() & !1;

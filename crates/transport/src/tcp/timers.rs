@@ -1,21 +1,22 @@
-//! The retransmission, delayed-ACK and linger timers, and what their lengths follow from.
+//! Deadlines of a sender's timers: retransmission, tail loss probe, TIME-WAIT; ticks of Linux's timer wheel.
 //!
-//! Deadlines live in the endpoint and move with every ACK; a wake-up is asked for only where the
-//! pending one would come too late, and one that comes too early just asks again.
+//! Expiry is handled in [`timer_expiry`](super::timer_expiry); the length of the retransmission timeout is
+//! computed in [`rtt`](super::rtt). Deadlines are fields of the endpoint and move with every ACK. The simulator
+//! is asked for a timer event only where the pending one would be too late; one that is early arms again.
 
 use super::config::TcpConfig;
-use super::phases::{Linger, Probe};
 use super::rtt::RttEstimator;
+use super::states::{RackTimer, TimeWait};
 use super::stream::Stream;
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Levels of Linux's timer wheel: each holds 63 units ahead, and its unit is eight of the level below.
+/// Levels of Linux's timer wheel. Each covers 63 units, and its unit is eight units of the level below.
 const WHEEL_LEVELS: u32 = 9;
 
-/// The tick at which Linux's timer wheel strikes for a timer of `ticks` set during tick `now`
-/// (`calc_wheel_index`): after the tick asked for, at a whole unit of the level it falls into.
-fn wheel(now: u64, ticks: u64) -> u64 {
+/// Returns the tick at which a timer of `ticks`, set during tick `now`, expires in Linux's timer wheel
+/// (`calc_wheel_index`): after `now + ticks`, at a whole unit of the level of the wheel.
+fn wheel_expiry(now: u64, ticks: u64) -> u64 {
     let mut level = 0;
     while level + 1 < WHEEL_LEVELS && ticks >= 63 << (3 * level) {
         level += 1;
@@ -23,45 +24,46 @@ fn wheel(now: u64, ticks: u64) -> u64 {
     (((now + ticks) >> (3 * level)) + 1) << (3 * level)
 }
 
-/// Returns when a timer expires that a host sets now, in whole ticks of its kernel where it has such.
+/// Returns the expiry time of a timer of length `span` that `host` sets now, on a tick of its kernel if timers
+/// have ticks.
 #[inline]
 pub(super) fn deadline(now: Time, span: Span, host: HostId, config: &TcpConfig) -> Time {
     if !config.timers.ticks {
         return now + span;
     }
     let tick = config.granularity.0.max(1);
-    // hosts boot at different moments, so that their ticks differ in phase
+    // hosts boot at different times, so their ticks differ in phase
     let uptime = config.timers.uptime(host, tick);
-    let struck = wheel((now.0 + uptime) / tick, span.0.div_ceil(tick)) * tick;
+    let struck = wheel_expiry((now.0 + uptime) / tick, span.0.div_ceil(tick)) * tick;
     Time(struck - uptime)
 }
 
-/// Deadlines of a sender, and round trips.
+/// Timers and round-trip times of a sender.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Timers {
-    /// When the retransmission timer strikes; also for the [probe of a closed window](super::persist) and
-    /// for [`Linger`].
+    /// Expiry of the retransmission timer, which also serves as [persist timer](super::persist) and as timer of
+    /// [`TimeWait`].
     pub(super) rto_at: Time,
-    /// The earliest wake-up that is pending.
+    /// The earliest timer event that is pending in the simulator.
     pub(super) armed_at: Time,
-    /// Round trips so far.
+    /// Smoothed round-trip time and its variation.
     pub(super) rtt: RttEstimator,
-    /// A segment timed without timestamps: its end (0: none) and when it was sent.
+    /// End of the segment that is being timed, without timestamps; 0: none.
     pub(super) timed_end: u64,
-    /// See `timed_end`.
+    /// Time at which the timed segment was sent.
     pub(super) timed_at: Time,
-    /// Timeouts since an ACK last moved on.
+    /// Timeouts since SND.UNA last advanced.
     pub(super) retries: u16,
-    /// How often the timeout has been doubled since the last good sample (RFC 6298, 5.5).
+    /// Number of doublings of the timeout since the last RTT sample (RFC 6298, 5.5).
     pub(super) backoff: u8,
-    /// What the timer of the [board](super::board) is for.
-    pub(super) probe: Probe,
-    /// State of the connection once both FINs are acknowledged.
-    pub(super) linger: Linger,
+    /// What the timer of the [scoreboard](super::scoreboard) is for.
+    pub(super) rack_timer: RackTimer,
+    /// Whether the connection is in TIME-WAIT.
+    pub(super) time_wait: TimeWait,
 }
 
 impl Timers {
-    /// Nothing is awaited.
+    /// Returns timers of which none is armed.
     pub(super) fn new() -> Timers {
         Timers {
             rto_at: Time::NEVER,
@@ -71,25 +73,25 @@ impl Timers {
             timed_at: Time::ZERO,
             retries: 0,
             backoff: 0,
-            probe: Probe::None,
-            linger: Linger::NotYet,
+            rack_timer: RackTimer::Off,
+            time_wait: TimeWait::NotYet,
         }
     }
 
-    /// Returns the timeout to arm now.
+    /// Returns the retransmission timeout with the current backoff.
     #[inline]
     pub(super) fn rto(&self, config: &TcpConfig) -> Span {
         self.rtt.rto(self.backoff, config)
     }
 
-    /// Takes a round-trip sample, which ends the backing off (RFC 6298, 5.7).
+    /// Adds a round-trip sample, which ends the backoff (RFC 6298, 5.7).
     #[inline]
-    pub(super) fn take_sample(&mut self, rtt: Span, stream: &Stream, config: &TcpConfig) {
+    pub(super) fn add_rtt_sample(&mut self, rtt: Span, stream: &Stream, config: &TcpConfig) {
         self.backoff = 0;
         self.rtt.sample(rtt, stream.una, stream.next, config);
     }
 
-    /// Times the segment up to `end`, unless another is timed.
+    /// Starts timing the segment that ends at `end`, unless another is being timed.
     #[inline]
     pub(super) fn time_segment(&mut self, now: Time, end: u64) {
         if self.timed_end == 0 {
@@ -97,16 +99,16 @@ impl Timers {
         }
     }
 
-    /// Stays for a while to answer a FIN that comes again (TIME-WAIT).
-    pub(super) fn begin_linger(&mut self, until: Time) {
-        self.linger = Linger::Until;
+    /// Starts TIME-WAIT, in which retransmitted FINs are answered until this time.
+    pub(super) fn start_time_wait(&mut self, until: Time) {
+        self.time_wait = TimeWait::Running;
         self.rto_at = until;
     }
 }
 
-/// How long `max_retries` doublings from the minimum timeout take, none above the maximum (Linux,
-/// `tcp_model_timeout`).
-pub(super) fn patience(config: &TcpConfig) -> Span {
+/// Returns the sum of `max_retries` timeouts that double from the minimum up to the maximum (Linux,
+/// `tcp_model_timeout`): after that time a connection without progress is given up.
+pub(super) fn give_up_after(config: &TcpConfig) -> Span {
     let doublings = (config.max_rto.0 / config.min_rto.0.max(1)).max(1).ilog2();
     let steep = config.max_retries.min(doublings);
     let flat = u64::from(config.max_retries - steep);
@@ -122,14 +124,14 @@ mod tests {
 
     #[test]
     fn the_wheel_strikes_after_the_tick_and_ever_more_coarsely() {
-        assert_eq!(wheel(1000, 1), 1002);
-        assert_eq!(wheel(1000, 62), 1063);
+        assert_eq!(wheel_expiry(1000, 1), 1002);
+        assert_eq!(wheel_expiry(1000, 62), 1063);
         // eight ticks from 63 on: 1063 / 8 is 132.9
-        assert_eq!(wheel(1000, 63), 133 * 8);
-        assert_eq!(wheel(1000, 200), 151 * 8);
-        assert_eq!(wheel(1000, 504), (1504 / 64 + 1) * 64);
+        assert_eq!(wheel_expiry(1000, 63), 133 * 8);
+        assert_eq!(wheel_expiry(1000, 200), 151 * 8);
+        assert_eq!(wheel_expiry(1000, 504), (1504 / 64 + 1) * 64);
         for (now, ticks) in [(7, 1), (12_345, 250), (99, 30_000), (1 << 30, 1 << 40)] {
-            assert!(wheel(now, ticks) > now + ticks);
+            assert!(wheel_expiry(now, ticks) > now + ticks);
         }
     }
 
@@ -187,8 +189,8 @@ mod tests {
     #[test]
     fn patience_is_that_of_linux() {
         // documented for tcp_retries2 = 15: 924.6 s; and for 8, the least that RFC 1122 allows, 102 s
-        assert_eq!(patience(&test_config()), Span::from_ms(924_600));
+        assert_eq!(give_up_after(&test_config()), Span::from_ms(924_600));
         let eight = TcpConfig { max_retries: 8, ..test_config() };
-        assert_eq!(patience(&eight), Span::from_ms(102_200));
+        assert_eq!(give_up_after(&eight), Span::from_ms(102_200));
     }
 }

@@ -1,10 +1,10 @@
 //! Stand-alone HDFS clients: `hdfs dfs -put` and `-get`, and the read and write tests of the
 //! literature without MapReduce around them.
 //!
-//! A job with `clients` has no tasks. As many clients as it has maps start when it is submitted, on
-//! one host or on the workers in turn; each reads its share of the input block by block from the
-//! nearest replicas, then writes its share of the output. The job ends with its last client; the table of tasks lists clients as maps.
-//! Departures: the start of the client's virtual machine is `task_start` on its host, without
+//! A job with `clients` has no tasks. As many clients as it has maps start when it is submitted, on one host or
+//! on the workers in turn; each reads its share of the input block by block from the nearest replicas, then
+//! writes its share of the output. The job ends with its last client; the table of tasks lists clients as maps.
+//! Differences from Hadoop: the start of the client's virtual machine is `task_start` on its host, without
 //! contention if that is the master; the bytes of a client's own file take no time to produce.
 
 use super::config::Clients;

@@ -3,13 +3,13 @@
 //! On Hadoop 1 it is the jobtracker; on YARN it stands for the resource manager and all application
 //! masters, whose messages are those of [`super::yarn`].
 
-use super::beats::Beats;
+use super::coarse_heartbeats::CoarseHeartbeats;
 use super::config::{Framework, MapReduceConfig};
 use super::job::Job;
 use super::nodes::Nodes;
 use super::owners;
 use super::racks::Racks;
-use super::report::{Cause, Report};
+use super::report::{FailureCause, Report};
 use super::scheduler::{Scheduler, index};
 use super::shuffle::part_maps;
 use super::speculate::Speculation;
@@ -174,20 +174,22 @@ impl Control {
     }
 
     /// Where heartbeats are no messages: has the next worker asked that could take waiting tasks.
-    pub fn seek_takers(&mut self, n: &mut Nodes) {
+    pub fn schedule_assignment(&mut self, n: &mut Nodes) {
         if self.workers.beats.is_none() || self.finished {
             return;
         }
         let wanted = self.wanted();
         if let Some(beats) = &mut self.workers.beats {
-            beats.seek_takers(&mut n.cx, wanted);
+            beats.schedule_assignment(&mut n.cx, wanted);
         }
     }
 
     /// It is the turn of a worker to take waiting tasks.
     pub fn ask_takers(&mut self, n: &mut Nodes) {
         let beats = self.workers.beats.as_mut();
-        for worker in beats.map_or(Vec::new(), |beats: &mut Beats| beats.takers(n.cx.now)) {
+        for worker in
+            beats.map_or(Vec::new(), |beats: &mut CoarseHeartbeats| beats.workers_due(n.cx.now))
+        {
             if !self.finished && self.wanted() != [false; 2] {
                 self.beat(n, worker);
             }
@@ -197,7 +199,7 @@ impl Control {
     /// At the worker: a task is through.
     pub fn task_finished(&mut self, n: &mut Nodes, task: u32) {
         if self.is_to_fail(n, task) {
-            self.attempt_failed(n, task, Cause::Itself);
+            self.attempt_failed(n, task, FailureCause::Itself);
             return;
         }
         if self.speculation.is_beaten(n.tasks.attempts.get(task)) {
@@ -210,10 +212,10 @@ impl Control {
             n.hdfs.replicas.keep_file(&mut n.cx, (t.job, t.index), blocks);
         }
         n.tasks.jobs.count_done(&n.cx, &t);
-        let mark = n.cx.hardware.mark(t.worker).saturating_sub(t.bytes_out);
+        let written_offset = n.cx.hardware.written_offset(t.worker).saturating_sub(t.bytes_out);
         n.tasks.jobs.get(t.job).shuffle_local_bytes += t.shuffle_local;
         let took = n.cx.now.since(t.times.assigned);
-        let report = Report { mark, took, ..t.report() };
+        let report = Report { written_offset, took, ..t.report() };
         n.cx.out.push(Action::Task(Box::new(TaskRecord {
             job: t.job,
             task: t.index,
@@ -255,7 +257,7 @@ impl Control {
 
     /// At the master: a task has finished.
     pub fn task_reported(&mut self, n: &mut Nodes, report: Report) {
-        let Report { worker, job, index: task, kind, mark, failed, took } = report;
+        let Report { worker, job, index: task, kind, written_offset, failed, took } = report;
         if !n.tasks.jobs.runs(job) {
             return; // it has failed meanwhile
         }
@@ -276,7 +278,7 @@ impl Control {
                 state.longest_map = state.longest_map.max(took);
                 if reduces > 0 {
                     let in_parts = n.cx.config.coarse.fetches.is_some();
-                    state.outputs.add(task, worker, mark, in_parts);
+                    state.outputs.add(task, worker, written_offset, in_parts);
                     self.tell_soon(n, job);
                     self.poll_again(n, job);
                 }

@@ -6,7 +6,7 @@
 //! counts as no failure. A map whose output can no longer be fetched runs again.
 //!
 //! An attempt fails at its end, so that all it did was in vain; whether it does is drawn from the
-//! stream `mapreduce/failure/<job>/<task>` of its kind, one draw per attempt. Departures: a killed
+//! stream `mapreduce/failure/<job>/<task>` of its kind, one draw per attempt. Differences from Hadoop: a killed
 //! task gives up its connections at once, but what it had begun on cores and disks (at most a piece)
 //! runs to its end; nodes are not blacklisted; the output of failed attempts needs no deletion.
 
@@ -21,7 +21,7 @@
 use super::config::{FailingTask, Framework};
 use super::control::Control;
 use super::nodes::Nodes;
-use super::report::{Cause, Report};
+use super::report::{FailureCause, Report};
 use super::scheduler::index;
 use super::task::{Stage, Task};
 use eastwest_engine::random::Stream;
@@ -60,7 +60,7 @@ impl Control {
     }
 
     /// At the worker: an attempt has failed.
-    pub fn attempt_failed(&mut self, n: &mut Nodes, task: u32, cause: Cause) {
+    pub fn attempt_failed(&mut self, n: &mut Nodes, task: u32, cause: FailureCause) {
         let t = self.drop_attempt(n, task);
         self.attempt_ended(n, Report { failed: Some(cause), ..t.report() });
     }
@@ -76,7 +76,7 @@ impl Control {
         let failed = n.tasks.jobs.get(job).failures.entry((index(kind), task)).or_default();
         *failed += 1;
         if *failed >= most {
-            let reason = cause.unwrap_or(Cause::Itself).reason(kind);
+            let reason = cause.unwrap_or(FailureCause::Itself).reason(kind);
             self.fail_job(n, job, reason);
         } else {
             self.run_again(n, (job, kind, task));
@@ -164,8 +164,8 @@ impl Control {
         if reports >= most && f64::from(reports) >= fraction * f64::from(reduces) {
             self.output_lost(n, job, map);
             let (kind, worker) = (TaskKind::Map, from);
-            let (took, failed) = (Span::ZERO, Some(Cause::Unserved));
-            let report = Report { worker, job, index: map, kind, mark: 0, failed, took };
+            let (took, failed) = (Span::ZERO, Some(FailureCause::Unserved));
+            let report = Report { worker, job, index: map, kind, written_offset: 0, failed, took };
             self.failure_reported(n, report);
         }
     }

@@ -12,8 +12,8 @@
 //! work of cores and disks. Left out: splits of HDFS are always read from the disk; what was
 //! read is not cached; copying in memory takes no time of its own.
 
-use super::alone::Alone;
 use super::config::{MapReduceConfig, NodeConfig};
+use super::dedicated::Dedicated;
 use super::resource::Shared;
 use super::timer::Timer;
 use super::work::{Step, Work};
@@ -57,13 +57,13 @@ pub struct Hardware {
     config: NodeConfig,
     machines: Vec<Machine>,
     /// Where work shares nothing.
-    alone: Option<Alone>,
+    alone: Option<Dedicated>,
 }
 
 impl Hardware {
     /// Idle machines for so many workers, some of which have a speed of their own.
     pub fn new(config: &MapReduceConfig, workers: usize, speeds: &[(u32, f64)]) -> Hardware {
-        let alone = Alone::new(config);
+        let alone = Dedicated::new(config);
         let config = config.node.clone();
         let run = config.read_rate.time_for(config.run_bytes);
         let machine = Machine {
@@ -230,7 +230,7 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
-    /// Which part of the running step of a task on a worker is done.
+    /// Returns the fraction of the running step of a task on a worker that is done.
     pub fn step_done(&self, now: Time, worker: u32, task: u32) -> f64 {
         let machine = &self.machines[self.number(worker)];
         let its = |work: &Work| matches!(*work, Work::Step(t) | Work::Read(t) if t == task);
@@ -238,15 +238,15 @@ impl Hardware {
         parts.into_iter().flatten().fold(1.0, f64::min)
     }
 
-    /// A mark of what was written so far on a worker's machine.
-    pub fn mark(&self, worker: u32) -> u64 {
+    /// Returns the bytes written so far to the disks of a worker's machine.
+    pub fn written_offset(&self, worker: u32) -> u64 {
         self.machines[self.number(worker)].written
     }
 
-    /// Whether what was written when the mark was taken is still in memory.
-    pub fn in_memory(&self, worker: u32, mark: u64) -> bool {
+    /// Returns whether data written at this offset of all bytes written is still in the page cache.
+    pub fn in_memory(&self, worker: u32, written_offset: u64) -> bool {
         let most = self.config.cache_bytes;
-        let after = self.mark(worker) - mark;
+        let after = self.written_offset(worker) - written_offset;
         most.is_none_or(|most| after <= most)
     }
 

@@ -9,11 +9,11 @@
 //! chunk carries the checksums of its bytes and the headers of its packets. A block is written when
 //! every chunk is acknowledged and the writer's own replica has been taken in.
 //!
-//! With `setup_bytes` a block begins with a request that opens the connections hop by hop and is
-//! answered back up the chain, and ends with an empty packet and its acknowledgement, as in
-//! DataTransferProtocol. With `namenode_time` the writer asks for the file, for each block, and at
-//! the end. Departures: a chunk larger than a packet delays later replicas; acknowledgements are of
-//! one size. What happens when a datanode is lost is in [`recovery`].
+//! With `setup_bytes` a block begins with a request that opens the connections hop by hop and is answered back
+//! up the chain, and ends with an empty packet and its acknowledgement, as in DataTransferProtocol. With
+//! `namenode_time` the writer asks for the file, for each block, and at the end. Differences from Hadoop: a
+//! chunk larger than a packet delays later replicas; acknowledgements are of one size. What happens when a
+//! datanode is lost is in [`recovery`].
 
 mod recovery;
 

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 pub struct Output {
     /// The map.
     pub map: u32,
-    /// What its worker's machine had written before it.
-    pub mark: u64,
-    /// Its map runs again: nobody asks for it any more.
+    /// Bytes that its worker's disks had written before it.
+    pub written_offset: u64,
+    /// Whether its map runs again, so that it is not requested any more.
     pub lost: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Outputs {
     pub finished_on: Vec<u32>,
     /// Bytes that the worker of each finished map had written before its output, in the order of
     /// `finished_on`; only where outputs are fetched in parts.
-    pub marks: Vec<u64>,
+    pub written_offsets: Vec<u64>,
     /// Maps of a part of a reduce's input.
     pub part_maps: u32,
     /// Outputs of each worker that has some, in the order of the reports; empty where they are
@@ -42,13 +42,14 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// A map has finished on a worker whose machine had written so much before its output.
-    pub fn add(&mut self, map: u32, worker: u32, mark: u64, in_parts: bool) {
+    /// Adds the output of a finished map; `written_offset`: bytes that the worker's disks had written before
+    /// it.
+    pub fn add(&mut self, map: u32, worker: u32, written_offset: u64, in_parts: bool) {
         self.finished_on.push(worker);
         if in_parts {
-            self.marks.push(mark);
+            self.written_offsets.push(written_offset);
         } else {
-            let output = Output { map, mark, lost: false };
+            let output = Output { map, written_offset, lost: false };
             self.by_worker.entry(worker).or_default().push(output);
             self.at.insert(map, worker);
         }

@@ -6,12 +6,12 @@
 //! rest is spilled; several spills are merged in passes of `io.sort.factor` files, of which the last
 //! writes the output. A record takes `record_meta_bytes` of the buffer beside its own bytes.
 //!
-//! The function runs in pieces, from one of these moments to the next; in each, reading the local
-//! split and computing overlap. A remote split streams in while the function runs: the function is
-//! through when it has computed and the last byte is there, whichever is later. Departures: with the
-//! default of `sort_rate` sort and spill are inside the measured `map_rate` and only the write takes
-//! time of its own; records have one size. A combiner leaves the same part of every spill, so that
-//! merges find nothing more to combine, and takes no time beside that of the sort.
+//! The function runs in pieces, from one of these moments to the next; in each, reading the local split and
+//! computing overlap. A remote split streams in while the function runs: the function is through when it has
+//! computed and the last byte is there, whichever is later. Differences from Hadoop: with the default of
+//! `sort_rate` sort and spill are inside the measured `map_rate` and only the write takes time of its own;
+//! records have one size. A combiner leaves the same part of every spill, so that merges find nothing more to
+//! combine, and takes no time beside that of the sort.
 
 use super::connections::Use;
 use super::context::Context;
@@ -20,7 +20,7 @@ use super::mapping::{Mapping, buffer};
 use super::merge;
 use super::namenode::Caller;
 use super::note::Note;
-use super::report::Cause;
+use super::report::FailureCause;
 use super::task::Stage;
 use super::tasks::Tasks;
 use super::timer::Timer;
@@ -126,7 +126,7 @@ impl Tasks {
         t.split.sought += 1;
         t.split.avoid.clear();
         if times >= most {
-            cx.note(Note::AttemptFailed { task, cause: Cause::Missing });
+            cx.note(Note::AttemptFailed { task, cause: FailureCause::Missing });
             return;
         }
         let window = Span(base.0.saturating_mul(u64::from(times) + 1));
@@ -227,11 +227,11 @@ impl Tasks {
     /// Begins to spill so much of the buffer.
     fn spill(&mut self, cx: &mut Context, task: u32, bytes: u64) {
         let worker = self.attempts.get(task).worker;
-        let mark = cx.hardware.mark(worker);
+        let written_offset = cx.hardware.written_offset(worker);
         let sort = cx.config.costs.sort_rate;
         let m = self.mapping(task);
         if m.spilled == 0 {
-            m.mark = mark;
+            m.written_offset = written_offset;
         }
         let before = m.kept_at(m.spilled);
         m.spilled += bytes;
@@ -301,7 +301,7 @@ impl Tasks {
     fn merge_spills(&mut self, cx: &mut Context, task: u32) {
         let (soft, factor) = (buffer(&cx.config.sort).0, cx.config.sort.factor);
         let m = self.mapping(task);
-        let (kept, mark) = (m.kept, m.mark);
+        let (kept, written_offset) = (m.kept, m.written_offset);
         // Up to where each spill but the last one reached.
         let ends: Vec<u64> = (1..m.output.div_ceil(soft)).map(|n| m.kept_at(n * soft)).collect();
         let t = self.attempts.get(task);
@@ -315,7 +315,7 @@ impl Tasks {
             let bytes = merge::passes(&mut files, factor) + kept;
             t.counters.file_read += bytes;
             t.counters.file_written += bytes;
-            let cached = cx.hardware.in_memory(worker, mark);
+            let cached = cx.hardware.in_memory(worker, written_offset);
             let cpu = cx.config.costs.merge_rate.map_or(Span::ZERO, |r| r.time_for(bytes));
             step = Step { cpu, read: if cached { 0 } else { bytes }, write: bytes };
         }

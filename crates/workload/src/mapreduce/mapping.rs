@@ -33,8 +33,8 @@ pub struct Mapping {
     pub stalled: bool,
     /// The function is through.
     pub through: bool,
-    /// What the machine had written when the first spill began.
-    pub mark: u64,
+    /// Bytes that the machine's disks had written when the first spill began.
+    pub written_offset: u64,
 }
 
 /// Output bytes after which a spill begins, and what still fits while it runs.
@@ -66,7 +66,7 @@ impl Mapping {
             spill: 0,
             stalled: false,
             through: false,
-            mark: 0,
+            written_offset: 0,
         }
     }
 

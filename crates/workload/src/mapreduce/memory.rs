@@ -10,7 +10,7 @@
 //! H · `reduce.input.buffer.percent` is merged to a file too, and passes over the files
 //! ([`super::merge`]) leave no more than `io.sort.factor` for the reduce to read.
 //!
-//! Departures: merging from memory to memory (off in Hadoop by default) is left out; outputs that
+//! Differences from Hadoop: merging from memory to memory (off in Hadoop by default) is left out; outputs that
 //! stay in memory count as no file in the passes.
 
 use super::config::{ShuffleConfig, SortConfig};
@@ -48,8 +48,8 @@ pub struct Memory {
     making: u64,
     /// Parts of that merge that are not through.
     pub file_parts: u32,
-    /// What the machine had written before the first file.
-    pub mark: u64,
+    /// Bytes that the machine's disks had written before the first file.
+    pub written_offset: u64,
 }
 
 impl Memory {
@@ -70,7 +70,7 @@ impl Memory {
             files: Vec::new(),
             making: 0,
             file_parts: 0,
-            mark: u64::MAX,
+            written_offset: u64::MAX,
         }
     }
 
@@ -185,7 +185,7 @@ impl Memory {
 
     /// Bytes of files, and what the machine had written before the first.
     pub fn left(&self) -> (u64, u64) {
-        (self.files.iter().sum(), self.mark)
+        (self.files.iter().sum(), self.written_offset)
     }
 }
 

@@ -12,10 +12,10 @@ use super::hdfs::Hdfs;
 use super::nodes::Nodes;
 use super::note::Note;
 use super::racks::Racks;
-use super::report::Cause;
+use super::read_timeouts::ReadTimeouts;
+use super::report::FailureCause;
 use super::tasks::Tasks;
 use super::timer::Timer;
-use super::watch::Watch;
 use super::work::Work;
 use crate::protocol::{Action, Cluster, Event};
 use eastwest_types::{ConnId, Side, Time};
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub struct MapReduce {
     pub(super) nodes: Nodes,
     pub(super) control: Control,
-    watch: Watch,
+    read_timeouts: ReadTimeouts,
 }
 
 impl MapReduce {
@@ -57,7 +57,7 @@ impl MapReduce {
         let hdfs = Hdfs::new(cx.hosts.len(), cluster.seed);
         let tasks = Tasks::new(cx.config.jobs.len());
         let nodes = Nodes { cx, hdfs, clients: StandAlone::default(), tasks };
-        Ok(MapReduce { nodes, control, watch: Watch::default() })
+        Ok(MapReduce { nodes, control, read_timeouts: ReadTimeouts::default() })
     }
 
     /// Finished jobs and all jobs.
@@ -84,7 +84,7 @@ impl MapReduce {
                 self.connection_lost(purpose);
             }
             Event::Received { conn, bytes } => {
-                if let Some(purpose) = self.watch.received(&self.nodes.cx, conn, bytes) {
+                if let Some(purpose) = self.read_timeouts.received(&self.nodes.cx, conn, bytes) {
                     self.nodes.cx.abort(conn);
                     self.connection_lost(purpose);
                 }
@@ -92,7 +92,7 @@ impl MapReduce {
             Event::Arrived { .. } => unreachable!("it sends no parcels"),
         }
         self.settle();
-        self.control.seek_takers(&mut self.nodes);
+        self.control.schedule_assignment(&mut self.nodes);
         std::mem::swap(&mut self.nodes.cx.out, out);
     }
 
@@ -101,7 +101,7 @@ impl MapReduce {
         if !self.nodes.cx.config.coarse.is_on() {
             self.control.look_later(&mut self.nodes);
             self.nodes.hdfs.replicas.recheck_later(&mut self.nodes.cx);
-            self.watch.look_later(&mut self.nodes.cx);
+            self.read_timeouts.look_later(&mut self.nodes.cx);
         }
         self.control.begin(&mut self.nodes);
     }
@@ -130,11 +130,11 @@ impl MapReduce {
                 let done = cx.hardware.disks_woken(cx.now, machine, &mut cx.out);
                 self.all_done(done);
             }
-            Timer::Alone(place) => {
+            Timer::Dedicated(place) => {
                 let work = cx.hardware.ended_alone(place);
                 self.work_done(work);
             }
-            Timer::Watch => self.look_at_connections(),
+            Timer::ReadTimeouts => self.look_at_connections(),
             Timer::Submit => control.submit(n),
             Timer::Setup(job) => control.admit(n, job),
             Timer::Cleanup(job) => control.committed(n, job),
@@ -284,7 +284,7 @@ impl MapReduce {
     fn look_at_connections(&mut self) {
         let open: Vec<(ConnId, Use)> = self.nodes.cx.conns.open_ones().collect();
         let waiting = open.into_iter().filter(|&(_, purpose)| self.is_awaited(purpose)).collect();
-        self.watch.look(&mut self.nodes.cx, waiting);
+        self.read_timeouts.look(&mut self.nodes.cx, waiting);
     }
 
     fn is_awaited(&self, purpose: Use) -> bool {
@@ -345,7 +345,7 @@ impl MapReduce {
                 clients.client_done(cx, hdfs, client, blocks);
             }
             Note::FileFailed { owner: Owner::Task(task) } => {
-                control.attempt_failed(n, task, Cause::Unwritten);
+                control.attempt_failed(n, task, FailureCause::Unwritten);
             }
             Note::FileFailed { owner: Owner::Client(client) } => {
                 clients.client_failed(cx, client, "a client had no datanode left to write to");

@@ -1,10 +1,10 @@
 //! Questions to the namenode: where blocks are, where new ones go.
 //!
-//! A client keeps one connection to the master while it works on a file, sends one request at a
-//! time and gets one answer, `namenode_time` after the request has arrived (Shvachko et al. 2010;
-//! `ClientProtocol`: getBlockLocations, create, addBlock, complete). A client on the master itself
-//! needs no network. Departures: requests do not queue at the namenode; the names of files have one
-//! length; leases, block reports and the datanodes' own heartbeats are not modelled.
+//! A client keeps one connection to the master while it works on a file, sends one request at a time and gets
+//! one answer, `namenode_time` after the request has arrived (Shvachko et al. 2010; `ClientProtocol`:
+//! getBlockLocations, create, addBlock, complete). A client on the master itself needs no network. Differences
+//! from Hadoop: requests do not queue at the namenode; the names of files have one length; leases, block
+//! reports and the datanodes' own heartbeats are not modelled.
 
 use super::connections::Use;
 use super::context::Context;

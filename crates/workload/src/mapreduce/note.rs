@@ -2,7 +2,7 @@
 //! were written, each with all that follows from it, before the next event.
 
 use super::file::{Owner, Written};
-use super::report::Cause;
+use super::report::FailureCause;
 use eastwest_types::Time;
 
 /// An event in one part of the cluster that other parts react to.
@@ -79,6 +79,6 @@ pub enum Note {
         /// The task.
         task: u32,
         /// Cause of the failure.
-        cause: Cause,
+        cause: FailureCause,
     },
 }

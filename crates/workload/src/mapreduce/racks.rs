@@ -1,10 +1,10 @@
 //! Where HDFS puts replicas, and from which one a task reads.
 //!
-//! The default policy of HDFS (Shvachko et al. 2010, section 5): the first replica on the writer, or
-//! anywhere if the writer stores nothing; the second in another rack; the third in the rack of the
-//! second; further ones anywhere. No worker gets two replicas of one block. Where a rack has no room
-//! (one rack only, or a rack of one worker), any worker takes its place. Departures: disks are never
-//! full, load and the limit of replicas per rack from the fourth on are not looked at.
+//! The default policy of HDFS (Shvachko et al. 2010, section 5): the first replica on the writer, or anywhere
+//! if the writer stores nothing; the second in another rack; the third in the rack of the second; further ones
+//! anywhere. No worker gets two replicas of one block. Where a rack has no room (one rack only, or a rack of
+//! one worker), any worker takes its place. Differences from Hadoop: disks are never full, load and the limit
+//! of replicas per rack from the fourth on are not looked at.
 
 use eastwest_engine::random::Stream;
 use eastwest_types::Locality;

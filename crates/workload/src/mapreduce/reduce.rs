@@ -9,7 +9,7 @@ use super::context::Context;
 use super::hdfs::Hdfs;
 use super::job::Job;
 use super::note::Note;
-use super::report::Cause;
+use super::report::FailureCause;
 use super::shuffle::Fetching;
 use super::task::Stage;
 use super::tasks::Tasks;
@@ -52,9 +52,9 @@ impl Tasks {
         cx: &mut Context,
         (task, from): (u32, u32),
         conn: ConnId,
-        mark: u64,
+        written_offset: u64,
     ) {
-        self.fetching(task).0.send_outputs(cx, from, conn, mark);
+        self.fetching(task).0.send_outputs(cx, from, conn, written_offset);
     }
 
     /// At the reduce: outputs are there.
@@ -86,7 +86,7 @@ impl Tasks {
         let t = self.attempts.get(task);
         let Some(f) = t.fetching.as_mut() else { return };
         if f.lost(cx, self.jobs.running(t.job), from) {
-            cx.note(Note::AttemptFailed { task, cause: Cause::Unfetched });
+            cx.note(Note::AttemptFailed { task, cause: FailureCause::Unfetched });
         }
     }
 

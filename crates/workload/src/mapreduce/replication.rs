@@ -11,7 +11,7 @@
 //! chosen first. A datanode that is heard of again brings its replicas back; what is then too much is
 //! deleted.
 //!
-//! Departures: the namenode knows at once that a copy has arrived (block reports and heartbeats of
+//! Differences from Hadoop: the namenode knows at once that a copy has arrived (block reports and heartbeats of
 //! datanodes are no messages); one copy of a block is begun in a round; replicas beyond what is
 //! wanted go without a message; datanodes do not throttle.
 

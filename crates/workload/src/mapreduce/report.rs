@@ -1,4 +1,4 @@
-//! What is told of an attempt that has ended, and why one fails.
+//! Report of an attempt that has ended, and causes of failure.
 
 use eastwest_types::{Span, TaskKind};
 use serde::{Deserialize, Serialize};
@@ -14,17 +14,17 @@ pub struct Report {
     pub index: u32,
     /// Map or reduce.
     pub kind: TaskKind,
-    /// What its worker's machine had written before its output.
-    pub mark: u64,
-    /// Why it has failed, if it has.
-    pub failed: Option<Cause>,
+    /// Bytes that its worker's disks had written before its output.
+    pub written_offset: u64,
+    /// Cause of its failure, if it has failed.
+    pub failed: Option<FailureCause>,
     /// How long it ran.
     pub took: Span,
 }
 
-/// Why an attempt has failed.
+/// Cause of the failure of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Cause {
+pub enum FailureCause {
     /// By itself, as the scenario wants it.
     Itself,
     /// No datanode had its split (BlockMissingException).
@@ -38,24 +38,24 @@ pub enum Cause {
     Unserved,
 }
 
-impl Cause {
-    /// What is said of a job whose task has failed too often, the last time for this cause.
+impl FailureCause {
+    /// Returns the reason of failure of a job whose task has failed too often, the last time by this cause.
     pub fn reason(self, kind: TaskKind) -> &'static str {
         match (kind, self) {
-            (TaskKind::Map, Cause::Missing) => {
+            (TaskKind::Map, FailureCause::Missing) => {
                 "a map failed too often: no datanode had a block of its split"
             }
-            (TaskKind::Map, Cause::Unwritten) => {
+            (TaskKind::Map, FailureCause::Unwritten) => {
                 "a map failed too often: no datanode was left to write to"
             }
-            (TaskKind::Map, Cause::Unserved) => {
+            (TaskKind::Map, FailureCause::Unserved) => {
                 "a map failed too often: its output could not be fetched"
             }
             (TaskKind::Map, _) => "a map failed too often",
-            (TaskKind::Reduce, Cause::Unwritten) => {
+            (TaskKind::Reduce, FailureCause::Unwritten) => {
                 "a reduce failed too often: no datanode was left to write to"
             }
-            (TaskKind::Reduce, Cause::Unfetched) => {
+            (TaskKind::Reduce, FailureCause::Unfetched) => {
                 "a reduce failed too often: too many fetches failed"
             }
             (TaskKind::Reduce, _) => "a reduce failed too often",

@@ -1,21 +1,22 @@
 //! The shuffle: a reduce fetches its partition of every map's output.
 //!
-//! As in Hadoop's ShuffleSchedulerImpl and Fetcher: outputs are grouped by the worker they lie on;
-//! up to `parallel_copies` workers are asked at once, none of them twice at once, the next one drawn
-//! at random; one request names up to `max_maps_per_fetch` outputs. With `keep_alive` a connection
-//! stays open from the first request to a worker until nothing can come from there any more,
-//! otherwise every request has its own. Where outputs go, and when fetches wait for memory, is
-//! [`super::memory`]'s business. On Hadoop 1 a reduce learns of finished maps from the answers to
-//! its worker's heartbeats, on YARN from its application master.
+//! As in Hadoop's ShuffleSchedulerImpl and Fetcher: outputs are grouped by the worker that stores them; up to
+//! `parallel_copies` workers are fetched from at once, each with one request at a time, the next worker drawn
+//! at random; one request names up to `max_maps_per_fetch` outputs. With `keep_alive` a connection stays open
+//! from the first request to a worker until no more outputs can come from there, otherwise every request has
+//! its own. Where outputs are stored, and when fetches wait for memory, is in [`super::memory`]. On Hadoop 1 a
+//! reduce learns of finished maps from the responses to its worker's heartbeats, on YARN from its application
+//! master.
 //!
-//! Outputs that have left the page cache of their worker are read from its disks while they are
-//! sent. Those on the reduce's own worker never use the network and take one of the parallel places.
-//! Empty partitions are asked for like others and answered with a header only. Departures: a request
-//! names only what there is memory for (Hadoop breaks off a response it has no room for); a serving
-//! worker answers any number of reduces at once. When a reduce gives up is in [`health`]; what an
-//! approximate run fetches instead of single outputs is in [`parts`].
+//! Outputs that have left the page cache of their worker are read from its disks while they are sent. Those on
+//! the reduce's own worker never use the network, and count as one of the parallel fetches. Empty partitions
+//! are requested like others, and the response is a header only.
+//!
+//! Differences from Hadoop: a request names only outputs for which there is memory (Hadoop breaks off a
+//! response it has no room for); a serving worker answers any number of reduces at once. When a reduce gives up
+//! is in [`failures`]; what an approximate run fetches instead of single outputs is in [`parts`].
 
-mod health;
+mod failures;
 mod parts;
 mod source;
 
@@ -32,13 +33,13 @@ use super::timer::Timer;
 use super::work::{Step, Work};
 use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Purpose, Side, Span, Time};
-use health::{ABORT, Health};
+use failures::{ABORT, FetchFailures};
 use parts::Parts;
 use serde::{Deserialize, Serialize};
-use source::{Got, Source};
+use source::{MapSet, Source};
 use std::collections::BTreeMap;
 
-/// A reduce that fetches.
+/// Identity of a reduce that fetches.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Reduce {
     /// Its number among all running tasks.
@@ -51,39 +52,40 @@ pub struct Reduce {
     pub worker: u32,
 }
 
-/// What a reduce has fetched from where, and what it holds of it.
+/// State of the shuffle of one reduce: sources, fetches in progress, memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fetching {
     reduce: Reduce,
-    /// Workers with outputs the reduce knows of.
+    /// Workers with outputs that the reduce knows of.
     sources: BTreeMap<u32, Source>,
-    /// Workers that may be asked.
+    /// Workers from which it may fetch.
     ready: Vec<u32>,
-    /// Workers being asked.
-    busy: u32,
-    /// Reports of finished maps the reduce was told of, in messages sent so far.
+    /// Number of fetches in progress.
+    active_fetches: u32,
+    /// Number of finished maps in messages that were sent to the reduce.
     pub told: u32,
-    /// Reports of finished maps the reduce knows of.
+    /// Number of finished maps in messages that have arrived at the reduce.
     pub known: u32,
-    /// Maps whose output has arrived or is asked for.
-    got: Got,
-    /// How many have arrived.
+    /// Maps whose output has arrived or is requested.
+    claimed: MapSet,
+    /// Number of outputs that have arrived.
     fetched: u32,
+    /// Random numbers for the order of workers.
     order: Stream,
-    health: Health,
-    /// Where the sources are parts of the input instead of workers.
+    failures: FetchFailures,
+    /// Parts of the input, if the sources are parts instead of workers.
     parts: Option<Parts>,
     memory: Memory,
-    /// Bytes asked for that have not failed.
+    /// Bytes requested, without failed fetches.
     pub bytes: u64,
-    /// Those of the bytes that are on the reduce's own worker.
+    /// Bytes requested from the reduce's own worker.
     pub local_bytes: u64,
     /// Counters of fetches and merges.
     pub counters: Counters,
 }
 
 impl Fetching {
-    /// Nothing known, nothing fetched.
+    /// Returns the state of a reduce that knows of no finished map.
     pub fn new(cx: &Context, reduce: Reduce, job: &Job) -> Fetching {
         let maps = cx.spec(reduce.job).maps;
         let parts = cx.config.coarse.fetches.map(|_| Parts::new(maps, job.outputs.part_maps));
@@ -91,13 +93,13 @@ impl Fetching {
             reduce,
             sources: BTreeMap::new(),
             ready: Vec::new(),
-            busy: 0,
+            active_fetches: 0,
             told: 0,
             known: 0,
-            got: Got::new(if parts.is_some() { 0 } else { maps }),
+            claimed: MapSet::new(if parts.is_some() { 0 } else { maps }),
             fetched: 0,
             order: cx.stream("fetch", reduce.job, reduce.index),
-            health: Health::default(),
+            failures: FetchFailures::default(),
             parts,
             memory: Memory::new(&cx.config.shuffle, &cx.config.sort),
             bytes: 0,
@@ -106,12 +108,12 @@ impl Fetching {
         }
     }
 
-    /// The reduce begins to fetch.
+    /// Notes that the reduce begins to fetch.
     pub fn begin(&mut self, now: Time) {
-        self.health.begin(now);
+        self.failures.begin(now);
     }
 
-    /// The reduce is told that the first `known` maps reported have finished.
+    /// Handles a message to the reduce: the first `known` maps in the order of reports have finished.
     pub fn maps_known(&mut self, cx: &mut Context, job: &Job, known: u32) {
         let before = self.known;
         self.known = before.max(known);
@@ -130,7 +132,7 @@ impl Fetching {
         }
     }
 
-    /// Changes a source, which may be asked if that makes it ready.
+    /// Changes a source, and lists it as ready if it has become so.
     fn with_source(&mut self, from: u32, change: impl FnOnce(&mut Source)) {
         let s = self.sources.entry(from).or_default();
         let was = s.is_ready();
@@ -140,27 +142,27 @@ impl Fetching {
         }
     }
 
-    /// Asks further workers while there is a free place and memory.
+    /// Starts further fetches while the limit of parallel copies and the memory allow.
     pub fn fetch_more(&mut self, cx: &mut Context, job: &Job) {
         loop {
-            let places = self.busy < cx.config.shuffle.parallel_copies;
+            let places = self.active_fetches < cx.config.shuffle.parallel_copies;
             if !places || self.ready.is_empty() || !self.memory.has_room() {
                 return;
             }
             let drawn = self.order.below(self.ready.len() as u64) as usize;
             let from = self.ready.swap_remove(drawn);
-            let mark = match self.parts {
+            let written_offset = match self.parts {
                 None => self.take_outputs(cx, job, from),
                 Some(_) => Some(self.take_part(cx, job, from)),
             };
-            if let Some(mark) = mark {
-                self.ask(cx, from, mark);
+            if let Some(written_offset) = written_offset {
+                self.request(cx, from, written_offset);
             }
         }
     }
 
-    /// Takes what one request to a worker names, and finds a place for it. Returns what the worker's
-    /// machine had written before the oldest output, if there is one.
+    /// Chooses the outputs that one request to a worker names, and reserves memory for them. Returns the bytes
+    /// that the worker's disks had written before the oldest of these outputs, if there are any.
     fn take_outputs(&mut self, cx: &Context, job: &Job, from: u32) -> Option<u64> {
         let s = self.sources.entry(from).or_default();
         let spec = cx.spec(self.reduce.job);
@@ -168,28 +170,28 @@ impl Fetching {
         let outputs = job.outputs.on(from);
         let mut oldest = u64::MAX;
         (s.bytes, s.answered) = (0, false);
-        while s.asking.len() < most && s.has_more() {
-            let next = s.again.front().copied().unwrap_or(s.taken);
+        while s.requested.len() < most && s.has_more() {
+            let next = s.retry.front().copied().unwrap_or(s.examined);
             let output = outputs[next as usize];
-            if !output.lost && !self.got.has(output.map) {
+            if !output.lost && !self.claimed.has(output.map) {
                 let bytes = spec.fetch_bytes(output.map, self.reduce.index);
                 if !self.memory.reserve(bytes, &mut s.held) {
                     break;
                 }
                 s.bytes += bytes;
-                oldest = oldest.min(output.mark);
-                s.asking.push(next);
-                self.got.set(output.map, true);
+                oldest = oldest.min(output.written_offset);
+                s.requested.push(next);
+                self.claimed.set(output.map, true);
             }
-            if s.again.pop_front().is_none() {
-                s.taken += 1;
+            if s.retry.pop_front().is_none() {
+                s.examined += 1;
             }
         }
-        (!s.asking.is_empty()).then_some(oldest)
+        (!s.requested.is_empty()).then_some(oldest)
     }
 
-    /// Takes a part of the input and finds a place for it. Returns what the worker's machine had
-    /// written before that output of it which it was drawn for.
+    /// Chooses a part of the input, and reserves memory for it; one of its outputs is drawn, whose worker sends
+    /// the part. Returns the bytes that this worker's disks had written before the drawn output.
     fn take_part(&mut self, cx: &Context, job: &Job, part: u32) -> u64 {
         let parts = self.parts.as_mut().expect("it fetches in parts");
         let count = parts.count(part);
@@ -199,23 +201,24 @@ impl Fetching {
         let input = share(spec.bytes.shuffle, spec.reduces, self.reduce.index);
         let bytes = parts.bytes(part, input);
         let s = self.sources.entry(part).or_default();
-        (s.taken, s.bytes, s.answered) = (1, bytes, false);
-        s.asking.push(0);
+        (s.examined, s.bytes, s.answered) = (1, bytes, false);
+        s.requested.push(0);
         s.held = Held::default();
         self.memory.reserve_part(bytes, count, &mut s.held);
-        job.outputs.marks[number]
+        job.outputs.written_offsets[number]
     }
 
-    /// Asks for what was taken from a source. Its oldest output was written at `mark`.
-    fn ask(&mut self, cx: &mut Context, from: u32, mark: u64) {
+    /// Sends the request for the chosen outputs of a source. `written_offset`: bytes that the source's disks
+    /// had written before the oldest of them.
+    fn request(&mut self, cx: &mut Context, from: u32, written_offset: u64) {
         let (worker, at) = (self.reduce.worker, self.worker_of(from));
         let s = self.sources.entry(from).or_default();
         s.parts = 1;
-        self.busy += 1;
+        self.active_fetches += 1;
         self.bytes += s.bytes;
         if at == worker {
             self.local_bytes += s.bytes;
-            self.serve(cx, from, mark);
+            self.read_uncached(cx, from, written_offset);
             self.arriving(cx, from);
             return;
         }
@@ -223,15 +226,15 @@ impl Fetching {
         let purpose = Use::Fetch { task: self.reduce.task, from };
         let conn = *s.conn.get_or_insert_with(|| cx.open(purpose, ends));
         if self.parts.is_some() {
-            self.send_outputs(cx, from, conn, mark);
+            self.send_outputs(cx, from, conn, written_offset);
             return;
         }
         let request = cx.config.shuffle.fetch_request_bytes;
-        // The tag carries what is asked for, as the names in a real request would.
-        cx.tell(conn, Side::Client, request, mark, Some(self.reduce.job));
+        // the tag identifies the outputs, as the names in a real request do
+        cx.tell(conn, Side::Client, request, written_offset, Some(self.reduce.job));
     }
 
-    /// The worker a source is on.
+    /// Returns the worker of a source.
     fn worker_of(&self, source: u32) -> u32 {
         self.parts.as_ref().map_or(source, |parts| parts.worker(source))
     }
@@ -240,28 +243,28 @@ impl Fetching {
         self.sources.entry(from).or_default()
     }
 
-    /// At the worker with the outputs: reads what has left its page cache.
-    fn serve(&mut self, cx: &mut Context, from: u32, mark: u64) {
+    /// At the serving worker: reads the outputs from disk if they have left its page cache.
+    fn read_uncached(&mut self, cx: &mut Context, from: u32, written_offset: u64) {
         let (task, worker) = (self.reduce.task, self.worker_of(from));
         let s = self.source(from);
-        if s.bytes > 0 && !cx.hardware.in_memory(worker, mark) {
+        if s.bytes > 0 && !cx.hardware.in_memory(worker, written_offset) {
             s.parts += 1;
             cx.read(worker, s.bytes, Work::Fetch { task, from, round: s.failures });
         }
     }
 
-    /// At the worker with the outputs: a request has arrived. The oldest output asked for was
-    /// written at `mark`.
-    pub fn send_outputs(&mut self, cx: &mut Context, from: u32, conn: ConnId, mark: u64) {
-        self.serve(cx, from, mark);
+    /// At the serving worker: handles a request and sends the outputs. `written_offset`: bytes that its disks
+    /// had written before the oldest of them.
+    pub fn send_outputs(&mut self, cx: &mut Context, from: u32, conn: ConnId, written_offset: u64) {
+        self.read_uncached(cx, from, written_offset);
         let bytes = self.source(from).bytes;
         let header = cx.config.shuffle.fetch_header_bytes;
         let job = Some(self.reduce.job);
         cx.send((conn, Side::Server), (bytes, header), Purpose::Shuffle, job);
     }
 
-    /// At the reduce: the bytes are there; outputs too large for its memory go to its disk. Returns
-    /// whether that ends the fetch.
+    /// At the reduce: handles the arrival of a response; outputs too large for memory are written to disk.
+    /// Returns whether the fetch is complete.
     pub fn arriving(&mut self, cx: &mut Context, from: u32) -> bool {
         let Reduce { task, worker, .. } = self.reduce;
         let here = self.worker_of(from) == worker;
@@ -276,36 +279,37 @@ impl Fetching {
         let waits = here && s.parts == 1;
         self.counters.file_written += to_disk;
         if waits {
-            // A copy in memory still ends by a wake-up.
+            // a copy within memory still ends by a wake-up
             cx.compute(worker, Span::ZERO, what);
             return false;
         }
-        self.part_ended(from)
+        self.part_done(from)
     }
 
-    /// Disk work for a fetch is through. Returns whether that ends the fetch, unless it has failed
+    /// Handles the end of disk work for a fetch. Returns whether the fetch is complete; false if it has failed
     /// meanwhile.
     pub fn work_ended(&mut self, from: u32, round: u32) -> bool {
         let s = self.source(from);
-        s.failures == round && !s.asking.is_empty() && self.part_ended(from)
+        s.failures == round && !s.requested.is_empty() && self.part_done(from)
     }
 
-    fn part_ended(&mut self, from: u32) -> bool {
+    /// Counts a part of a fetch (response, disk work) that is done. Returns whether all parts are.
+    fn part_done(&mut self, from: u32) -> bool {
         let s = self.source(from);
         s.parts -= 1;
         s.parts == 0
     }
 
-    /// All that was asked for from a source is there. Returns whether that was the last of all.
+    /// Handles a complete fetch from a source. Returns whether all outputs have arrived.
     pub fn fetch_ended(&mut self, cx: &mut Context, job: &Job, from: u32) -> bool {
         let keep = cx.config.shuffle.keep_alive && cx.config.coarse.fetches.is_none();
         let maps = cx.spec(self.reduce.job).maps;
         let s = self.sources.entry(from).or_default();
-        self.health.fetched(cx.now, from, &s.asking);
-        let asked = s.asking.drain(..).count() as u32;
+        self.failures.fetched(cx.now, from, &s.requested);
+        let asked = s.requested.drain(..).count() as u32;
         self.fetched += self.parts.as_ref().map_or(asked, |parts| parts.count(from));
         self.memory.arrived(std::mem::take(&mut s.held));
-        self.busy -= 1;
+        self.active_fetches -= 1;
         if !keep {
             close(cx, s);
         }
@@ -325,7 +329,7 @@ impl Fetching {
         false
     }
 
-    /// Begins the merges it is time for, and asks for more.
+    /// Starts merges that are due, and further fetches.
     pub fn go_on(&mut self, cx: &mut Context, job: &Job) {
         let task = self.reduce.task;
         if let Some(bytes) = self.memory.begin_memory_merge() {
@@ -339,16 +343,18 @@ impl Fetching {
         self.fetch_more(cx, job);
     }
 
+    /// Starts a merge. Returns the number of its parts.
     fn begin_merge(&mut self, cx: &mut Context, step: Step, what: Work) -> u32 {
         self.counters.cpu += step.cpu;
         cx.begin_parts(self.reduce.worker, step, what).parts
     }
 
-    /// A merge that reads and writes so many bytes of files; counted.
+    /// Returns the work of a merge that reads and writes these bytes of files, and counts it.
     fn merge_step(&mut self, cx: &Context, read: u64, write: u64) -> Step {
         let worker = self.reduce.worker;
-        self.memory.mark = self.memory.mark.min(cx.hardware.mark(worker));
-        let from_disk = read > 0 && !cx.hardware.in_memory(worker, self.memory.mark);
+        self.memory.written_offset =
+            self.memory.written_offset.min(cx.hardware.written_offset(worker));
+        let from_disk = read > 0 && !cx.hardware.in_memory(worker, self.memory.written_offset);
         self.counters.file_read += read;
         self.counters.file_written += write;
         self.counters.spills += u32::from(write > 0);
@@ -356,38 +362,38 @@ impl Fetching {
         Step { cpu, read: if from_disk { read } else { 0 }, write }
     }
 
-    /// A part of a merge from memory is through. Returns whether the merge is.
+    /// Handles the end of a part of a merge from memory. Returns whether the merge is complete.
     pub fn memory_merge_part(&mut self) -> bool {
         self.memory.memory_merge_part()
     }
 
-    /// A part of a merge of files is through. Returns whether the merge is.
+    /// Handles the end of a part of a merge of files. Returns whether the merge is complete.
     pub fn file_merge_part(&mut self) -> bool {
         self.memory.file_merge_part()
     }
 
-    /// All outputs are there: when no merge runs any more, the merge of what is left for the reduce.
+    /// Returns the work of the final merge after all outputs have arrived, or `None` while another merge runs.
     pub fn merge_rest(&mut self, cx: &Context) -> Option<Step> {
         let (spilled, again) = self.memory.take_rest(cx.config.sort.factor)?;
         Some(self.merge_step(cx, again, spilled + again))
     }
 
-    /// Bytes of files that the reduce reads, and whether they have left the page cache.
+    /// Returns the bytes of files that the reduce reads, and whether they have left the page cache.
     pub fn left_on_disk(&self, cx: &Context) -> (u64, bool) {
-        let (bytes, mark) = self.memory.left();
-        let cold = bytes > 0 && mark != u64::MAX;
-        (bytes, cold && !cx.hardware.in_memory(self.reduce.worker, mark))
+        let (bytes, written_offset) = self.memory.left();
+        let cold = bytes > 0 && written_offset != u64::MAX;
+        (bytes, cold && !cx.hardware.in_memory(self.reduce.worker, written_offset))
     }
 
-    /// A connection to a worker is gone: what was asked for is asked for again later. Returns whether
-    /// the reduce gives up.
+    /// Handles the loss of the connection to a worker: the requested outputs are requested again after a
+    /// penalty. Returns whether the reduce gives up.
     pub fn lost(&mut self, cx: &mut Context, job: &Job, from: u32) -> bool {
         let s = self.sources.entry(from).or_default();
         s.conn = None;
-        if s.asking.is_empty() || s.answered {
+        if s.requested.is_empty() || s.answered {
             return false;
         }
-        self.busy -= 1;
+        self.active_fetches -= 1;
         self.bytes -= s.bytes;
         self.memory.give_back(&std::mem::take(&mut s.held));
         if self.parts.is_some() {
@@ -398,8 +404,8 @@ impl Fetching {
         }
         s.failures += 1;
         s.penalized = true;
-        let numbers = std::mem::take(&mut s.asking);
-        s.again.extend(&numbers);
+        let numbers = std::mem::take(&mut s.requested);
+        s.retry.extend(&numbers);
         self.counters.failed_fetches += numbers.len() as u32;
         let (most, over) = self.failed(cx, job, (from, &numbers));
         let shuffle = &cx.config.shuffle;
@@ -414,8 +420,8 @@ impl Fetching {
         false
     }
 
-    /// Outputs of a worker could not be fetched. Returns how often that of them which has failed most
-    /// has, and whether the reduce gives up.
+    /// Counts the failed fetches of outputs of a worker, and reports them. Returns the largest number of
+    /// failures of one of these outputs, and whether the reduce gives up.
     fn failed(
         &mut self,
         cx: &mut Context,
@@ -429,45 +435,45 @@ impl Fetching {
         let (mut most, mut over) = (0, false);
         for &number in numbers {
             let Output { map, lost, .. } = outputs[number as usize];
-            self.got.set(map, false);
+            self.claimed.set(map, false);
             if lost {
-                self.turn_to_another(job, map);
+                self.refetch_rerun_output(job, map);
             }
-            let times = self.health.failed(from, number);
+            let times = self.failures.failed(from, number);
             most = times.max(most);
             if at_once || times % each == 0 {
                 let output = (self.reduce.job, map, from);
                 cx.note(Note::FetchFailed { worker: self.reduce.worker, output });
             }
-            over |= self.health.is_hopeless(cx.now, (self.fetched, maps), job.longest_map);
+            over |= self.failures.must_give_up(cx.now, (self.fetched, maps), job.longest_map);
         }
         (most, over)
     }
 
-    /// A map's output is asked for where it was made again, if the reduce had passed it over there.
-    fn turn_to_another(&mut self, job: &Job, map: u32) {
+    /// Queues the output of a map that has run again at its new worker, if the reduce had skipped it there.
+    fn refetch_rerun_output(&mut self, job: &Job, map: u32) {
         let Some((worker, number)) = job.outputs.place(map) else { return };
         self.with_source(worker, |s| {
-            if number < s.taken && !s.again.contains(&number) {
-                s.again.push_back(number);
+            if number < s.examined && !s.retry.contains(&number) {
+                s.retry.push_back(number);
             }
         });
     }
 
-    /// The penalty of a worker is over.
+    /// Handles the end of the penalty of a worker.
     pub fn penalty_over(&mut self, cx: &mut Context, job: &Job, from: u32) {
         self.with_source(from, |s| s.penalized = false);
         self.fetch_more(cx, job);
     }
 
-    /// Outputs that have arrived.
+    /// Returns the number of outputs that have arrived.
     pub fn fetched(&self) -> u32 {
         self.fetched
     }
 
-    /// Whether an answer of this worker is awaited.
+    /// Returns whether a response of this worker is outstanding.
     pub fn awaits(&self, from: u32) -> bool {
-        self.sources.get(&from).is_some_and(|s| !s.asking.is_empty() && !s.answered)
+        self.sources.get(&from).is_some_and(|s| !s.requested.is_empty() && !s.answered)
     }
 }
 
@@ -478,9 +484,9 @@ fn close(cx: &mut Context, s: &mut Source) {
     }
 }
 
-/// Closes the connection to a worker from which nothing more can come.
+/// Closes the connection to a worker that has no more outputs to fetch.
 fn close_if_drained(cx: &mut Context, s: &mut Source) {
-    if s.asking.is_empty() && !s.has_more() {
+    if s.requested.is_empty() && !s.has_more() {
         close(cx, s);
     }
 }

@@ -1,10 +1,10 @@
-//! A table of things that come and go. Numbers are never used again: work, wake-ups and messages for
-//! something that was killed meanwhile find nobody.
+//! Table of entries with numbers that are never reused: work, wake-ups and messages for a removed entry are
+//! ignored.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Things by number.
+/// Entries by number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slab<T> {
     things: BTreeMap<u32, T>,
@@ -25,7 +25,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Adds one and returns its number.
+    /// Adds an entry. Returns its number.
     pub fn add(&mut self, thing: T) -> u32 {
         let number = self.next;
         self.next = number.checked_add(1).expect("tasks and attempts are limited");
@@ -37,27 +37,27 @@ impl<T> Slab<T> {
         number
     }
 
-    /// Removes one that is there.
+    /// Removes an entry, which must exist.
     pub fn remove(&mut self, number: u32) -> T {
         self.things.remove(&number).expect("it goes once")
     }
 
-    /// One that is there.
+    /// Returns an entry, which must exist.
     pub fn get(&mut self, number: u32) -> &mut T {
         self.things.get_mut(&number).expect("it is there")
     }
 
-    /// One that may be gone.
+    /// Returns an entry, or `None` if it has been removed.
     pub fn find(&self, number: u32) -> Option<&T> {
         self.things.get(&number)
     }
 
-    /// All, by number.
+    /// Returns all entries in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.things.iter().map(|(&number, thing)| (number, thing))
     }
 
-    /// Those that are there now, and at most at one time.
+    /// Returns the number of entries now, and the largest number at one time.
     #[cfg(test)]
     pub fn count(&self) -> (usize, usize) {
         (self.things.len(), self.most)

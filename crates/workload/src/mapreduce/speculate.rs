@@ -11,7 +11,7 @@
 //! task is copied if it has run for `lag` and its progress is `gap` or more below the mean of all
 //! tasks of its kind, once no task of its kind waits (the rule Zaharia et al., OSDI 2008, describe).
 //!
-//! Departures: the master knows it without delay; a remote split counts as read
+//! Differences from Hadoop: the master knows it without delay; a remote split counts as read
 //! as far as its function is; copies are given out before waiting tasks, and to the first worker
 //! that has room and does not run the task; the loser is killed when the winner's report arrives.
 

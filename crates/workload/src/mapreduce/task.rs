@@ -123,7 +123,7 @@ impl Task {
             job: self.job,
             index: self.index,
             kind: self.kind,
-            mark: 0,
+            written_offset: 0,
             failed: None,
             took: Span::ZERO,
         }

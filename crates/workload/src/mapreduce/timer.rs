@@ -64,7 +64,7 @@ timers! {
         /// The master looks for workers that are not heard of.
         13 Look,
         /// Connections are looked at.
-        14 Watch,
+        14 ReadTimeouts,
         /// Running tasks are looked at: slow ones are copied.
         16 Speculate,
         /// The namenode looks for datanodes that are dead.
@@ -106,6 +106,6 @@ timers! {
         /// An answer to a heartbeat that is no message arrives.
         21 Answer,
         /// Work that shares nothing is through.
-        23 Alone,
+        23 Dedicated,
     }
 }

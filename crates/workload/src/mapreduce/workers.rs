@@ -6,7 +6,7 @@
 //! running on the worker, how many of its job's maps have finished; both take effect when it
 //! arrives. A heartbeat that is due while an answer is outstanding leaves when the answer is there.
 
-use super::beats::Beats;
+use super::coarse_heartbeats::CoarseHeartbeats;
 use super::config::MapReduceConfig;
 use super::connections::Use;
 use super::context::Context;
@@ -93,14 +93,17 @@ impl Worker {
 pub struct Workers {
     table: Vec<Worker>,
     /// Heartbeats, where they are no messages.
-    pub beats: Option<Beats>,
+    pub beats: Option<CoarseHeartbeats>,
 }
 
 impl Workers {
     /// Returns `workers` workers whose slots are all free.
     pub fn new(config: &MapReduceConfig, workers: usize, seed: u64) -> Workers {
         let worker = Worker::new([config.map_slots, config.reduce_slots]);
-        Workers { table: vec![worker; workers], beats: Beats::new(config, workers, seed) }
+        Workers {
+            table: vec![worker; workers],
+            beats: CoarseHeartbeats::new(config, workers, seed),
+        }
     }
 
     /// One of them.

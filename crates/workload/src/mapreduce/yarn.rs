@@ -17,11 +17,11 @@
 //! 4. A task reports its end to its master. A running reduce asks it every `event_poll` for finished
 //!    maps. When all tasks are done and the job is committed, the master unregisters.
 //!
-//! All of that are messages over the network, except between processes of one host, which take no
-//! time. Departures: a reduce is given early only where a map would still fit beside all reduces and
-//! masters of the node, instead of being preempted when maps starve, and a further master only where
-//! a task would; containers are not reused; a
-//! node launches any number of containers at once; headroom is that of the whole cluster.
+//! All of that are messages over the network, except between processes of one host, which take no time.
+//! Differences from Hadoop: a reduce is given early only where a map would still fit beside all reduces and
+//! masters of the node, instead of being preempted when maps starve, and a further master only where a task
+//! would; containers are not reused; a node launches any number of containers at once; headroom is that of the
+//! whole cluster.
 
 use super::config::YarnConfig;
 use super::connections::Use;

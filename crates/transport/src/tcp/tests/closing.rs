@@ -199,7 +199,7 @@ fn an_aborted_connection_is_gone_at_both_ends_at_once() {
     assert!(again > 0 && net.end(Side::Client).outstanding() > 0);
     let (client, server) = (net.client, net.server);
     net.stack.abort(client);
-    assert!(!net.stack.knows(client) && !net.stack.knows(server));
+    assert!(!net.stack.is_live(client) && !net.stack.is_live(server));
     net.wires.log.clear();
     net.wires.notices.clear();
     // late packets and wake-ups find nobody, and nobody is told

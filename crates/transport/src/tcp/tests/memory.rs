@@ -42,15 +42,16 @@ fn linux() -> TcpConfig {
 /// Bytes of one end.
 fn taken(e: &Endpoint) -> usize {
     assert!(e.recovery.sacked.is_empty() && e.receiver.out_of_order.is_empty());
-    let board = e.recovery.board.as_ref().map_or(0, |b| size_of_val(&**b) + b.room());
+    let scoreboard =
+        e.recovery.scoreboard.as_ref().map_or(0, |b| size_of_val(&**b) + b.heap_bytes());
     let control = e.control.as_ref().map_or(0, |c| {
         assert!(c.small_queue.is_none());
         assert!(matches!(c.algorithm, Algorithm::NewReno(_) | Algorithm::Cubic(_)));
         size_of_val(&**c)
     });
-    let rare = e.recovery.rare.as_ref().map_or(0, |r| size_of_val(&**r));
-    let inbound = e.receiver.inbound.as_ref().map_or(0, |i| size_of_val(&**i));
-    size_of::<Endpoint>() + board + control + rare + inbound
+    let cold = e.recovery.cold.as_ref().map_or(0, |r| size_of_val(&**r));
+    let linux = e.receiver.linux.as_ref().map_or(0, |i| size_of_val(&**i));
+    size_of::<Endpoint>() + scoreboard + control + cold + linux
 }
 
 /// Bytes of a connection that has carried data, one way or both, and stands idle.

@@ -3,8 +3,8 @@
 //! hold for every packet ever sent is asserted on the way.
 
 use super::super::config::{TcpConfig, test_config};
-use super::super::ranges::Ranges;
-use super::super::{Connect, Endpoint, Notice, Repair, Sink, Stack};
+use super::super::range_set::RangeSet;
+use super::super::{Connect, Endpoint, Notice, RecoveryEvent, Sink, Stack};
 use eastwest_types::{EndpointId, HostId, Packet, Rate, SackBlocks, Side, Span, Time, ecn, flag};
 use std::collections::BTreeMap;
 
@@ -114,7 +114,7 @@ pub struct Wires {
     sent: [usize; 2],
     /// Highest position sent, and what the sender has been told to have arrived out of order.
     highest: [u64; 2],
-    told: [Ranges; 2],
+    told: [RangeSet; 2],
 }
 
 impl Wires {
@@ -214,7 +214,7 @@ impl Net {
             notices: Vec::new(),
             sent: [0; 2],
             highest: [0; 2],
-            told: [Ranges::default(), Ranges::default()],
+            told: [RangeSet::default(), RangeSet::default()],
         };
         let nobody = EndpointId(0);
         Net { stack: Stack::new(config), wires, client: nobody, server: nobody }
@@ -241,7 +241,7 @@ impl Net {
             settings: (0, 0),
         };
         self.wires.highest = [0; 2];
-        self.wires.told = [Ranges::default(), Ranges::default()];
+        self.wires.told = [RangeSet::default(), RangeSet::default()];
         let now = self.wires.now;
         self.client = self.stack.open(now, &connect, &mut self.wires).expect("a free slot");
         self.server = self.client.peer();
@@ -310,7 +310,7 @@ impl Net {
 
     fn carry_out(&mut self, event: Event) {
         match event {
-            Event::Wake(id) => self.stack.on_wake(self.wires.now, id, &mut self.wires),
+            Event::Wake(id) => self.stack.on_timer(self.wires.now, id, &mut self.wires),
             Event::Arrive(side, packet, sack) => {
                 // SACK blocks of an ACK that a later one has overtaken are heeded only where so set
                 let late = packet.ack < self.end(side).stream.una;
@@ -338,16 +338,20 @@ impl Net {
         assert!(e.cwnd() >= u64::from(config.segment));
         assert!(e.ssthresh() >= 2 * u64::from(config.segment));
         assert!(e.stream.una <= e.stream.next && e.stream.next <= e.send_end().max(1));
-        assert!(e.recovery.lost_to() <= e.stream.next && e.recovery.resent_to() <= e.stream.next);
+        assert!(
+            e.recovery.lost_to() <= e.stream.next && e.recovery.retransmitted_to() <= e.stream.next
+        );
         assert!(e.outstanding() <= config.max_window);
         // RFC 6675, SetPipe, octet by octet in steps that no range border falls between
-        if let Some(board) = &e.recovery.board {
-            board.check(e.stream.una, e.stream.next, &e.recovery.sacked);
+        if let Some(scoreboard) = &e.recovery.scoreboard {
+            scoreboard.check(e.stream.una, e.stream.next, &e.recovery.sacked);
         } else if config.sack && e.stream.next <= 200 * SEGMENT {
             let below = |p: u64, q: u64| u64::from(p < q);
             let octet = |p: u64| match e.recovery.sacked.containing(p) {
                 Some(_) => 0,
-                None => 1 - below(p, e.recovery.lost_to()) + below(p, e.recovery.resent_to()),
+                None => {
+                    1 - below(p, e.recovery.lost_to()) + below(p, e.recovery.retransmitted_to())
+                }
             };
             let pipe: u64 = (e.stream.una..e.stream.next).map(octet).sum();
             assert_eq!(e.pipe(config), pipe);
@@ -363,14 +367,14 @@ impl Net {
     /// What `side` has been told: milliseconds and notice.
     pub fn told(&self, side: Side) -> Vec<(u64, Notice)> {
         let mut all = self.all_told(side);
-        all.retain(|n| !matches!(n.1, Notice::Repair { .. }));
+        all.retain(|n| !matches!(n.1, Notice::LossRecovery { .. }));
         all
     }
 
     /// The steps of repairing losses at one side: (ms, step, first position, position after).
-    pub fn repairs(&self, side: Side) -> Vec<(u64, Repair, u64, u64)> {
+    pub fn repairs(&self, side: Side) -> Vec<(u64, RecoveryEvent, u64, u64)> {
         let of = |n: (u64, Notice)| match n.1 {
-            Notice::Repair { step, from, to } => Some((n.0, step, from, to)),
+            Notice::LossRecovery { event: step, from, to } => Some((n.0, step, from, to)),
             _ => None,
         };
         self.all_told(side).into_iter().filter_map(of).collect()

@@ -2,8 +2,8 @@
 //! the ACK for the n-th segment sent at 20 ms comes at 30 + n ms.
 
 use super::super::config::TcpConfig;
-use super::super::phases::Phase;
 use super::super::rules::{PrrRule, RackRule, RecoveryRules};
+use super::super::states::RecoveryPhase;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Side, Span};
@@ -106,7 +106,7 @@ fn the_degree_of_reordering_grows_with_what_comes_late() {
 fn the_smallest_round_trip_is_forgotten_after_five_minutes() {
     let mut net = Net::established(rack());
     let smallest =
-        |net: &Net| net.end(Side::Client).recovery.board.as_ref().unwrap().rack.min_rtt();
+        |net: &Net| net.end(Side::Client).recovery.scoreboard.as_ref().unwrap().rack.min_rtt();
     net.write_segments(1);
     net.run_to(100);
     net.wires.delay = Span::from_ms(20);
@@ -163,7 +163,7 @@ fn a_timeout_spares_what_was_sent_last() {
     let client = net.end(Side::Client);
     assert_eq!(
         (client.recovery.phase, client.pipe(net.stack.config())),
-        (Phase::Loss, 2 * SEGMENT)
+        (RecoveryPhase::Loss, 2 * SEGMENT)
     );
     net.run_to(1000);
     // the fourth arrives and is SACKed: it is not sent again

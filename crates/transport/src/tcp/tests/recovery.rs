@@ -1,10 +1,10 @@
 //! Fast retransmit and fast recovery. The client's link carries a segment a millisecond, so that
 //! each ACK comes at a time of its own: the ACK for the n-th segment sent at 20 ms at 30 + n ms.
 
-use super::super::Repair;
+use super::super::RecoveryEvent;
 use super::super::config::TcpConfig;
-use super::super::phases::Phase;
 use super::super::rules::RecoveryRules;
+use super::super::states::RecoveryPhase;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side, Span, Time};
 
@@ -24,7 +24,7 @@ fn after_loss(config: TcpConfig, segments: u64, lost: &'static [usize]) -> Net {
 fn finish(net: &mut Net, segments: u64) -> u64 {
     net.run_to(2000);
     assert_eq!(net.end(Side::Server).received(), segments * SEGMENT);
-    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Open);
+    assert_eq!(net.end(Side::Client).recovery.phase, RecoveryPhase::Open);
     assert_eq!(net.end(Side::Client).pipe(net.stack.config()), 0);
     net.end(Side::Client).ssthresh() / SEGMENT
 }
@@ -48,7 +48,10 @@ fn the_third_duplicate_sends_the_lost_segment_at_once() {
         let totals = net.stack.totals();
         assert_eq!((totals.retransmits, totals.fast_recoveries, totals.timeouts), (1, 1, 0));
         // of what was outstanding, and of what the ACK that ended it acknowledged
-        let steps = [(36, Repair::Recovery, 2001, 14001), (47, Repair::Recovered, 2001, 14001)];
+        let steps = [
+            (36, RecoveryEvent::Recovery, 2001, 14001),
+            (47, RecoveryEvent::Recovered, 2001, 14001),
+        ];
         assert_eq!(net.repairs(Side::Client), steps);
     }
 }
@@ -165,7 +168,7 @@ fn the_pipe_keeps_counting_what_is_under_way_when_all_sacks_are_behind_it() {
     for ms in 35..120 {
         net.run_to(ms);
         let e = net.end(Side::Client);
-        if e.recovery.phase == Phase::Recovery && ms > 44 {
+        if e.recovery.phase == RecoveryPhase::Recovery && ms > 44 {
             assert!(e.pipe(net.stack.config()) >= 4 * SEGMENT, "{ms} ms: a burst is coming");
         }
     }
@@ -233,7 +236,7 @@ fn in_reno_a_partial_ack_ends_the_recovery_and_the_next_hole_waits_for_the_timer
     let again: Vec<u64> =
         net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.packet.seq / SEGMENT + 1).collect();
     assert_eq!(again, [1]);
-    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Open);
+    assert_eq!(net.end(Side::Client).recovery.phase, RecoveryPhase::Open);
     finish(&mut net, 12);
     assert_eq!((net.stack.totals().fast_recoveries, net.stack.totals().timeouts), (1, 1));
 }
@@ -256,9 +259,9 @@ fn in_reno_duplicates_below_the_last_recovery_begin_another() {
          51 > 5001:6001* ack 1",
     );
     let steps = [
-        (34, Repair::Recovery, 1, 10001),
-        (45, Repair::Recovered, 1, 5001),
-        (51, Repair::Recovery, 5001, 13001),
+        (34, RecoveryEvent::Recovery, 1, 10001),
+        (45, RecoveryEvent::Recovered, 1, 5001),
+        (51, RecoveryEvent::Recovery, 5001, 13001),
     ];
     assert_eq!(net.repairs(Side::Client)[..3], steps);
     finish(&mut net, 30);

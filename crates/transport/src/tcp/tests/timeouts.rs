@@ -1,9 +1,9 @@
 //! Retransmission timeouts.
 
 use super::super::config::TcpConfig;
-use super::super::phases::Phase;
 use super::super::rules::TimerRules;
-use super::super::{Cause, Notice, Repair};
+use super::super::states::RecoveryPhase;
+use super::super::{Notice, RecoveryEvent, TimeoutCause};
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::{Rate, Side, Span};
 
@@ -136,7 +136,7 @@ fn a_lost_retransmission_is_left_to_the_timer_and_leaves_the_threshold() {
     net.lose(&[1, 13]);
     net.write_segments(40);
     net.run_to(40);
-    assert_eq!(net.end(Side::Client).recovery.phase, Phase::Recovery);
+    assert_eq!(net.end(Side::Client).recovery.phase, RecoveryPhase::Recovery);
     net.run_to(500);
     let again: Vec<u64> =
         net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.at.0 / 1_000_000_000).collect();
@@ -203,9 +203,9 @@ fn a_spike_of_delay_is_counted_as_a_spurious_timeout() {
     assert_eq!(
         net.repairs(Side::Client),
         [
-            (220, Repair::Timeout(Cause::Request), 1, 101),
-            (460, Repair::Spurious, 1, 101),
-            (460, Repair::Recovered, 1, 101)
+            (220, RecoveryEvent::Timeout(TimeoutCause::Request), 1, 101),
+            (460, RecoveryEvent::Spurious, 1, 101),
+            (460, RecoveryEvent::Recovered, 1, 101)
         ]
     );
 }
@@ -239,9 +239,9 @@ fn a_connection_that_times_out_too_often_is_given_up() {
          620 > 1:101* ack 1",
     );
     assert_eq!(net.told(Side::Client), [(1420, Notice::Failed)]);
-    let again = Cause::LostRetransmission;
-    let timeouts = [(220, Cause::Request), (620, again), (1420, again)]
-        .map(|(ms, cause)| (ms, Repair::Timeout(cause), 1, 101));
+    let again = TimeoutCause::LostRetransmission;
+    let timeouts = [(220, TimeoutCause::Request), (620, again), (1420, again)]
+        .map(|(ms, cause)| (ms, RecoveryEvent::Timeout(cause), 1, 101));
     assert_eq!(net.repairs(Side::Client), timeouts);
     assert_eq!(net.stack.totals().timeouts, 3);
 }

@@ -9,9 +9,9 @@
 //! datanode left. A file that is complete with fewer replicas than wanted is the namenode's business
 //! ([`crate::mapreduce::replication`]).
 //!
-//! Departures: who is to blame is found from what has arrived where; the namenode is not told of new
-//! generations of a block; datanodes that failed a writer stay excluded as long as its file lasts
-//! (Hadoop: ten minutes).
+//! Differences from Hadoop: who is to blame is found from what has arrived where; the namenode is not told of
+//! new generations of a block; datanodes that failed a writer stay excluded as long as its file lasts (Hadoop:
+//! ten minutes).
 
 use super::{Hdfs, State, Writer, is_hop_of};
 use crate::mapreduce::connections::Use;

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! where an active user has waiting tasks in the queue. Capacities are slots of each kind of task:
-//! ⌈share · slots⌉ along the path. Departures: no preemption (Hadoop's default), no limits on
+//! ⌈share · slots⌉ along the path. Differences from Hadoop: no preemption (Hadoop's default), no limits on
 //! applications and application masters, no priorities, no node labels.
 
 use super::config::{QueueConfig, WHOLE};

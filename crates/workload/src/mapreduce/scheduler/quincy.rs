@@ -13,7 +13,7 @@
 //! It is the network of the paper's section 4.2 without running tasks. The lower and upper bounds it
 //! sets on the flow to a job's "unscheduled" node are equal here and stand as the job's quota, so that
 //! the cost of waiting cancels out. What was placed travels to its worker in the answer to the next
-//! heartbeat and is not placed anew. Departures: no preemption and no migration; a worker is drawn
+//! heartbeat and is not placed anew. Differences from Hadoop: no preemption and no migration; a worker is drawn
 //! from a rack as the one with the most free slots; at most [`MOST`] maps are placed by one flow, and
 //! of large jobs only part of the waiting maps take part, so that a flow costs the same however much
 //! is queued. The solver is `ac-library-rs`: successive shortest paths with potentials, integers only.

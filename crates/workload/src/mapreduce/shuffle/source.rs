@@ -1,65 +1,65 @@
-//! Where a reduce fetches from, and which maps it has something of.
+//! Sources of a reduce's input, and the set of maps of which it has requested the output.
 
 use crate::mapreduce::memory::Held;
 use eastwest_types::ConnId;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Outputs on one worker, as one reduce sees them. They are numbered in the order of the reports.
+/// Outputs on one worker, as one reduce knows them. They are numbered in the order of the reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Source {
-    /// Outputs the reduce knows of.
+    /// Number of outputs that the reduce knows of.
     pub known: u32,
-    /// Number of known outputs, from the first one on, that were looked at.
-    pub taken: u32,
-    /// Known outputs that could not be fetched, to be asked for again.
-    pub again: VecDeque<u32>,
-    /// Outputs asked for and not arrived.
-    pub asking: Vec<u32>,
-    /// Parts of that which have not arrived: the response, and disk work on its way.
+    /// Number of known outputs, from the first on, that have been requested or skipped.
+    pub examined: u32,
+    /// Known outputs to be requested again after a failure.
+    pub retry: VecDeque<u32>,
+    /// Outputs requested and not arrived.
+    pub requested: Vec<u32>,
+    /// Parts of the fetch that are not done: the response, and disk work.
     pub parts: u32,
-    /// The response has arrived.
+    /// Whether the response has arrived.
     pub answered: bool,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub bytes: u64,
-    /// Where they go.
+    /// Memory and files for the requested outputs.
     pub held: Held,
-    /// The connection to it.
+    /// Connection to the worker.
     pub conn: Option<ConnId>,
-    /// Fetches that have failed.
+    /// Number of failed fetches.
     pub failures: u32,
-    /// Not asked again yet after a failure.
+    /// Whether the penalty after a failure is running.
     pub penalized: bool,
 }
 
 impl Source {
-    /// Whether there is something to ask for.
+    /// Returns whether there are outputs to request.
     pub fn has_more(&self) -> bool {
-        !self.again.is_empty() || self.known > self.taken
+        !self.retry.is_empty() || self.known > self.examined
     }
 
-    /// Whether it may be asked.
+    /// Returns whether a request may be sent.
     pub fn is_ready(&self) -> bool {
-        self.asking.is_empty() && !self.penalized && self.has_more()
+        self.requested.is_empty() && !self.penalized && self.has_more()
     }
 }
 
-/// A bit for each map.
+/// Set of maps, with a bit for each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Got(Vec<u64>);
+pub struct MapSet(Vec<u64>);
 
-impl Got {
-    /// None, of so many.
-    pub fn new(maps: u32) -> Got {
-        Got(vec![0; maps.div_ceil(64) as usize])
+impl MapSet {
+    /// Returns the empty set for this number of maps.
+    pub fn new(maps: u32) -> MapSet {
+        MapSet(vec![0; maps.div_ceil(64) as usize])
     }
 
-    /// Whether a map's is set.
+    /// Returns whether a map is in the set.
     pub fn has(&self, map: u32) -> bool {
         self.0[map as usize / 64] >> (map % 64) & 1 == 1
     }
 
-    /// Sets or clears that of a map.
+    /// Adds or removes a map.
     pub fn set(&mut self, map: u32, to: bool) {
         let (word, bit) = (&mut self.0[map as usize / 64], 1 << (map % 64));
         *word = if to { *word | bit } else { *word & !bit };

@@ -1,0 +1,275 @@
+//! Chooses at run time whether the parts of a run are executed in parallel, or one after the other on one
+//! thread.
+//!
+//! Several threads are slower than one if cores are used by other processes, or if there are few events between
+//! two barriers. Therefore the rate of events is measured: first in parallel, then on one thread, each for many
+//! time slices of the scheduler. The faster mode is kept for longer; one thread is kept twice as long each
+//! consecutive time. If threads begin to sleep at barriers, one thread is tried at once. If one thread is
+//! faster from the beginning, the partitioned run is abandoned: an undivided run is faster than parts on one
+//! thread, and little is lost by starting again. The choice does not change results.
+
+use std::time::Duration;
+
+/// Clock of the caller, of which only differences are used.
+pub type Clock<'a> = &'a dyn Fn() -> Duration;
+
+/// Times for which each mode is tried, and then kept.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialTimes {
+    /// Time for which several threads are tried.
+    pub try_together: Duration,
+    /// Time for which one thread is tried.
+    pub try_alone: Duration,
+    /// Time for which several threads are kept.
+    pub together: Duration,
+    /// Least time for which one thread is kept.
+    pub alone: Duration,
+    /// Number of consecutive trials from the beginning in which one thread was faster, after which the
+    /// partitioned run is abandoned.
+    pub max_failed_trials: u32,
+    /// Time from the beginning after which it is not abandoned any more, since too much would be lost.
+    pub trial_period: Duration,
+}
+
+impl Default for TrialTimes {
+    fn default() -> TrialTimes {
+        let ms = Duration::from_millis;
+        TrialTimes {
+            try_together: ms(100),
+            try_alone: ms(40),
+            together: ms(1_000),
+            alone: ms(200),
+            max_failed_trials: 2,
+            trial_period: ms(300),
+        }
+    }
+}
+
+/// Number of windows after which sleeping threads are counted, and the count at which one thread is tried.
+const SLEEP_CHECK_WINDOWS: u64 = 64;
+const MANY_SLEEPS: u64 = 32;
+/// The time for which one thread is kept is doubled at most five times.
+const MOST_DOUBLINGS: u32 = 5;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    TryTogether,
+    TryAlone,
+    Together,
+    Alone,
+}
+
+/// Work of all parts so far.
+#[derive(Clone, Copy, Default)]
+pub struct Done {
+    /// Events.
+    pub events: u64,
+    /// Windows.
+    pub windows: u64,
+    /// How often a thread slept.
+    pub sleeps: u64,
+}
+
+impl Done {
+    /// Returns the events per second since `then`, of which `spent` is the time.
+    fn rate(self, then: Done, spent: Duration) -> u64 {
+        let events = u128::from(self.events.saturating_sub(then.events));
+        u64::try_from(events * 1_000_000_000 / spent.as_nanos().max(1)).unwrap_or(u64::MAX)
+    }
+}
+
+/// Chooses between several threads and one thread.
+pub struct ModeChooser<'a> {
+    clock: Clock<'a>,
+    spans: TrialTimes,
+    phase: Phase,
+    /// Begin of the run.
+    start: Duration,
+    /// Begin of the current phase, and the work before it.
+    began: Duration,
+    before: Done,
+    /// Time of the last check of sleeping threads, and the work before it.
+    last_check: (Duration, Done),
+    /// Events per second when several threads were last tried.
+    together: u64,
+    /// Number of consecutive trials in which one thread was faster.
+    failed_trials: u32,
+    /// Whether one thread has been tried because others slept; that is not repeated before several threads have
+    /// been kept for their time: threads with uneven parts sleep and may yet be faster.
+    tried_after_sleeps: bool,
+    /// Whether several threads have been faster in any trial.
+    has_been_faster: bool,
+}
+
+impl<'a> ModeChooser<'a> {
+    /// Returns a chooser that begins with several threads, after this number of events: if there are any, the
+    /// run was resumed from a checkpoint, and is not abandoned.
+    pub fn new(clock: Clock<'a>, spans: TrialTimes, events: u64) -> ModeChooser<'a> {
+        let (began, phase) = (clock(), Phase::TryTogether);
+        let before = Done { events, ..Done::default() };
+        let last_check = (began, before);
+        ModeChooser {
+            clock,
+            spans,
+            phase,
+            start: began,
+            began,
+            before,
+            last_check,
+            together: 0,
+            failed_trials: 0,
+            tried_after_sleeps: false,
+            has_been_faster: events > 0,
+        }
+    }
+
+    /// Returns whether one thread is to execute all parts next, given the work so far.
+    pub fn runs_on_one_thread(&mut self, done: Done) -> bool {
+        let now = (self.clock)();
+        let spent = now.saturating_sub(self.began);
+        if spent >= self.length() {
+            self.end_phase(done.rate(self.before, spent));
+            (self.began, self.before) = (now, done);
+            self.last_check = (now, done);
+        } else if done.windows >= self.last_check.1.windows + SLEEP_CHECK_WINDOWS {
+            let (since, then) = std::mem::replace(&mut self.last_check, (now, done));
+            if !self.one_thread()
+                && !self.tried_after_sleeps
+                && done.sleeps >= then.sleeps + MANY_SLEEPS
+            {
+                self.tried_after_sleeps = true;
+                self.phase = Phase::TryTogether;
+                self.end_phase(done.rate(then, now.saturating_sub(since)));
+                (self.began, self.before) = (now, done);
+            }
+        }
+        self.one_thread()
+    }
+
+    fn one_thread(&self) -> bool {
+        matches!(self.phase, Phase::TryAlone | Phase::Alone)
+    }
+
+    /// Returns whether the partitioned run is to be abandoned: several threads were never faster, and little is
+    /// lost.
+    pub fn is_worse_than_undivided(&self) -> bool {
+        let tried = !self.has_been_faster && self.failed_trials >= self.spans.max_failed_trials;
+        tried && self.began.saturating_sub(self.start) <= self.spans.trial_period
+    }
+
+    fn length(&self) -> Duration {
+        match self.phase {
+            Phase::TryTogether => self.spans.try_together,
+            Phase::TryAlone => self.spans.try_alone,
+            Phase::Together => self.spans.together,
+            // not yet for long: little may be lost where there is no hope
+            Phase::Alone
+                if !self.has_been_faster && self.failed_trials < self.spans.max_failed_trials =>
+            {
+                Duration::ZERO
+            }
+            Phase::Alone => {
+                let doublings = self.failed_trials.saturating_sub(1).min(MOST_DOUBLINGS);
+                self.spans.alone * (1 << doublings)
+            }
+        }
+    }
+
+    /// Returns the events per second above which one thread counts as faster. At the beginning the alternative
+    /// to several threads is an undivided run, which is a quarter faster than parts on one thread.
+    fn worth(&self) -> u64 {
+        if self.has_been_faster { self.together } else { self.together / 5 * 4 }
+    }
+
+    /// Ends a phase in which `rate` events a second were done.
+    fn end_phase(&mut self, rate: u64) {
+        self.phase = match self.phase {
+            Phase::TryTogether => {
+                self.together = rate;
+                Phase::TryAlone
+            }
+            Phase::TryAlone if rate > self.worth() => {
+                self.failed_trials += 1;
+                Phase::Alone
+            }
+            Phase::TryAlone => {
+                (self.failed_trials, self.has_been_faster) = (0, true);
+                Phase::Together
+            }
+            Phase::Together | Phase::Alone => {
+                self.tried_after_sleeps = false;
+                Phase::TryTogether
+            }
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Milliseconds of 20,000 in which one thread did everything. Alone it does 100 events in a millisecond;
+    /// all threads together do `together` events. Ends early once threads are given up.
+    fn alone(together: impl Fn(u64) -> u64, sleeps: bool) -> (u64, u64) {
+        let now = Cell::new(0);
+        let clock = || Duration::from_millis(now.get());
+        let mut chooser = ModeChooser::new(&clock, TrialTimes::default(), 0);
+        let (mut done, mut alone) = (Done::default(), 0);
+        while now.get() < 20_000 && !chooser.is_worse_than_undivided() {
+            let runs_on_one_thread = chooser.runs_on_one_thread(done);
+            alone += u64::from(runs_on_one_thread);
+            done.events += if runs_on_one_thread { 100 } else { together(now.get()) };
+            done.windows += 10;
+            done.sleeps += if sleeps && !runs_on_one_thread { 10 } else { 0 };
+            now.set(now.get() + 1);
+        }
+        (alone, now.get())
+    }
+
+    #[test]
+    fn what_is_faster_is_kept() {
+        // 40 of 1,140 ms are spent on finding out
+        let (spent, _) = alone(|_| 150, false);
+        assert!((600..760).contains(&spent), "{spent}");
+    }
+
+    #[test]
+    fn what_never_pays_is_given_up_soon() {
+        let (_, until) = alone(|_| 60, false);
+        assert!((280..290).contains(&until), "{until}");
+        let (_, until) = alone(|_| 115, false);
+        assert!((280..290).contains(&until), "{until}");
+        // threads that sleep are seen at once
+        let (_, until) = alone(|_| 60, true);
+        assert!((90..110).contains(&until), "{until}");
+    }
+
+    #[test]
+    fn what_is_found_out_late_is_not_given_up() {
+        let now = Cell::new(0);
+        let clock = || Duration::from_millis(now.get());
+        let mut chooser = ModeChooser::new(&clock, TrialTimes::default(), 0);
+        let mut done = Done::default();
+        // windows that take 150 ms, as in a very large fabric
+        let alone = (0..100).filter(|_| {
+            now.set(now.get() + 150);
+            let runs_on_one_thread = chooser.runs_on_one_thread(done);
+            done.events += if runs_on_one_thread { 1_000 } else { 700 };
+            done.windows += 1;
+            assert!(!chooser.is_worse_than_undivided());
+            runs_on_one_thread
+        });
+        assert!(alone.count() > 80);
+    }
+
+    #[test]
+    fn one_thread_is_kept_ever_longer_and_cores_that_become_free_are_used_again() {
+        // of the last 19 seconds 100 ms after 0.2, 0.4, 0.8 … 6.4 each
+        let (spent, until) = alone(|ms| if ms < 1_000 { 150 } else { 50 }, false);
+        assert!(until == 20_000 && (17_500..18_700).contains(&spent), "{spent}");
+        let busy_for_two_seconds = |ms| if (1_000..3_000).contains(&ms) { 50 } else { 180 };
+        let (spent, _) = alone(busy_for_two_seconds, false);
+        assert!((1_500..4_500).contains(&spent), "{spent}");
+    }
+}

@@ -1,0 +1,510 @@
+//! Dispatch between workloads and transports: executes the actions of workloads, and notifies workloads of
+//! events of the transports.
+
+use crate::flow_samples::StreamTransport;
+use crate::messages::{LossCounts, Message, Messages, end_of};
+use crate::plan::Transport;
+use crate::tcp::TcpRequest;
+use crate::world::World;
+use eastwest_engine::order::Key;
+use eastwest_engine::random::mix;
+use eastwest_measure::events::{EventRow, What};
+use eastwest_network::losses::EventOrder;
+use eastwest_transport::rocev2;
+use eastwest_transport::tcp::{Notice, RecoveryEvent};
+use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Packet, Side, Span, Time};
+use eastwest_workload::{Action, Event, Workload};
+
+/// Number of a workload that stands for a NIC in wake-ups; there are far fewer workloads.
+const NIC_WAKEUP: u16 = u16::MAX;
+/// Token of wake-ups at which lost frames of a workload are polled; workloads use no such token.
+const POLL_LOSSES: u64 = u64::MAX;
+/// Time between two polls of lost frames.
+const POLL_INTERVAL: Span = Span::from_ms(1);
+
+impl World {
+    /// Notifies a workload of an event and executes the actions that it returns.
+    pub(crate) fn notify_workload(&mut self, workload: u16, event: Event) {
+        for action in self.site.drivers.handle(workload, self.site.network.now, event) {
+            self.execute(workload, action);
+        }
+    }
+
+    /// Executes an action of workload number `workload`.
+    fn execute(&mut self, workload: u16, action: Action) {
+        let via = match self.site.drivers.of(workload).transport {
+            Transport::Tcp | Transport::Ethernet => StreamTransport::Tcp,
+            Transport::RoceV2 => StreamTransport::RoceV2,
+        };
+        let site = &mut self.site;
+        match action {
+            Action::Wake { at, token } => {
+                site.drivers.wake(&mut site.network, workload, at, token);
+            }
+            Action::Open { conn, client, server, class } => {
+                self.open(via, (workload, conn.0, class), (client, server));
+            }
+            Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
+                let client = self.messages(via).endpoint(workload, conn.0);
+                let (start, before) = self.written(via, client, from);
+                let end = start + payload + u64::from(header);
+                let sent = self.site.network.now;
+                let message =
+                    Message { start, end, tag, payload, purpose, job, record, sent, before };
+                self.send(via, client, from, message);
+            }
+            Action::Shutdown { conn, from } => {
+                // queue pairs have no packet for the end of a stream
+                if matches!(via, StreamTransport::Tcp) {
+                    let client = site.transports.tcp.messages.endpoint(workload, conn.0);
+                    self.site.request_tcp(&TcpRequest::Close(end_of(client, from)));
+                }
+            }
+            Action::Truncate { conn, from } => {
+                let client = self.messages(via).endpoint(workload, conn.0);
+                match via {
+                    StreamTransport::Tcp => self.site.transports.tcp.truncate(client, from),
+                    StreamTransport::RoceV2 => {
+                        self.site.transports.queue_pairs().truncate(client, from)
+                    }
+                }
+            }
+            Action::Close { conn } => {
+                let client = self.messages(via).close(workload, conn.0);
+                self.close(via, client);
+            }
+            Action::Abort { conn } => {
+                let client = self.messages(via).close(workload, conn.0);
+                self.abort(via, client);
+            }
+            Action::Ask { conn } => {
+                // a workload that asks about several may have closed this one at an earlier answer
+                let Some(client) = self.messages(via).find(workload, conn.0) else { return };
+                let transports = &mut self.site.transports;
+                let bytes = match via {
+                    StreamTransport::Tcp => transports.tcp.received(client),
+                    StreamTransport::RoceV2 => transports.queue_pairs().received(client),
+                };
+                self.notify_workload(workload, Event::Received { conn, bytes });
+            }
+            Action::Datagram { from, to, bytes, class } => self.datagram(from, to, bytes, class),
+            Action::Frame { bytes, stream, .. } => {
+                let streams = &mut site.transports.streams;
+                streams.send_of(&mut site.network, workload, stream, bytes);
+            }
+            Action::Parcel(parcel) => {
+                let transports = &mut site.transports;
+                match transports.ethernet_messages.take(&mut transports.streams, workload, &parcel)
+                {
+                    Ok(host) => self.feed_nic(host),
+                    Err(limit) => site.drivers.stop_at_limit(limit),
+                }
+            }
+            Action::Fail(why) => {
+                let name = &site.drivers.of(workload).name;
+                let why = format!("at {}, {name}: {why}", site.network.now);
+                site.drivers.stop(why);
+            }
+            Action::Finished => {
+                if matches!(site.drivers.of(workload).workload, Workload::Ethernet(_)) {
+                    site.transports.streams.sends_no_more(workload);
+                    self.poll_lost_frames(workload);
+                } else {
+                    site.drivers.finish(workload);
+                }
+            }
+            record => site.probes.records.take(workload, site.network.now, record),
+        }
+    }
+
+    /// Returns the messages in flight over a transport.
+    fn messages(&mut self, via: StreamTransport) -> &mut Messages {
+        match via {
+            StreamTransport::Tcp => &mut self.site.transports.tcp.messages,
+            StreamTransport::RoceV2 => &mut self.site.transports.queue_pairs().messages,
+        }
+    }
+
+    /// Opens a connection or queue pair for a workload.
+    fn open(&mut self, via: StreamTransport, of: (u16, u32, ClassId), ends: (HostId, HostId)) {
+        if let Some(part_state) = &mut self.part_state {
+            part_state.last_open = Some(self.site.network.now);
+        }
+        // the slot may still occur in lost packets
+        self.record_losses(Time::NEVER);
+        let site = &mut self.site;
+        let (transports, network, probes) =
+            (&mut site.transports, &mut site.network, &mut site.probes);
+        let most = EndpointId::MAX_SLOTS / 2;
+        match via {
+            StreamTransport::Tcp => {
+                if !transports.tcp.open(network, probes, of, ends) {
+                    let limit = format!("more than {most} connections at one time");
+                    site.drivers.stop_at_limit(limit);
+                }
+            }
+            StreamTransport::RoceV2 => {
+                let number = transports.tcp.connections.number();
+                match transports.queue_pairs().open(network, number, of, ends) {
+                    Some((end, opened)) => {
+                        probes.flow_samples.open(
+                            StreamTransport::RoceV2,
+                            end,
+                            opened,
+                            (of.0, of.2),
+                        );
+                    }
+                    None => {
+                        let limit = format!("more than {most} queue pairs at one time");
+                        site.drivers.stop_at_limit(limit);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the bytes that a side has written so far, and the counts of losses of its sender.
+    fn written(
+        &mut self,
+        via: StreamTransport,
+        client: EndpointId,
+        from: Side,
+    ) -> (u64, LossCounts) {
+        match via {
+            StreamTransport::Tcp => {
+                let sender = self.site.transports.tcp.stack.endpoint(end_of(client, from));
+                (sender.written(), LossCounts::by(sender))
+            }
+            StreamTransport::RoceV2 => self.site.transports.queue_pairs().written(client, from),
+        }
+    }
+
+    /// Hands a message to its transport.
+    fn send(&mut self, via: StreamTransport, client: EndpointId, from: Side, message: Message) {
+        let site = &mut self.site;
+        let (transports, network) = (&mut site.transports, &mut site.network);
+        match via {
+            StreamTransport::Tcp => {
+                let end = message.end;
+                if transports.tcp.send(network, &mut site.probes, client, from, message) {
+                    self.expect_across(end_of(client, from), end);
+                }
+            }
+            StreamTransport::RoceV2 => {
+                transports.queue_pairs().send(network, client, from, message)
+            }
+        }
+    }
+
+    /// Closes both ends of a connection, or a queue pair.
+    fn close(&mut self, via: StreamTransport, client: EndpointId) {
+        match via {
+            StreamTransport::Tcp => {
+                for end in [client, client.peer()] {
+                    if self.owns(end) {
+                        self.site.request_tcp(&TcpRequest::Close(end));
+                    }
+                }
+            }
+            StreamTransport::RoceV2 => {
+                let site = &mut self.site;
+                site.transports.queue_pairs().close(&mut site.network, client);
+            }
+        }
+    }
+
+    /// Aborts a connection that the workload has closed or lost.
+    fn abort(&mut self, via: StreamTransport, client: EndpointId) {
+        let transports = &mut self.site.transports;
+        let known = match via {
+            StreamTransport::Tcp => transports.tcp.stack.is_live(client),
+            StreamTransport::RoceV2 => transports.queue_pairs().stack.is_live(client),
+        };
+        if known {
+            // the slot is free at once: losses on it are recorded while it is known
+            self.record_losses(Time::NEVER);
+            let transports = &mut self.site.transports;
+            match via {
+                StreamTransport::Tcp => transports.tcp.stack.abort(client),
+                StreamTransport::RoceV2 => transports.queue_pairs().stack.abort(client),
+            }
+            self.messages(via).gone(client);
+        }
+    }
+
+    /// Sends a datagram of a workload.
+    fn datagram(&mut self, from: HostId, to: HostId, bytes: u16, class: ClassId) {
+        let network = &mut self.site.network;
+        let mut packet = network.datagram(from, to, class, bytes);
+        packet.payload = bytes.saturating_sub(28); // IPv4 20, UDP 8
+        network.opened += 1;
+        packet.seq = network.opened;
+        packet.hash = network.fabric.flow_hash(from, to, mix(network.opened));
+        network.send(from, packet, None);
+    }
+
+    /// Dispatches the notices of endpoints to workloads and to the event log.
+    pub(crate) fn dispatch_notices(&mut self) {
+        while !self.site.transports.tcp.notices.is_empty() {
+            let tcp = &mut self.site.transports.tcp;
+            let (endpoint, notice) = tcp.notices.remove(0);
+            if notice != Notice::Closed && !tcp.stack.is_live(endpoint) {
+                continue; // the connection has been aborted meanwhile
+            }
+            match notice {
+                Notice::Delivered => self.deliver_messages(endpoint),
+                Notice::Closed => tcp.messages.gone(endpoint),
+                Notice::LossRecovery { event, from, to } => {
+                    self.record_recovery(endpoint, event, from, to)
+                }
+                Notice::Failed if self.part_state.is_some() => {
+                    self.abort_partitioned("a connection was given up");
+                }
+                // a FIN that failed after everything had arrived: no workload needs it
+                Notice::Failed if !tcp.messages.is_needed(endpoint) => {
+                    self.record_failure(endpoint)
+                }
+                Notice::Failed => {
+                    self.record_failure(endpoint);
+                    self.on_connection_failed(StreamTransport::Tcp, endpoint);
+                }
+            }
+        }
+        if self.site.transports.rocev2.is_some() {
+            self.dispatch_queue_pair_notices();
+        }
+    }
+
+    /// Dispatches the notices of queue pairs to workloads.
+    pub(crate) fn dispatch_queue_pair_notices(&mut self) {
+        while let Some((end, notice)) = self.site.transports.queue_pairs().next_notice() {
+            match notice {
+                rocev2::Notice::Delivered => self.deliver_queue_pair_messages(end),
+                rocev2::Notice::Failed => self.on_connection_failed(StreamTransport::RoceV2, end),
+                rocev2::Notice::Closed => {}
+            }
+        }
+    }
+
+    /// Delivers the messages of a connection whose last bytes have arrived.
+    fn deliver_messages(&mut self, receiver: EndpointId) {
+        let received = self.site.transports.tcp.stack.endpoint(receiver).received();
+        while let Some(d) = self.site.transports.tcp.messages.pop(receiver, received) {
+            if self.part_state.is_some() {
+                self.delivered_in_part(receiver, &d);
+            } else if d.message.record {
+                let site = &mut self.site;
+                let row = site.transports.tcp.flow_row(&site.network, receiver, &d);
+                let (paths, records) = (&mut site.probes.paths, &mut site.probes.records);
+                if paths.is_on() {
+                    let number = records.flows.len();
+                    paths.ends(site.network.now, receiver, (number, &row), &d.message);
+                }
+                records.flow(row);
+            }
+            if let Some(name) = d.name {
+                let (conn, tag) = (ConnId(name), d.message.tag);
+                self.notify_workload(d.workload, Event::Delivered { conn, from: d.from, tag });
+            }
+            if self.part_state.is_some() {
+                self.set_other(None);
+            }
+        }
+        self.site.transports.tcp.watch(receiver);
+    }
+
+    /// Delivers the messages of a queue pair whose last bytes have arrived.
+    fn deliver_queue_pair_messages(&mut self, receiver: EndpointId) {
+        let received = self.site.transports.queue_pairs().stack.end(receiver).received();
+        while let Some(d) = self.site.transports.queue_pairs().messages.pop(receiver, received) {
+            if d.message.record {
+                let site = &mut self.site;
+                let row = site.transports.queue_pairs().flow_row(&site.network, receiver, &d);
+                site.probes.records.flow(row);
+            }
+            if let Some(name) = d.name {
+                let (conn, tag) = (ConnId(name), d.message.tag);
+                self.notify_workload(d.workload, Event::Delivered { conn, from: d.from, tag });
+            }
+            if !self.site.transports.queue_pairs().stack.is_live(receiver) {
+                return; // its workload has aborted it
+            }
+        }
+        self.site.transports.queue_pairs().watch(receiver);
+    }
+
+    /// Handles the failure of a connection that is still needed: notifies its workload if that handles
+    /// failures, else stops the run.
+    fn on_connection_failed(&mut self, via: StreamTransport, end: EndpointId) {
+        let owner = self.messages(via).owner(end);
+        let bears = |w: u16| self.site.drivers.of(w).workload.bears_failures();
+        if let Some((workload, name)) = owner.filter(|&(w, _)| bears(w)) {
+            let client = if end.side() == Side::Client { end } else { end.peer() };
+            if let Some(name) = name {
+                self.messages(via).close(workload, name);
+            }
+            self.abort(via, client);
+            if let Some(name) = name {
+                self.notify_workload(workload, Event::Failed { conn: ConnId(name) });
+            }
+            return;
+        }
+        let transports = &mut self.site.transports;
+        let (what, ends, timeouts) = match via {
+            StreamTransport::Tcp => {
+                let (stack, e) = (&transports.tcp.stack, transports.tcp.stack.endpoint(end));
+                let timeouts = stack.config_of(end).max_retries + 1;
+                ("connection", (e.local(), e.remote()), timeouts)
+            }
+            StreamTransport::RoceV2 => {
+                let stack = &transports.queue_pairs().stack;
+                let e = stack.end(end);
+                ("queue pair", (e.local(), e.remote()), stack.config().retries + 1)
+            }
+        };
+        let network = &self.site.network;
+        let name = |host: HostId| &network.fabric.graph.names[host.0 as usize];
+        let why = format!(
+            "at {} the {what} from {} to {} was given up after {timeouts} timeouts in a row{}",
+            network.now,
+            name(ends.0),
+            name(ends.1),
+            network.describe_failures(),
+        );
+        self.site.drivers.stop(why);
+    }
+
+    /// Lets a NIC take frames of the messages that wait for it, and registers the next poll.
+    fn feed_nic(&mut self, host: u32) {
+        let site = &mut self.site;
+        let (transports, network) = (&mut site.transports, &mut site.network);
+        if let Some(again) =
+            transports.ethernet_messages.feed(network, &mut transports.streams, host)
+        {
+            site.drivers.wake(network, NIC_WAKEUP, again, u64::from(host));
+        }
+    }
+
+    /// Delivers a frame that has reached its host.
+    pub(crate) fn frame_arrived(&mut self, packet: &Packet, latency: Span) {
+        // lost frames are taken from the network first, so that the receiver knows of them at once
+        if self.site.transports.streams.would_hold(packet) {
+            self.record_losses(Time::NEVER);
+        }
+        let (streams, now) = (&mut self.site.transports.streams, self.site.network.now);
+        let (workload, of_messages) = streams.arrives(now, packet, latency);
+        if let Some(stream) = of_messages {
+            let done = streams.rows[stream as usize].order.handed_on();
+            while let Some(tag) = self.site.transports.ethernet_messages.next_arrived(stream, done)
+            {
+                self.notify_workload(workload, Event::Arrived { tag });
+            }
+        }
+        if self.site.transports.streams.has_sent_all(workload) {
+            self.finish_if_delivered(workload);
+        }
+    }
+
+    /// Polls for lost frames until all have arrived or are lost: no later frame shows the loss of the last
+    /// ones.
+    fn poll_lost_frames(&mut self, workload: u16) {
+        if !self.finish_if_delivered(workload) {
+            let (drivers, network) = (&mut self.site.drivers, &mut self.site.network);
+            drivers.wake(network, workload, network.now + POLL_INTERVAL, POLL_LOSSES);
+        }
+    }
+
+    /// Finishes a workload that has sent its last frame, if no frame is in flight. Returns whether it is
+    /// finished.
+    fn finish_if_delivered(&mut self, workload: u16) -> bool {
+        self.record_losses(Time::NEVER);
+        let none = self.site.transports.streams.none_under_way(workload);
+        if none {
+            self.site.drivers.finish(workload);
+        }
+        none
+    }
+
+    /// Handles a wake-up of a workload or a NIC, or a poll of lost frames.
+    pub(crate) fn on_wakeup(&mut self, workload: u16, token: u64) {
+        if workload == NIC_WAKEUP {
+            self.site.transports.ethernet_messages.on_poll(token as u32);
+            return self.feed_nic(token as u32);
+        }
+        match (token, self.site.transports.streams.has_sent_all(workload)) {
+            (POLL_LOSSES, true) if self.site.drivers.of(workload).finished => {}
+            (POLL_LOSSES, true) => self.poll_lost_frames(workload),
+            _ => self.notify_workload(workload, Event::Wake { token }),
+        }
+    }
+
+    /// Records packets lost before this time in the event log.
+    #[cold]
+    pub(crate) fn record_losses(&mut self, before: Time) {
+        let part_state = &mut self.part_state;
+        self.site.take_losses(before, &mut |events, row, order| match part_state {
+            None => events.push(row),
+            Some(part_state) => part_state.keep_event(events.most(), row, order),
+        });
+    }
+
+    /// Records a step of loss recovery, which concerns the positions `from..to`, in the event log.
+    fn record_recovery(&mut self, end: EndpointId, event: RecoveryEvent, from: u64, to: u64) {
+        let (what, cause) = match event {
+            RecoveryEvent::Timeout(cause) => (What::Timeout, Some(cause as u8)),
+            RecoveryEvent::Recovery => (What::Recovery, None),
+            RecoveryEvent::Recovered => (What::Recovered, None),
+            RecoveryEvent::Spurious => (What::Spurious, None),
+        };
+        self.record_event(end, what, cause, (from, to));
+    }
+
+    /// Records the failure of a connection in the event log.
+    fn record_failure(&mut self, end: EndpointId) {
+        let e = self.site.transports.tcp.stack.endpoint(end);
+        let (from, to) = (e.acknowledged(), e.acknowledged() + e.outstanding());
+        self.record_event(end, What::Failed, None, (from, to));
+    }
+
+    /// Records an event of a connection in the event log; `timeout` is the number of the cause of a timeout.
+    fn record_event(
+        &mut self,
+        end: EndpointId,
+        what: What,
+        timeout: Option<u8>,
+        (from, to): (u64, u64),
+    ) {
+        if !self.site.probes.records.events.is_on() {
+            return;
+        }
+        let now = self.site.network.now;
+        self.record_losses(now);
+        let tcp = &self.site.transports.tcp;
+        let (connection, e) = (tcp.connections.of(end), tcp.stack.endpoint(end));
+        let (src, dst) = connection.stream_of(end);
+        // neither the SYN nor the FIN is payload
+        let first = from.max(1) - 1;
+        let after = to.max(1) - 1;
+        let bytes = after.min(e.written()).saturating_sub(first);
+        let order: EventOrder = match self.part_state {
+            None => ((Key::NEVER, 0), 0),
+            Some(_) => self.order_of_event_at(e.local()),
+        };
+        let row = EventRow {
+            at: now,
+            what,
+            connection: Some(connection.number),
+            src,
+            dst,
+            stream_start: first,
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            drop: None,
+            timeout,
+        };
+        let events = &mut self.site.probes.records.events;
+        match &mut self.part_state {
+            None => events.push(row),
+            Some(part_state) => part_state.keep_event(events.most(), row, order),
+        }
+    }
+}

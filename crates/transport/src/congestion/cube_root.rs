@@ -1,0 +1,31 @@
+//! Integer cube root, with the same result on every machine.
+
+/// Returns the largest number whose cube is not above `x`; it is below 2⁴³.
+pub fn cube_root(x: u128) -> u64 {
+    // digit by digit in base two (Warren, Hacker's Delight, 11–2)
+    let (mut rest, mut root) = (x, 0u128);
+    for shift in (0..=126).rev().step_by(3) {
+        root *= 2;
+        let step = 3 * root * (root + 1) + 1;
+        if rest >> shift >= step {
+            rest -= step << shift;
+            root += 1;
+        }
+    }
+    root as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_the_largest_whole_root() {
+        for x in (0..2_000u128).chain([u128::from(u64::MAX), 1 << 100, (1 << 126) - 1, u128::MAX]) {
+            let root = u128::from(cube_root(x));
+            assert!(root * root * root <= x);
+            assert!((root + 1).checked_pow(3).is_none_or(|above| above > x), "{x}");
+        }
+        assert_eq!(cube_root(1_000_000_000_000_000_000_000_000_000), 1_000_000_000);
+    }
+}

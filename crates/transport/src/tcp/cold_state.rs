@@ -1,0 +1,53 @@
+//! Fields of a sender that are used only after losses, ECN marks or with Nagle's algorithm.
+//!
+//! They are allocated at their first use: most endpoints never need them, and the four cache lines of
+//! [`Endpoint`](super::endpoint::Endpoint) hold what every packet needs.
+
+use super::counters::{Counters, TimeoutRun};
+use super::prr::Prr;
+use super::states::CwndReduction;
+use super::undo::UndoState;
+use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
+
+/// Rarely used fields of a sender.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct ColdState {
+    /// Counters of the endpoint as a sender.
+    pub(super) counters: Counters,
+    /// Position whose acknowledgement ends the recovery (`recover` of RFC 6582, RecoveryPoint of RFC 6675).
+    pub(super) recover: u64,
+    /// Without a scoreboard: position below which everything that is not SACKed is lost.
+    pub(super) lost_to: u64,
+    /// Without a scoreboard: position below which everything lost has been retransmitted.
+    pub(super) retransmitted_to: u64,
+    /// The rescue retransmission is allowed once ACKs are above this position (RFC 6675, `RescueRxt`).
+    pub(super) rescue_above: u64,
+    /// Time of the first of consecutive timeouts, microseconds, until an ACK shows whether it was spurious;
+    /// 0 is none.
+    pub(super) first_timeout_us: u32,
+    /// Time of the first of consecutive timeouts, from which giving up is counted.
+    pub(super) first_retry: Time,
+    /// Consecutive timeouts that an ACK may yet show to be spurious.
+    pub(super) timeout_run: TimeoutRun,
+    /// Whether the last timeout is already counted as spurious.
+    pub(super) spurious_counted: bool,
+    /// With Nagle's algorithm: end of the last segment below the full size.
+    pub(super) small_end: u64,
+    /// The [degree of reordering](super::reordering) where it is above the configured one, or 0.
+    pub(super) reordering: u32,
+    /// Whether F-RTO is checking the last timeout.
+    pub(super) frto: bool,
+    /// State before the last window reduction, while that can be undone.
+    pub(super) undo: Option<UndoState>,
+    /// State of proportional rate reduction.
+    pub(super) prr: Prr,
+    /// After a reduction by ECE: the window is held until this position is acknowledged (Linux, `high_seq`).
+    pub(super) cwr_end: u64,
+    /// SND.NXT after the outstanding tail loss probe (RFC 8985, `TLP.end_seq`), or 0.
+    pub(super) tlp_end: u64,
+    /// Whether that probe was a retransmission, not new data (RFC 8985, `TLP.is_retrans`).
+    pub(super) tlp_is_retransmission: bool,
+    /// Cause of the last reduction of the window.
+    pub(super) last_reduction: CwndReduction,
+}

@@ -1,0 +1,187 @@
+//! Interface of an endpoint to its congestion control: reports of ACKs, growth of the window, thresholds after
+//! losses and ECE.
+
+use super::config::TcpConfig;
+use super::endpoint::Endpoint;
+use super::rtt::timestamp_us;
+use super::scoreboard::SendTimes;
+use crate::congestion::cwnd_usage::CwndUsage;
+use crate::congestion::hystart::{HyStart, Sample};
+use crate::congestion::pacing::Pacing;
+use crate::congestion::rules::HyStartRule;
+use crate::congestion::{Ack, Algorithm, CongestionControl, Control, Seen, SenderPlace, new_reno};
+use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
+
+/// Bytes that Linux expects to be sent or acknowledged in one burst when it measures trains of ACKs: four times
+/// the largest offload (`hystart_ack_delay`).
+const AGGREGATE: u128 = 4 * 65_536;
+
+impl Endpoint {
+    /// Creates the state of the congestion control before the first data is sent.
+    #[cold]
+    pub(super) fn start_control(&mut self, config: &TcpConfig) {
+        let place = SenderPlace {
+            segment: config.segment,
+            initial_window: config.initial_window,
+            endpoint: self.address.id.0,
+            rules: config.rules,
+            seed: 0,
+        };
+        let algorithm =
+            Algorithm::start(config.congestion, &config.algorithms, config.custom.as_ref(), &place);
+        let hystart = HyStart::new(config.rules.hystart);
+        self.control = Some(Box::new(Control {
+            algorithm,
+            hystart,
+            pacing: Pacing::default(),
+            cwnd_usage: CwndUsage::default(),
+            small_queue: None,
+        }));
+    }
+
+    /// Reports to the algorithm an ACK that advances SND.UNA by `acked` bytes and delivers `delivered` bytes.
+    #[inline(never)]
+    pub(super) fn report_ack(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        (acked, delivered): (u64, u64),
+        send_times: Option<SendTimes>,
+        config: &TcpConfig,
+    ) {
+        let (una, next) = (self.stream.una, self.stream.next);
+        let rtt = match acked > 0 && config.timestamps && packet.ts_echo_us != 0 {
+            true => Some(timestamp_us(now).wrapping_sub(packet.ts_echo_us).max(1)),
+            false => send_times
+                .filter(|_| !config.timestamps)
+                .map(|a| (now.since(a.last).0 / 1_000_000).max(1) as u32),
+        };
+        let Some(control) = self.control.as_deref_mut() else { return };
+        if let Some((sampler, min_rtt)) = control.algorithm.sampler() {
+            let blocks = sack.map_or(&[][..], |s| &s[..]);
+            sampler.sample = sampler.on_ack(now, una, blocks, delivered, min_rtt);
+        }
+        let rtt = rtt.map(|us| Span::from_us(u64::from(us)));
+        let marked = packet.flags & flag::ECE != 0;
+        control.algorithm.observe(&Seen { now, delivered, marked, una, next, rtt });
+        let Some(rtt) = rtt else { return };
+        if config.rules.hystart != HyStartRule::Off && self.window.in_slow_start() {
+            self.sample_hystart(now, rtt, config);
+        }
+    }
+
+    /// Records how far the window is used after sending the positions from `before` on; `filled`: all of it.
+    #[inline(never)]
+    pub(super) fn note_cwnd_usage(&mut self, before: u64, filled: bool) {
+        if (self.stream.next > before || filled)
+            && let Some(control) = self.control.as_deref_mut()
+        {
+            control.cwnd_usage.sent(self.stream.una, self.stream.next, filled);
+        }
+    }
+
+    /// Returns whether the window was the limit, so that it may grow (RFC 7661; Linux, `tcp_is_cwnd_limited`);
+    /// `flight` bytes were outstanding before the ACK.
+    #[inline]
+    pub(super) fn is_cwnd_limited(&self, flight: u64, config: &TcpConfig) -> bool {
+        if let Some(control) = self.control.as_deref() {
+            return control.cwnd_usage.allows_growth(&self.window);
+        }
+        // slow start may run one round ahead
+        let used = if self.window.in_slow_start() { 2 * flight } else { flight };
+        used + u64::from(config.segment) > self.window.cwnd
+    }
+
+    /// Gives HyStart an RTT sample, and leaves slow start if it says so.
+    fn sample_hystart(&mut self, now: Time, rtt: Span, config: &TcpConfig) {
+        let cwnd = self.window.cwnd.max(1);
+        let srtt = self.timers.rtt.srtt().unwrap_or(rtt);
+        // at twice the window each round trip, as Linux paces in slow start
+        let aggregation = u128::from(srtt.0) * AGGREGATE / (2 * u128::from(cwnd));
+        let sample = Sample {
+            now,
+            rtt,
+            una: self.stream.una,
+            next: self.stream.next,
+            window: cwnd / u64::from(config.segment),
+            stretch: Span(aggregation as u64).min(Span::from_ms(1)),
+            paced: config.paces(),
+            first: self.window.ssthresh == u64::MAX,
+        };
+        if let Some(control) = self.control.as_deref_mut()
+            && control.hystart.sample(&sample)
+        {
+            self.window.ssthresh = self.window.cwnd.max(2 * u64::from(config.segment));
+        }
+    }
+
+    /// Grows the window after `acked` bytes were acknowledged while it was the limit. `after_timeout`: not yet
+    /// all that was outstanding at a timeout is acknowledged.
+    #[inline]
+    pub(super) fn grow_cwnd(
+        &mut self,
+        now: Time,
+        acked: u64,
+        after_timeout: bool,
+        config: &TcpConfig,
+    ) {
+        let segment = u64::from(config.segment);
+        if !self.has_control_state() {
+            new_reno::on_ack(&mut self.window, acked, segment, after_timeout, &config.rules);
+        } else {
+            let srtt = self.timers.rtt.srtt().unwrap_or(Span::ZERO);
+            self.grow_controlled(Ack { now, acked, segment, after_timeout, srtt }, config);
+        }
+    }
+
+    #[inline(never)]
+    fn grow_controlled(&mut self, mut ack: Ack, config: &TcpConfig) {
+        let Some(control) = self.control.as_deref_mut() else { return };
+        let w = &mut self.window;
+        if w.in_slow_start() {
+            ack.acked = control.hystart.counted(ack.acked, ack.segment, config.paces());
+        }
+        control.algorithm.on_ack(w, &ack);
+    }
+
+    /// Returns the threshold after a loss with `flight` bytes outstanding. If ECE has already reduced the
+    /// window for the same data it stays, unless the algorithm reduces it all the same.
+    pub(super) fn ssthresh_after_loss(&mut self, flight: u64, config: &TcpConfig) -> u64 {
+        let held = self.leave_cwr();
+        if held && !config.congestion.cuts_after_marks() {
+            return self.window.ssthresh;
+        }
+        let segment = u64::from(config.segment);
+        match self.control.as_deref_mut() {
+            Some(c) => c.algorithm.after_loss(&self.window, flight, segment).max(2 * segment),
+            None => new_reno::threshold(&self.window, flight, segment, &config.rules),
+        }
+    }
+
+    /// Returns the threshold after ECE with `flight` bytes outstanding.
+    pub(super) fn ssthresh_after_ecn(&mut self, flight: u64, config: &TcpConfig) -> u64 {
+        let segment = u64::from(config.segment);
+        match self.control.as_deref_mut() {
+            Some(c) => c.algorithm.after_marks(&self.window, flight, segment).max(2 * segment),
+            None => new_reno::threshold(&self.window, flight, segment, &config.rules),
+        }
+    }
+
+    /// Resets HyStart and tells the algorithm of a timeout, after the threshold is set.
+    pub(super) fn reset_control_after_timeout(&mut self, config: &TcpConfig) {
+        if let Some(control) = self.control.as_deref_mut() {
+            control.hystart.forget();
+            control.algorithm.after_timeout(u64::from(config.segment));
+        }
+    }
+
+    /// Tells the algorithm that data is sent again after nothing was in flight.
+    #[inline]
+    pub(super) fn on_restart_after_idle(&mut self, now: Time) {
+        let idle = now.since(self.last_sent);
+        if let Some(control) = self.control.as_deref_mut() {
+            control.algorithm.after_idle(now, idle);
+        }
+    }
+}

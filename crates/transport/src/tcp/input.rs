@@ -1,0 +1,199 @@
+//! Packet input: dispatch of an arriving packet, the ACK fast path, and round-trip samples.
+//!
+//! ACKs with SACK blocks or ECE, duplicate ACKs and all ACKs in a recovery take the
+//! [slow path](super::ack_slow_path). Payload and FIN are processed in [`receiving`](super::receiving).
+
+use super::config::TcpConfig;
+use super::ecn;
+use super::endpoint::Endpoint;
+use super::interface::{Context, Sink};
+use super::scoreboard::SendTimes;
+use super::states::{RecoveryPhase, State};
+use eastwest_types::{Packet, SackBlocks, Span, Time, flag};
+
+impl Endpoint {
+    /// Processes an arriving packet.
+    #[inline]
+    pub(super) fn on_packet(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        ctx: &mut Context<'_, impl Sink>,
+    ) {
+        match self.state {
+            State::Established => {}
+            State::Failed => return,
+            _ => {
+                if !self.on_handshake(packet, ctx) {
+                    return;
+                }
+            }
+        }
+        if packet.flags & (flag::SYN | flag::RST | flag::ACK) != flag::ACK {
+            self.on_unusual_flags(packet, ctx);
+            return;
+        }
+        if packet.payload > 0 || packet.flags & flag::FIN != 0 {
+            self.on_payload(packet, ctx);
+        } else if self.receiver.is_window_probe(packet) {
+            self.send_ack(ctx);
+        } else if ctx.config.receiver.window_from.is_some() {
+            // timestamps of pure ACKs are echoed too, or the other end could not time a round trip by data
+            // alone
+            let seq = Packet::widen(packet.seq, self.receiver.next);
+            self.receiver.update_ts_recent(seq, packet);
+        }
+        self.on_ack(packet, sack, ctx);
+    }
+
+    /// Processes the acknowledgement of a packet: fast path for an ACK of new data in the open phase.
+    #[inline]
+    fn on_ack(
+        &mut self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        ctx: &mut Context<'_, impl Sink>,
+    ) {
+        let ack = Packet::widen(packet.ack, self.stream.una);
+        if ack > self.stream.next || ack < self.stream.una {
+            if let Some(blocks) = sack
+                && ctx.config.recovery.late_sacks
+                && ack < self.stream.una
+            {
+                self.on_old_ack(packet, blocks, ack, ctx);
+            }
+            return;
+        }
+        let flight_before = self.stream.outstanding();
+        if flight_before == 0
+            && self.stream.next == self.send_end()
+            && packet.window == self.peer_window
+        {
+            return; // this side only receives
+        }
+        if flight_before == 0 {
+            self.on_window_probe_ack(ctx.now, packet, ctx.config);
+        }
+        let is_fast_path = ack > self.stream.una
+            && sack.is_none()
+            && self.recovery.phase == RecoveryPhase::Open
+            && self.recovery.dup_acks == 0
+            && self.recovery.sacked.is_empty()
+            && packet.flags & flag::ECE == 0
+            && self.ecn & ecn::IN_CWR == 0
+            && !ctx.config.congestion.follows_path()
+            && !(ctx.config.recovery.probes && self.recovery.is_tlp_in_flight());
+        if !is_fast_path {
+            self.on_ack_slow_path(packet, sack, ack, ctx);
+            return;
+        }
+        self.peer_window = packet.window;
+        let acked = ack - self.stream.una;
+        let send_times = match ctx.config.recovery.uses_rack() {
+            true => self.acknowledge_segments_fast_path(ctx.now, packet, ack, ctx.config),
+            false => None,
+        };
+        self.advance_una(packet, ack, send_times, ctx);
+        if self.has_control_state() {
+            self.report_ack(ctx.now, packet, None, (acked, acked), send_times, ctx.config);
+        }
+        self.on_new_ack((acked, acked), flight_before, ctx);
+        if self.has_control_state() {
+            self.update_pacing_rate(ctx.config);
+        }
+        self.enter_time_wait_if_finished(ctx.now, ctx.config);
+        let before = self.stream.next;
+        self.transmit(ctx);
+        if ctx.config.recovery.probes && self.stream.next == before {
+            self.schedule_tlp(ctx.now, ctx.config);
+        }
+    }
+
+    /// Advances SND.UNA to `ack`: takes an RTT sample and restarts or stops the retransmission timer.
+    #[inline(always)]
+    pub(super) fn advance_una(
+        &mut self,
+        packet: &Packet,
+        ack: u64,
+        send_times: Option<SendTimes>,
+        ctx: &mut Context<'_, impl Sink>,
+    ) {
+        let acked = ack - self.stream.una;
+        self.stream.una = ack;
+        self.timers.retries = 0;
+        self.sample_rtt(packet, (ack, acked), send_times, ctx);
+        self.timers.rto_at = match self.stream.una == self.stream.next {
+            true => Time::NEVER,
+            false => self.deadline(ctx.now, self.rto(ctx.config), ctx.config),
+        };
+    }
+
+    /// Handles an ACK of new data: grows the window, or continues the recovery. Returns whether the first
+    /// segment has to be retransmitted at once.
+    #[inline(always)]
+    pub(super) fn on_new_ack(
+        &mut self,
+        (acked, counted): (u64, u64),
+        flight_before: u64,
+        ctx: &mut Context<'_, impl Sink>,
+    ) -> bool {
+        if self.recovery.phase == RecoveryPhase::Open {
+            self.recovery.dup_acks = 0;
+            if self.ecn & ecn::IN_CWR != 0 && self.stays_in_cwr(ctx.config) {
+                return false;
+            }
+            if self.window.cwnd < ctx.config.max_window
+                && self.is_cwnd_limited(flight_before, ctx.config)
+            {
+                self.grow_cwnd(ctx.now, counted, false, ctx.config);
+            }
+            return false;
+        }
+        self.on_recovery_progress(acked, ctx)
+    }
+
+    /// Takes a round-trip sample from an ACK of new data, by timestamp, scoreboard or the timed segment.
+    #[inline]
+    fn sample_rtt(
+        &mut self,
+        packet: &Packet,
+        (ack, acked): (u64, u64),
+        send_times: Option<SendTimes>,
+        ctx: &mut Context<'_, impl Sink>,
+    ) {
+        if ctx.config.timestamps {
+            if self.recovery.phase == RecoveryPhase::Loss {
+                self.detect_spurious_timeout(packet, acked, ctx.sink);
+            }
+            self.sample_timestamp_rtt(ctx.now, packet, ctx.config);
+        } else if ctx.config.recovery.uses_rack() {
+            if let Some(send_times) = send_times {
+                self.timers.add_rtt_sample(
+                    ctx.now.since(send_times.first).max(Span::from_us(1)),
+                    &self.stream,
+                    ctx.config,
+                );
+            }
+        } else if self.timers.timed_end > 0 && ack >= self.timers.timed_end {
+            self.timers.timed_end = 0;
+            self.timers.add_rtt_sample(
+                ctx.now.since(self.timers.timed_at),
+                &self.stream,
+                ctx.config,
+            );
+        }
+    }
+
+    /// Takes a round-trip sample from the timestamp that a packet echoes.
+    #[inline]
+    pub(super) fn sample_timestamp_rtt(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
+        if config.timestamps && packet.ts_echo_us != 0 {
+            let rtt_us = super::rtt::timestamp_us(now).wrapping_sub(packet.ts_echo_us);
+            self.timers.add_rtt_sample(
+                Span::from_us(u64::from(rtt_us)).max(Span::from_us(1)),
+                &self.stream,
+                config,
+            );
+        }
+    }
+}

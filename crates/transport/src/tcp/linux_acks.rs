@@ -1,0 +1,226 @@
+//! ACK policy of Linux: quick ACKs, delayed ACKs and SACK compression (`tcp_event_data_recv`,
+//! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`).
+//!
+//! Acknowledged at once are
+//! * the first 16 segments of a connection (half the window in segments, if that is less), and as many after a
+//!   pause longer than an RTO (*quick-ACK* mode);
+//! * a segment that lets the offered window grow;
+//! * two segments after the first CE mark, or after a segment without ECT where others had ECT;
+//! * any segment with which more than one full segment is unacknowledged;
+//! * a segment that is small or the last of a write: the first of them only outside *ping-pong* mode (in which
+//!   the connection answers its peer's data), the second in any case, since the application reads at once.
+//!
+//! All others are acknowledged after the ACK timeout (ATO): 40 ms; more where the gaps between segments are
+//! near it, up to the smoothed RTT or half a second (200 ms in ping-pong mode or after a small segment). An
+//! expiry of the timer doubles the ATO or ends ping-pong mode.
+//!
+//! With `compress` (SACK compression, Linux 4.18) ACKs of out-of-order segments beyond the third in a row wait
+//! for a twentieth of the RTT, at most 1 ms, and at most 44 of them. A segment that begins or touches a third
+//! range sends the waiting ACK at once.
+
+use eastwest_types::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// `TCP_ATO_MIN`, `TCP_DELACK_MIN`.
+const ATO_MIN: Span = Span::from_ms(40);
+/// `TCP_DELACK_MAX`.
+const DELAY_MAX: Span = Span::from_ms(200);
+const HALF_SECOND: Span = Span::from_ms(500);
+/// `TCP_MAX_QUICKACKS`.
+const MAX_QUICK: u32 = 16;
+const QUICK_AFTER_MARK: u8 = 2;
+/// Payload below which a segment is not taken for a full one (`TCP_MSS_DEFAULT`).
+const DEFAULT_MSS: u16 = 536;
+/// `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`, and duplicates sent before.
+const MAX_COMPRESSED: u8 = 44;
+const COMPRESS_DELAY: Span = Span::from_ms(1);
+const COMPRESS_AFTER: u8 = 3;
+
+/// State of Linux's ACK policy at one receiver.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct LinuxAcks {
+    /// ACK timeout (ATO); zero before the first data.
+    ato: Span,
+    last_received: Time,
+    /// Largest recent payload (Linux, `rcv_mss`).
+    rcv_mss: u16,
+    last_payload: u16,
+    /// Segments that are still to be acknowledged at once.
+    quick_acks: u8,
+    pingpong: bool,
+    /// Unacknowledged segments that are small or end a write: 0, 1, or 2 for more.
+    pushed: u8,
+    /// Duplicate ACKs sent since data last arrived in order, and duplicate ACKs compressed since one was sent.
+    duplicates: u8,
+    compressed: u8,
+}
+
+/// Arrival of a segment in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) now: Time,
+    pub(super) payload: u16,
+    /// Whether it ends a write of the sending application (PSH).
+    pub(super) pushes: bool,
+    /// Bytes not acknowledged, including this segment.
+    pub(super) unacked: u64,
+    pub(super) window: u64,
+    /// Whether it lets the offered window grow.
+    pub(super) grows: bool,
+    pub(super) rto: Span,
+}
+
+impl LinuxAcks {
+    fn go_quick(&mut self, window: u64) {
+        let segments = window / (2 * u64::from(self.rcv_mss.max(1)));
+        let quick_acks = if segments == 0 { 2 } else { segments.min(u64::from(MAX_QUICK)) };
+        self.quick_acks = self.quick_acks.max(quick_acks as u8);
+    }
+
+    /// Estimates the peer's segment size and counts small segments (`tcp_measure_rcv_mss`).
+    fn measure(&mut self, a: &Arrival) {
+        if self.rcv_mss == 0 {
+            self.rcv_mss = DEFAULT_MSS;
+        }
+        if a.payload >= self.rcv_mss {
+            self.rcv_mss = a.payload;
+            if a.pushes {
+                self.pushed = self.pushed.max(1);
+            }
+            return;
+        }
+        if a.payload >= DEFAULT_MSS {
+            let same = std::mem::replace(&mut self.last_payload, a.payload) == a.payload;
+            if same {
+                self.rcv_mss = a.payload;
+                return;
+            }
+        }
+        self.pushed = (self.pushed + 1).min(2);
+    }
+
+    /// Handles a segment that has arrived in order. Returns whether it is acknowledged at once.
+    pub(super) fn on_data(&mut self, a: &Arrival) -> bool {
+        self.measure(a);
+        if self.ato == Span::ZERO {
+            self.go_quick(a.window);
+            self.ato = ATO_MIN;
+        } else {
+            let gap = a.now.since(self.last_received);
+            if gap.0 <= ATO_MIN.0 / 2 {
+                self.ato = Span(self.ato.0 / 2 + ATO_MIN.0 / 2);
+            } else if gap < self.ato {
+                self.ato = Span(self.ato.0 / 2 + gap.0).min(a.rto);
+            } else if gap > a.rto {
+                self.go_quick(a.window);
+            }
+        }
+        if a.grows {
+            self.on_growth();
+        }
+        self.last_received = a.now;
+        self.duplicates = 0;
+        let read = self.pushed > 1 || (self.pushed > 0 && !self.pingpong);
+        a.unacked > u64::from(self.rcv_mss) || (self.quick_acks > 0 && !self.pingpong) || read
+    }
+
+    /// Handles growth of the offered window: one segment is acknowledged at once (`tcp_grow_window`).
+    pub(super) fn on_growth(&mut self) {
+        self.quick_acks |= 1;
+    }
+
+    /// Handles the first CE mark since ECE was last cleared, or a segment without ECT on an ECN connection,
+    /// which is a retransmission: two segments are acknowledged at once, since the sender's window may be small
+    /// (`__tcp_ecn_check_ce`).
+    pub(super) fn on_mark(&mut self) {
+        if self.ato == Span::ZERO {
+            return; // the first data is acknowledged at once in any case
+        }
+        self.quick_acks = self.quick_acks.max(QUICK_AFTER_MARK);
+        self.pingpong = false;
+        self.ato = ATO_MIN;
+    }
+
+    /// Handles a duplicate segment: enters quick-ACK mode (`tcp_enter_quickack_mode`).
+    pub(super) fn on_duplicate(&mut self, window: u64) {
+        self.go_quick(window);
+        self.pingpong = false;
+        self.ato = ATO_MIN;
+    }
+
+    /// Returns how long an ACK is delayed.
+    pub(super) fn delay(&self, srtt: Option<Span>) -> Span {
+        let mut ato = self.ato;
+        if ato > ATO_MIN {
+            let slow = self.pingpong || self.pushed > 0;
+            let mut max_delay = if slow { DELAY_MAX } else { HALF_SECOND };
+            if let Some(srtt) = srtt {
+                max_delay = max_delay.min(srtt.max(ATO_MIN));
+            }
+            ato = ato.min(max_delay);
+        }
+        ato.min(DELAY_MAX)
+    }
+
+    /// Handles the expiry of the delayed-ACK timer.
+    pub(super) fn on_timer(&mut self, rto: Span) {
+        if self.pingpong {
+            self.pingpong = false;
+            self.ato = ATO_MIN;
+        } else {
+            self.ato = Span(self.ato.0 * 2).min(rto);
+        }
+    }
+
+    /// Handles the transmission of a packet, which carries an ACK; `owed`: an ACK was due or delayed.
+    pub(super) fn on_sent(&mut self, data: bool, now: Time, owed: bool) {
+        if data && now.since(self.last_received) < self.ato {
+            self.pingpong = true;
+        }
+        self.pushed = 0;
+        self.compressed = 0;
+        if self.quick_acks > 0 && owed {
+            self.quick_acks -= 1;
+            if self.quick_acks == 0 {
+                self.ato = ATO_MIN;
+            }
+        }
+    }
+
+    /// Returns whether an ACK of out-of-order segments is being delayed by SACK compression.
+    pub(super) fn compresses_ack(&self) -> bool {
+        self.compressed > 0
+    }
+
+    /// Handles an out-of-order segment. Returns whether its ACK is sent at once, is delayed, or is covered by
+    /// one already delayed.
+    pub(super) fn compress(&mut self, rtt: Option<Span>) -> Compression {
+        if self.quick_acks > 0 && !self.pingpong {
+            self.quick_acks -= 1;
+            return Compression::Send;
+        }
+        if self.duplicates < COMPRESS_AFTER {
+            self.duplicates += 1;
+            return Compression::Send;
+        }
+        if self.compressed >= MAX_COMPRESSED {
+            return Compression::Send;
+        }
+        self.compressed += 1;
+        if self.compressed > 1 {
+            return Compression::AlreadyDelayed;
+        }
+        Compression::DelayBy(rtt.map_or(COMPRESS_DELAY, |r| Span(r.0 / 20).min(COMPRESS_DELAY)))
+    }
+}
+
+/// Treatment of the ACK of an out-of-order segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Compression {
+    /// It is sent at once.
+    Send,
+    /// It is delayed by this time.
+    DelayBy(Span),
+    /// An ACK that is already delayed covers it.
+    AlreadyDelayed,
+}

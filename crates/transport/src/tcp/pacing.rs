@@ -1,0 +1,188 @@
+//! Pacing of an endpoint, and its interface to models of the path (BBR): when the next segment may be sent,
+//! samples of the delivery rate, and the window and rate that the model asks for.
+
+use super::config::TcpConfig;
+use super::endpoint::Endpoint;
+use super::states::RecoveryPhase;
+use super::tso_bursts::{BurstDecision, SendRoom};
+use crate::congestion::{CongestionControl, Control, PathAck};
+use eastwest_types::Time;
+
+/// Decision what may be sent now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SendGate {
+    /// The next segment, whatever it is.
+    Open,
+    /// New data, but no retransmissions.
+    NewDataOnly,
+    /// Nothing.
+    Closed,
+}
+
+/// Changes by an ACK, for a model of the path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckChange {
+    /// Bytes newly acknowledged or SACKed.
+    pub(super) delivered: u64,
+    /// Bytes newly deemed lost.
+    pub(super) lost: u64,
+    /// Bytes in flight before it.
+    pub(super) in_flight_before: u64,
+}
+
+impl Endpoint {
+    /// Decides whether the next segment may be sent now. It may have to wait for its pacing time, for a larger
+    /// [burst](super::tso_bursts), or for [room in the NIC](super::small_queues). `may_retransmit`: lost
+    /// segments may be next.
+    pub(super) fn send_gate(
+        &mut self,
+        now: Time,
+        may_retransmit: bool,
+        room: SendRoom,
+        config: &TcpConfig,
+    ) -> SendGate {
+        let Some(control) = self.control.as_deref_mut() else { return SendGate::Open };
+        let pacing = &mut control.pacing;
+        if pacing.burst_left > 0 {
+            pacing.burst_left -= 1;
+            return SendGate::Open;
+        }
+        pacing.waits = config.paces() && pacing.next > now;
+        if pacing.waits {
+            return SendGate::Closed;
+        }
+        let mut segments = 1;
+        if config.offload.on {
+            match self.decide_burst(now, room, config) {
+                BurstDecision::Send(several) => segments = several,
+                BurstDecision::Defer { for_window } => {
+                    if let Some(control) = self.control.as_deref_mut() {
+                        control.pacing.held_by_window = for_window;
+                    }
+                    return SendGate::Closed;
+                }
+            }
+        }
+        let mut send_gate = SendGate::Open;
+        if config.small_queues.on {
+            (send_gate, segments) =
+                self.small_queue_gate(now, may_retransmit, segments, room, config);
+        }
+        if let Some(control) = self.control.as_deref_mut() {
+            control.pacing.burst_left = segments - 1;
+        }
+        send_gate
+    }
+
+    /// Ends the current burst. Returns whether a burst is deferred because of the congestion window.
+    pub(super) fn end_burst(&mut self) -> bool {
+        let Some(control) = self.control.as_deref_mut() else { return false };
+        control.pacing.burst_left = 0;
+        std::mem::take(&mut control.pacing.held_by_window)
+    }
+
+    /// Updates the pacing rate from the congestion window after an ACK (Linux, `tcp_update_pacing_rate`).
+    #[inline(never)]
+    pub(super) fn update_pacing_rate(&mut self, config: &TcpConfig) {
+        if (config.rules.pacing || config.offload.on || config.small_queues.on)
+            && let Some(srtt) = self.timers.rtt.srtt()
+            && let Some(control) = self.control.as_deref_mut()
+            && !config.congestion.follows_path()
+        {
+            let (w, out) = (&self.window, self.stream.outstanding());
+            control.pacing.set_rate_from_window(w.cwnd, w.ssthresh, out, srtt);
+        }
+        if config.small_queues.on {
+            self.drop_idle_small_queue();
+        }
+    }
+
+    /// Ends the wait of a paced segment or of one that waits for room in the NIC.
+    pub(super) fn clear_send_wait(&mut self) {
+        if let Some(control) = self.control.as_deref_mut() {
+            control.pacing.waits = false;
+            if let Some(queue) = &mut control.small_queue {
+                queue.free_at = Time::NEVER;
+            }
+        }
+    }
+
+    /// Returns when the waiting segment may be sent, or never.
+    pub(super) fn paced_send_at(&self) -> Time {
+        let Some(control) = self.control.as_deref() else { return Time::NEVER };
+        let paced = if control.pacing.waits { control.pacing.next } else { Time::NEVER };
+        control.small_queue.as_ref().map_or(paced, |queue| paced.min(queue.free_at))
+    }
+
+    /// Records the transmission of a segment with the positions `start..stop`.
+    #[inline(never)]
+    pub(super) fn record_sent(
+        &mut self,
+        now: Time,
+        start: u64,
+        stop: u64,
+        is_retransmission: bool,
+        config: &TcpConfig,
+    ) {
+        let in_flight = match (config.congestion.samples_pipe(), is_retransmission) {
+            (true, _) => self.pipe(config).saturating_sub(stop - start),
+            (false, true) => 1,
+            (false, false) => start - self.stream.una,
+        };
+        let Some(control) = self.control.as_deref_mut() else { return };
+        if let Some((sampler, _)) = control.algorithm.sampler() {
+            sampler.sent(now, start, stop, is_retransmission, in_flight);
+        }
+        if let Some(rate) = control.algorithm.pacing_rate() {
+            control.pacing.rate = rate;
+        }
+        if config.paces() {
+            control.pacing.sent(now, stop - start);
+        }
+    }
+
+    /// Checks before the application writes whether it has left the window unused, so that delivery-rate
+    /// samples are application-limited (Linux, `tcp_rate_check_app_limited`).
+    pub(super) fn check_app_limited(&mut self, config: &TcpConfig) {
+        if !config.congestion.follows_path() {
+            return;
+        }
+        let pipe = self.pipe(config);
+        let empty =
+            self.stream.end - self.stream.next.min(self.stream.end) < u64::from(config.segment);
+        if empty
+            && pipe < self.window.cwnd
+            && let Some((sampler, _)) =
+                self.control.as_deref_mut().and_then(|c| c.algorithm.sampler())
+        {
+            sampler.limited_by_application(pipe);
+        }
+    }
+
+    /// Updates the model of the path by an ACK, and sets window and pacing rate by it.
+    #[inline(never)]
+    pub(super) fn apply_path_model(&mut self, now: Time, change: AckChange, config: &TcpConfig) {
+        let in_flight = self.pipe(config);
+        let recovering = self.recovery.phase != RecoveryPhase::Open;
+        let srtt = self.timers.rtt.srtt();
+        let seed = u64::from(self.address.id.0) << 16 | u64::from(self.address.hash);
+        let Some(Control { algorithm, pacing, .. }) = self.control.as_deref_mut() else { return };
+        let delivered = algorithm.sampler().map_or(0, |(s, _)| s.delivered);
+        let cwnd = algorithm.follow(&PathAck {
+            now,
+            acked: change.delivered,
+            lost: change.lost,
+            delivered,
+            in_flight_before: change.in_flight_before,
+            in_flight,
+            recovering,
+            segment: u64::from(config.segment),
+            srtt,
+            seed,
+        });
+        if let (Some(cwnd), Some(rate)) = (cwnd, algorithm.pacing_rate()) {
+            self.window.cwnd = cwnd;
+            pacing.rate = rate;
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Set of byte positions as sorted, disjoint, non-touching ranges: out-of-order data of a receiver, SACKed data
+//! of a sender.
+
+use serde::{Deserialize, Serialize};
+
+/// Set of sorted half-open ranges. It takes one word while it is empty, as most are most of the time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeSet {
+    content: Option<Box<Content>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Content {
+    ranges: Vec<(u64, u64)>,
+    total: u64,
+    reported: [u64; 3],
+}
+
+impl RangeSet {
+    /// Returns whether the set is empty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.content.is_none()
+    }
+
+    /// Returns the number of bytes in the set.
+    pub fn total(&self) -> u64 {
+        self.content.as_ref().map_or(0, |c| c.total)
+    }
+
+    fn slice(&self) -> &[(u64, u64)] {
+        self.content.as_ref().map_or(&[], |c| &c.ranges)
+    }
+
+    /// Returns the ranges in ascending order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + '_ {
+        self.slice().iter().copied()
+    }
+
+    /// Returns the position after the last byte, or 0.
+    pub fn end(&self) -> u64 {
+        self.slice().last().map_or(0, |r| r.1)
+    }
+
+    /// Adds `start..end`; returns how many of its bytes are new.
+    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+        debug_assert!(start < end);
+        let Content { ranges, total, .. } = &mut **self.content.get_or_insert_default();
+        // the common case is the range that grows at the end
+        if let Some(last) = ranges.last_mut()
+            && start == last.1
+        {
+            last.1 = end;
+            *total += end - start;
+            return end - start;
+        }
+        let first = ranges.partition_point(|r| r.1 < start);
+        let after = first + ranges[first..].partition_point(|r| r.0 <= end);
+        if first == after {
+            ranges.insert(first, (start, end));
+            *total += end - start;
+            return end - start;
+        }
+        let merged = (start.min(ranges[first].0), end.max(ranges[after - 1].1));
+        let before: u64 = ranges[first..after].iter().map(|r| r.1 - r.0).sum();
+        let new = merged.1 - merged.0 - before;
+        ranges[first] = merged;
+        ranges.drain(first + 1..after);
+        *total += new;
+        new
+    }
+
+    /// Removes everything below `position`.
+    pub fn remove_below(&mut self, position: u64) {
+        let Some(c) = &mut self.content else { return };
+        let gone = c.ranges.partition_point(|r| r.1 <= position);
+        c.total -= c.ranges[..gone].iter().map(|r| r.1 - r.0).sum::<u64>();
+        c.ranges.drain(..gone);
+        match c.ranges.first_mut() {
+            None => self.content = None,
+            Some(first) if first.0 < position => {
+                c.total -= position - first.0;
+                first.0 = position;
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Removes the first range if it starts at or below `position`. Returns its end.
+    pub fn take_from(&mut self, position: u64) -> Option<u64> {
+        let &(start, end) = self.slice().first()?;
+        if start > position {
+            return None;
+        }
+        self.remove_below(end);
+        Some(end)
+    }
+
+    /// Returns positions in the ranges that the receiver has reported last by SACK, the latest first.
+    pub fn reported(&self) -> [u64; 3] {
+        self.content.as_ref().map_or([0; 3], |c| c.reported)
+    }
+
+    /// Sets the positions of the ranges reported last; they are lost when the set becomes empty.
+    pub fn set_reported(&mut self, positions: [u64; 3]) {
+        if let Some(c) = &mut self.content {
+            c.reported = positions;
+        }
+    }
+
+    /// Returns the range that contains `position`.
+    pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
+        let ranges = self.slice();
+        let i = ranges.partition_point(|r| r.1 <= position);
+        ranges.get(i).copied().filter(|r| r.0 <= position)
+    }
+
+    /// Returns start and end of the first gap at or after `position`; the gap after the last range ends at
+    /// `u64::MAX`.
+    pub fn gap_from(&self, position: u64) -> (u64, u64) {
+        let ranges = self.slice();
+        let mut i = ranges.partition_point(|r| r.1 <= position);
+        let mut start = position;
+        if let Some(&(s, e)) = ranges.get(i)
+            && s <= position
+        {
+            start = e;
+            i += 1;
+        }
+        (start, ranges.get(i).map_or(u64::MAX, |r| r.0))
+    }
+
+    /// Returns the bytes of the set below `position`.
+    pub fn below(&self, position: u64) -> u64 {
+        let below = self.slice().iter().take_while(|r| r.0 < position);
+        below.map(|r| r.1.min(position) - r.0).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_engine::random::Stream;
+
+    #[test]
+    fn agrees_with_a_plain_bitmap() {
+        let mut random = Stream::new(1, "ranges");
+        for _ in 0..300 {
+            let (mut set, mut bits) = (RangeSet::default(), vec![false; 64]);
+            for _ in 0..40 {
+                let start = random.below(60);
+                let end = start + 1 + random.below(63 - start);
+                if random.below(6) == 0 {
+                    set.remove_below(start);
+                    bits[..start as usize].fill(false);
+                } else {
+                    let new = (start..end).filter(|&i| !bits[i as usize]).count() as u64;
+                    assert_eq!(set.insert(start, end), new);
+                    bits[start as usize..end as usize].fill(true);
+                }
+                assert_eq!(set.total(), bits.iter().filter(|&&b| b).count() as u64);
+                let at = random.below(64);
+                let below = bits[..at as usize].iter().filter(|&&b| b).count() as u64;
+                assert_eq!(set.below(at), below);
+                let gap = (at..64).find(|&i| !bits[i as usize]).unwrap_or(64);
+                assert_eq!(set.gap_from(at).0, gap);
+                assert!(set.slice().windows(2).all(|w| w[0].1 < w[1].0));
+            }
+        }
+    }
+}

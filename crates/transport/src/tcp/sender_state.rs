@@ -1,0 +1,62 @@
+//! State of a sender for traces: window, threshold, RTT, timeout.
+
+use super::Stack;
+use super::states::RecoveryPhase;
+use eastwest_types::{EndpointId, Span};
+use serde::{Deserialize, Serialize};
+
+/// Phase of congestion control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum WindowPhase {
+    /// The window is below the threshold.
+    SlowStart = 0,
+    /// The window is at or above the threshold.
+    CongestionAvoidance = 1,
+    /// Fast recovery.
+    Recovery = 2,
+    /// After a retransmission timeout, until all that was outstanding is acknowledged.
+    Loss = 3,
+}
+
+impl WindowPhase {
+    /// Names in tables, in the order of the numbers.
+    pub const NAMES: [&str; 4] = ["slow-start", "congestion-avoidance", "recovery", "loss"];
+}
+
+/// A sender's window and timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SenderState {
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes; `None` before the first loss.
+    pub ssthresh: Option<u64>,
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub srtt: Option<Span>,
+    /// Retransmission timeout with the current backoff.
+    pub rto: Span,
+    /// Bytes in flight (RFC 6675, `pipe`).
+    pub in_flight: u64,
+    /// Phase of congestion control.
+    pub phase: WindowPhase,
+}
+
+impl Stack {
+    /// Returns the state of an endpoint as a sender.
+    pub fn sender_state(&self, id: EndpointId) -> SenderState {
+        let e = self.endpoint(id);
+        SenderState {
+            cwnd: e.window.cwnd,
+            ssthresh: (e.window.ssthresh < u64::MAX).then_some(e.window.ssthresh),
+            srtt: e.timers.rtt.srtt(),
+            rto: e.rto(self.config_of(id)),
+            in_flight: e.pipe(self.config_of(id)),
+            phase: match e.recovery.phase {
+                RecoveryPhase::Recovery => WindowPhase::Recovery,
+                RecoveryPhase::Loss => WindowPhase::Loss,
+                RecoveryPhase::Open if e.window.in_slow_start() => WindowPhase::SlowStart,
+                RecoveryPhase::Open => WindowPhase::CongestionAvoidance,
+            },
+        }
+    }
+}

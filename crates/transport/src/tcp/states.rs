@@ -1,0 +1,66 @@
+//! Enumerations of an endpoint's state: connection, loss recovery, timers.
+
+use serde::{Deserialize, Serialize};
+
+/// State of a connection (RFC 9293, 3.3.2) without its closing states, which two flags of
+/// [`Endpoint`](super::endpoint::Endpoint) hold: both ends of a simulated connection close independently.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum State {
+    /// Server before the SYN has arrived.
+    Listen,
+    /// Client after sending its SYN.
+    SynSent,
+    /// Server after sending its SYN-ACK.
+    SynReceived,
+    /// The handshake is complete.
+    Established,
+    /// Given up after too many timeouts, or reset.
+    Failed,
+}
+
+/// Phase of a sender's loss recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum RecoveryPhase {
+    /// No loss is known.
+    Open,
+    /// Fast recovery (RFC 6675, RFC 6582).
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// What the sender's second timer, that of RACK-TLP (RFC 8985), is armed for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum RackTimer {
+    /// The timer is not armed.
+    Off,
+    /// Sends a [tail loss probe](super::rack_tlp).
+    TailLossProbe,
+    /// Checks again whether segments within the [reordering window](super::rack) are lost.
+    Reordering,
+}
+
+/// TIME-WAIT of a connection of which both FINs are acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum TimeWait {
+    /// A FIN is still to be sent, received or acknowledged.
+    NotYet,
+    /// Answers retransmitted FINs until the retransmission timer, otherwise idle, expires.
+    Running,
+    /// TIME-WAIT has ended; the endpoint is done.
+    Over,
+}
+
+/// Cause of the last reduction of the congestion window (ns-2, `last_cwnd_action_`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum CwndReduction {
+    #[default]
+    /// The window has not been reduced.
+    None,
+    /// Duplicate ACKs.
+    Duplicates,
+    /// A retransmission timeout.
+    Timeout,
+    /// An ACK with ECE.
+    Mark,
+}

@@ -1,0 +1,52 @@
+//! Work on dedicated cores and disks: if every task has a core and every stream a disk of its own, the end of a
+//! piece of work is known at its start. It needs one wake-up, and one for all parts of a step.
+//!
+//! Only in approximate runs, whose event counts matter; the times are those of
+//! [`super::resource`] with as many servers as pieces. Not with speculation, which asks how far
+//! running pieces are.
+
+use super::config::MapReduceConfig;
+use super::timer::Timer;
+use super::work::Work;
+use crate::protocol::Action;
+use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
+
+/// Running pieces of work; places of finished ones are reused.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Dedicated {
+    pieces: Vec<Option<Work>>,
+    free: Vec<u32>,
+}
+
+impl Dedicated {
+    /// Returns the list of running pieces, if cores and disks are not shared and the run is approximate.
+    pub fn new(config: &MapReduceConfig) -> Option<Dedicated> {
+        let node = &config.node;
+        let shares = node.cores.is_some() || node.disks.is_some() || node.dirty_bytes > 0;
+        let watched = config.speculation.maps || config.speculation.reduces;
+        (config.coarse.is_on() && !shares && !watched).then(Dedicated::default)
+    }
+
+    /// Starts a piece of work that ends at a known time.
+    pub fn start(&mut self, end: Time, what: Work, out: &mut Vec<Action>) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.pieces.push(None);
+            self.pieces.len() as u32 - 1
+        });
+        self.pieces[place as usize] = Some(what);
+        out.push(Timer::Dedicated(place).at(end));
+    }
+
+    /// Removes the finished piece at a place. Returns what it was for.
+    pub fn ended(&mut self, place: u32) -> Work {
+        self.free.push(place);
+        self.pieces[place as usize].take().expect("a piece ends once")
+    }
+
+    /// Pieces that are not through.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.pieces.len() - self.free.len()
+    }
+}

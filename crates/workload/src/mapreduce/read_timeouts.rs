@@ -1,0 +1,73 @@
+//! Read timeouts of applications: connections on which nothing arrives although a process waits for data.
+//!
+//! Every ten seconds the received bytes of all connections on which a process waits are compared with those
+//! before. A connection without progress for the timeout of its use is given up, like one that TCP gives up; so
+//! a timeout is detected up to ten seconds late. The user of the connection handles it.
+
+use super::connections::Use;
+use super::context::Context;
+use super::timer::Timer;
+use crate::protocol::Action;
+use eastwest_types::{ConnId, Span, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Time between two checks.
+const INTERVAL: Span = Span::from_secs(10);
+
+/// Bytes received on a connection, and since when there was no progress.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Seen {
+    purpose: Use,
+    bytes: [u64; 2],
+    since: Time,
+}
+
+/// Connections on which a process waits.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ReadTimeouts {
+    seen: BTreeMap<u32, Seen>,
+}
+
+impl ReadTimeouts {
+    /// Schedules the next check.
+    pub fn look_later(&self, cx: &mut Context) {
+        cx.wake_in(INTERVAL, Timer::ReadTimeouts);
+    }
+
+    /// Requests the received bytes of all connections on which a process waits.
+    pub fn look(&mut self, cx: &mut Context, waiting: Vec<(ConnId, Use)>) {
+        let before = std::mem::take(&mut self.seen);
+        for (conn, purpose) in waiting {
+            let fresh = Seen { purpose, bytes: [u64::MAX; 2], since: cx.now };
+            let known = before.get(&conn.0).filter(|seen| seen.purpose == purpose);
+            self.seen.insert(conn.0, known.copied().unwrap_or(fresh));
+            cx.out.push(Action::Ask { conn });
+        }
+        self.look_later(cx);
+    }
+
+    /// Handles the received bytes of a connection. Returns its use if it is to be given up.
+    pub fn received(&mut self, cx: &Context, conn: ConnId, bytes: [u64; 2]) -> Option<Use> {
+        let seen = self.seen.get_mut(&conn.0)?;
+        if cx.conns.find(conn) != Some(seen.purpose) {
+            return None;
+        }
+        if seen.bytes != bytes {
+            (seen.bytes, seen.since) = (bytes, cx.now);
+            return None;
+        }
+        (cx.now.since(seen.since) >= patience(cx, seen.purpose)).then_some(seen.purpose)
+    }
+}
+
+/// Returns the read timeout of a use.
+fn patience(cx: &Context, purpose: Use) -> Span {
+    let failures = &cx.config.failures;
+    match purpose {
+        Use::Fetch { .. } => failures.fetch_timeout,
+        Use::Split { .. } | Use::Read { .. } | Use::Pipeline { .. } => failures.block_timeout,
+        Use::Transfer { .. } | Use::Copy { .. } => failures.block_timeout,
+        _ => failures.call_timeout,
+    }
+}
