@@ -1,28 +1,28 @@
 //! The fabric as it runs: links, packets and routes.
 
-mod divided;
+mod partitioned;
 
 use crate::config::FabricConfig;
-use crate::cut::Cut;
-use crate::dcb::bridge::{Bridge, Site};
+use crate::dcb::eventless::SwitchPorts;
 use crate::dcb::pfc::Wire;
-use crate::dcb::quiet::Inputs;
+use crate::dcb::port_state::{DcbPort, PortSite};
 use crate::dcb::{DcbConfig, Deadlock};
 use crate::energy::eee;
 use crate::energy::eee::StateTimes;
 use crate::energy::{ClassEnergy, EnergyConfig, Joules};
 use crate::fault::{Change, Effect, Schedule};
 use crate::journeys::Journeys;
-use crate::link::{Link, LinkSpec, Mode, Offer};
+use crate::link::{Link, LinkSpec, Mode, Outcome};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
+use crate::partition::Partition;
 use crate::pool::PacketPool;
 use crate::queue::QueueConfig;
 use crate::routing::{ABSORBED, AdaptiveCounts, NO_ROUTE, RouteError, Routing, View};
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
-use crate::topology::{CableConfig, Graph, Topology};
+use crate::topology::{CableConfig, Graph, Topology, reverse};
 use eastwest_engine::interrupt;
 use eastwest_engine::memory;
 use eastwest_engine::order::Key;
@@ -100,14 +100,14 @@ pub struct Fabric {
     pub journeys: Journeys,
     pub(crate) dcb: Arc<DcbConfig>,
     /// Pauses that bridged switches ask for at their inputs.
-    pub(crate) inputs: Inputs,
+    pub(crate) switch_ports: SwitchPorts,
     pub(crate) deadlock: Option<Deadlock>,
     /// When a deadlock was last looked for.
-    pub(crate) searched: Time,
+    pub(crate) deadlock_searched_at: Time,
     /// The source of events that a deadlock sets off.
     pub(crate) halt: u32,
     /// What this part of a divided fabric has to do with others.
-    pub cut: Option<Box<Cut>>,
+    pub partition: Option<Box<Partition>>,
 }
 
 impl Fabric {
@@ -133,7 +133,7 @@ impl Fabric {
                 let place = (links.len(), from, to, cable.config);
                 let mut spec = link_spec(config, &graph, seed, place, watched[links.len()]);
                 spec.shared.clone_from(&buffers[from as usize]);
-                spec.bridge = bridge(&dcb, config, graph.hosts, place, watched[links.len()], seed);
+                spec.dcb = dcb_port(&dcb, config, graph.hosts, place, watched[links.len()], seed);
                 links.push(Link::new(spec));
             }
             if cable.a < graph.hosts {
@@ -154,7 +154,7 @@ impl Fabric {
             reroutings: 0,
         };
         let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
-        let inputs = Inputs::new(&links, graph.names.len());
+        let switch_ports = SwitchPorts::new(&links, graph.names.len());
         let mut fabric = Fabric {
             graph,
             links,
@@ -171,13 +171,13 @@ impl Fabric {
             taps: Taps::default(),
             journeys: Journeys::default(),
             dcb,
-            inputs,
+            switch_ports,
             deadlock: None,
-            searched: Time::ZERO,
+            deadlock_searched_at: Time::ZERO,
             halt: u32::MAX,
-            cut: None,
+            partition: None,
         };
-        fabric.work_off(Time::ZERO);
+        fabric.apply_due_faults(Time::ZERO);
         Ok(fabric)
     }
 
@@ -188,14 +188,14 @@ impl Fabric {
 
     /// Carries out what faults do by now.
     pub fn change(&mut self, now: Time, events: &mut Tournament) {
-        for link in self.work_off(now) {
+        for link in self.apply_due_faults(now) {
             let next = self.links[link as usize].next_key(now);
             events.set(link, next);
         }
     }
 
     /// Carries out what faults do by now; returns the links whose next event may have changed.
-    fn work_off(&mut self, now: Time) -> Vec<u32> {
+    fn apply_due_faults(&mut self, now: Time) -> Vec<u32> {
         let (mut touched, mut learned) = (Vec::new(), false);
         let f = &mut self.faults;
         while let Some(change) = f.schedule.pop(now) {
@@ -238,7 +238,7 @@ impl Fabric {
             return (Joules::of(&class.phy(l.cable.rate), times, busy), *times);
         }
         let times = l.state_times(now).unwrap_or_else(|| class.policy.states(run, busy));
-        let times = match (class.both, l.sleeper(), self.links[link ^ 1].sleeper()) {
+        let times = match (class.both, l.lpi(), self.links[reverse(link as u32) as usize].lpi()) {
             (true, Some(a), Some(b)) => times.asleep_only(a.both() + eee::together(a, b, now)),
             _ => times,
         };
@@ -271,12 +271,12 @@ impl Fabric {
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
         let up = self.up[from.0 as usize];
-        self.offer(now, up, Passage::new(slot, &packet), up, events);
+        self.enqueue(now, up, PacketHandle::new(slot, &packet), up, events);
     }
 
     /// The link down to a host.
     pub fn down_to(&self, host: HostId) -> u32 {
-        self.up[host.0 as usize] ^ 1
+        reverse(self.up[host.0 as usize])
     }
 
     /// When all that a host has handed to its network card with this codepoint will have left it, if
@@ -288,38 +288,44 @@ impl Fabric {
     /// Hands a packet that came on link `before` to a link.
     // in both of its callers: the call alone costs a twentieth of a hop
     #[inline(always)]
-    fn offer(
+    fn enqueue(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
+        handle: PacketHandle,
         before: u32,
         events: &mut Tournament,
     ) {
         let Some(l) = self.links.get_mut(link as usize) else {
-            return self.go_nowhere(now, link, before, passage);
+            return self.end_without_link(now, link, before, handle);
         };
-        match l.offer(now, passage, &mut self.pool) {
-            Offer::Queued => {}
-            Offer::Sooner(key) => events.set_sooner(link, key),
-            Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause, before),
-            Offer::Displaced(key) => {
+        match l.enqueue(now, handle, &mut self.pool) {
+            Outcome::Queued => {}
+            Outcome::Sooner(key) => events.set_sooner(link, key),
+            Outcome::Dropped(cause) => self.drop_at_port(now, link, handle, cause, before),
+            Outcome::Displaced(key) => {
                 events.set(link, key);
-                self.lose_dropped(now, link);
+                self.record_drops(now, link);
             }
-            Offer::Bridged => self.offer_bridged(now, link, passage, before, events),
+            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, handle, before, events),
         }
     }
 
     /// A packet goes to no link: there is no way, or it is a notification that has done its work.
     #[cold]
     #[inline(never)]
-    pub(crate) fn go_nowhere(&mut self, now: Time, link: u32, before: u32, passage: Passage) {
+    pub(crate) fn end_without_link(
+        &mut self,
+        now: Time,
+        link: u32,
+        before: u32,
+        handle: PacketHandle,
+    ) {
         if link != ABSORBED {
-            return self.lose(now, before, passage, Cause::NoRoute);
+            return self.drop_packet(now, before, handle, Cause::NoRoute);
         }
         self.tally.absorbed += 1;
-        self.pool.remove(passage.slot);
+        self.pool.remove(handle.slot);
     }
 
     /// What adaptive routing did, where it is asked for.
@@ -330,46 +336,47 @@ impl Fabric {
     /// A port does not let a packet in.
     #[cold]
     #[inline(never)]
-    pub(crate) fn lose_at_port(
+    pub(crate) fn drop_at_port(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
+        handle: PacketHandle,
         cause: Cause,
         before: u32,
     ) {
-        self.lose_late(link);
-        let during = self.event_at(now, if before == link { link ^ 1 } else { before });
-        if let Some(cut) = &mut self.cut {
-            cut.during = during;
+        self.record_deferred_drops(link);
+        let during = self.event_at(now, if before == link { reverse(link) } else { before });
+        if let Some(partition) = &mut self.partition {
+            partition.during = during;
         }
-        self.lose(now, link, passage, cause);
+        self.drop_packet(now, link, handle, cause);
     }
 
     /// A packet is lost at a link.
     #[cold]
     #[inline(never)]
-    pub(crate) fn lose(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
-        let packet = self.pool.get(passage.slot);
-        self.links[link as usize].count_loss(now, &passage, packet, cause);
-        let lost = self.take_lost(now, link, passage, cause);
+    pub(crate) fn drop_packet(&mut self, now: Time, link: u32, handle: PacketHandle, cause: Cause) {
+        let packet = self.pool.get(handle.slot);
+        self.links[link as usize].count_loss(now, &handle, packet, cause);
+        let lost = self.remove_lost(now, link, handle, cause);
         self.losses.note(lost);
     }
 
-    fn take_lost(&mut self, at: Time, link: u32, passage: Passage, cause: Cause) -> Lost {
+    fn remove_lost(&mut self, at: Time, link: u32, handle: PacketHandle, cause: Cause) -> Lost {
         self.tally.dropped += 1;
-        let packet = self.pool.remove(passage.slot);
+        let packet = self.pool.remove(handle.slot);
         self.pool.take_sack(packet.sack);
-        let order = self.cut.as_ref().map_or(((Key::NEVER, 0), 0), |cut| cut.during);
-        Lost { at, link, cause, dst: passage.dst, order, packet }
+        let order =
+            self.partition.as_ref().map_or(((Key::NEVER, 0), 0), |partition| partition.during);
+        Lost { at, link, cause, dst: handle.dst, order, packet }
     }
 
     /// Packets are lost that a lazy port has dropped, which may have been a while ago.
     #[cold]
     #[inline(never)]
-    fn lose_late(&mut self, link: u32) {
-        for (at, passage) in self.links[link as usize].take_late() {
-            let lost = self.take_lost(at, link, passage, Cause::Sojourn);
+    fn record_deferred_drops(&mut self, link: u32) {
+        for (at, handle) in self.links[link as usize].take_deferred_drops() {
+            let lost = self.remove_lost(at, link, handle, Cause::Sojourn);
             self.losses.note(lost);
         }
     }
@@ -389,7 +396,7 @@ impl Fabric {
     /// moves packets at this instant.
     pub fn settle(&mut self, now: Time) {
         self.settle_lazy(now);
-        self.settle_bridged(now);
+        self.settle_dcb(now);
     }
 
     /// Lets lazy ports do so: whoever looks at losses wants that first.
@@ -397,8 +404,8 @@ impl Fabric {
         for at in 0..self.lazy.len() {
             let link = self.lazy[at];
             self.links[link as usize].settle(now, &mut self.pool);
-            if self.links[link as usize].has_late() {
-                self.lose_late(link);
+            if self.links[link as usize].has_deferred_drops() {
+                self.record_deferred_drops(link);
             }
         }
     }
@@ -430,10 +437,10 @@ impl Fabric {
 
     /// Carries out the next event of a link. Returns the packet where one has reached a host;
     /// at a switch it goes on to the next link at once. [`Taps`] and [`Journeys`] look only where `TAPPED`;
-    /// `BRIDGED` is what [`Fabric::is_bridged`] tells.
+    /// `DCB` is what [`Fabric::has_dcb`] tells.
     // this and what it calls on every hop: as calls they cost a twentieth each
     #[inline(always)]
-    pub fn fire<const TAPPED: bool, const BRIDGED: bool>(
+    pub fn fire<const TAPPED: bool, const DCB: bool>(
         &mut self,
         key: Key,
         link: u32,
@@ -443,51 +450,51 @@ impl Fabric {
             self.fire_departure(key, link, events);
             return None;
         }
-        if BRIDGED {
-            return self.arrive_bridged::<TAPPED>(key, link, events);
+        if DCB {
+            return self.arrive_dcb::<TAPPED>(key, link, events);
         }
         let l = &mut self.links[link as usize];
         let to = l.to;
-        let (passage, next) = l.arrive(key, &mut self.pool);
-        let late = l.has_late();
+        let (handle, next) = l.arrive(key, &mut self.pool);
+        let has_deferred = l.has_deferred_drops();
         events.set(link, next);
         self.prefetch_next(events);
-        if late {
-            self.lose_late(link);
+        if has_deferred {
+            self.record_deferred_drops(link);
         }
         if TAPPED {
-            self.look_at(key.time(), link, &passage);
+            self.observe(key.time(), link, &handle);
         }
         if to < self.graph.hosts {
             self.tally.delivered += 1;
             self.prefetch_deliveries(link);
-            return Some(self.pool.remove(passage.slot));
+            return Some(self.pool.remove(handle.slot));
         }
         let (now, links, pool) = (key.time(), &self.links, &self.pool);
-        let view = || View { now, packet: pool.get(passage.slot), links, came: link };
-        let (dst, hash) = (passage.dst, passage.hash);
+        let view = || View { now, packet: pool.get(handle.slot), links, ingress: link };
+        let (dst, hash) = (handle.dst, handle.hash);
         let next_link = self.routing.next_link(to - self.graph.hosts, dst, hash, view);
-        self.offer(now, next_link, passage, link, events);
+        self.enqueue(now, next_link, handle, link, events);
         None
     }
 
     /// Taps and journeys look at a packet that a link has handed over.
     #[inline(always)]
-    pub(crate) fn look_at(&mut self, now: Time, link: u32, passage: &Passage) {
-        self.taps.look(link, passage, &self.pool);
+    pub(crate) fn observe(&mut self, now: Time, link: u32, handle: &PacketHandle) {
+        self.taps.look(link, handle, &self.pool);
         let l = &self.links[link as usize];
-        self.journeys.pass(now, (l, self.graph.hosts), passage, &self.pool);
+        self.journeys.pass(now, (l, self.graph.hosts), handle, &self.pool);
     }
 
     /// Takes out the packet that a link has handed over, if that was to a host.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, link: u32, to: u32, passage: &Passage) -> Option<Packet> {
+    pub(crate) fn deliver(&mut self, link: u32, to: u32, handle: &PacketHandle) -> Option<Packet> {
         if to >= self.graph.hosts {
             return None;
         }
         self.tally.delivered += 1;
         self.prefetch_deliveries(link);
-        Some(self.pool.remove(passage.slot))
+        Some(self.pool.remove(handle.slot))
     }
 
     /// Where a packet goes from the switch to which a link has brought it.
@@ -496,23 +503,23 @@ impl Fabric {
         &mut self,
         now: Time,
         switch: u32,
-        came: u32,
-        passage: &Passage,
+        ingress: u32,
+        handle: &PacketHandle,
     ) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
-        let view = || View { now, packet: pool.get(passage.slot), links, came };
-        self.routing.next_link(switch - self.graph.hosts, passage.dst, passage.hash, view)
+        let view = || View { now, packet: pool.get(handle.slot), links, ingress };
+        self.routing.next_link(switch - self.graph.hosts, handle.dst, handle.hash, view)
     }
 
     /// Whether all ports are bridged; else none is.
-    pub fn is_bridged(&self) -> bool {
+    pub fn has_dcb(&self) -> bool {
         self.dcb.is_on()
     }
 
     #[inline(never)]
     fn fire_departure(&mut self, key: Key, link: u32, events: &mut Tournament) {
-        if self.is_bridged() {
-            return self.depart_bridged(key, link, events);
+        if self.has_dcb() {
+            return self.depart_dcb(key, link, events);
         }
         if self.power.config.host.both || self.power.config.fabric.both {
             self.note_both_asleep(key.time(), link);
@@ -520,11 +527,11 @@ impl Fabric {
         let (lost, next) = self.links[link as usize].depart(key, &mut self.pool);
         events.set(link, next);
         self.prefetch_next(events);
-        if let Some((passage, cause)) = lost {
-            self.lose(key.time(), link, passage, cause);
+        if let Some((handle, cause)) = lost {
+            self.drop_packet(key.time(), link, handle, cause);
         }
         if self.links[link as usize].has_dropped() {
-            self.lose_dropped(key.time(), link);
+            self.record_drops(key.time(), link);
         }
     }
 
@@ -532,8 +539,8 @@ impl Fabric {
     /// that one sleeps now is noted here, too, so that nothing is missed and nothing twice.
     #[cold]
     fn note_both_asleep(&mut self, now: Time, link: u32) {
-        let (this, other) = (link as usize, (link ^ 1) as usize);
-        let (Some(a), Some(b)) = (self.links[this].sleeper(), self.links[other].sleeper()) else {
+        let (this, other) = (link as usize, reverse(link) as usize);
+        let (Some(a), Some(b)) = (self.links[this].lpi(), self.links[other].lpi()) else {
             return;
         };
         if a.planned() == Some(now) {
@@ -545,10 +552,10 @@ impl Fabric {
 
     /// Packets are lost that a discipline has dropped out of its queue.
     #[inline(never)]
-    pub(crate) fn lose_dropped(&mut self, now: Time, link: u32) {
-        self.lose_late(link);
-        for (passage, cause) in self.links[link as usize].take_dropped() {
-            self.lose(now, link, passage, cause);
+    pub(crate) fn record_drops(&mut self, now: Time, link: u32) {
+        self.record_deferred_drops(link);
+        for (handle, cause) in self.links[link as usize].take_dropped() {
+            self.drop_packet(now, link, handle, cause);
         }
     }
 
@@ -666,20 +673,20 @@ fn link_spec(
         measured,
         shared: None,
         sleep,
-        bridge: None,
+        dcb: None,
         seed: (seed, link as u64),
     }
 }
 
 /// What a port of a fabric with data-centre bridging has besides.
-fn bridge(
+fn dcb_port(
     dcb: &Arc<DcbConfig>,
     config: &FabricConfig,
     hosts: u32,
     (link, from, to, cable): (usize, u32, u32, CableConfig),
     watched: bool,
     seed: u64,
-) -> Option<Box<Bridge>> {
+) -> Option<Box<DcbPort>> {
     if !dcb.is_on() {
         return None;
     }
@@ -687,20 +694,20 @@ fn bridge(
     let classes = config.scheduler.classes();
     let own = classes.iter().filter_map(|class| class.queue.as_ref());
     let queue = if from < hosts { &config.host_queue } else { &config.switch_queue };
-    let looked_at = watched
+    let observed = watched
         || config.reference_ports
         || config.measured.contains(from, to)
         || own.chain([queue]).any(QueueConfig::decides_at_dequeue);
-    let site = Site {
-        looked_at,
+    let site = PortSite {
+        observed,
         one_class: classes.len() <= 1,
         from_host: from < hosts,
         to_host: to < hosts,
         wire: Wire { mtu, framing, min_frame },
         seed,
-        number: link as u64,
+        link: link as u64,
     };
-    Some(Box::new(Bridge::new(dcb, &cable, &site)))
+    Some(Box::new(DcbPort::new(dcb, &cable, &site)))
 }
 
 /// Links that somebody looks at between their own events: faults, or routing that goes by queues.

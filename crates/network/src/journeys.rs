@@ -8,7 +8,7 @@
 //! took longer counts as waiting.
 
 use crate::link::Link;
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -53,26 +53,26 @@ impl Journeys {
         &mut self,
         now: Time,
         (link, hosts): (&Link, u32),
-        passage: &Passage,
+        handle: &PacketHandle,
         pool: &PacketPool,
     ) {
         if !self.kept {
             return;
         }
-        let slot = passage.slot as usize;
+        let slot = handle.slot as usize;
         if slot >= self.slots.len() {
             self.slots.resize(slot + 1, Journey::default());
         }
         let journey = &mut self.slots[slot];
-        let hop = link.send_time(u32::from(passage.ip_len())) + link.delay;
+        let hop = link.send_time(u32::from(handle.ip_len())) + link.delay;
         if link.from < hosts {
-            let at_host = passage.arrived().since(pool.get(passage.slot).born()) - hop;
+            let at_host = handle.arrived().since(pool.get(handle.slot).born()) - hop;
             *journey = Journey { at_host, flight: Span::ZERO };
         }
         journey.flight += hop;
         if link.to < hosts {
-            journey.flight += now.since(passage.arrived());
-            self.latest = (passage.slot, *journey);
+            journey.flight += now.since(handle.arrived());
+            self.latest = (handle.slot, *journey);
         }
     }
 }

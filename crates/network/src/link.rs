@@ -1,7 +1,7 @@
 //! One direction of a cable with the output port that feeds it.
 //!
 //! A link keeps the packets that have left its port (or whose departure is decided) in one FIFO
-//! ring, in order of arrival at the far end; the ring holds a [`Passage`] of each. What happens before depends on the port's mode:
+//! ring, in order of arrival at the far end; the ring holds a [`PacketHandle`] of each. What happens before depends on the port's mode:
 //!
 //! * [`Mode::Eager`]: departure is decided when a packet is enqueued, from the time until which the
 //!   port is busy. One event per hop. Serves one FIFO with decisions at enqueue.
@@ -11,46 +11,46 @@
 //!   anything: priorities, decisions at dequeue, pause, sleep. It is also the reference that the
 //!   others must agree with, packet for packet.
 //!
-//! A link that faults speak of follows the rules in `conditions` besides, in either mode.
+//! A link that faults speak of follows the rules in `fault_state` besides, in either mode.
 //!
 //! A port never decides anything from counters that the modes keep differently: both count a packet
 //! as waiting from its arrival until its first bit is sent, and [`Class::Departure`] goes before
 //! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
 
 mod asleep;
-mod begun;
-mod calm;
 mod card;
-mod conditions;
-mod divided;
+mod fault_state;
 mod faults;
 pub mod meter;
+mod partitioned;
+mod port_queues;
+mod red_fast_path;
+mod started;
 #[cfg(test)]
 mod tests;
-mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
-use crate::dcb::bridge::Bridge;
-use crate::energy::eee::{Policy, Sleeper};
+use crate::dcb::port_state::DcbPort;
+use crate::energy::eee::{LpiState, Policy};
 use crate::energy::phy::Phy;
 use crate::losses::Cause;
-pub use crate::passage::Passage;
+pub use crate::packet_handle::PacketHandle;
 use crate::pool::{PacketPool, Stored};
 use crate::queue::{Arrival, Backlog, Discipline, DropTail, Place, Queue, QueueConfig, Verdict};
 use crate::ring::Ring;
 use crate::scheduler::PortClass;
 use crate::shared_buffer::SharedBuffer;
 use crate::topology::CableConfig;
-use calm::Calm;
-use conditions::Conditions;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{Limit, Span, Time};
+use fault_state::FaultState;
 use meter::Meter;
+use port_queues::Admission;
+pub(crate) use port_queues::PortQueues;
+use red_fast_path::RedFastPath;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use waiting::Entry;
-pub(crate) use waiting::Waiting;
 
 /// How a port works off its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ pub struct Counters {
 
 /// What became of a packet offered to a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Offer {
+pub enum Outcome {
     /// It is lost.
     Dropped(Cause),
     /// It is in; the link's next event stays.
@@ -90,29 +90,29 @@ pub enum Offer {
     /// one, sooner or later than before.
     Displaced(Key),
     /// The port is bridged: it has a way in of its own, see [`crate::dcb`].
-    Bridged,
+    LeftToFabric,
 }
 
 /// Packets that the discipline of a lazy port has dropped, and when; there is at least one.
 #[derive(Default, Serialize, Deserialize)]
-struct Late(Vec<(Time, Passage)>);
+struct DeferredDrops(Vec<(Time, PacketHandle)>);
 
-/// What a port of a divided fabric keeps, see [`divided`].
+/// What a port of a divided fabric keeps, see [`partitioned`].
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Divided {
+pub(crate) struct Partitioned {
     /// Whether packets may arrive elsewhere.
     pub crosses: bool,
     /// Those that do and are not yet counted.
-    gone: Ring<Passage>,
+    departed: Ring<PacketHandle>,
     /// While the port is laid open, what really is on the wire here.
-    aside: Option<Ring<Passage>>,
+    own_ring: Option<Ring<PacketHandle>>,
 }
 
 /// A directed link and its port. What every packet touches comes first and fills two cache lines.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
-    pub(crate) on_wire: Ring<Passage>,
+    pub(crate) on_wire: Ring<PacketHandle>,
     pub(crate) busy_until: Time,
     /// Picoseconds per byte, times 2¹⁶.
     pub(crate) ps_per_byte_q16: u64,
@@ -128,39 +128,39 @@ pub struct Link {
     /// Node at the far end.
     pub to: u32,
     /// While no more packets than this are held, the queue lets every packet in.
-    surely_fits: u32,
+    admits_below: u32,
     pub(crate) framing: u16,
     min_frame: u16,
-    /// Eager and without faults: what every packet does here is in [`Link::offer`] and
+    /// Eager and without faults: what every packet does here is in [`Link::enqueue`] and
     /// [`Link::arrive`], and everything else is out of their way.
     plain: bool,
     /// See [`Mode::Lazy`].
     lazy: bool,
     /// Eager, without faults and always awake, with a discipline that sees every packet.
     counted: bool,
-    /// Whether `begun` and what follows it are kept now, or packets for other parts.
-    keeps_begun: bool,
+    /// Whether `started` and what follows it are kept now, or packets for other parts.
+    tracks_started: bool,
 
-    pub(crate) waiting: Option<Box<Waiting>>,
+    pub(crate) queues: Option<Box<PortQueues>>,
     /// The discipline of a port that is not two-event.
     queue: Queue,
     /// Packets at the head of the ring known to have begun to be sent, and their IP bytes, at ports
     /// that are neither plain nor two-event and without faults; without the bytes at bridged ones.
-    pub(crate) begun: u32,
+    pub(crate) started: u32,
     /// Node that sends.
     pub from: u32,
-    begun_bytes: u64,
+    started_bytes: u64,
     /// When the packet after those begins to be sent, or never.
     next_start: Time,
     /// Arrivals that need no decision, where there can be such.
-    calm: Option<Box<Calm>>,
+    red_fast_path: Option<Box<RedFastPath>>,
     /// Packets that the discipline of a lazy port has dropped, and when.
-    late: Option<Box<Late>>,
+    deferred_drops: Option<Box<DeferredDrops>>,
     /// Packets that arrive in another part, where the fabric is divided and this port is concerned.
-    pub(crate) divided: Option<Box<Divided>>,
+    pub(crate) partitioned: Option<Box<Partitioned>>,
     /// When the link sleeps, if it does.
-    sleeper: Option<Box<Sleeper>>,
-    conditions: Option<Box<Conditions>>,
+    lpi: Option<Box<LpiState>>,
+    fault_state: Option<Box<FaultState>>,
     /// Who was marked and who was lost; made with the first.
     pub(crate) account: Option<Box<Account>>,
     /// Packets lost, whatever the cause.
@@ -172,7 +172,7 @@ pub struct Link {
 }
 
 // a power of two: links are found by a shift
-const _: () = assert!(std::mem::offset_of!(Link, waiting) == 128 && size_of::<Link>() == 256);
+const _: () = assert!(std::mem::offset_of!(Link, queues) == 128 && size_of::<Link>() == 256);
 
 /// What a new link is made of.
 pub struct LinkSpec {
@@ -205,7 +205,7 @@ pub struct LinkSpec {
     /// When it sleeps, if it does; not with [`Mode::Lazy`].
     pub sleep: Option<(Policy, Phy)>,
     /// What it needs for data-centre bridging, which needs [`Mode::TwoEvent`].
-    pub bridge: Option<Box<Bridge>>,
+    pub dcb: Option<Box<DcbPort>>,
     /// Seed of what disciplines draw, and the number of this link.
     pub seed: (u64, u64),
 }
@@ -228,19 +228,19 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let waiting = two_event.then(|| {
-            let bridge = spec.bridge.take();
-            Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), bridge)
+        let queues = two_event.then(|| {
+            let dcb = spec.dcb.take();
+            PortQueues::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), dcb)
         });
-        let sleeper = spec.sleep.map(|(policy, phy)| Box::new(Sleeper::new(policy, &phy)));
-        let mut queue = match waiting {
+        let lpi = spec.sleep.map(|(policy, phy)| Box::new(LpiState::new(policy, &phy)));
+        let mut queue = match queues {
             None => spec.queue.start(&place),
             Some(_) => Queue::DropTail(DropTail(Limit::Packets(0))),
         };
-        let counted = eager && queue.sees_all() && sleeper.is_none();
+        let counted = eager && queue.sees_all() && lpi.is_none();
         Link {
             on_wire: Ring::default(),
-            surely_fits: queue.surely_lets_in(spec.mtu),
+            admits_below: queue.admits_below(spec.mtu),
             busy_until: Time::ZERO,
             ps_per_byte_q16: spec.cable.rate.ps_per_byte_q16(),
             delay: spec.cable.delay,
@@ -249,25 +249,25 @@ impl Link {
             to: spec.to,
             framing: spec.framing,
             min_frame: spec.min_frame,
-            plain: eager && !queue.sees_all() && sleeper.is_none(),
+            plain: eager && !queue.sees_all() && lpi.is_none(),
             lazy,
             counted,
-            keeps_begun: lazy || counted || (eager && sleeper.is_some()),
-            conditions: None,
-            calm: if counted { Calm::new(&mut queue, spec.mtu) } else { None },
+            tracks_started: lazy || counted || (eager && lpi.is_some()),
+            fault_state: None,
+            red_fast_path: if counted { RedFastPath::new(&mut queue, spec.mtu) } else { None },
             queue,
-            begun: 0,
-            begun_bytes: 0,
+            started: 0,
+            started_bytes: 0,
             next_start: Time::NEVER,
-            late: None,
-            divided: None,
-            sleeper,
+            deferred_drops: None,
+            partitioned: None,
+            lpi,
             held_bytes: 0,
             counters: Counters::default(),
             account: None,
             lost: 0,
             meter: spec.measured.then(Default::default),
-            waiting: waiting.map(Box::new),
+            queues: queues.map(Box::new),
             from: spec.from,
             cable: spec.cable,
         }
@@ -302,121 +302,126 @@ impl Link {
 
     /// What a packet is counted with.
     pub(crate) fn group(&self, packet: &Stored) -> Group {
-        let class = self.waiting.as_ref().map_or(0, |w| w.class_of(packet.dscp()));
+        let class = self.queues.as_ref().map_or(0, |q| q.class_of(packet.dscp()));
         Group { class, kind: packet.kind(), ect: packet.understands_marks() }
     }
 
     /// Counts a packet that is lost here.
-    pub fn count_loss(&mut self, now: Time, passage: &Passage, packet: &Stored, cause: Cause) {
+    pub fn count_loss(&mut self, now: Time, handle: &PacketHandle, packet: &Stored, cause: Cause) {
         let group = self.group(packet);
         self.account.get_or_insert_default().of(group).lost[cause as usize] += 1;
         self.lost += 1;
-        self.fold(!now.0 ^ (cause as u64) << 56, passage.identity);
+        self.fold(!now.0 ^ (cause as u64) << 56, handle.identity);
     }
 
     /// Offers a packet to the port.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
+    pub fn enqueue(&mut self, now: Time, handle: PacketHandle, pool: &mut PacketPool) -> Outcome {
         if self.plain {
-            return self.offer_eager(now, passage, pool);
+            return self.enqueue_eager(now, handle, pool);
         }
         if self.counted {
-            return self.offer_counted(now, passage, pool);
+            return self.enqueue_counted(now, handle, pool);
         }
-        if self.is_bridged() {
-            return Offer::Bridged;
+        if self.has_dcb() {
+            return Outcome::LeftToFabric;
         }
-        self.offer_elsewhere(now, passage, pool)
+        self.enqueue_slow_path(now, handle, pool)
     }
 
     #[inline(always)]
-    fn offer_eager(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
+    fn enqueue_eager(&mut self, now: Time, handle: PacketHandle, pool: &mut PacketPool) -> Outcome {
+        if self.on_wire.len() >= self.admits_below as usize && self.busy_until > now {
             let backlog = self.backlog(now);
-            if let Some(cause) = self.judge(now, &passage, backlog, self.busy_until, pool) {
-                return Offer::Dropped(cause);
+            if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
+                return Outcome::Dropped(cause);
             }
         }
-        self.enqueue(now, passage)
+        self.schedule_departure(now, handle)
     }
 
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, mut passage: Passage) -> Offer {
-        let ip_len = u32::from(passage.ip_len);
+    fn schedule_departure(&mut self, now: Time, mut handle: PacketHandle) -> Outcome {
+        let ip_len = u32::from(handle.ip_len);
         let depart = self.extend_backlog(now, self.send_time(ip_len));
         let arrive = depart + self.delay;
         self.held_bytes += u64::from(ip_len);
         let first = self.on_wire.is_empty();
-        passage.arrive = arrive;
-        self.on_wire.push(passage);
-        if first { Offer::Sooner(self.arrival_key(now, arrive)) } else { Offer::Queued }
+        handle.arrive = arrive;
+        self.on_wire.push(handle);
+        if first { Outcome::Sooner(self.arrival_key(now, arrive)) } else { Outcome::Queued }
     }
 
     /// What the discipline knows of a packet that comes to a port with this backlog.
     pub(crate) fn arrival<'p>(
         &self,
         now: Time,
-        passage: &Passage,
+        handle: &PacketHandle,
         backlog: Backlog,
         clear_at: Time,
         pool: &'p PacketPool,
     ) -> Arrival<'p> {
-        let ip_len = u32::from(passage.ip_len);
+        let ip_len = u32::from(handle.ip_len);
         Arrival {
             now,
             ip_len,
             send_time: self.send_time(ip_len),
             backlog,
             clear_at,
-            packet: pool.get(passage.slot),
+            packet: pool.get(handle.slot),
         }
     }
 
     /// Lets the discipline of a port look at a packet: marks it, or tells why it is lost.
     #[inline(always)]
-    fn judge(
+    fn apply_aqm(
         &mut self,
         now: Time,
-        passage: &Passage,
+        handle: &PacketHandle,
         backlog: Backlog,
         clear_at: Time,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        let arrival = self.arrival(now, passage, backlog, clear_at, pool);
+        let arrival = self.arrival(now, handle, backlog, clear_at, pool);
         let verdict = self.queue.at_enqueue(&arrival);
         if verdict == Verdict::Mark {
-            self.mark(now, passage.slot, passage.identity, pool);
+            self.mark(now, handle.slot, handle.identity, pool);
         }
         verdict.loss()
     }
 
     /// At ports that are not plain.
     #[inline(never)]
-    fn offer_elsewhere(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        if self.waiting.is_some() {
-            return self.offer_two_event(now, passage, pool);
+    fn enqueue_slow_path(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        if self.queues.is_some() {
+            return self.enqueue_two_event(now, handle, pool);
         }
-        if self.divided.is_some() {
-            return Offer::Bridged;
+        if self.partitioned.is_some() {
+            return Outcome::LeftToFabric;
         }
         if self.lazy {
-            return self.offer_lazy(now, passage, pool);
+            return self.enqueue_lazy(now, handle, pool);
         }
-        if self.sleeper.is_some() {
-            return self.offer_sleeping(now, passage, pool);
+        if self.lpi.is_some() {
+            return self.enqueue_sleeping(now, handle, pool);
         }
         let busy = self.busy_until > now;
-        if (busy && self.on_wire.len() >= self.surely_fits as usize) || self.queue.sees_all() {
+        if (busy && self.on_wire.len() >= self.admits_below as usize) || self.queue.sees_all() {
             let backlog = if busy { self.backlog(now) } else { Backlog::default() };
-            if let Some(cause) = self.judge(now, &passage, backlog, self.busy_until, pool) {
-                return Offer::Dropped(cause);
+            if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
+                return Outcome::Dropped(cause);
             }
         }
-        self.enqueue(now, passage);
+        self.schedule_departure(now, handle);
         let place = self.on_wire.len() as u32 - 1;
         let arrive = self.arrival_after(self.busy_until, place as usize);
-        self.on_wire.change(place, |held| held.arrive = arrive);
-        if place == 0 { Offer::Sooner(self.next_key(now)) } else { Offer::Queued }
+        self.on_wire.change(place, |handle| handle.arrive = arrive);
+        if place == 0 { Outcome::Sooner(self.next_key(now)) } else { Outcome::Queued }
     }
 
     /// Adds a packet to the time until which the port is busy; returns when it has been sent if
@@ -469,32 +474,36 @@ impl Link {
     }
 
     /// Carries out the link's next event, an arrival: the packet that has reached the far end, and the
-    /// key of the event after it. Lazy ports may have lost packets, see [`Link::take_late`].
+    /// key of the event after it. Lazy ports may have lost packets, see [`Link::take_deferred_drops`].
     #[inline(always)]
-    pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (Passage, Key) {
-        if self.keeps_begun {
+    pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (PacketHandle, Key) {
+        if self.tracks_started {
             self.before_arrival(key.time(), pool);
         }
-        let passage = self.take_first(key);
-        (passage, self.next_key(key.time()))
+        let handle = self.take_first(key);
+        (handle, self.next_key(key.time()))
     }
 
     /// Takes the packet in front off the wire: it has arrived.
     #[inline(always)]
-    pub(crate) fn take_first(&mut self, key: Key) -> Passage {
-        let passage = self.on_wire.pop().expect("an arrival needs a packet on the wire");
-        let ip_len = u32::from(passage.ip_len);
+    pub(crate) fn take_first(&mut self, key: Key) -> PacketHandle {
+        let handle = self.on_wire.pop().expect("an arrival needs a packet on the wire");
+        let ip_len = u32::from(handle.ip_len);
         self.held_bytes -= u64::from(ip_len);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(self.wire_bytes(ip_len));
-        self.fold(key.0, passage.identity);
-        passage
+        self.fold(key.0, handle.identity);
+        handle
     }
 
     /// Carries out the link's next event, a departure: the port has finished sending, or a packet was
     /// lost on the way. Also returns the key of the event after it.
-    pub fn depart(&mut self, key: Key, pool: &mut PacketPool) -> (Option<(Passage, Cause)>, Key) {
-        let lost = self.lose_first(key);
+    pub fn depart(
+        &mut self,
+        key: Key,
+        pool: &mut PacketPool,
+    ) -> (Option<(PacketHandle, Cause)>, Key) {
+        let lost = self.take_lost_in_flight(key);
         if lost.is_none() {
             self.start_sending(key.time(), pool);
         }
@@ -505,21 +514,22 @@ impl Link {
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
         // an eager port whose discipline sees all is as plain as others here, and so is a lazy one
-        if !(self.plain || self.counted) && (self.waiting.is_some() || self.conditions.is_some()) {
-            return self.next_key_elsewhere(now);
+        if !(self.plain || self.counted) && (self.queues.is_some() || self.fault_state.is_some()) {
+            return self.next_key_slow_path(now);
         }
         match self.on_wire.get(0) {
             None => Key::NEVER,
-            Some(held) => self.arrival_key(now, held.arrive),
+            Some(handle) => self.arrival_key(now, handle.arrive),
         }
     }
 
     #[inline(never)]
-    fn next_key_elsewhere(&mut self, now: Time) -> Key {
-        if self.conditions.is_none()
-            && let Some(due) = self.waiting.as_ref().and_then(|w| w.plain_due())
+    fn next_key_slow_path(&mut self, now: Time) -> Key {
+        if self.fault_state.is_none()
+            && let Some(due) = self.queues.as_ref().and_then(|q| q.due_unless_paused())
         {
-            let arrive = self.on_wire.get(0).map_or_else(|| self.foreseen(), |held| held.arrive);
+            let arrive =
+                self.on_wire.get(0).map_or_else(|| self.foreseen_arrival(), |handle| handle.arrive);
             let first = match arrive {
                 Time::NEVER => Key::NEVER,
                 arrive => self.arrival_key(now, arrive),
@@ -529,15 +539,15 @@ impl Link {
                 due => first.min(Key::new(due.max(now), Class::Departure)),
             };
         }
-        self.next_key_with_conditions(now)
+        self.next_key_with_faults(now)
     }
 
     #[inline(never)]
-    fn next_key_with_conditions(&mut self, now: Time) -> Key {
+    fn next_key_with_faults(&mut self, now: Time) -> Key {
         let first = self.first_key(now);
-        match &self.waiting {
-            Some(w) if w.bridge.is_some() => self.with_due(first, now),
-            Some(w) if w.sent_at < Time::NEVER => first.min(Key::new(w.sent_at, Class::Departure)),
+        match &self.queues {
+            Some(q) if q.dcb.is_some() => self.next_key_dcb(first, now),
+            Some(q) if q.sent_at < Time::NEVER => first.min(Key::new(q.sent_at, Class::Departure)),
             _ => first,
         }
     }
@@ -545,7 +555,7 @@ impl Link {
     /// The slot of the packet that arrives next (0), after that (1) …
     #[inline]
     pub fn upcoming(&self, place: u32) -> Option<u32> {
-        self.on_wire.get(place).map(|passage| passage.slot)
+        self.on_wire.get(place).map(|handle| handle.slot)
     }
 
     fn backlog(&self, now: Time) -> Backlog {
@@ -555,8 +565,8 @@ impl Link {
 
     /// Shares the memory of its switch with the other ports, of which the first one brings it.
     pub(crate) fn share_memory(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.share(memory);
+        if let Some(queues) = &mut self.queues {
+            queues.share(memory);
         }
     }
 
@@ -565,14 +575,14 @@ impl Link {
     /// settled.
     pub fn queue(&self, now: Time) -> (u32, u64) {
         if self.lazy {
-            let waits = self.not_begun();
+            let waits = self.not_started();
             return (waits.packets as u32, waits.bytes);
         }
-        if let Some(w) = &self.waiting {
-            let held = w.backlog();
-            return (held.packets as u32, held.bytes);
+        if let Some(q) = &self.queues {
+            let backlog = q.backlog();
+            return (backlog.packets as u32, backlog.bytes);
         }
-        if self.conditions.is_some() {
+        if self.fault_state.is_some() {
             let (waiting, bytes, _) = self.count_waiting(now);
             return (waiting, bytes);
         }
@@ -586,77 +596,84 @@ impl Link {
         let (mut waiting, mut bytes) = (self.on_wire.len(), self.held_bytes);
         // what has begun to be sent by now will be there then, or is being sent then
         let then = now + self.delay;
-        for held in self.on_wire.iter() {
-            let way = held.arrive.since(then);
-            if way > Span::ZERO && way > self.send_time(u32::from(held.ip_len)) {
+        for handle in self.on_wire.iter() {
+            let way = handle.arrive.since(then);
+            if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len)) {
                 break;
             }
             waiting -= 1;
-            bytes -= u64::from(held.ip_len);
+            bytes -= u64::from(handle.ip_len);
         }
         Backlog { packets: waiting, bytes }
     }
 
     /// When the port will have sent all packets of this codepoint, and what goes before them.
     pub fn clear_at(&self, dscp: u8) -> Time {
-        match &self.waiting {
-            Some(waiting) if waiting.takes_turns() => self.turn_ends(waiting, dscp),
+        match &self.queues {
+            Some(queues) if queues.takes_turns() => self.turn_ends(queues, dscp),
             _ => self.busy_until,
         }
     }
 
     /// Like [`Link::clear_at`] where classes take turns. Later pauses are not foreseen.
     #[inline(never)]
-    fn turn_ends(&self, waiting: &Waiting, dscp: u8) -> Time {
-        if waiting.sent_at == Time::NEVER {
+    fn turn_ends(&self, queues: &PortQueues, dscp: u8) -> Time {
+        if queues.sent_at == Time::NEVER {
             return self.busy_until;
         }
-        let bytes = waiting.bytes_until(dscp, u64::from(self.framing));
+        let bytes = queues.bytes_until(dscp, u64::from(self.framing));
         let span = (u128::from(bytes) * u128::from(self.ps_per_byte_q16)) >> 16;
-        waiting.sent_at + Span(span as u64)
+        queues.sent_at + Span(span as u64)
     }
 
     /// Packets this link holds, waiting, being sent or on the wire.
     pub fn held(&self) -> usize {
-        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets + w.stored().packets);
-        let on_wire_already = if self.is_bridged() { self.ahead() } else { 0 };
+        let waiting = self.queues.as_ref().map_or(0, |q| q.backlog().packets + q.stored().packets);
+        let on_wire_already = if self.has_dcb() { self.precommitted() } else { 0 };
         self.on_wire.len() + waiting - on_wire_already
     }
 
     #[inline(never)]
-    fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
+    fn enqueue_two_event(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
         let asleep = self.sleeps(now);
-        if asleep && self.stores(passage.ip_len) {
-            return self.offer_store(now, passage, pool);
+        if asleep && self.stores(handle.ip_len) {
+            return self.enqueue_in_link_buffer(now, handle, pool);
         }
         let clear_at = self.clear_for(now, asleep);
-        let arrival = self.arrival(now, &passage, Backlog::default(), clear_at, pool);
+        let arrival = self.arrival(now, &handle, Backlog::default(), clear_at, pool);
         let send_time = arrival.send_time;
         self.note_arrival(&arrival);
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
-        let sending = w.sent_at != Time::NEVER;
-        match w.push(passage, arrival) {
-            Entry::In { mark: true } => self.mark(now, passage.slot, passage.identity, pool),
-            Entry::In { mark: false } => {}
-            Entry::Lost(cause) => return Offer::Dropped(cause),
+        let q = self.queues.as_mut().expect("a two-event port has queues");
+        let sending = q.sent_at != Time::NEVER;
+        match q.push(handle, arrival) {
+            Admission::Admitted { mark: true } => {
+                self.mark(now, handle.slot, handle.identity, pool)
+            }
+            Admission::Admitted { mark: false } => {}
+            Admission::Dropped(cause) => return Outcome::Dropped(cause),
         }
         let sooner = asleep && self.plan_to_wake(now);
         self.extend_backlog(now, send_time);
         if !sending && !asleep {
             self.start_sending(now, pool);
-            return Offer::Sooner(self.next_key(now));
+            return Outcome::Sooner(self.next_key(now));
         }
         let displaced = self.shorten_backlog(0);
         // a link that wakes in no time sends at once, as at an eager port; the end of that may be later
         // than the end of holding, which was the next event
-        if sooner && self.waiting.as_ref().is_some_and(|w| w.sent_at <= now) {
+        if sooner && self.queues.as_ref().is_some_and(|q| q.sent_at <= now) {
             self.start_sending(now, pool);
-            return Offer::Displaced(self.next_key(now));
+            return Outcome::Displaced(self.next_key(now));
         }
         match (sooner, displaced) {
-            (_, true) => Offer::Displaced(self.next_key(now)),
-            (true, false) => Offer::Sooner(self.next_key(now)),
-            (false, false) => Offer::Queued,
+            (_, true) => Outcome::Displaced(self.next_key(now)),
+            (true, false) => Outcome::Sooner(self.next_key(now)),
+            (false, false) => Outcome::Queued,
         }
     }
 
@@ -667,8 +684,8 @@ impl Link {
             return;
         }
         let group = self.group(arrival.packet);
-        if let (Some(meter), Some(w)) = (&mut self.meter, &self.waiting) {
-            meter.comes(group.class, w.backlog_of(group.class));
+        if let (Some(meter), Some(q)) = (&mut self.meter, &self.queues) {
+            meter.comes(group.class, q.backlog_of(group.class));
             self.account.get_or_insert_default().of(group).arrivals += 1;
         }
     }
@@ -682,8 +699,8 @@ impl Link {
     /// Takes packets that were dropped, after the first `before` of them, out of the time until which
     /// the port is busy; tells whether there are any.
     fn shorten_backlog(&mut self, before: usize) -> bool {
-        let w = self.waiting.as_ref().expect("a two-event port has queues");
-        let spans = w.dropped[before..].iter().map(|(p, _)| self.send_time(u32::from(p.ip_len)).0);
+        let q = self.queues.as_ref().expect("a two-event port has queues");
+        let spans = q.dropped[before..].iter().map(|(p, _)| self.send_time(u32::from(p.ip_len)).0);
         let saved: u64 = spans.sum();
         self.busy_until = Time(self.busy_until.0 - saved);
         saved > 0
@@ -691,45 +708,45 @@ impl Link {
 
     /// Whether the discipline has dropped packets since the last [`Link::take_dropped`].
     pub(crate) fn has_dropped(&self) -> bool {
-        self.waiting.as_ref().is_some_and(|w| !w.dropped.is_empty())
+        self.queues.as_ref().is_some_and(|q| !q.dropped.is_empty())
     }
 
     /// Packets that the discipline has dropped since the last call.
-    pub fn take_dropped(&mut self) -> Vec<(Passage, Cause)> {
-        self.waiting.as_mut().map_or(Vec::new(), |w| std::mem::take(&mut w.dropped))
+    pub fn take_dropped(&mut self) -> Vec<(PacketHandle, Cause)> {
+        self.queues.as_mut().map_or(Vec::new(), |q| std::mem::take(&mut q.dropped))
     }
 
     /// Starts to send the packet that is next in turn, if any waits.
     fn start_sending(&mut self, now: Time, pool: &mut PacketPool) {
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
-        let before = w.dropped.len();
-        let next = match w.pop_stored() {
-            Some(passage) => Some((passage, false)),
-            None => w.pop(now, pool),
+        let q = self.queues.as_mut().expect("a two-event port has queues");
+        let before = q.dropped.len();
+        let next = match q.pop_stored() {
+            Some(handle) => Some((handle, false)),
+            None => q.pop(now, pool),
         };
-        if w.dropped.len() > before {
+        if q.dropped.len() > before {
             self.shorten_backlog(before);
         }
         let mut sent_at = Time::NEVER;
-        if let Some((mut passage, mark)) = next {
+        if let Some((mut handle, mark)) = next {
             if mark {
-                self.mark(now, passage.slot, passage.identity, pool);
+                self.mark(now, handle.slot, handle.identity, pool);
             }
-            if let (Some(meter), Some(w)) = (&mut self.meter, &self.waiting) {
-                let class = w.class_of(pool.get(passage.slot).dscp());
-                meter.goes(class, now.since(passage.arrive));
+            if let (Some(meter), Some(q)) = (&mut self.meter, &self.queues) {
+                let class = q.class_of(pool.get(handle.slot).dscp());
+                meter.goes(class, now.since(handle.arrive));
             }
-            sent_at = now + self.send_time(u32::from(passage.ip_len));
-            passage.arrive = self.arrival_after(sent_at, self.on_wire.len());
-            self.held_bytes += u64::from(passage.ip_len);
-            self.on_wire.push(passage);
+            sent_at = now + self.send_time(u32::from(handle.ip_len));
+            handle.arrive = self.arrival_after(sent_at, self.on_wire.len());
+            self.held_bytes += u64::from(handle.ip_len);
+            self.on_wire.push(handle);
         }
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
-        w.sent_at = sent_at;
-        if let Some(sleeper) = &mut self.sleeper {
-            sleeper.send(now);
+        let q = self.queues.as_mut().expect("a two-event port has queues");
+        q.sent_at = sent_at;
+        if let Some(lpi) = &mut self.lpi {
+            lpi.send(now);
             if sent_at == Time::NEVER {
-                sleeper.rest(now);
+                lpi.rest(now);
             }
         }
     }

@@ -117,18 +117,18 @@ impl Stored {
 
 /// How a packet came to the switch it is at: the link and its priority, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry(u32);
+pub(crate) struct IngressTag(u32);
 
-impl Entry {
+impl IngressTag {
     /// On this link, or [made here](crate::dcb::lanes::OWN).
     #[inline]
-    pub fn new(came: u32, priority: u8) -> Entry {
-        Entry(came << 3 | u32::from(priority & 7))
+    pub fn new(ingress: u32, priority: u8) -> IngressTag {
+        IngressTag(ingress << 3 | u32::from(priority & 7))
     }
 
     /// The link; where the packet was made here, the number of none.
     #[inline]
-    pub fn came(self) -> u32 {
+    pub fn link(self) -> u32 {
         self.0 >> 3
     }
 
@@ -148,7 +148,7 @@ pub struct PacketPool {
     /// By slot, the host that has sent the packet, where the network has to know.
     sources: Vec<u32>,
     /// By slot, how the packet came to the switch it is at, where ports are bridged.
-    entries: Vec<Entry>,
+    ingress_tags: Vec<IngressTag>,
     sacks: Vec<Side>,
     free_sacks: Vec<u32>,
 }
@@ -281,18 +281,18 @@ impl PacketPool {
 
     /// Notes how the packet in a slot came to the switch where it is.
     #[inline]
-    pub(crate) fn set_entry(&mut self, slot: u32, entry: Entry) {
+    pub(crate) fn set_ingress_tag(&mut self, slot: u32, ingress_tag: IngressTag) {
         let slot = slot as usize;
-        if slot >= self.entries.len() {
-            self.entries.resize(self.slots.len().max(slot + 1), Entry(0));
+        if slot >= self.ingress_tags.len() {
+            self.ingress_tags.resize(self.slots.len().max(slot + 1), IngressTag(0));
         }
-        self.entries[slot] = entry;
+        self.ingress_tags[slot] = ingress_tag;
     }
 
     /// How the packet in a slot came to the switch where it is. It must have been noted.
     #[inline]
-    pub(crate) fn entry(&self, slot: u32) -> Entry {
-        self.entries[slot as usize]
+    pub(crate) fn ingress_tag(&self, slot: u32) -> IngressTag {
+        self.ingress_tags[slot as usize]
     }
 
     /// Asks the processor to have this packet in its cache soon.

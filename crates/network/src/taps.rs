@@ -1,6 +1,6 @@
 //! Taps at the far ends of chosen links: they see a packet when its last bit has arrived.
 
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use eastwest_types::{Packet, SackBlocks, Time};
 use serde::{Deserialize, Serialize};
@@ -40,12 +40,12 @@ impl Taps {
 
     /// A packet has arrived at the end of a link.
     #[inline]
-    pub(crate) fn look(&mut self, link: u32, passage: &Passage, pool: &PacketPool) {
+    pub(crate) fn look(&mut self, link: u32, handle: &PacketHandle, pool: &PacketPool) {
         if let Some(Some(last)) = self.at.get_mut(link as usize) {
-            let (mut packet, sack) = pool.peek(passage.slot);
-            (packet.dst, packet.ip_len) = (passage.dst, passage.ip_len());
+            let (mut packet, sack) = pool.peek(handle.slot);
+            (packet.dst, packet.ip_len) = (handle.dst, handle.ip_len());
             // what would overtake, where delays vary, comes together with the one before
-            *last = passage.arrived().max(*last);
+            *last = handle.arrived().max(*last);
             self.seen = Some(Seen { at: *last, link, packet, sack });
         }
     }

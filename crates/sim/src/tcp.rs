@@ -29,9 +29,9 @@ pub struct Tcp {
     pub notices: Vec<(EndpointId, Notice)>,
 }
 
-/// What endpoints want from the network. `INSIDE` and `BRIDGED` give each of the four run loops its own copy,
+/// What endpoints want from the network. `INSIDE` and `DCB` give each of the four run loops its own copy,
 /// so that TCP's functions have a single caller and are inlined.
-pub struct Out<'a, const INSIDE: bool, const BRIDGED: bool> {
+pub struct Out<'a, const INSIDE: bool, const DCB: bool> {
     network: &'a mut Network,
     notices: &'a mut Vec<(EndpointId, Notice)>,
     /// Who follows critical paths, where somebody does.
@@ -48,7 +48,7 @@ pub enum Ask {
     Close(EndpointId),
 }
 
-impl<const INSIDE: bool, const BRIDGED: bool> Sink for Out<'_, INSIDE, BRIDGED> {
+impl<const INSIDE: bool, const DCB: bool> Sink for Out<'_, INSIDE, DCB> {
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
         if INSIDE && let Some((paths, messages)) = &mut self.paths {
@@ -92,11 +92,11 @@ impl Tcp {
     /// Lets the stack work; what it wants from the network and the clock happens at once, what it has to
     /// say to applications waits in `notices`.
     #[inline]
-    pub fn work<const INSIDE: bool, const BRIDGED: bool, R>(
+    pub fn work<const INSIDE: bool, const DCB: bool, R>(
         &mut self,
         network: &mut Network,
         paths: &mut CriticalPaths,
-        f: impl FnOnce(&mut Stack, Time, &mut Out<INSIDE, BRIDGED>) -> R,
+        f: impl FnOnce(&mut Stack, Time, &mut Out<INSIDE, DCB>) -> R,
     ) -> R {
         let now = network.now;
         let mut out = Out {

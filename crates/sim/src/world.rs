@@ -78,7 +78,7 @@ impl World {
         // whoever does not look inside, or has no bridged ports, does not pay for it: not even a branch
         // per event
         let (probes, network) = (&self.site.probes, &self.site.network);
-        let ended = match (probes.look_inside(network), network.fabric.is_bridged()) {
+        let ended = match (probes.look_inside(network), network.fabric.has_dcb()) {
             (false, false) => self.run_all::<false, false>(most, look),
             (false, true) => self.run_all::<false, true>(most, look),
             (true, false) => self.run_all::<true, false>(most, look),
@@ -106,13 +106,13 @@ impl World {
         }
     }
 
-    fn run_all<const INSIDE: bool, const BRIDGED: bool>(
+    fn run_all<const INSIDE: bool, const DCB: bool>(
         &mut self,
         most: u64,
         look: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
         self.begin();
-        while !self.stretch::<INSIDE, BRIDGED>(self.next_look(most))? {
+        while !self.stretch::<INSIDE, DCB>(self.next_look(most))? {
             let is_due = self.site.events % EVENTS_PER_LOOK == 0;
             if is_due {
                 self.note_losses(Time::NEVER);
@@ -133,7 +133,7 @@ impl World {
     /// A function of its own: the loop over packets is compiled without what happens between two
     /// stretches.
     #[inline(never)]
-    pub(crate) fn stretch<const INSIDE: bool, const BRIDGED: bool>(
+    pub(crate) fn stretch<const INSIDE: bool, const DCB: bool>(
         &mut self,
         events: u64,
     ) -> Result<bool, RunError> {
@@ -149,7 +149,7 @@ impl World {
             }
             if key.time() > site.until {
                 site.network.now = site.until;
-                site.network.fabric.look_for_deadlock(site.until);
+                site.network.fabric.find_deadlock(site.until);
                 self.note_losses(Time::NEVER);
                 return self.site.drivers.stuck.take().map_or(Ok(true), Err);
             }
@@ -157,8 +157,7 @@ impl World {
             site.events += 1;
             if source < links {
                 let network = &mut site.network;
-                let arrived =
-                    network.fabric.fire::<INSIDE, BRIDGED>(key, source, &mut network.sources);
+                let arrived = network.fabric.fire::<INSIDE, DCB>(key, source, &mut network.sources);
                 if INSIDE && let Some(seen) = network.fabric.taps.take() {
                     self.capture(&seen);
                 }
@@ -167,7 +166,7 @@ impl World {
                     if let Some(endpoint) = site.network.fabric.next_reader.take() {
                         site.transports.tcp.stack.prefetch(endpoint);
                     }
-                    self.deliver::<INSIDE, BRIDGED>(&packet);
+                    self.deliver::<INSIDE, DCB>(&packet);
                     if !self.site.transports.tcp.notices.is_empty() {
                         self.carry_notices();
                     }
@@ -266,7 +265,7 @@ impl World {
 
     /// Delivers a packet that has reached its host.
     #[inline(always)]
-    fn deliver<const INSIDE: bool, const BRIDGED: bool>(&mut self, packet: &Packet) {
+    fn deliver<const INSIDE: bool, const DCB: bool>(&mut self, packet: &Packet) {
         let Site { network, transports, probes, .. } = &mut self.site;
         let latency = network.now.since(packet.born);
         if packet.notes & Packet::DATAGRAM != 0 {
@@ -280,7 +279,7 @@ impl World {
         if INSIDE && paths.is_on() {
             paths.arrives_at(network, &transports.tcp.stack, packet);
         }
-        transports.tcp.work::<INSIDE, BRIDGED, _>(network, paths, |stack, now, out| {
+        transports.tcp.work::<INSIDE, DCB, _>(network, paths, |stack, now, out| {
             stack.on_packet(now, packet, sack.as_ref(), out);
         });
         if INSIDE {
@@ -314,7 +313,7 @@ impl World {
             return self.delivered_across(packet.dst_endpoint, packet.seq);
         }
         if let Some(cnm) = Cnm::delivered(packet) {
-            return network.fabric.slow_down(network.now, &cnm, &mut network.sources);
+            return network.fabric.apply_cnm(network.now, &cnm, &mut network.sources);
         }
         probes.records.datagram(packet, latency);
         if packet.ack > 0 {

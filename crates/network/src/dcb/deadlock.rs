@@ -9,8 +9,9 @@
 //! is one, and from any queue in it, following the queue that holds most of what it waits for, comes to a
 //! cycle.
 
-use super::held::OWN;
+use super::queued_packet::LOCAL_ORIGIN;
 use crate::link::Link;
+use crate::topology::reverse;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,28 +42,30 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
             // all of it is the host's own
             for (priority, bytes) in (0..).zip(link.bytes_waiting()).filter(|(_, bytes)| *bytes > 0)
             {
-                waits.insert((number, priority), [(OWN, bytes)].into());
+                waits.insert((number, priority), [(LOCAL_ORIGIN, bytes)].into());
             }
             continue;
         }
-        for (priority, held) in link.waiting_packets() {
+        for (priority, queued) in link.waiting_packets() {
             let of = waits.entry((number, priority)).or_default();
-            *of.entry(held.came).or_default() += u64::from(held.passage.ip_len());
+            *of.entry(queued.ingress).or_default() += u64::from(queued.handle.ip_len());
         }
     }
     // Queues behind a pause that is in force: asked for, obeyed, and not taken back by a frame under way.
     // Before a pause is obeyed its sender still sends, and what it sends may be what lets it end.
     let in_force = |&(link, priority): &Place| {
         let port = &links[link as usize];
-        port.input().is_some_and(|input| input.asked >> priority & 1 == 1)
-            && port.is_held(&links[link as usize ^ 1], priority)
+        port.input().is_some_and(|input| input.xoff_sent >> priority & 1 == 1)
+            && port.is_pause_in_force(&links[reverse(link) as usize], priority)
     };
     let mut stuck: BTreeSet<Place> = waits.keys().copied().filter(in_force).collect();
     // bytes of an input in queues that do not move
     let mut blocked: BTreeMap<Place, u64> = BTreeMap::new();
     for place in &stuck {
-        for (&came, bytes) in waits[place].iter().filter(|(came, _)| **came != OWN) {
-            *blocked.entry((came, place.1)).or_default() += bytes;
+        for (&ingress, bytes) in
+            waits[place].iter().filter(|(ingress, _)| **ingress != LOCAL_ORIGIN)
+        {
+            *blocked.entry((ingress, place.1)).or_default() += bytes;
         }
     }
     loop {
@@ -79,8 +82,10 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
         }
         for place in moves {
             stuck.remove(&place);
-            for (&came, bytes) in waits[&place].iter().filter(|(came, _)| **came != OWN) {
-                *blocked.get_mut(&(came, place.1)).expect("it was counted") -= bytes;
+            for (&ingress, bytes) in
+                waits[&place].iter().filter(|(ingress, _)| **ingress != LOCAL_ORIGIN)
+            {
+                *blocked.get_mut(&(ingress, place.1)).expect("it was counted") -= bytes;
             }
         }
     }

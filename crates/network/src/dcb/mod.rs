@@ -5,8 +5,8 @@
 //! * [`deadlock`]: pauses that wait for each other in a circle, and [`dependency`]: whether they could;
 //! * [`qcn`]: switches sample queues and tell sources, with a [message](cnm);
 //! * [`reaction`](self): sources limit the rates of flows and recover;
-//! * `lanes`: a queue for each priority; `limits`: a queue for each flow that a host limits;
-//! * `bridge`: the state of a port beside its queues;
+//! * `queues`: a queue for each priority; `limits`: a queue for each flow that a host limits;
+//! * `dcb`: the state of a port beside its queues;
 //! * `port` and `switching`: how a port and a switch do all this;
 //! * `quiet`: when a port needs no event at the end of a transmission;
 //! * [`settings`]: how scenarios ask for it.
@@ -15,26 +15,26 @@
 //! link. A port with any of this is *bridged* and works in the two-event mode, most of the time without the
 //! second event; others know nothing of it.
 
-pub(crate) mod bridge;
 pub mod cnm;
 pub(crate) mod config;
 pub mod deadlock;
 pub mod dependency;
-pub(crate) mod held;
-pub(crate) mod lanes;
-pub(crate) mod limits;
+pub(crate) mod eventless;
+pub(crate) mod limited_flows;
 pub mod pauses;
 pub mod pfc;
 pub(crate) mod port;
+pub(crate) mod port_state;
+pub(crate) mod priority_queues;
 pub mod qcn;
-pub(crate) mod quiet;
+pub(crate) mod queued_packet;
 mod reaction;
 pub mod settings;
 mod switching;
 
-pub use bridge::{InputCounts, OutputCounts};
 pub use cnm::Cnm;
 pub use config::DcbConfig;
 pub use deadlock::Deadlock;
 pub use pfc::PfcConfig;
+pub use port_state::{InputCounts, OutputCounts};
 pub use qcn::QcnConfig;

@@ -148,7 +148,7 @@ impl Wire {
 /// From the moment a switch decides to pause until the last bit that its neighbour still sends has
 /// arrived: the frame that the switch is sending just then, the PFC frame, propagation, response, the
 /// frame that the neighbour is sending just then, and propagation.
-pub fn reaction(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
+pub fn reaction_time(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
     let frames = cable.rate.time_for(2 * wire.largest() + wire.pfc_frame());
     frames + cable.delay + cable.delay + response
 }
@@ -156,82 +156,82 @@ pub fn reaction(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
 /// Bytes that can come to an input port after it has reached XOFF: all that the link carries meanwhile,
 /// and the packet that went over the threshold.
 pub fn headroom(cable: &CableConfig, wire: &Wire, response: Span) -> u64 {
-    let span = u128::from(reaction(cable, wire, response).0) * u128::from(cable.rate.0);
+    let span = u128::from(reaction_time(cable, wire, response).0) * u128::from(cable.rate.0);
     let bytes = span.div_ceil(8_000_000_000_000);
     u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(u64::from(wire.mtu))
 }
 
 /// What a PFC frame says: quanta by priority, where it says anything; 0 lets go on.
-pub type Pauses = [Option<u16>; PRIORITIES];
+pub type PauseFrame = [Option<u16>; PRIORITIES];
 
 /// The frames of one link: those that wait for the next frame boundary, merged, and those under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Control {
-    pending: Pauses,
+pub(crate) struct PauseQueue {
+    pending: PauseFrame,
     /// Whether anything is pending.
-    waits: bool,
+    has_pending: bool,
     /// When they take effect at the far end, and what they say.
-    on_wire: std::collections::VecDeque<(Time, Pauses)>,
+    in_flight: std::collections::VecDeque<(Time, PauseFrame)>,
     /// When the next frame takes effect.
     pub next: Time,
     /// Frames sent.
-    pub sent: u64,
+    pub frames_sent: u64,
 }
 
-impl Control {
+impl PauseQueue {
     /// Nothing to say.
-    pub fn new() -> Control {
-        Control {
-            pending: Pauses::default(),
-            waits: false,
-            on_wire: Default::default(),
+    pub fn new() -> PauseQueue {
+        PauseQueue {
+            pending: PauseFrame::default(),
+            has_pending: false,
+            in_flight: Default::default(),
             next: Time::NEVER,
-            sent: 0,
+            frames_sent: 0,
         }
     }
 
     /// Has this said at the next frame boundary.
-    pub fn say(&mut self, priority: u8, quanta: u16) {
+    pub fn set_pending(&mut self, priority: u8, quanta: u16) {
         self.pending[usize::from(priority)] = Some(quanta);
-        self.waits = true;
+        self.has_pending = true;
     }
 
     /// Whether a frame waits.
-    pub fn waits(&self) -> bool {
-        self.waits
+    pub fn has_pending(&self) -> bool {
+        self.has_pending
     }
 
     /// Sends what waits: it takes effect at `at`.
-    pub fn send(&mut self, at: Time) {
-        let said = std::mem::take(&mut self.pending);
-        self.waits = false;
-        if self.on_wire.is_empty() {
+    pub fn transmit(&mut self, at: Time) {
+        let frame = std::mem::take(&mut self.pending);
+        self.has_pending = false;
+        if self.in_flight.is_empty() {
             self.next = at;
         }
-        self.on_wire.push_back((at, said));
-        self.sent += 1;
+        self.in_flight.push_back((at, frame));
+        self.frames_sent += 1;
     }
 
     /// Whether a frame that waits or is under way lets this priority go on.
-    pub fn releases(&self, priority: u8) -> bool {
-        let said = self.on_wire.iter().map(|(_, said)| said).chain([&self.pending]);
-        said.into_iter().any(|said| said[usize::from(priority)] == Some(0))
+    pub fn resumes(&self, priority: u8) -> bool {
+        let frame = self.in_flight.iter().map(|(_, frame)| frame).chain([&self.pending]);
+        frame.into_iter().any(|frame| frame[usize::from(priority)] == Some(0))
     }
 
     /// Takes out the frame that takes effect by now.
-    pub fn take(&mut self, now: Time) -> Option<Pauses> {
+    pub fn take_due(&mut self, now: Time) -> Option<PauseFrame> {
         if self.next > now {
             return None;
         }
-        let (_, said) = self.on_wire.pop_front().expect("it is due");
-        self.next = self.on_wire.front().map_or(Time::NEVER, |f| f.0);
-        Some(said)
+        let (_, frame) = self.in_flight.pop_front().expect("it is due");
+        self.next = self.in_flight.front().map_or(Time::NEVER, |f| f.0);
+        Some(frame)
     }
 }
 
 /// Pauses of one output port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Paused {
+pub(crate) struct PauseState {
     until: [Time; PRIORITIES],
     since: [Time; PRIORITIES],
     /// Bit p is set where priority p is paused.
@@ -244,9 +244,9 @@ pub(crate) struct Paused {
     log: Option<Box<PauseLog>>,
 }
 
-impl Paused {
-    pub fn new() -> Paused {
-        Paused {
+impl PauseState {
+    pub fn new() -> PauseState {
+        PauseState {
             until: [Time::ZERO; PRIORITIES],
             since: [Time::ZERO; PRIORITIES],
             mask: 0,
@@ -276,8 +276,8 @@ impl Paused {
     }
 
     /// Obeys a frame.
-    pub fn obey(&mut self, now: Time, said: &Pauses, rate: Rate) {
-        for (p, quanta) in said.iter().enumerate() {
+    pub fn apply(&mut self, now: Time, frame: &PauseFrame, rate: Rate) {
+        for (p, quanta) in frame.iter().enumerate() {
             match quanta {
                 None => {}
                 Some(0) => self.end(p, now, Ended::Released),
@@ -342,53 +342,53 @@ pub(crate) struct Input {
     xoff: u64,
     lossless: u8,
     /// Bit p is set while priority p is paused from here.
-    pub asked: u8,
+    pub xoff_sent: u8,
     /// Bit p is set where nothing of priority p has left since it was said last.
-    pub still: u8,
-    held: [Held; PRIORITIES],
+    pub no_progress: u8,
+    occupancies: [Occupancy; PRIORITIES],
     /// When what is in force is said again.
     pub refresh_at: Time,
     xon: u64,
     headroom: u64,
     /// Frames' contents said: pauses, ends of them, repetitions.
-    pub said: [[u64; 3]; PRIORITIES],
+    pub pause_counts: [[u64; 3]; PRIORITIES],
     /// Packets that did not fit.
     pub overflows: u64,
 }
 
 /// Bytes of a priority.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Held {
+struct Occupancy {
     bytes: u64,
     /// The most there ever were.
-    most: u64,
+    max: u64,
 }
 
 impl Input {
     /// An empty input of a link with this headroom; without PFC nothing is asked for.
     pub fn new(pfc: Option<&PfcConfig>, headroom: u64) -> Input {
         Input {
-            held: Default::default(),
+            occupancies: Default::default(),
             xoff: pfc.map_or(u64::MAX, |c| c.xoff),
             xon: pfc.map_or(0, |c| c.xon),
             headroom,
             lossless: pfc.map_or(0, |c| c.priorities),
-            asked: 0,
+            xoff_sent: 0,
             refresh_at: Time::NEVER,
-            still: 0,
-            said: [[0; 3]; PRIORITIES],
+            no_progress: 0,
+            pause_counts: [[0; 3]; PRIORITIES],
             overflows: 0,
         }
     }
 
     /// Bytes of a priority that are in the switch.
     pub fn bytes(&self, priority: u8) -> u64 {
-        self.held[usize::from(priority)].bytes
+        self.occupancies[usize::from(priority)].bytes
     }
 
     /// The most bytes of a priority that ever were.
-    pub fn most(&self, priority: u8) -> u64 {
-        self.held[usize::from(priority)].most
+    pub fn max_bytes(&self, priority: u8) -> u64 {
+        self.occupancies[usize::from(priority)].max
     }
 
     /// With so many bytes or fewer of a priority its sender may go on.
@@ -404,19 +404,20 @@ impl Input {
     /// Counts a packet in, if that changes nothing but the bytes that are in the switch, even where some that
     /// are counted have left.
     #[inline]
-    pub fn surely_takes(&mut self, priority: u8, bytes: u32) -> bool {
-        let held = &mut self.held[usize::from(priority)];
-        let then = held.bytes + u64::from(bytes);
-        let sure = then <= held.most && (then < self.xoff || self.lossless >> priority & 1 == 0);
+    pub fn add_fast_path(&mut self, priority: u8, bytes: u32) -> bool {
+        let occupancy = &mut self.occupancies[usize::from(priority)];
+        let then = occupancy.bytes + u64::from(bytes);
+        let sure =
+            then <= occupancy.max && (then < self.xoff || self.lossless >> priority & 1 == 0);
         if sure {
-            held.bytes = then;
+            occupancy.bytes = then;
         }
         sure
     }
 
     /// Takes that back: the packet is lost at its port.
-    pub fn give_back(&mut self, priority: u8, bytes: u32) {
-        self.held[usize::from(priority)].bytes -= u64::from(bytes);
+    pub fn subtract(&mut self, priority: u8, bytes: u32) {
+        self.occupancies[usize::from(priority)].bytes -= u64::from(bytes);
     }
 
     /// Whether there is room for a packet.
@@ -431,15 +432,16 @@ impl Input {
     /// A packet has come in; tells whether its sender is to be paused now.
     pub fn add(&mut self, priority: u8, bytes: u32) -> bool {
         let p = usize::from(priority);
-        let held = &mut self.held[p];
-        held.bytes += u64::from(bytes);
-        held.most = held.most.max(held.bytes);
+        let occupancy = &mut self.occupancies[p];
+        occupancy.bytes += u64::from(bytes);
+        occupancy.max = occupancy.max.max(occupancy.bytes);
         let bit = 1 << p;
-        let ask = held.bytes >= self.xoff && self.asked & bit == 0 && self.lossless & bit != 0;
+        let ask =
+            occupancy.bytes >= self.xoff && self.xoff_sent & bit == 0 && self.lossless & bit != 0;
         if ask {
-            self.asked |= bit;
-            self.still |= bit;
-            self.said[p][0] += 1;
+            self.xoff_sent |= bit;
+            self.no_progress |= bit;
+            self.pause_counts[p][0] += 1;
         }
         ask
     }
@@ -447,12 +449,12 @@ impl Input {
     /// A packet has left; tells whether its sender may go on now.
     pub fn remove(&mut self, priority: u8, bytes: u32) -> bool {
         let (p, bit) = (usize::from(priority), 1 << priority);
-        self.held[p].bytes -= u64::from(bytes);
-        self.still &= !bit;
-        let release = self.asked & bit != 0 && self.held[p].bytes <= self.xon;
+        self.occupancies[p].bytes -= u64::from(bytes);
+        self.no_progress &= !bit;
+        let release = self.xoff_sent & bit != 0 && self.occupancies[p].bytes <= self.xon;
         if release {
-            self.asked &= !bit;
-            self.said[p][1] += 1;
+            self.xoff_sent &= !bit;
+            self.pause_counts[p][1] += 1;
         }
         release
     }
@@ -463,8 +465,8 @@ pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Optio
     let declared = key::<Vec<u32>>("priorities", doc);
     let list = s.get(match default {
         None => declared.value(vec![3]),
-        Some(bits) => {
-            let these = (0..8).filter(|p| bits >> p & 1 == 1).collect();
+        Some(set_bits) => {
+            let these = (0..8).filter(|p| set_bits >> p & 1 == 1).collect();
             declared.computed("those of fabric.pfc, else [3]", these)
         }
     });
@@ -472,7 +474,7 @@ pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Optio
     for &p in &list {
         s.demand(p < 8, &["priorities"], || format!("{p} is not one of 0 to 7"));
     }
-    list.iter().filter(|p| **p < 8).fold(0, |bits, p| bits | 1 << p)
+    list.iter().filter(|p| **p < 8).fold(0, |set_bits, p| set_bits | 1 << p)
 }
 
 /// `xoff` and `xon` in bytes; `free` is what headroom leaves of a priority's buffer.
@@ -549,7 +551,8 @@ fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
 fn check_refresh(s: &mut Section, config: &PfcConfig, cables: &[CableConfig], frames: &Wire) {
     for cable in cables {
         let pause = PfcConfig::pause(cable.rate, config.quanta);
-        let repeated = config.refresh_every(cable.rate) + reaction(cable, frames, config.response);
+        let repeated =
+            config.refresh_every(cable.rate) + reaction_time(cable, frames, config.response);
         s.demand(repeated < pause, &["quanta", "refresh"], || {
             format!(
                 "is too short for a link of {} and {}: a pause lasts {pause}, and its repetition takes \
@@ -587,23 +590,23 @@ mod tests {
     #[test]
     fn pauses_begin_end_run_out_and_add_up() {
         let us = |n| Time::ZERO + Span::from_us(n);
-        let mut paused = Paused::new();
+        let mut paused = PauseState::new();
         paused.keep_log(PauseLog::new(3));
-        let mut say = Pauses::default();
-        (say[3], say[5]) = (Some(1000), Some(200));
-        paused.obey(us(10), &say, TEN.rate); // 51.2 µs and 10.24 µs
+        let mut xoff = PauseFrame::default();
+        (xoff[3], xoff[5]) = (Some(1000), Some(200));
+        paused.apply(us(10), &xoff, TEN.rate); // 51.2 µs and 10.24 µs
         assert_eq!((paused.mask, paused.next()), (0b101000, us(10) + Span(200 * 51_200)));
         paused.expire(us(30));
         assert_eq!(paused.mask, 0b1000);
-        let mut go = Pauses::default();
-        go[3] = Some(0);
-        paused.obey(us(40), &go, TEN.rate);
+        let mut xon = PauseFrame::default();
+        xon[3] = Some(0);
+        paused.apply(us(40), &xon, TEN.rate);
         assert_eq!((paused.mask, paused.next()), (0, Time::NEVER));
         assert_eq!(paused.total(3, us(99)), Span::from_us(30));
         assert_eq!(paused.total(5, us(99)), Span(200 * 51_200));
         assert_eq!((paused.count[3], paused.count[0]), (1, 0));
         // two more of which the first has not ended, and one for which there is no room
-        paused.obey(us(100), &say, TEN.rate);
+        paused.apply(us(100), &xoff, TEN.rate);
         let log = paused.take_log(us(105)).unwrap();
         let pause = |priority, began, until, ended| Pause { priority, began, until, ended };
         let out = us(10) + Span(200 * 51_200);
@@ -638,15 +641,15 @@ mod tests {
         }
         assert!(!input.admits(3, 1_500) && input.admits(0, 1_500));
         // full, and never so much of another priority
-        assert!(!input.surely_takes(3, 1_500) && !input.surely_takes(0, 1_500));
+        assert!(!input.add_fast_path(3, 1_500) && !input.add_fast_path(0, 1_500));
         for n in (0..10).rev() {
             assert_eq!(input.remove(3, 1_500), n == 4, "{n}");
         }
-        assert_eq!((input.asked, input.most(3), input.overflows), (0, 15_000, 1));
-        assert_eq!(input.said[3], [1, 1, 0]);
+        assert_eq!((input.xoff_sent, input.max_bytes(3), input.overflows), (0, 15_000, 1));
+        assert_eq!(input.pause_counts[3], [1, 1, 0]);
         // 6 · 1500 are below XOFF and less than there were before
-        assert!((0..6).all(|_| input.surely_takes(3, 1_500)) && !input.surely_takes(3, 1_500));
-        input.give_back(3, 1_500);
-        assert_eq!((input.bytes(3), input.said[3]), (7_500, [1, 1, 0]));
+        assert!((0..6).all(|_| input.add_fast_path(3, 1_500)) && !input.add_fast_path(3, 1_500));
+        input.subtract(3, 1_500);
+        assert_eq!((input.bytes(3), input.pause_counts[3]), (7_500, [1, 1, 0]));
     }
 }

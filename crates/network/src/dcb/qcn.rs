@@ -154,7 +154,7 @@ pub(crate) struct CongestionPoint {
 impl CongestionPoint {
     /// Looks at the queue, which has `queue` bytes with the packet that has just come. Tells the feedback
     /// for its source, if there is any, and how many bytes later to look again.
-    pub fn look(
+    pub fn sample(
         &mut self,
         queue: u64,
         config: &QcnConfig,
@@ -279,7 +279,7 @@ pub(super) mod tests {
             let mut n = 1;
             loop {
                 if left.is_due(0, 1500) {
-                    let (fb, next) = point.look(queue, &c, &mut random);
+                    let (fb, next) = point.sample(queue, &c, &mut random);
                     left.set(0, next);
                     return (n, fb);
                 }

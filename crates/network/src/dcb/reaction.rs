@@ -53,12 +53,12 @@ impl ReactionPoint {
     }
 
     /// Whether it limits nothing any more.
-    pub fn is_free(&self) -> bool {
+    pub fn is_at_line_rate(&self) -> bool {
         self.current >= self.line
     }
 
     /// A message has come.
-    pub fn slow_down(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
+    pub fn decrease_rate(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
         if self.byte_cycles > 0 || !c.extra_fast_recovery {
             self.target = self.current;
             self.bytes_left = c.around(c.byte_limit, random);
@@ -70,7 +70,7 @@ impl ReactionPoint {
     }
 
     /// A packet of the flow is sent.
-    pub fn sends(&mut self, bytes: u32, c: &QcnConfig, random: &mut Stream) {
+    pub fn on_transmit(&mut self, bytes: u32, c: &QcnConfig, random: &mut Stream) {
         self.bytes_left -= i64::from(bytes);
         if self.bytes_left <= 0 {
             self.byte_cycles = self.byte_cycles.saturating_add(1);
@@ -81,7 +81,7 @@ impl ReactionPoint {
     }
 
     /// The timer's cycle is over.
-    pub fn times(&mut self, now: Time, c: &QcnConfig, random: &mut Stream) {
+    pub fn on_timer(&mut self, now: Time, c: &QcnConfig, random: &mut Stream) {
         self.time_cycles = self.time_cycles.saturating_add(1);
         let late = self.time_cycles >= c.threshold;
         let cycle = if late { Span(c.timer.0 / 2) } else { c.timer };
@@ -119,7 +119,7 @@ mod tests {
     fn slowed(fb: u8) -> (ReactionPoint, Stream) {
         let mut random = Stream::new(1, "rp");
         let mut point = ReactionPoint::new(LINE);
-        point.slow_down(Time::ZERO, fb, &config(), &mut random);
+        point.decrease_rate(Time::ZERO, fb, &config(), &mut random);
         (point, random)
     }
 
@@ -137,7 +137,7 @@ mod tests {
         let cut = LINE.0 - point.current;
         for _ in 0..5 {
             // 150 kB in full packets
-            (0..100).for_each(|_| point.sends(1500, &config(), &mut random));
+            (0..100).for_each(|_| point.on_transmit(1500, &config(), &mut random));
         }
         let regained = 1.0 - (LINE.0 - point.current) as f64 / cut as f64;
         assert!((regained - 0.96875).abs() < 1e-6, "{regained}");
@@ -149,52 +149,52 @@ mod tests {
         let (c, mut random) = (config(), Stream::new(1, "rp"));
         let mut point = ReactionPoint::new(LINE);
         for _ in 0..3 {
-            point.slow_down(Time::ZERO, 63, &c, &mut random);
+            point.decrease_rate(Time::ZERO, 63, &c, &mut random);
             // a cycle between them, so that the target follows
-            (0..100).for_each(|_| point.sends(1500, &c, &mut random));
+            (0..100).for_each(|_| point.on_transmit(1500, &c, &mut random));
         }
-        point.slow_down(Time::ZERO, 63, &c, &mut random);
+        point.decrease_rate(Time::ZERO, 63, &c, &mut random);
         let target = point.target;
-        (0..500).for_each(|_| point.sends(1500, &c, &mut random));
+        (0..500).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!((point.byte_cycles, point.target), (5, target));
         // the sixth cycle has half the bytes
-        (0..50).for_each(|_| point.sends(1500, &c, &mut random));
+        (0..50).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!((point.byte_cycles, point.target), (6, target + 5_000_000));
         for cycle in 1..=5 {
-            point.times(Time::ZERO, &c, &mut random);
+            point.on_timer(Time::ZERO, &c, &mut random);
             assert_eq!(point.target, target + 5_000_000 * (1 + cycle));
         }
-        point.times(Time::ZERO, &c, &mut random);
+        point.on_timer(Time::ZERO, &c, &mut random);
         assert_eq!(point.target, target + 30_000_000 + 50_000_000);
         // the least of both counts: the seventh of one alone adds the same again
-        point.times(Time::ZERO, &c, &mut random);
+        point.on_timer(Time::ZERO, &c, &mut random);
         assert_eq!(point.target, target + 30_000_000 + 100_000_000);
     }
 
     #[test]
     fn extra_fast_recovery_keeps_the_target_through_messages_in_a_row() {
         let (mut point, mut random) = slowed(63);
-        point.slow_down(Time(1), 63, &config(), &mut random);
+        point.decrease_rate(Time(1), 63, &config(), &mut random);
         assert_eq!(point.target, LINE.0);
         let plain = QcnConfig { extra_fast_recovery: false, ..config() };
         let (mut point, mut random) = slowed(63);
         let once = point.current;
-        point.slow_down(Time(1), 63, &plain, &mut random);
+        point.decrease_rate(Time(1), 63, &plain, &mut random);
         assert_eq!(point.target, once);
     }
 
     #[test]
     fn bytes_of_the_first_cycle_count_on_and_the_timer_does_not_end_it() {
         let (c, (mut point, mut random)) = (config(), slowed(63));
-        (0..66).for_each(|_| point.sends(1500, &c, &mut random));
-        point.times(Time::ZERO, &c, &mut random);
-        point.slow_down(Time(1), 63, &c, &mut random);
+        (0..66).for_each(|_| point.on_transmit(1500, &c, &mut random));
+        point.on_timer(Time::ZERO, &c, &mut random);
+        point.decrease_rate(Time(1), 63, &c, &mut random);
         // 99 kB before the message and 51 kB after it are the 150 kB of the cycle
         assert_eq!((point.byte_cycles, point.target), (0, LINE.0));
-        (0..34).for_each(|_| point.sends(1500, &c, &mut random));
+        (0..34).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!(point.byte_cycles, 1);
         let rate = point.current;
-        point.slow_down(Time(2), 63, &c, &mut random);
+        point.decrease_rate(Time(2), 63, &c, &mut random);
         assert_eq!(point.target, rate);
     }
 
@@ -202,10 +202,10 @@ mod tests {
     fn no_rate_falls_below_its_least_and_far_targets_come_down_first() {
         let (mut point, mut random) = slowed(63);
         for _ in 0..100 {
-            point.slow_down(Time::ZERO, 63, &config(), &mut random);
+            point.decrease_rate(Time::ZERO, 63, &config(), &mut random);
         }
         assert_eq!((point.current, point.target), (100_000, LINE.0));
-        point.times(Time::ZERO, &config(), &mut random);
+        point.on_timer(Time::ZERO, &config(), &mut random);
         assert_eq!(point.target, LINE.0 / 8);
     }
 }

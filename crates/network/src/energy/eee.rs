@@ -155,7 +155,7 @@ impl StateTimes {
 
 /// One sleep of a link, from the end of being awake to the beginning of the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Nap {
+pub struct LpiPeriod {
     /// It begins to fall asleep.
     pub falls: Time,
     /// It is asleep.
@@ -168,9 +168,9 @@ pub struct Nap {
 
 /// The first naps of a link in a stretch of time, and how many more there were.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct NapLog {
+pub struct LpiLog {
     /// The first of them.
-    pub naps: Vec<Nap>,
+    pub naps: Vec<LpiPeriod>,
     /// How many are kept.
     most: usize,
     /// Naps that ended by then are of no interest, nor are those that began when the second comes.
@@ -179,13 +179,13 @@ pub struct NapLog {
     pub left_out: u64,
 }
 
-impl NapLog {
+impl LpiLog {
     /// No naps yet; at most so many, of those that lie at least partly within the window.
-    pub fn new(most: usize, window: (Time, Time)) -> NapLog {
-        NapLog { most, window, ..NapLog::default() }
+    pub fn new(most: usize, window: (Time, Time)) -> LpiLog {
+        LpiLog { most, window, ..LpiLog::default() }
     }
 
-    fn note(&mut self, nap: Nap) {
+    fn note(&mut self, nap: LpiPeriod) {
         if nap.awake <= self.window.0 || nap.falls >= self.window.1 {
             return;
         }
@@ -199,7 +199,7 @@ impl NapLog {
 
 /// One direction of a link that sleeps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Sleeper {
+pub struct LpiState {
     policy: Policy,
     wake: Span,
     sleep: Span,
@@ -213,7 +213,7 @@ pub struct Sleeper {
     past: StateTimes,
     /// When that was.
     awake_since: Time,
-    /// How long the other direction slept, too, as far as [`Sleeper::note_both`] was told.
+    /// How long the other direction slept, too, as far as [`LpiState::note_both`] was told.
     both: Span,
     /// When a packet last passed the queue into the buffer of the link layer.
     passed: Time,
@@ -222,13 +222,13 @@ pub struct Sleeper {
     stored_until: u64,
     behind: Backlog,
     /// Every nap, where they are asked for.
-    log: Option<Box<NapLog>>,
+    log: Option<Box<LpiLog>>,
 }
 
-impl Sleeper {
+impl LpiState {
     /// A link that is awake and idle at time zero.
-    pub fn new(policy: Policy, phy: &Phy) -> Sleeper {
-        Sleeper {
+    pub fn new(policy: Policy, phy: &Phy) -> LpiState {
+        LpiState {
             policy,
             wake: phy.wake,
             sleep: phy.sleep,
@@ -281,22 +281,22 @@ impl Sleeper {
     }
 
     /// Logs its naps from now on.
-    pub fn keep_log(&mut self, log: NapLog) {
+    pub fn keep_log(&mut self, log: LpiLog) {
         self.log = Some(Box::new(log));
     }
 
     /// Returns a copy of the link without its log, to predict its states from.
-    pub fn without_log(&self) -> Sleeper {
-        Sleeper { log: None, ..*self }
+    pub fn without_log(&self) -> LpiState {
+        LpiState { log: None, ..*self }
     }
 
     /// Its log until `now`, if it has one: a nap that has not ended by then ends with it.
-    pub fn take_log(&mut self, now: Time) -> Option<NapLog> {
+    pub fn take_log(&mut self, now: Time) -> Option<LpiLog> {
         let mut log = self.log.take()?;
         let falls = self.falls_from();
         if self.idle_since != Time::NEVER && falls < now {
             let [asleep, wakes] = [falls + self.sleep, self.wake_from].map(|at| at.min(now));
-            log.note(Nap { falls, asleep, wakes, awake: now });
+            log.note(LpiPeriod { falls, asleep, wakes, awake: now });
         }
         Some(*log)
     }
@@ -330,7 +330,7 @@ impl Sleeper {
         self.wake_from + self.wake
     }
 
-    /// Something is sent: the link was awake, or is so now, at the time that [`Sleeper::ready_at`] has
+    /// Something is sent: the link was awake, or is so now, at the time that [`LpiState::ready_at`] has
     /// given.
     pub fn send(&mut self, now: Time) {
         if self.wake_from == Time::NEVER {
@@ -340,7 +340,7 @@ impl Sleeper {
         self.past = self.times(now);
         let (falls, wakes) = (self.falls_from(), self.wake_from);
         if let Some(log) = &mut self.log {
-            log.note(Nap { falls, asleep: falls + self.sleep, wakes, awake: now });
+            log.note(LpiPeriod { falls, asleep: falls + self.sleep, wakes, awake: now });
         }
         if let Some(waste_ppm) = self.policy.waste_ppm {
             self.adapt(now.since(self.awake_since), waste_ppm);
@@ -418,7 +418,7 @@ impl Sleeper {
 }
 
 /// How long two directions sleep together of what they sleep the time being, until `now`.
-pub fn together(a: &Sleeper, b: &Sleeper, now: Time) -> Span {
+pub fn together(a: &LpiState, b: &LpiState, now: Time) -> Span {
     let (Some(a), Some(b)) = (a.nap(), b.nap()) else { return Span::ZERO };
     a.1.min(b.1).min(now).since(a.0.max(b.0))
 }
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_frame_wakes_a_standard_link_when_it_has_fallen_asleep() {
-        let mut link = Sleeper::new(Policy::STANDARD, &PHY);
+        let mut link = LpiState::new(Policy::STANDARD, &PHY);
         assert!(link.sleeps(at(100.0)));
         assert_eq!(link.ready_at(at(100.0), 1, 1500), at(104.48));
         assert_eq!(link.ready_at(at(101.0), 2, 3000), at(104.48));
@@ -469,7 +469,7 @@ mod tests {
     #[test]
     fn a_stall_timer_keeps_a_link_awake() {
         let policy = Policy { stall: Span::from_us(50), ..Policy::STANDARD };
-        let mut link = Sleeper::new(policy, &PHY);
+        let mut link = LpiState::new(policy, &PHY);
         assert!(!link.sleeps(at(50.0)) && link.sleeps(at(50.001)));
         link.send(at(50.0));
         link.rest(at(60.0));
@@ -480,7 +480,7 @@ mod tests {
     #[test]
     fn what_both_directions_sleep_is_the_intersection_of_what_each_does() {
         let mut random = Stream::new(3, "both");
-        let mut links = [COALESCE, Policy::STANDARD].map(|policy| Sleeper::new(policy, &PHY));
+        let mut links = [COALESCE, Policy::STANDARD].map(|policy| LpiState::new(policy, &PHY));
         let (mut naps, mut both) = ([Vec::new(), Vec::new()], Span::ZERO);
         let mut now = Time::ZERO;
         for _ in 0..5_000 {
@@ -518,7 +518,7 @@ mod tests {
         // 7.36 µs for falling asleep and waking are a tenth of 73.6 µs
         let hold = Span::from_us(40);
         let policy = Policy { hold, waste_ppm: Some(100_000), ..COALESCE };
-        let mut link = Sleeper::new(Policy { trigger: Trigger::Packets(99), ..policy }, &PHY);
+        let mut link = LpiState::new(Policy { trigger: Trigger::Packets(99), ..policy }, &PHY);
         let mut holds = Vec::new();
         let mut now = 1_000.0;
         for gap in [20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 500.0, 500.0, 500.0, 500.0] {
@@ -533,7 +533,7 @@ mod tests {
 
     #[test]
     fn frames_are_held_until_the_timer_or_the_trigger() {
-        let mut link = Sleeper::new(COALESCE, &PHY);
+        let mut link = LpiState::new(COALESCE, &PHY);
         assert_eq!(link.ready_at(at(100.0), 1, 1500), at(116.48));
         assert_eq!(link.ready_at(at(108.0), 9, 13_500), at(116.48));
         assert_eq!(link.ready_at(at(109.0), 10, 15_000), at(113.48), "the tenth wakes it");
@@ -542,7 +542,7 @@ mod tests {
         assert_eq!(us(link.times(at(113.48)).asleep), 109.0 - 2.88);
 
         let bytes = Policy { trigger: Trigger::Bytes(3000), ..COALESCE };
-        let mut link = Sleeper::new(bytes, &PHY);
+        let mut link = LpiState::new(bytes, &PHY);
         assert_eq!(link.ready_at(at(1.0), 2, 3000), at(7.36), "asleep first");
     }
 
@@ -551,7 +551,7 @@ mod tests {
         const FRAME: Span = Span::from_ns(1200);
         let mut random = Stream::new(3, "eee");
         let mut gap = || -libm::log(1.0 - random.unit()) * 1.2 / load;
-        let mut link = Sleeper::new(policy, &PHY);
+        let mut link = LpiState::new(policy, &PHY);
         let (mut now, mut free, mut wait, mut frames) = (Time::ZERO, Time::ZERO, 0.0, 0_u64);
         let mut held: Vec<Time> = Vec::new();
         let mut ready = Time::NEVER;

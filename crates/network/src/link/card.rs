@@ -14,14 +14,14 @@ impl Link {
     /// turn after the time that one takes, even if it was lost.
     pub fn takes_more_at(&self, now: Time, dscp: u8, ip_len: u32, sent: bool) -> Time {
         let after_one = now + self.send_time(ip_len);
-        let Some(w) = self.waiting.as_ref().filter(|w| !w.is_one_fifo()) else {
+        let Some(q) = self.queues.as_ref().filter(|q| !q.is_one_fifo()) else {
             return if sent { self.busy_until.max(after_one) } else { now };
         };
-        let waits = match w.bridge {
+        let waits = match q.dcb {
             Some(_) => self.bytes_waiting()[usize::from(dscp >> 3)] > 0,
-            None => w.backlog_of(w.class_of(dscp)).packets > 0,
+            None => q.backlog_of(q.class_of(dscp)).packets > 0,
         };
-        match (waits, w.sent_at) {
+        match (waits, q.sent_at) {
             // paused, or lost
             (true, Time::NEVER) => after_one,
             (true, sent_at) => sent_at.max(now.next()),

@@ -37,9 +37,9 @@ impl Average {
     }
 
     /// A packet that finds fewer packets than this at its port, waiting or on the wire, is let in and
-    /// changes nothing but the average while that is low, see [`Average::calm_for`]. Zero where levels
+    /// changes nothing but the average while that is low, see [`Average::arrivals_below_min`]. Zero where levels
     /// count bytes.
-    pub fn calm_below(&self, mtu: u32) -> u32 {
+    pub fn fast_path_limit(&self, mtu: u32) -> u32 {
         let Level::Packets(min) = self.min else { return 0 };
         let most = if self.follows() { 4.0 * min } else { min.ceil() };
         (most as u32).min(least_packets(self.limit, mtu))
@@ -48,7 +48,7 @@ impl Average {
     /// Returns a number of packets that, if each finds fewer than `most` waiting, leave the average below `min`
     /// whenever they come. An arrival raises it by less than `w · (most − 1)`.
     #[inline]
-    pub fn calm_for(&self, most: u32) -> u32 {
+    pub fn arrivals_below_min(&self, most: u32) -> u32 {
         if !self.follows() {
             return u32::MAX;
         }

@@ -208,14 +208,14 @@ impl Discipline for CoDel {
         self.next(now, heads())
     }
 
-    fn surely_lets_in(&self, mtu: u32) -> u32 {
+    fn admits_below(&self, mtu: u32) -> u32 {
         least_packets(self.config.limit, mtu)
     }
 
     /// Whether the next packet leaves without further ado, having waited since then; if so that is
     /// noted.
     #[inline]
-    fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
+    fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
         let calm = !self.dropping && now.since(since) < self.config.target;
         if calm {
             self.above_at = Time::NEVER;

@@ -90,14 +90,14 @@ pub trait Discipline {
     /// While no more packets than this are held, [`Discipline::at_enqueue`] lets every packet in and
     /// changes nothing.
     #[inline]
-    fn surely_lets_in(&self, _mtu: u32) -> u32 {
+    fn admits_below(&self, _mtu: u32) -> u32 {
         0
     }
 
     /// Whether [`Discipline::at_dequeue`] would do nothing to a packet that has waited since then; may say
     /// no where it would.
     #[inline]
-    fn surely_lets_out(&mut self, _now: Time, _since: Time) -> bool {
+    fn passes_without_decision(&mut self, _now: Time, _since: Time) -> bool {
         false
     }
 

@@ -174,13 +174,13 @@ impl Discipline for Queue {
         queue!(self, q => q.sees_all())
     }
 
-    fn surely_lets_in(&self, mtu: u32) -> u32 {
-        queue!(self, q => q.surely_lets_in(mtu))
+    fn admits_below(&self, mtu: u32) -> u32 {
+        queue!(self, q => q.admits_below(mtu))
     }
 
     #[inline]
-    fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
-        queue!(self, q => q.surely_lets_out(now, since))
+    fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
+        queue!(self, q => q.passes_without_decision(now, since))
     }
 
     #[inline]

@@ -122,7 +122,7 @@ impl StepMarking {
 }
 
 impl Discipline for StepMarking {
-    fn surely_lets_in(&self, mtu: u32) -> u32 {
+    fn admits_below(&self, mtu: u32) -> u32 {
         let StepMarkingConfig { mark_from, limit, .. } = self.config;
         least_packets(mark_from, mtu).min(least_packets(limit, mtu))
     }

@@ -25,9 +25,9 @@ pub struct View<'f> {
     pub packet: &'f Stored,
     /// All links.
     pub links: &'f [Link],
-    /// The link it came on. The port towards where it comes from is `came ^ 1`, which is how a switch
+    /// The link it came on. The port towards where it comes from is `ingress ^ 1`, which is how a switch
     /// that looks at [messages](crate::dcb::Cnm) learns which of its ports leads to congestion.
-    pub came: u32,
+    pub ingress: u32,
 }
 
 /// Number and seed of the switch that a choice is made at.

@@ -39,7 +39,7 @@ pub use spray::SprayConfig;
 pub use table::bytes;
 
 use crate::dcb::cnm::{Cnm, NOTE_HASH};
-use crate::topology::Graph;
+use crate::topology::{Graph, reverse};
 use adaptive::Snooped;
 use asked::Asked;
 use chooser::{BuiltIn, Chooser as _, RoutingSettings};
@@ -297,7 +297,7 @@ impl Routing {
     fn next_of_note(&mut self, switch: u32, dst: HostId, view: View) -> u32 {
         let note = Cnm::of(view.packet).filter(|_| matches!(self.chooser, Chooser::Adaptive(_)));
         if let Some(cnm) = note {
-            if self.snoop(view.now, switch, &cnm, view.came ^ 1) == Snooped::Absorbed {
+            if self.snoop(view.now, switch, &cnm, reverse(view.ingress)) == Snooped::Absorbed {
                 return ABSORBED;
             }
             if let Some(link) = self.backwards(switch, &cnm, &view) {
@@ -325,11 +325,11 @@ impl Routing {
     fn backwards(&self, switch: u32, cnm: &Cnm, view: &View) -> Option<u32> {
         let Chooser::Adaptive(adaptive) = &self.chooser else { return None };
         let hosts = self.attachments.len() as u32;
-        let mut link = self.attachments[cnm.source.0 as usize].down ^ 1;
+        let mut link = reverse(self.attachments[cnm.source.0 as usize].down);
         for _ in 0..self.salts.len() {
             let at = view.links.get(link as usize)?.to.checked_sub(hosts)?;
             if at == switch {
-                return Some(link ^ 1);
+                return Some(reverse(link));
             }
             let entry = self.entry(at, cnm.congested);
             link = match entry {
@@ -478,7 +478,7 @@ mod tests {
         let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
         let (mut seen, stored) = (vec![node], Stored::new(p));
         while node >= graph.hosts && seen.len() < 16 {
-            let view = || View { now: Time::ZERO, packet: &stored, links: &[], came: 0 };
+            let view = || View { now: Time::ZERO, packet: &stored, links: &[], ingress: 0 };
             let link = routing.next_link(node - graph.hosts, p.dst, p.hash, view);
             let cable = graph.cables[link as usize / 2];
             node = if link % 2 == 0 { cable.b } else { cable.a };

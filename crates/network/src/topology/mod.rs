@@ -88,3 +88,9 @@ mod tests {
         assert_eq!(g.cables.len(), 16 + 16 + 16);
     }
 }
+
+/// Returns the number of the link in the other direction of the same cable: cable `i` has links `2i` and `2i + 1`.
+#[inline]
+pub const fn reverse(link: u32) -> u32 {
+    link ^ 1
+}

@@ -4,12 +4,12 @@
 //! (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2, where a class may overdraw by one
 //! packet and pays back before its next turn. A packet that is being sent is never interrupted.
 
-use crate::dcb::bridge::Bridge;
-use crate::dcb::held::Held;
-use crate::dcb::lanes::{Came, Lanes};
 use crate::dcb::pfc::Wire;
+use crate::dcb::port_state::DcbPort;
+use crate::dcb::priority_queues::{DcbAdmission, PriorityQueues};
+use crate::dcb::queued_packet::QueuedPacket;
 use crate::losses::Cause;
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use crate::queue::{
     Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Verdict,
@@ -24,20 +24,20 @@ use std::sync::Arc;
 
 /// The packets of one class, in the order its discipline serves them.
 #[derive(Debug, Serialize, Deserialize)]
-enum Store {
+enum ClassQueue {
     Fifo {
         queue: Queue,
-        packets: VecDeque<Passage>,
+        packets: VecDeque<PacketHandle>,
         bytes: u64,
     },
     Flows(Box<FqCoDel>),
     /// The lanes of a bridged port, which enqueues and dequeues in its own way.
-    Lanes(Box<Lanes>),
+    Priorities(Box<PriorityQueues>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Class {
-    store: Store,
+    store: ClassQueue,
     /// Bytes it may send in its turn; none if it is strict.
     quantum: Option<i64>,
     deficit: i64,
@@ -46,9 +46,9 @@ struct Class {
 /// What waits at a two-event port. What every packet touches comes first.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
-pub(crate) struct Waiting {
+pub(crate) struct PortQueues {
     /// State of IEEE 802.1Q, at a bridged port.
-    pub bridge: Option<Box<Bridge>>,
+    pub dcb: Option<Box<DcbPort>>,
     /// When the packet being sent has left or the link is awake to send the first one; never while
     /// nothing waits.
     pub sent_at: Time,
@@ -62,30 +62,30 @@ pub(crate) struct Waiting {
     #[serde(with = "codepoints")]
     class_of: [u8; 64],
     /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
-    pub dropped: Vec<(Passage, Cause)>,
+    pub dropped: Vec<(PacketHandle, Cause)>,
     /// Packets below the queues, in the buffer of a link layer that sleeps or has slept, and their
     /// IP bytes. They leave before anything else.
-    stored: VecDeque<Passage>,
+    stored: VecDeque<PacketHandle>,
     stored_bytes: u64,
 }
 
 /// What a class did with a packet that came.
-pub(crate) enum Entry {
+pub(crate) enum Admission {
     /// It waits, marked or not.
-    In { mark: bool },
+    Admitted { mark: bool },
     /// It is lost.
-    Lost(Cause),
+    Dropped(Cause),
 }
 
-impl Waiting {
+impl PortQueues {
     /// A port without packets; `classes` is empty where all packets wait in one queue.
     pub fn new(
         classes: &[PortClass],
         queue: &QueueConfig,
         place: &Place,
         shared: Option<Arc<SharedBuffer>>,
-        bridge: Option<Box<Bridge>>,
-    ) -> Waiting {
+        dcb: Option<Box<DcbPort>>,
+    ) -> PortQueues {
         let all = [PortClass { dscps: u64::MAX, weight: None, queue: None }];
         let classes = if classes.is_empty() { &all[..] } else { classes };
         let mut class_of = [0; 64];
@@ -98,40 +98,40 @@ impl Waiting {
             let place = Place { number: place.number | number << 32, ..*place };
             let queue = class.queue.as_ref().unwrap_or(queue);
             Class {
-                store: match &bridge {
-                    None => Store::new(queue, &place),
-                    Some(bridge) => Store::Lanes(Box::new(bridge.lanes(queue, &place))),
+                store: match &dcb {
+                    None => ClassQueue::new(queue, &place),
+                    Some(dcb) => ClassQueue::Priorities(Box::new(dcb.new_queues(queue, &place))),
                 },
                 quantum: class.weight.map(|w| i64::from(w) * i64::from(place.mtu)),
                 deficit: 0,
             }
         });
         let classes = made.collect();
-        Waiting {
+        PortQueues {
             classes,
             class_of,
             turn: 0,
             dropped: Vec::new(),
             sent_at: Time::NEVER,
             shared,
-            bridge,
+            dcb,
             stored: VecDeque::new(),
             stored_bytes: 0,
         }
     }
 
     /// Puts a packet into the buffer of the link layer.
-    pub fn store(&mut self, passage: Passage) {
-        self.stored_bytes += u64::from(passage.ip_len);
-        self.stored.push_back(passage);
+    pub fn store(&mut self, handle: PacketHandle) {
+        self.stored_bytes += u64::from(handle.ip_len);
+        self.stored.push_back(handle);
     }
 
     /// Takes out the first packet of the buffer of the link layer.
     #[inline]
-    pub fn pop_stored(&mut self) -> Option<Passage> {
-        let passage = self.stored.pop_front()?;
-        self.stored_bytes -= u64::from(passage.ip_len);
-        Some(passage)
+    pub fn pop_stored(&mut self) -> Option<PacketHandle> {
+        let handle = self.stored.pop_front()?;
+        self.stored_bytes -= u64::from(handle.ip_len);
+        Some(handle)
     }
 
     /// What is in the buffer of the link layer.
@@ -146,7 +146,7 @@ impl Waiting {
 
     /// Whether all packets leave in the order in which they came, and nothing holds them up.
     pub fn is_one_fifo(&self) -> bool {
-        matches!(self.classes.as_slice(), [Class { store: Store::Fifo { .. }, .. }])
+        matches!(self.classes.as_slice(), [Class { store: ClassQueue::Fifo { .. }, .. }])
     }
 
     /// Whether packets leave in another order than they came in.
@@ -156,7 +156,7 @@ impl Waiting {
 
     /// Priorities that are paused, as bits.
     fn paused(&self) -> u8 {
-        self.bridge.as_ref().map_or(0, |bridge| bridge.mask())
+        self.dcb.as_ref().map_or(0, |dcb| dcb.paused_mask())
     }
 
     /// Bytes on the link until all that waits in the class of a codepoint has been sent, if no more comes:
@@ -165,16 +165,16 @@ impl Waiting {
     pub fn bytes_until(&self, dscp: u8, framing: u64) -> u64 {
         let number = usize::from(self.class_of(dscp));
         let paused = self.paused();
-        let on_link = |held: Backlog| held.bytes + held.packets as u64 * framing;
+        let on_link = |backlog: Backlog| backlog.bytes + backlog.packets as u64 * framing;
         let own = &self.classes[number];
         let below = on_link(self.stored());
         if own.store.backlog().packets == 0 {
             return below; // the last one is being sent, or in the buffer of the link layer
         }
-        let mine = on_link(own.store.moving(paused & !(1 << (dscp >> 3))));
+        let mine = on_link(own.store.unpaused_backlog(paused & !(1 << (dscp >> 3))));
         let others = self.classes.iter().enumerate().filter(|(other, _)| *other != number);
         let before = others.map(|(other, class)| {
-            let theirs = || on_link(class.store.moving(paused));
+            let theirs = || on_link(class.store.unpaused_backlog(paused));
             match (class.quantum, own.quantum) {
                 (None, None) if other > number => 0,
                 (None, _) => theirs(),
@@ -197,23 +197,23 @@ impl Waiting {
     pub fn backlog(&self) -> Backlog {
         let mut all = Backlog { packets: 0, bytes: 0 };
         for class in &self.classes {
-            let held = class.store.backlog();
-            all.packets += held.packets;
-            all.bytes += held.bytes;
+            let backlog = class.store.backlog();
+            all.packets += backlog.packets;
+            all.bytes += backlog.bytes;
         }
         all
     }
 
     /// IP bytes of every packet that waits.
     pub fn lengths(&self) -> Vec<u32> {
-        let of = |p: &Passage| u32::from(p.ip_len);
+        let of = |p: &PacketHandle| u32::from(p.ip_len);
         let mut lengths: Vec<u32> = self.stored.iter().map(of).collect();
         for class in &self.classes {
             match &class.store {
-                Store::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
-                Store::Flows(flows) => lengths.extend(flows.iter().map(of)),
-                Store::Lanes(lanes) => {
-                    lengths.extend(lanes.iter().map(|(_, held)| of(&held.passage)))
+                ClassQueue::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
+                ClassQueue::Flows(flows) => lengths.extend(flows.iter().map(of)),
+                ClassQueue::Priorities(queues) => {
+                    lengths.extend(queues.iter().map(|(_, queued)| of(&queued.handle)))
                 }
             }
         }
@@ -221,7 +221,7 @@ impl Waiting {
     }
 
     /// Hands a packet to its class. `arrival` says nothing of what waits in it.
-    pub fn push(&mut self, passage: Passage, mut arrival: Arrival) -> Entry {
+    pub fn push(&mut self, handle: PacketHandle, mut arrival: Arrival) -> Admission {
         let class = self.class_of(arrival.packet.dscp());
         let store = &mut self.classes[usize::from(class)].store;
         let before = store.backlog().bytes;
@@ -229,17 +229,17 @@ impl Waiting {
             && !arrival.idle()
             && !shared.admits(before, arrival.ip_len)
         {
-            return Entry::Lost(Cause::SharedBuffer);
+            return Admission::Dropped(Cause::SharedBuffer);
         }
-        let entry = store.push(passage, &mut arrival, &mut self.dropped);
+        let admission = store.push(handle, &mut arrival, &mut self.dropped);
         if let Some(shared) = &self.shared {
             shared.changed(before, store.backlog().bytes);
         }
-        entry
+        admission
     }
 
     /// Takes out the packet that is next in turn; tells whether it is to be marked.
-    pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(Passage, bool)> {
+    pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(PacketHandle, bool)> {
         while let Some(number) = self.next_class(|class| class.store.backlog().packets > 0) {
             let class = &mut self.classes[number];
             let before = class.store.backlog().bytes;
@@ -247,77 +247,78 @@ impl Waiting {
             if let Some(shared) = &self.shared {
                 shared.changed(before, class.store.backlog().bytes);
             }
-            let Some((passage, mark)) = next else {
+            let Some((handle, mark)) = next else {
                 continue; // its discipline has dropped everything
             };
-            class.deficit -= i64::from(passage.ip_len);
-            return Some((passage, mark));
+            class.deficit -= i64::from(handle.ip_len);
+            return Some((handle, mark));
         }
         None
     }
 
     /// The queues of a bridged port, by class.
-    pub fn lanes(&self) -> impl Iterator<Item = &Lanes> {
+    pub fn priority_queues(&self) -> impl Iterator<Item = &PriorityQueues> {
         self.classes.iter().filter_map(|class| match &class.store {
-            Store::Lanes(lanes) => Some(&**lanes),
+            ClassQueue::Priorities(queues) => Some(&**queues),
             _ => None,
         })
     }
 
     /// When the next event is due that no packet on the wire brings; none where that is not known at once.
     #[inline]
-    pub fn plain_due(&self) -> Option<Time> {
-        match &self.bridge {
+    pub fn due_unless_paused(&self) -> Option<Time> {
+        match &self.dcb {
             None => Some(self.sent_at),
-            Some(bridge) => bridge.plain_due(self.sent_at),
+            Some(dcb) => dcb.due_unless_paused(self.sent_at),
         }
     }
 
     /// The only class, of a bridged port with one, the rest of that port, and `sent_at`.
     #[inline]
-    pub fn only_lanes(&mut self) -> Option<(&mut Lanes, &mut Bridge, &mut Time)> {
-        let [Class { store: Store::Lanes(lanes), .. }] = self.classes.as_mut_slice() else {
+    pub fn single_class(&mut self) -> Option<(&mut PriorityQueues, &mut DcbPort, &mut Time)> {
+        let [Class { store: ClassQueue::Priorities(queues), .. }] = self.classes.as_mut_slice()
+        else {
             return None;
         };
-        Some((lanes, self.bridge.as_deref_mut()?, &mut self.sent_at))
+        Some((queues, self.dcb.as_deref_mut()?, &mut self.sent_at))
     }
 
     /// Returns the lanes of all classes, for changes.
-    pub fn lanes_mut(&mut self) -> impl Iterator<Item = &mut Lanes> {
+    pub fn priority_queues_mut(&mut self) -> impl Iterator<Item = &mut PriorityQueues> {
         self.classes.iter_mut().filter_map(|class| match &mut class.store {
-            Store::Lanes(lanes) => Some(&mut **lanes),
+            ClassQueue::Priorities(queues) => Some(&mut **queues),
             _ => None,
         })
     }
 
     /// Hands a packet to its class at a bridged port; tells with which link and priority it came.
-    pub fn push_bridged(
+    pub fn push_dcb(
         &mut self,
-        passage: Passage,
-        (came, priority): (u32, u8),
+        handle: PacketHandle,
+        (ingress, priority): (u32, u8),
         arrival: &Arrival,
-    ) -> Came {
+    ) -> DcbAdmission {
         let class = self.class_of(arrival.packet.dscp());
         match &mut self.classes[usize::from(class)].store {
-            Store::Lanes(lanes) => lanes.push(passage, came, priority, arrival),
+            ClassQueue::Priorities(queues) => queues.push(handle, ingress, priority, arrival),
             _ => unreachable!("the port is bridged"),
         }
     }
 
     /// Takes out the packet of a bridged port that is next in turn among those that may go, with its
     /// priority and whether it is to be marked.
-    pub fn pop_held(
+    pub fn pop_by_priority(
         &mut self,
         now: Time,
         (paused, wire): (u8, Wire),
         pool: &PacketPool,
-        dropped: &mut Vec<(Held, u8)>,
-    ) -> Option<(Held, u8, bool)> {
+        dropped: &mut Vec<(QueuedPacket, u8)>,
+    ) -> Option<(QueuedPacket, u8, bool)> {
         if let [class] = self.classes.as_mut_slice() {
-            let Store::Lanes(lanes) = &mut class.store else { return None };
-            while lanes.occupied() & !paused != 0 {
+            let ClassQueue::Priorities(queues) = &mut class.store else { return None };
+            while queues.occupied() & !paused != 0 {
                 let before = dropped.len();
-                let next = lanes.pop(now, paused, pool, dropped);
+                let next = queues.pop(now, paused, pool, dropped);
                 if next.is_some() || dropped.len() == before {
                     return next;
                 }
@@ -325,17 +326,17 @@ impl Waiting {
             return None;
         }
         let ready = |class: &Class| match &class.store {
-            Store::Lanes(lanes) => lanes.ready(now, paused),
+            ClassQueue::Priorities(queues) => queues.has_ready(now, paused),
             _ => false,
         };
         while let Some(number) = self.next_class(ready) {
             let class = &mut self.classes[number];
-            let Store::Lanes(lanes) = &mut class.store else { break };
-            let Some(next) = lanes.pop(now, paused, pool, dropped) else {
+            let ClassQueue::Priorities(queues) = &mut class.store else { break };
+            let Some(next) = queues.pop(now, paused, pool, dropped) else {
                 continue; // its discipline has dropped everything
             };
             // shares are of the link, so framing counts (802.1Qaz)
-            class.deficit -= i64::from(wire.bytes(u32::from(next.0.passage.ip_len)));
+            class.deficit -= i64::from(wire.bytes(u32::from(next.0.handle.ip_len)));
             return Some(next);
         }
         None
@@ -368,58 +369,61 @@ impl Waiting {
 
     /// Whether a packet waits.
     #[inline]
-    pub fn has_any(&mut self) -> bool {
-        self.only_lanes().is_none_or(|(lanes, ..)| lanes.backlog().packets > 0)
+    pub fn has_packets(&mut self) -> bool {
+        self.single_class().is_none_or(|(queues, ..)| queues.backlog().packets > 0)
     }
 }
 
-impl Store {
-    fn new(config: &QueueConfig, place: &Place) -> Store {
+impl ClassQueue {
+    fn new(config: &QueueConfig, place: &Place) -> ClassQueue {
         match config.start(place) {
-            Queue::FqCoDel(flows) => Store::Flows(flows),
-            queue => Store::Fifo { queue, packets: VecDeque::new(), bytes: 0 },
+            Queue::FqCoDel(flows) => ClassQueue::Flows(flows),
+            queue => ClassQueue::Fifo { queue, packets: VecDeque::new(), bytes: 0 },
         }
     }
 
     fn backlog(&self) -> Backlog {
         match self {
-            Store::Fifo { packets, bytes, .. } => Backlog { packets: packets.len(), bytes: *bytes },
-            Store::Flows(flows) => flows.backlog(),
-            Store::Lanes(lanes) => lanes.backlog(),
+            ClassQueue::Fifo { packets, bytes, .. } => {
+                Backlog { packets: packets.len(), bytes: *bytes }
+            }
+            ClassQueue::Flows(flows) => flows.backlog(),
+            ClassQueue::Priorities(queues) => queues.backlog(),
         }
     }
 
     /// Returns the backlog without priorities that are paused.
-    fn moving(&self, paused: u8) -> Backlog {
+    fn unpaused_backlog(&self, paused: u8) -> Backlog {
         match self {
-            Store::Lanes(lanes) => lanes.moving(paused),
+            ClassQueue::Priorities(queues) => queues.unpaused_backlog(paused),
             _ => self.backlog(),
         }
     }
 
     fn push(
         &mut self,
-        passage: Passage,
+        handle: PacketHandle,
         arrival: &mut Arrival,
-        dropped: &mut Vec<(Passage, Cause)>,
-    ) -> Entry {
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Admission {
         match self {
-            Store::Fifo { queue, packets, bytes } => {
+            ClassQueue::Fifo { queue, packets, bytes } => {
                 arrival.backlog = Backlog { packets: packets.len(), bytes: *bytes };
                 let verdict = queue.at_enqueue(arrival);
                 if let Some(cause) = verdict.loss() {
-                    return Entry::Lost(cause);
+                    return Admission::Dropped(cause);
                 }
-                packets.push_back(Passage { arrive: arrival.now, ..passage });
-                *bytes += u64::from(passage.ip_len);
-                Entry::In { mark: verdict == Verdict::Mark }
+                packets.push_back(PacketHandle { arrive: arrival.now, ..handle });
+                *bytes += u64::from(handle.ip_len);
+                Admission::Admitted { mark: verdict == Verdict::Mark }
             }
-            Store::Flows(flows) => {
-                let out = flows.push(Passage { arrive: arrival.now, ..passage }, arrival.idle());
-                dropped.extend(out.into_iter().map(|passage| (passage, Cause::QueueFull)));
-                Entry::In { mark: false }
+            ClassQueue::Flows(flows) => {
+                let out =
+                    flows.push(PacketHandle { arrive: arrival.now, ..handle }, arrival.idle());
+                dropped.extend(out.into_iter().map(|handle| (handle, Cause::QueueFull)));
+                Admission::Admitted { mark: false }
             }
-            Store::Lanes(_) => unreachable!("bridged ports have a way in of their own"),
+            ClassQueue::Priorities(_) => unreachable!("bridged ports have a way in of their own"),
         }
     }
 
@@ -427,12 +431,12 @@ impl Store {
         &mut self,
         now: Time,
         pool: &PacketPool,
-        dropped: &mut Vec<(Passage, Cause)>,
-    ) -> Option<(Passage, bool)> {
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Option<(PacketHandle, bool)> {
         let (queue, packets, bytes) = match self {
-            Store::Fifo { queue, packets, bytes } => (queue, packets, bytes),
-            Store::Flows(flows) => return flows.pop(now, pool, dropped),
-            Store::Lanes(_) => unreachable!("bridged ports have a way out of their own"),
+            ClassQueue::Fifo { queue, packets, bytes } => (queue, packets, bytes),
+            ClassQueue::Flows(flows) => return flows.pop(now, pool, dropped),
+            ClassQueue::Priorities(_) => unreachable!("bridged ports have a way out of their own"),
         };
         let plan = queue.at_dequeue(now, || {
             let mut left = Backlog { packets: packets.len(), bytes: *bytes };
@@ -443,13 +447,13 @@ impl Store {
             })
         });
         for _ in 0..plan.drop {
-            let passage = packets.pop_front().expect("the plan drops what waits");
-            *bytes -= u64::from(passage.ip_len);
-            dropped.push((passage, Cause::Sojourn));
+            let handle = packets.pop_front().expect("the plan drops what waits");
+            *bytes -= u64::from(handle.ip_len);
+            dropped.push((handle, Cause::Sojourn));
         }
-        let passage = packets.pop_front()?;
-        *bytes -= u64::from(passage.ip_len);
-        Some((passage, plan.mark))
+        let handle = packets.pop_front()?;
+        *bytes -= u64::from(handle.ip_len);
+        Some((handle, plan.mark))
     }
 }
 

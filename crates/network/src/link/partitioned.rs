@@ -5,7 +5,7 @@
 //! then when it arrives. What stays here is its place in the queue, and its part in the counters, which
 //! count arrivals in order: it is counted when the port is next touched after its arrival.
 
-use super::{Divided, Link, Offer, Passage};
+use super::{Link, Outcome, PacketHandle, Partitioned};
 use crate::losses::Cause;
 use crate::pool::PacketPool;
 use crate::queue::{Backlog, Discipline};
@@ -15,20 +15,20 @@ use eastwest_types::{Span, Time};
 
 impl Link {
     /// Eager, without faults and always awake: it knows when a packet arrives once that is enqueued.
-    pub(crate) fn can_be_divided(&self) -> bool {
+    pub(crate) fn can_be_partitioned(&self) -> bool {
         self.plain || self.counted
     }
 
     /// Lets the fabric look at every packet offered here.
-    pub(crate) fn divide(&mut self, crosses: bool) {
+    pub(crate) fn partition(&mut self, crosses: bool) {
         assert!(
-            self.can_be_divided() && self.on_wire.is_empty(),
+            self.can_be_partitioned() && self.on_wire.is_empty(),
             "only idle eager ports are divided"
         );
         // what has begun to be sent is counted anew for each packet, so that RED is never calm
-        (self.plain, self.counted, self.calm) = (false, false, None);
-        self.keeps_begun = crosses;
-        self.divided = Some(Box::new(Divided { crosses, ..Divided::default() }));
+        (self.plain, self.counted, self.red_fast_path) = (false, false, None);
+        self.tracks_started = crosses;
+        self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
     }
 
     /// This side only takes packets off the wire: another part owns the port.
@@ -38,73 +38,74 @@ impl Link {
 
     /// Offers a packet that stays in this part to a divided port.
     #[inline]
-    pub(crate) fn offer_here(
+    pub(crate) fn enqueue_local(
         &mut self,
         now: Time,
-        passage: Passage,
+        handle: PacketHandle,
         tie: bool,
         pool: &mut PacketPool,
-    ) -> Offer {
-        match self.let_in(now, &passage, tie, pool) {
-            Some(cause) => Offer::Dropped(cause),
-            None => self.enqueue(now, passage),
+    ) -> Outcome {
+        match self.let_in(now, &handle, tie, pool) {
+            Some(cause) => Outcome::Dropped(cause),
+            None => self.schedule_departure(now, handle),
         }
     }
 
     /// Offers a packet that arrives in another part; returns when.
     #[inline]
-    pub(crate) fn offer_across(
+    pub(crate) fn enqueue_crossing(
         &mut self,
         now: Time,
-        mut passage: Passage,
+        mut handle: PacketHandle,
         tie: bool,
         pool: &mut PacketPool,
     ) -> Result<Time, Cause> {
-        if let Some(cause) = self.let_in(now, &passage, tie, pool) {
+        if let Some(cause) = self.let_in(now, &handle, tie, pool) {
             return Err(cause);
         }
-        let ip_len = u32::from(passage.ip_len);
-        passage.arrive = self.extend_backlog(now, self.send_time(ip_len)) + self.delay;
+        let ip_len = u32::from(handle.ip_len);
+        handle.arrive = self.extend_backlog(now, self.send_time(ip_len)) + self.delay;
         self.held_bytes += u64::from(ip_len);
-        if let Some(divided) = &mut self.divided {
-            divided.gone.push(passage);
+        if let Some(partitioned) = &mut self.partitioned {
+            partitioned.departed.push(handle);
         }
-        Ok(passage.arrive)
+        Ok(handle.arrive)
     }
 
     #[inline]
     fn let_in(
         &mut self,
         now: Time,
-        passage: &Passage,
+        handle: &PacketHandle,
         tie: bool,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        self.count_gone(now, tie);
-        let gone = self.divided.as_ref().map_or(0, |d| d.gone.len());
-        let fits = self.on_wire.len() + gone < self.surely_fits as usize || self.busy_until <= now;
+        self.count_remote(now, tie);
+        let departed = self.partitioned.as_ref().map_or(0, |d| d.departed.len());
+        let fits =
+            self.on_wire.len() + departed < self.admits_below as usize || self.busy_until <= now;
         if fits && !self.queue.sees_all() {
             return None;
         }
-        let backlog = self.queue_divided(now);
-        self.judge(now, passage, backlog, self.busy_until, pool)
+        let backlog = self.backlog_partitioned(now);
+        self.apply_aqm(now, handle, backlog, self.busy_until, pool)
     }
 
     /// What waits, wherever it arrives.
-    fn queue_divided(&self, now: Time) -> Backlog {
-        let gone = self.divided.as_ref().map(|d| &d.gone);
-        let all = self.on_wire.len() + gone.map_or(0, Ring::len);
+    fn backlog_partitioned(&self, now: Time) -> Backlog {
+        let departed = self.partitioned.as_ref().map(|d| &d.departed);
+        let all = self.on_wire.len() + departed.map_or(0, Ring::len);
         let mut waiting = Backlog { packets: all, bytes: self.held_bytes };
         // as in `Link::queue`; each of the two is in the order of arrival
         let then = now + self.delay;
-        for ring in [Some(&self.on_wire), gone].into_iter().flatten() {
-            for held in ring.iter() {
-                let way = held.arrive.since(then);
-                if way > Span::ZERO && way > self.send_time(u32::from(held.ip_len)) {
+        for ring in [Some(&self.on_wire), departed].into_iter().flatten() {
+            for handle in ring.iter() {
+                let way = handle.arrive.since(then);
+                if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len)) {
                     break;
                 }
                 waiting.packets -= 1;
-                waiting.bytes -= u64::from(held.ip_len);
+                waiting.bytes -= u64::from(handle.ip_len);
             }
         }
         waiting
@@ -112,28 +113,29 @@ impl Link {
 
     /// Shows everything that is held as what is on the wire, to whoever looks at all parts as one, or
     /// takes it back.
-    pub(crate) fn lay_open(&mut self, open: bool) {
-        let Some(divided) = self.divided.as_mut().filter(|d| d.crosses) else { return };
+    pub(crate) fn expose_all(&mut self, open: bool) {
+        let Some(partitioned) = self.partitioned.as_mut().filter(|d| d.crosses) else { return };
         if !open {
-            self.on_wire = divided.aside.take().unwrap_or_default();
+            self.on_wire = partitioned.own_ring.take().unwrap_or_default();
             return;
         }
-        let mut all: Vec<Passage> =
-            self.on_wire.iter().chain(divided.gone.iter()).copied().collect();
-        all.sort_by_key(|held| held.arrive);
+        let mut all: Vec<PacketHandle> =
+            self.on_wire.iter().chain(partitioned.departed.iter()).copied().collect();
+        all.sort_by_key(|handle| handle.arrive);
         let mut ring = Ring::default();
-        all.into_iter().for_each(|held| ring.push(held));
-        divided.aside = Some(std::mem::replace(&mut self.on_wire, ring));
+        all.into_iter().for_each(|handle| ring.push(handle));
+        partitioned.own_ring = Some(std::mem::replace(&mut self.on_wire, ring));
     }
 
     /// Counts packets that have arrived elsewhere before now, or also at this instant.
     #[inline]
-    pub(crate) fn count_gone(&mut self, now: Time, at_now: bool) {
-        while let Some(divided) = &mut self.divided
-            && let Some(&Passage { arrive, ip_len, identity, .. }) = divided.gone.get(0)
+    pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
+        while let Some(partitioned) = &mut self.partitioned
+            && let Some(&PacketHandle { arrive, ip_len, identity, .. }) =
+                partitioned.departed.get(0)
             && (arrive < now || (at_now && arrive == now))
         {
-            divided.gone.pop();
+            partitioned.departed.pop();
             let ip_len = u32::from(ip_len);
             self.held_bytes -= u64::from(ip_len);
             self.counters.packets += 1;
@@ -143,44 +145,47 @@ impl Link {
     }
 
     /// A packet that another part has sent arrives here at its time.
-    pub(crate) fn arrives(&mut self, passage: Passage) -> Option<Key> {
+    pub(crate) fn arrives(&mut self, handle: PacketHandle) -> Option<Key> {
         let first = self.on_wire.is_empty();
         debug_assert!(
-            first || self.on_wire.iter().next_back().is_none_or(|p| p.arrive <= passage.arrive)
+            first || self.on_wire.iter().next_back().is_none_or(|p| p.arrive <= handle.arrive)
         );
-        self.held_bytes += u64::from(passage.ip_len);
-        self.on_wire.push(passage);
-        first.then(|| Key::new(passage.arrive, Class::Arrival))
+        self.held_bytes += u64::from(handle.ip_len);
+        self.on_wire.push(handle);
+        first.then(|| Key::new(handle.arrive, Class::Arrival))
     }
 
     /// Takes out what is on the wire, for another ring; what arrives elsewhere is there.
-    pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = Passage> + use<> {
-        self.divided = None;
+    pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = PacketHandle> + use<> {
+        self.partitioned = None;
         let mut ring = std::mem::take(&mut self.on_wire);
         std::iter::from_fn(move || ring.pop())
     }
 
     /// Puts back what [`Link::take_on_wire`] has taken, in order.
-    pub(crate) fn put_on_wire(&mut self, passage: Passage) {
-        self.on_wire.push(passage);
+    pub(crate) fn put_on_wire(&mut self, handle: PacketHandle) {
+        self.on_wire.push(handle);
     }
 
     /// Packets on the way to a host, when each is handed over, and how many before it; the first is at
     /// `first`.
-    pub(crate) fn handed_over(&self, first: Time) -> impl Iterator<Item = (Time, u64, &Passage)> {
+    pub(crate) fn handed_over(
+        &self,
+        first: Time,
+    ) -> impl Iterator<Item = (Time, u64, &PacketHandle)> {
         let mut before = first;
-        self.on_wire.iter().zip(0u64..).map(move |(held, place)| {
+        self.on_wire.iter().zip(0u64..).map(move |(handle, place)| {
             if place > 0 {
-                before = self.jittered(held.arrive, self.counters.packets + place).max(before);
+                before = self.jittered(handle.arrive, self.counters.packets + place).max(before);
             }
-            (before, self.counters.packets + place, held)
+            (before, self.counters.packets + place, handle)
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{calm_red, packet, red, spec};
+    use super::super::tests::{fast_path_red, packet, red, spec};
     use super::super::{LinkSpec, Mode, QueueConfig};
     use super::*;
     use crate::queue::DropTail;
@@ -196,43 +201,43 @@ mod tests {
         let (mut arrived, mut lost, mut queues) = (Vec::new(), Vec::new(), Vec::new());
         for (number, &(at, ip_len)) in offers.iter().enumerate() {
             while next < Key::new(at, Class::Arrival) {
-                let (passage, then) = link.arrive(next, &mut pool);
-                arrived.push((next.time(), passage.slot));
+                let (handle, then) = link.arrive(next, &mut pool);
+                arrived.push((next.time(), handle.slot));
                 next = then;
             }
-            link.count_gone(at, false);
-            link.lay_open(true);
+            link.count_remote(at, false);
+            link.expose_all(true);
             queues.push(link.queue(at));
-            link.lay_open(false);
+            link.expose_all(false);
             let packet = packet(ip_len, 0);
             let slot = pool.insert(&packet);
-            let passage = Passage::new(slot, &packet);
-            let offer = match (link.divided.is_some(), crosses(number)) {
-                (false, _) => link.offer(at, passage, &mut pool),
-                (true, false) => link.offer_here(at, passage, false, &mut pool),
-                (true, true) => match link.offer_across(at, passage, false, &mut pool) {
+            let handle = PacketHandle::new(slot, &packet);
+            let enqueue = match (link.partitioned.is_some(), crosses(number)) {
+                (false, _) => link.enqueue(at, handle, &mut pool),
+                (true, false) => link.enqueue_local(at, handle, false, &mut pool),
+                (true, true) => match link.enqueue_crossing(at, handle, false, &mut pool) {
                     Ok(arrive) => {
                         arrived.push((arrive, slot));
-                        Offer::Queued
+                        Outcome::Queued
                     }
-                    Err(cause) => Offer::Dropped(cause),
+                    Err(cause) => Outcome::Dropped(cause),
                 },
             };
-            match offer {
-                Offer::Dropped(cause) => {
-                    link.count_loss(at, &passage, pool.get(slot), cause);
+            match enqueue {
+                Outcome::Dropped(cause) => {
+                    link.count_loss(at, &handle, pool.get(slot), cause);
                     lost.push(slot);
                 }
-                Offer::Sooner(key) => next = key,
+                Outcome::Sooner(key) => next = key,
                 _ => {}
             }
         }
         while next != Key::NEVER {
-            let (passage, then) = link.arrive(next, &mut pool);
-            arrived.push((next.time(), passage.slot));
+            let (handle, then) = link.arrive(next, &mut pool);
+            arrived.push((next.time(), handle.slot));
             next = then;
         }
-        link.count_gone(Time::NEVER, false);
+        link.count_remote(Time::NEVER, false);
         arrived.sort_unstable();
         (arrived, lost, queues)
     }
@@ -247,8 +252,8 @@ mod tests {
                 1 => QueueConfig::DropTail(DropTail(Limit::Bytes(1_500 + random.below(9_000)))),
                 2 => QueueConfig::Red(red(0.3, false, packets)),
                 // undivided, it is calm now and then
-                3 => QueueConfig::Red(calm_red(1.0, false)),
-                _ => QueueConfig::Red(calm_red(0.02, false)),
+                3 => QueueConfig::Red(fast_path_red(1.0, false)),
+                _ => QueueConfig::Red(fast_path_red(0.02, false)),
             };
             let port = || LinkSpec { queue: queue.clone(), ..spec(packets, Mode::Eager) };
             let mut at = 0;
@@ -259,31 +264,35 @@ mod tests {
                 })
                 .collect();
             let chosen = random.below(u64::MAX);
-            let (mut whole, mut divided) = (Link::new(port()), Link::new(port()));
-            divided.divide(true);
+            let (mut whole, mut partitioned) = (Link::new(port()), Link::new(port()));
+            partitioned.partition(true);
             let one = play(&mut whole, &offers, |_| false);
-            let parts = play(&mut divided, &offers, |n| chosen >> (n % 64) & 1 == 1);
+            let parts = play(&mut partitioned, &offers, |n| chosen >> (n % 64) & 1 == 1);
             assert_eq!(one, parts, "case {case}");
-            let (one, parts) = (whole.counters, divided.counters);
+            let (one, parts) = (whole.counters, partitioned.counters);
             assert_eq!(
                 (one.packets, one.bytes, one.trail),
                 (parts.packets, parts.bytes, parts.trail)
             );
             assert_eq!(one.max_backlog, parts.max_backlog);
-            assert_eq!((whole.lost(), whole.held_bytes), (divided.lost(), divided.held_bytes));
+            assert_eq!(
+                (whole.lost(), whole.held_bytes),
+                (partitioned.lost(), partitioned.held_bytes)
+            );
         }
     }
 
     #[test]
     fn what_arrives_at_the_very_instant_is_counted_where_it_goes_first() {
         let mut link = Link::new(spec(Limit::Packets(9), Mode::Eager));
-        link.divide(true);
+        link.partition(true);
         let (mut pool, packet) = (PacketPool::default(), packet(1_500, 0));
-        let passage = Passage::new(pool.insert(&packet), &packet);
-        let arrive = link.offer_across(Time(7), passage, false, &mut pool).expect("there is room");
-        link.count_gone(arrive, false);
+        let handle = PacketHandle::new(pool.insert(&packet), &packet);
+        let arrive =
+            link.enqueue_crossing(Time(7), handle, false, &mut pool).expect("there is room");
+        link.count_remote(arrive, false);
         assert_eq!(link.counters.packets, 0);
-        link.count_gone(arrive, true);
+        link.count_remote(arrive, true);
         assert_eq!((link.counters.packets, link.held_bytes), (1, 0));
     }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// The state of a link that faults speak of.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Conditions {
+pub(super) struct FaultState {
     /// Picoseconds per byte without faults, times 2¹⁶.
     pub(super) own_ps_per_byte_q16: u64,
     /// Failures in force.
@@ -58,13 +58,13 @@ pub(super) struct EarlierRates {
 
 impl EarlierRates {
     /// The rate changes when `passed` bytes have arrived or were lost, and the next bytes, up to
-    /// `begun`, are sent at the rate that was in force.
-    pub fn end(&mut self, passed: u64, begun: u64, ps_per_byte_q16: u64) {
+    /// `started`, are sent at the rate that was in force.
+    pub fn end(&mut self, passed: u64, started: u64, ps_per_byte_q16: u64) {
         while let Some(&(until, own)) = self.open.first().filter(|(until, _)| *until <= passed) {
             self.over = (until, self.over.1 + u128::from(until - self.over.0) * u128::from(own));
             self.open.remove(0);
         }
-        self.open.push((begun, ps_per_byte_q16));
+        self.open.push((started, ps_per_byte_q16));
     }
 
     /// Picoseconds that sending the first `passed` bytes took; those after the last change of rate were
@@ -80,7 +80,7 @@ impl EarlierRates {
     }
 }
 
-impl Conditions {
+impl FaultState {
     /// Draws the fate of a packet, once.
     pub fn draw(&mut self, number: u64) {
         if self.drawn.is_none_or(|(drawn, _)| drawn != number) {

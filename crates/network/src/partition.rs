@@ -5,7 +5,7 @@
 //! part's port that it goes on to.
 
 use crate::losses::EventOrder;
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
 use crate::pool::Whole;
 use eastwest_engine::order::Key;
 use eastwest_engine::tournament::Order;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 /// A packet on its way to another part.
 #[derive(Serialize, Deserialize)]
-pub struct Crossed {
+pub struct CrossingPacket {
     /// Number of the link on which it arrives.
     pub(crate) link: u32,
-    pub(crate) passage: Passage,
+    pub(crate) handle: PacketHandle,
     pub(crate) whole: Whole,
 }
 
@@ -61,17 +61,17 @@ impl Watch {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Mail {
     /// Packets.
-    pub packets: Vec<Crossed>,
+    pub packets: Vec<CrossingPacket>,
     /// Deliveries.
     pub promises: Vec<Promise>,
 }
 
 /// See the module.
 #[derive(Serialize, Deserialize)]
-pub struct Cut {
+pub struct Partition {
     /// Which part this is.
     pub part: u8,
-    /// The part of every node; [`TOP`] for those above the racks.
+    /// The part of every node; [`CORE`] for those above the racks.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<Watch>,
     /// By part, what it is sent.
@@ -90,12 +90,12 @@ pub struct Cut {
 }
 
 /// The rack number of nodes that belong to no rack.
-pub const TOP: u8 = u8::MAX;
+pub const CORE: u8 = u8::MAX;
 
-impl Cut {
+impl Partition {
     /// Returns the division of a fabric into `parts` parts, as part `part` sees it.
-    pub fn new(part: u8, parts: usize, part_of: Vec<u8>, order: Order) -> Cut {
-        Cut {
+    pub fn new(part: u8, parts: usize, part_of: Vec<u8>, order: Order) -> Partition {
+        Partition {
             part,
             part_of,
             watches: Vec::new(),
@@ -122,7 +122,7 @@ impl Cut {
     /// Who owns the port from one node to another.
     pub fn owner(&self, from: u32, to: u32) -> u8 {
         match self.part_of[from as usize] {
-            TOP => self.part_of[to as usize],
+            CORE => self.part_of[to as usize],
             part => part,
         }
     }

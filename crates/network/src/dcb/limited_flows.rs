@@ -3,8 +3,8 @@
 //! A limited flow waits apart until its rate lets the next packet go. Of the packets that may go, the port sends
 //! the one that came first.
 
-use super::held::Held;
 use super::qcn::QcnConfig;
+use super::queued_packet::QueuedPacket;
 use super::reaction::ReactionPoint;
 use crate::ring::Ring;
 use eastwest_engine::random::Stream;
@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 /// A flow of a host that QCN limits or has limited a moment ago.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Limited {
+pub(super) struct LimitedFlow {
     pub point: ReactionPoint,
-    packets: Ring<Held>,
+    packets: Ring<QueuedPacket>,
     bytes: u64,
     /// When its last packet began to be sent, and how many bytes on the link it had.
     sent: (Time, u32),
@@ -23,10 +23,10 @@ pub(super) struct Limited {
     next: Time,
 }
 
-impl Limited {
+impl LimitedFlow {
     /// The rate has changed, or a packet was sent.
     fn set_next(&mut self) {
-        self.next = match self.point.is_free() {
+        self.next = match self.point.is_at_line_rate() {
             true => Time::ZERO,
             false => self.sent.0 + self.point.rate().time_for(u64::from(self.sent.1)),
         };
@@ -35,16 +35,16 @@ impl Limited {
 
 /// The flows that a host limits in one priority, in the order of their destinations: there are few.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Limits {
+pub(super) struct LimitedFlows {
     dsts: Vec<u32>,
     /// The first packet that waits of each flow: who goes next is decided by these alone.
-    first: Vec<First>,
-    flows: Vec<Limited>,
+    heads: Vec<HeadPacket>,
+    flows: Vec<LimitedFlow>,
 }
 
 /// The first packet that waits of a flow.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct First {
+struct HeadPacket {
     /// When it may go; never where none waits.
     due: Time,
     /// Its number, and its bytes.
@@ -52,78 +52,78 @@ struct First {
     bytes: u32,
 }
 
-impl First {
+impl HeadPacket {
     /// The value for a flow without waiting packets.
-    const NONE: First = First { due: Time::NEVER, number: u64::MAX, bytes: 0 };
+    const NONE: HeadPacket = HeadPacket { due: Time::NEVER, number: u64::MAX, bytes: 0 };
 
-    fn of(flow: &Limited) -> First {
-        flow.packets.get(0).map_or(First::NONE, |held| First {
+    fn of(flow: &LimitedFlow) -> HeadPacket {
+        flow.packets.get(0).map_or(HeadPacket::NONE, |queued| HeadPacket {
             due: flow.next,
-            number: held.number,
-            bytes: u32::from(held.passage.ip_len()),
+            number: queued.number,
+            bytes: u32::from(queued.handle.ip_len()),
         })
     }
 }
 
-impl Limits {
+impl LimitedFlows {
     /// The place of the flow to a host, if it is limited.
     #[inline]
-    pub fn place(&self, dst: u32) -> Option<usize> {
+    pub fn index_of(&self, dst: u32) -> Option<usize> {
         // counted in full: where a search ends cannot be predicted
-        let place = self.dsts.iter().map(|other| usize::from(*other < dst)).sum();
-        (self.dsts.get(place) == Some(&dst)).then_some(place)
+        let index = self.dsts.iter().map(|other| usize::from(*other < dst)).sum();
+        (self.dsts.get(index) == Some(&dst)).then_some(index)
     }
 
     /// Bytes of the flow to a host that wait, if it is limited.
     pub fn bytes(&self, dst: u32) -> Option<u64> {
-        self.place(dst).map(|place| self.flows[place].bytes)
+        self.index_of(dst).map(|index| self.flows[index].bytes)
     }
 
     /// The place of the flow whose packet goes next, when that may go, and its number. Of those that may
     /// go by now it is the one that came first, else the first to be let go.
     #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
-        let (mut best, mut place) = (u128::MAX, 0);
-        for (other, first) in self.first.iter().enumerate() {
+        let (mut best, mut index) = (u128::MAX, 0);
+        for (other, first) in self.heads.iter().enumerate() {
             let order = u128::from(first.due.max(now).0) << 64 | u128::from(first.number);
             // chosen, not jumped over: which of ten it will be cannot be predicted
             let is_sooner = order < best;
             best = if is_sooner { order } else { best };
-            place = if is_sooner { other } else { place };
+            index = if is_sooner { other } else { index };
         }
         let at = Time((best >> 64) as u64);
-        (at != Time::NEVER).then_some((at, best as u64, place))
+        (at != Time::NEVER).then_some((at, best as u64, index))
     }
 
     /// Bytes of the first packet of a flow.
-    pub fn bytes_of(&self, place: usize) -> u32 {
-        self.first[place].bytes
+    pub fn bytes_of(&self, index: usize) -> u32 {
+        self.heads[index].bytes
     }
 
     /// Has a packet of the flow at a place wait.
     #[inline]
-    pub fn put(&mut self, place: usize, held: Held) {
-        let flow = &mut self.flows[place];
-        flow.bytes += u64::from(held.passage.ip_len());
-        flow.packets.push(held);
+    pub fn enqueue(&mut self, index: usize, queued: QueuedPacket) {
+        let flow = &mut self.flows[index];
+        flow.bytes += u64::from(queued.handle.ip_len());
+        flow.packets.push(queued);
         if flow.packets.len() == 1 {
-            self.first[place] = First::of(flow);
+            self.heads[index] = HeadPacket::of(flow);
         }
     }
 
     /// Takes out the first packet of a flow.
     #[inline]
-    pub fn take(&mut self, place: usize) -> Option<Held> {
-        let flow = &mut self.flows[place];
-        let held = flow.packets.pop()?;
-        flow.bytes -= u64::from(held.passage.ip_len());
-        self.first[place] = First::of(flow);
-        Some(held)
+    pub fn dequeue(&mut self, index: usize) -> Option<QueuedPacket> {
+        let flow = &mut self.flows[index];
+        let queued = flow.packets.pop()?;
+        flow.bytes -= u64::from(queued.handle.ip_len());
+        self.heads[index] = HeadPacket::of(flow);
+        Some(queued)
     }
 
     /// Takes out all packets.
-    pub fn empty(&mut self) -> impl Iterator<Item = Held> {
-        self.first.fill(First::NONE);
+    pub fn drain(&mut self) -> impl Iterator<Item = QueuedPacket> {
+        self.heads.fill(HeadPacket::NONE);
         self.flows.iter_mut().flat_map(|flow| {
             flow.bytes = 0;
             std::iter::from_fn(|| flow.packets.pop())
@@ -131,7 +131,7 @@ impl Limits {
     }
 
     /// All packets.
-    pub fn packets(&self) -> impl Iterator<Item = &Held> {
+    pub fn packets(&self) -> impl Iterator<Item = &QueuedPacket> {
         self.flows.iter().flat_map(|flow| flow.packets.iter())
     }
 
@@ -145,98 +145,98 @@ impl Limits {
         self.dsts.iter().zip(&self.flows).map(|(dst, flow)| (*dst, flow.point.rate()))
     }
 
-    /// The place of the flow to a host, which is limited from now on; `move_own` hands over its packets that
+    /// The place of the flow to a host, which is limited from now on; `move_queued` hands over its packets that
     /// wait, if it was not.
     pub fn limit(
         &mut self,
         dst: u32,
         line: Rate,
-        move_own: impl FnOnce(&mut dyn FnMut(Held)),
+        move_queued: impl FnOnce(&mut dyn FnMut(QueuedPacket)),
     ) -> usize {
-        let place = self.dsts.partition_point(|other| *other < dst);
-        if self.dsts.get(place) != Some(&dst) {
+        let index = self.dsts.partition_point(|other| *other < dst);
+        if self.dsts.get(index) != Some(&dst) {
             let (mut packets, mut bytes) = (Ring::default(), 0);
-            move_own(&mut |held| {
-                bytes += u64::from(held.passage.ip_len());
-                packets.push(held);
+            move_queued(&mut |queued| {
+                bytes += u64::from(queued.handle.ip_len());
+                packets.push(queued);
             });
             let (point, sent) = (ReactionPoint::new(line), (Time::ZERO, 0));
-            self.dsts.insert(place, dst);
-            self.first.insert(place, First::NONE);
-            self.flows.insert(place, Limited { point, packets, bytes, sent, next: Time::ZERO });
+            self.dsts.insert(index, dst);
+            self.heads.insert(index, HeadPacket::NONE);
+            self.flows.insert(index, LimitedFlow { point, packets, bytes, sent, next: Time::ZERO });
         }
-        place
+        index
     }
 
     /// A message has come about a flow: it goes slower.
-    pub fn slow_down(
+    pub fn decrease_rate(
         &mut self,
         now: Time,
-        place: usize,
+        index: usize,
         fb: u8,
         config: &QcnConfig,
         random: &mut Stream,
     ) {
-        let flow = &mut self.flows[place];
-        flow.point.slow_down(now, fb, config, random);
+        let flow = &mut self.flows[index];
+        flow.point.decrease_rate(now, fb, config, random);
         flow.set_next();
-        self.first[place] = First::of(flow);
+        self.heads[index] = HeadPacket::of(flow);
     }
 
     /// A packet of a flow begins to be sent.
     #[inline]
-    pub fn sends(
+    pub fn on_transmit(
         &mut self,
         now: Time,
-        place: usize,
+        index: usize,
         bytes: u32,
         config: &QcnConfig,
         random: &mut Stream,
     ) {
-        let flow = &mut self.flows[place];
+        let flow = &mut self.flows[index];
         flow.sent = (now, bytes);
-        flow.point.sends(bytes, config, random);
+        flow.point.on_transmit(bytes, config, random);
         flow.set_next();
         if !flow.packets.is_empty() {
-            self.first[place].due = flow.next;
-        } else if flow.point.is_free() {
-            self.remove(place);
+            self.heads[index].due = flow.next;
+        } else if flow.point.is_at_line_rate() {
+            self.remove(index);
         }
     }
 
     #[inline(never)]
-    fn remove(&mut self, place: usize) {
-        self.dsts.remove(place);
-        self.first.remove(place);
-        self.flows.remove(place);
+    fn remove(&mut self, index: usize) {
+        self.dsts.remove(index);
+        self.heads.remove(index);
+        self.flows.remove(index);
     }
 
     /// Timers ring. Flows that are free and have no packets are limited no more.
-    pub fn ring(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
-        for (flow, first) in self.flows.iter_mut().zip(&mut self.first) {
+    pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
+        for (flow, first) in self.flows.iter_mut().zip(&mut self.heads) {
             if flow.point.timer_at > now {
                 continue;
             }
-            if flow.point.is_free() {
+            if flow.point.is_at_line_rate() {
                 flow.point.timer_at = Time::NEVER;
             } else {
-                flow.point.times(now, config, random);
+                flow.point.on_timer(now, config, random);
             }
             flow.set_next();
-            *first = First::of(flow);
+            *first = HeadPacket::of(flow);
         }
-        for place in (0..self.flows.len()).rev() {
-            if self.flows[place].point.is_free() && self.flows[place].packets.is_empty() {
-                self.remove(place);
+        for index in (0..self.flows.len()).rev() {
+            if self.flows[index].point.is_at_line_rate() && self.flows[index].packets.is_empty() {
+                self.remove(index);
             }
         }
     }
 
     /// When a new packet of a flow may go; never where others wait already.
     #[inline]
-    pub fn may_go(&self, place: usize) -> Time {
-        match self.flows[place].packets.is_empty() {
-            true => self.flows[place].next,
+    pub fn start_time(&self, index: usize) -> Time {
+        match self.flows[index].packets.is_empty() {
+            true => self.flows[index].next,
             false => Time::NEVER,
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// itself stays where it is, untouched from its creation to its delivery, and with it the cache line
 /// that would have to be fetched.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Passage {
+pub struct PacketHandle {
     /// When its last bit reaches the far end of the link it is on.
     pub(crate) arrive: Time,
     /// Where the packet lies.
@@ -22,12 +22,12 @@ pub struct Passage {
     pub hash: u16,
 }
 
-impl Passage {
+impl PacketHandle {
     /// The passage of a packet that lies in `slot`.
     #[inline]
-    pub fn new(slot: u32, packet: &Packet) -> Passage {
+    pub fn new(slot: u32, packet: &Packet) -> PacketHandle {
         let what = packet.seq.rotate_left(32) ^ packet.ack ^ u64::from(packet.dst_endpoint.0) << 16;
-        Passage {
+        PacketHandle {
             arrive: Time::NEVER,
             slot,
             dst: packet.dst,

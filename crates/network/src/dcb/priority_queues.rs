@@ -1,0 +1,510 @@
+//! What waits in a class of a bridged port: a queue for each priority, so that one can be paused without
+//! the others, and, at hosts, one for each flow that QCN limits.
+//!
+//! Among those that may send, the packet that came first goes first: without pause and limits a class is
+//! one FIFO queue, as it is at ports without bridging. Each priority has a discipline of its own. It may
+//! mark packets of a lossless priority, and never drops them.
+
+use super::cnm::Cnm;
+use super::limited_flows::LimitedFlows;
+use super::pfc::PRIORITIES;
+use super::qcn::QcnConfig;
+use super::queued_packet::QueuedPacket;
+use crate::losses::Cause;
+use crate::packet_handle::PacketHandle;
+use crate::pool::PacketPool;
+use crate::queue::{Arrival, Backlog, Discipline, Head, Place, Queue, QueueConfig, Verdict};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A queue. What every packet touches comes first and fills a cache line.
+#[derive(Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
+pub(crate) struct PriorityQueue {
+    /// Packets and bytes, those of limited flows among them.
+    backlog: Backlog,
+    /// The most bytes there ever were.
+    pub max_bytes: u64,
+    /// With fewer packets than this its discipline lets all in and marks none, or may not drop any.
+    admits_below: usize,
+    /// When it last sent a packet, or was empty.
+    pub last_departure: Time,
+    /// Bytes of limited flows among those that wait.
+    pub(super) limited_bytes: u64,
+    pub(super) flows: Option<Box<LimitedFlows>>,
+    pub(super) packets: VecDeque<QueuedPacket>,
+    discipline: Queue,
+}
+
+const _: () = assert!(std::mem::offset_of!(PriorityQueue, packets) <= 64);
+
+/// The queues of a class, by priority.
+#[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
+pub(crate) struct PriorityQueues {
+    /// Bit p is set where packets of priority p wait.
+    occupied: u8,
+    lossless: u8,
+    next_number: u64,
+    /// Packets and bytes of all priorities.
+    total: Backlog,
+    queues: [PriorityQueue; PRIORITIES],
+}
+
+/// What becomes of a packet that comes.
+pub(crate) enum DcbAdmission {
+    Admitted { mark: bool },
+    Dropped(Cause),
+}
+
+impl PriorityQueues {
+    pub fn new(config: &QueueConfig, place: &Place, lossless: u8) -> PriorityQueues {
+        let queue = |priority: usize| {
+            let place = Place { number: place.number | (priority as u64) << 40, ..*place };
+            let discipline = config.start(&place);
+            PriorityQueue {
+                packets: VecDeque::new(),
+                admits_below: match &discipline {
+                    Queue::DropTail(_) if lossless >> priority & 1 == 1 => usize::MAX,
+                    discipline => discipline.admits_below(place.mtu) as usize,
+                },
+                discipline,
+                backlog: Backlog::default(),
+                limited_bytes: 0,
+                max_bytes: 0,
+                flows: None,
+                last_departure: Time::ZERO,
+            }
+        };
+        PriorityQueues {
+            queues: std::array::from_fn(queue),
+            occupied: 0,
+            lossless,
+            next_number: 0,
+            total: Backlog::default(),
+        }
+    }
+
+    pub fn queue(&self, priority: u8) -> &PriorityQueue {
+        &self.queues[usize::from(priority)]
+    }
+
+    pub(super) fn queue_mut(&mut self, priority: u8) -> &mut PriorityQueue {
+        &mut self.queues[usize::from(priority)]
+    }
+
+    /// Packets and bytes of all priorities.
+    pub fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    /// Packets and bytes of priorities that are not paused.
+    pub fn unpaused_backlog(&self, paused: u8) -> Backlog {
+        let mut all = self.total;
+        for p in set_bits(self.occupied & paused) {
+            all.packets -= self.queues[p].backlog.packets;
+            all.bytes -= self.queues[p].backlog.bytes;
+        }
+        all
+    }
+
+    /// Bytes that wait in a priority.
+    pub fn bytes(&self, priority: u8) -> u64 {
+        self.queues[usize::from(priority)].backlog.bytes
+    }
+
+    /// Bytes that go before a new packet to this host: those of its flow if QCN limits that, else those of all
+    /// flows without limit.
+    pub fn bytes_ahead(&self, priority: u8, dst: u32) -> u64 {
+        let queue = self.queue(priority);
+        let own = queue.flows.as_ref().and_then(|flows| flows.bytes(dst));
+        own.unwrap_or(queue.backlog.bytes - queue.limited_bytes)
+    }
+
+    /// Priorities with packets, as bits.
+    pub fn occupied(&self) -> u8 {
+        self.occupied
+    }
+
+    /// Hands in a packet; `arrival` says nothing of what waits.
+    pub fn push(
+        &mut self,
+        mut handle: PacketHandle,
+        ingress: u32,
+        priority: u8,
+        arrival: &Arrival,
+    ) -> DcbAdmission {
+        let came_in = self.admit(arrival.now, priority, arrival.ip_len, || *arrival);
+        if let DcbAdmission::Admitted { .. } = came_in {
+            handle.arrive = arrival.now;
+            self.store(handle, ingress, priority);
+        }
+        came_in
+    }
+
+    /// Counts a packet in that goes to the wire and is not kept here, see [`super::quiet`].
+    #[inline(always)]
+    pub fn admit<'p>(
+        &mut self,
+        now: Time,
+        priority: u8,
+        bytes: u32,
+        arrival: impl FnOnce() -> Arrival<'p>,
+    ) -> DcbAdmission {
+        let queue = &mut self.queues[usize::from(priority)];
+        let mut mark = false;
+        if queue.backlog.packets >= queue.admits_below {
+            let verdict =
+                queue.discipline.at_enqueue(&Arrival { backlog: queue.backlog, ..arrival() });
+            if let Some(cause) = verdict.loss()
+                && self.lossless >> priority & 1 == 0
+            {
+                return DcbAdmission::Dropped(cause);
+            }
+            mark = verdict == Verdict::Mark;
+        }
+        if queue.backlog.packets == 0 {
+            queue.last_departure = now;
+        }
+        queue.backlog.packets += 1;
+        queue.backlog.bytes += u64::from(bytes);
+        queue.max_bytes = queue.max_bytes.max(queue.backlog.bytes);
+        self.total.packets += 1;
+        self.total.bytes += u64::from(bytes);
+        self.occupied |= 1 << priority;
+        DcbAdmission::Admitted { mark }
+    }
+
+    /// Counts a packet in that goes to the wire, if it surely comes in without a mark and changes nothing
+    /// but what waits, even where some that are counted wait no more.
+    #[inline(always)]
+    pub fn admit_fast_path(&mut self, now: Time, priority: u8, bytes: u32) -> bool {
+        let queue = &mut self.queues[usize::from(priority)];
+        let then = queue.backlog.bytes + u64::from(bytes);
+        if queue.backlog.packets >= queue.admits_below || then > queue.max_bytes {
+            return false;
+        }
+        if queue.backlog.packets == 0 {
+            queue.last_departure = now;
+        }
+        queue.backlog.packets += 1;
+        queue.backlog.bytes = then;
+        self.total.packets += 1;
+        self.total.bytes += u64::from(bytes);
+        self.occupied |= 1 << priority;
+        true
+    }
+
+    /// Counts it out: it begins to be sent.
+    #[inline]
+    pub fn count_departure(&mut self, now: Time, priority: u8, bytes: u32) {
+        let queue = &mut self.queues[usize::from(priority)];
+        queue.backlog.packets -= 1;
+        queue.backlog.bytes -= u64::from(bytes);
+        queue.last_departure = now;
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(bytes);
+        if queue.backlog.packets == 0 {
+            self.occupied &= !(1 << priority);
+        }
+    }
+
+    /// The priority of all that waits here and the packets, where it is one and no flow is limited.
+    pub fn single_fifo(&mut self) -> Option<(u8, &mut VecDeque<QueuedPacket>)> {
+        let priority = self.occupied.trailing_zeros() as u8;
+        let queue = self.queues.get_mut(usize::from(priority))?;
+        let one = self.occupied & (self.occupied - 1) == 0 && queue.flows.is_none();
+        one.then_some((priority, &mut queue.packets))
+    }
+
+    /// Keeps a packet that has been counted.
+    #[inline]
+    pub fn store(&mut self, handle: PacketHandle, ingress: u32, priority: u8) {
+        let flows = self.queue(priority).flows.as_ref();
+        let flow = flows.and_then(|flows| flows.index_of(handle.dst.0));
+        self.store_in_flow(handle, ingress, priority, flow);
+    }
+
+    /// Like [`PriorityQueues::store`], where the place of its flow among the limited ones is known.
+    #[inline]
+    pub fn store_in_flow(
+        &mut self,
+        handle: PacketHandle,
+        ingress: u32,
+        priority: u8,
+        flow: Option<usize>,
+    ) {
+        let queue = &mut self.queues[usize::from(priority)];
+        let queued = QueuedPacket { handle, ingress, number: self.next_number };
+        self.next_number += 1;
+        if let Some((flows, index)) = queue.flows.as_mut().zip(flow) {
+            queue.limited_bytes += u64::from(handle.ip_len());
+            return flows.enqueue(index, queued);
+        }
+        queue.packets.push_back(queued);
+    }
+
+    /// Whether a packet can go now.
+    pub fn has_ready(&self, now: Time, paused: u8) -> bool {
+        let free = self.occupied & !paused;
+        free != 0 && set_bits(free).any(|p| self.queues[p].head(now).is_some())
+    }
+
+    /// When a limited flow may go on, if all that waits is limited, and the bytes of its packet.
+    pub fn next_limited(&self, now: Time, paused: u8) -> Option<(Time, u32)> {
+        let flows =
+            set_bits(self.occupied & !paused).filter_map(|p| self.queues[p].flows.as_deref());
+        let heads = flows.filter_map(|flows| Some((flows.next(now)?, flows)));
+        let ((at, _, index), flows) = heads.min_by_key(|(head, _)| *head)?;
+        Some((at, flows.bytes_of(index)))
+    }
+
+    /// When the timer of a limiter next rings.
+    pub fn next_timer(&self) -> Time {
+        let flows = self.queues.iter().filter_map(|queue| queue.flows.as_deref());
+        flows.filter_map(LimitedFlows::next_timer).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Takes out the packet that is next, with its priority and whether it is to be marked; those that the
+    /// discipline drops go to `dropped`. `None` also where it has dropped all.
+    pub fn pop(
+        &mut self,
+        now: Time,
+        paused: u8,
+        pool: &PacketPool,
+        dropped: &mut Vec<(QueuedPacket, u8)>,
+    ) -> Option<(QueuedPacket, u8, bool)> {
+        let free = self.occupied & !paused;
+        if free == 0 {
+            return None;
+        }
+        let (p, flow) = if free & (free - 1) == 0 {
+            let p = free.trailing_zeros() as usize;
+            (p, self.queues[p].head(now)?.0)
+        } else {
+            let heads = set_bits(free).filter_map(|p| {
+                let (flow, number) = self.queues[p].head(now)?;
+                Some((number, p, flow))
+            });
+            heads.min().map(|(_, p, flow)| (p, flow))?
+        };
+        let lossless = self.lossless >> p & 1 == 1;
+        let queue = &mut self.queues[p];
+        let before = queue.backlog;
+        let (queued, mark) = queue.dequeue(now, flow, lossless, pool, p as u8, dropped);
+        self.total.packets -= before.packets - queue.backlog.packets;
+        self.total.bytes -= before.bytes - queue.backlog.bytes;
+        if queue.backlog.packets == 0 {
+            self.occupied &= !(1 << p);
+        }
+        Some((queued?, p as u8, mark))
+    }
+
+    /// Empties a priority, for the watchdog.
+    pub fn drain(&mut self, now: Time, priority: u8) -> Vec<QueuedPacket> {
+        let queue = &mut self.queues[usize::from(priority)];
+        let mut all: Vec<QueuedPacket> = queue.packets.drain(..).collect();
+        all.extend(queue.flows.iter_mut().flat_map(|flows| flows.drain()));
+        queue.limited_bytes = 0;
+        self.total.packets -= queue.backlog.packets;
+        self.total.bytes -= queue.backlog.bytes;
+        queue.backlog = Backlog::default();
+        queue.last_departure = now;
+        self.occupied &= !(1 << priority);
+        all
+    }
+
+    /// All that waits, with its priority.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, &QueuedPacket)> {
+        (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
+            let limited_bytes = queue.flows.iter().flat_map(|flows| flows.packets());
+            queue.packets.iter().chain(limited_bytes).map(move |queued| (p, queued))
+        })
+    }
+
+    /// A message has come: the flow that it is about goes slower.
+    pub fn apply_cnm(
+        &mut self,
+        now: Time,
+        cnm: &Cnm,
+        line: Rate,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) {
+        let PriorityQueue { packets, flows, limited_bytes, .. } =
+            &mut self.queues[usize::from(cnm.priority)];
+        let flows = flows.get_or_insert_default();
+        let index = flows.limit(cnm.congested.0, line, |own| {
+            // what waits of this flow waits apart from now on
+            packets.retain(|queued| {
+                let is_own = queued.handle.dst == cnm.congested;
+                if is_own {
+                    *limited_bytes += u64::from(queued.handle.ip_len());
+                    own(*queued);
+                }
+                !is_own
+            });
+        });
+        flows.decrease_rate(now, index, cnm.fb, config, random);
+    }
+
+    /// A packet begins to be sent.
+    #[inline]
+    pub fn on_transmit(
+        &mut self,
+        now: Time,
+        (priority, dst): (u8, u32),
+        bytes: u32,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) {
+        let Some(flows) = &mut self.queues[usize::from(priority)].flows else { return };
+        let Some(index) = flows.index_of(dst) else { return };
+        flows.on_transmit(now, index, bytes, config, random);
+    }
+
+    /// Timers of limiters ring.
+    pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
+        for flows in self.queues.iter_mut().filter_map(|queue| queue.flows.as_mut()) {
+            flows.expire_timers(now, config, random);
+        }
+    }
+
+    /// Rates of limited flows: priority, destination, rate.
+    pub fn rates(&self) -> impl Iterator<Item = (u8, u32, Rate)> {
+        (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
+            let rates = queue.flows.iter().flat_map(|flows| flows.rates());
+            rates.map(move |(dst, rate)| (p, dst, rate))
+        })
+    }
+}
+
+impl PriorityQueue {
+    /// Whose packet may go first, and its number: that of a limited flow by its place, or of the others.
+    #[inline]
+    fn head(&self, now: Time) -> Option<(Option<usize>, u64)> {
+        let plain = self.packets.front().map(|queued| (queued.number, None));
+        let Some(flows) = &self.flows else { return plain.map(|(number, _)| (None, number)) };
+        let limited_bytes = flows.next(now).filter(|(at, ..)| *at <= now);
+        let limited_bytes = limited_bytes.map(|(_, number, index)| (number, Some(index)));
+        [limited_bytes, plain].into_iter().flatten().min().map(|(number, flow)| (flow, number))
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Time,
+        flow: Option<usize>,
+        lossless: bool,
+        pool: &PacketPool,
+        priority: u8,
+        dropped: &mut Vec<(QueuedPacket, u8)>,
+    ) -> (Option<QueuedPacket>, bool) {
+        if let Some(index) = flow {
+            let queued = self.flows.as_mut().and_then(|flows| flows.dequeue(index));
+            self.limited_bytes -= queued.map_or(0, |queued| u64::from(queued.handle.ip_len()));
+            self.count_out(now, queued.as_ref());
+            return (queued, false);
+        }
+        let all = self.backlog;
+        let packets = &self.packets;
+        let plan = self.discipline.at_dequeue(now, || {
+            let mut left = all;
+            packets.iter().map(move |queued| {
+                left.packets -= 1;
+                left.bytes -= u64::from(queued.handle.ip_len());
+                Head { since: queued.handle.arrive, left, packet: pool.get(queued.handle.slot) }
+            })
+        });
+        for _ in 0..if lossless { 0 } else { plan.drop } {
+            let queued = self.packets.pop_front().expect("the plan drops what waits");
+            self.count_out(now, Some(&queued));
+            dropped.push((queued, priority));
+        }
+        let queued = self.packets.pop_front();
+        self.count_out(now, queued.as_ref());
+        (queued, plan.mark)
+    }
+
+    fn count_out(&mut self, now: Time, queued: Option<&QueuedPacket>) {
+        if let Some(queued) = queued {
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= u64::from(queued.handle.ip_len());
+            self.last_departure = now;
+        }
+    }
+}
+
+/// The numbers of the bits that are set.
+pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(bit)
+    })
+}
+
+/// The time that bytes and packets take on a link, framing included.
+pub(crate) fn transmission_time(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
+    let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
+    Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
+}
+
+/// What goes next.
+pub(super) enum Next {
+    /// The packet of this priority that waits longest, of a limited flow or not.
+    Now(u8, Option<usize>),
+    /// Nothing now, but then a packet with so many bytes.
+    Later(Time, u32),
+}
+
+impl PriorityQueues {
+    /// What of all that waits goes next, where nothing is paused.
+    #[inline]
+    pub(super) fn choose(&self, now: Time) -> Next {
+        let mut best = (Time::NEVER, u64::MAX);
+        let mut next = Next::Later(Time::NEVER, 0);
+        for p in set_bits(self.occupied()) {
+            let queue = self.queue(p as u8);
+            if let Some(queued) = queue.packets.front()
+                && (now, queued.number) < best
+            {
+                best = (now, queued.number);
+                next = Next::Now(p as u8, None);
+            }
+            let Some(flows) = queue.flows.as_deref() else { continue };
+            if let Some((at, number, index)) = flows.next(now)
+                && (at, number) < best
+            {
+                best = (at, number);
+                next = match at <= now {
+                    true => Next::Now(p as u8, Some(index)),
+                    false => Next::Later(at, flows.bytes_of(index)),
+                };
+            }
+        }
+        next
+    }
+
+    /// Takes out what was chosen.
+    #[inline]
+    pub(super) fn dequeue_chosen(
+        &mut self,
+        now: Time,
+        priority: u8,
+        flow: Option<usize>,
+    ) -> Option<PacketHandle> {
+        let queue = self.queue_mut(priority);
+        let queued = match (flow, queue.flows.as_mut()) {
+            (Some(index), Some(flows)) => {
+                let queued = flows.dequeue(index)?;
+                queue.limited_bytes -= u64::from(queued.handle.ip_len());
+                queued
+            }
+            _ => queue.packets.pop_front()?,
+        };
+        self.count_departure(now, priority, u32::from(queued.handle.ip_len()));
+        Some(queued.handle)
+    }
+}
