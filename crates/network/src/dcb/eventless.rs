@@ -1,36 +1,38 @@
-//! Bridged ports without an event at the end of a transmission, and departures decided ahead.
+//! DCB ports without an event at the end of a transmission, and precommitted departures.
 //!
-//! **Quiet ports.** When a transmission ends, the packet's bytes no longer count where it came in, and the
-//! next one begins. Mostly nobody sees that at once. A quiet port does it when it is next touched, for the
-//! moments at which it was due, as a [lazy](crate::link::Mode::Lazy) one: a packet that waits begins when the
-//! one before it has been sent, and that one arrives later still, as an event of the same link.
+//! **Eventless ports.** When a transmission ends, the ingress buffer no longer counts the packet, and the next
+//! packet starts. Mostly nothing reads that state at once. An eventless port therefore does it when it is next
+//! touched, with the times at which it was due, like a [lazy](crate::link::Mode::Lazy) port: a queued packet
+//! starts when the one before it has been sent, and that one arrives later still, as an event of the same link.
 //!
-//! A port is quiet while it obeys no pause, has none to say, and no input of its switch has asked for one
-//! (what leaves then may end it, at that moment); never where somebody looks at it between its own events.
+//! A port is eventless while no priority is paused, no PAUSE frame waits to be sent, and no input of its switch
+//! has sent XOFF (each packet that leaves may then lead to XON, at that moment). A port whose queue is read
+//! between its own events is never eventless.
 //!
-//! **Calm ports.** Where nothing holds up what waits and one class is all there is, a packet goes to the wire
-//! as it comes: when it leaves is known. What has not begun to be sent is taken off again when a pause, a
-//! frame or a limited flow comes; then it waits in its lane, until that is empty. Two cursors into the ring
-//! stand for all that a calm port knows of its packets: how many have begun to be sent, and how many no
-//! longer count where they came in.
+//! **Precommitted departures.** Where nothing holds up queued packets and the port has one class, a packet goes
+//! to the ring on the wire when it is enqueued: the time of its departure is known. When a pause, a PAUSE frame
+//! to send or a first rate limit comes, packets that have not started are taken off the ring again (the
+//! departures are *revoked*) and wait in their priority queues until those are empty. Two counters into the
+//! ring hold all that such a port knows of its packets: how many have started, and how many the ingress buffers
+//! no longer count.
 //!
-//! **Swift.** Before a packet is let in, a port has to catch up: what is decided about the packet depends on
-//! what waits. It is decided alike, though, as long as the packet would not make the longest queue there was,
-//! nor one that its discipline wants to see, even with all that are counted still waiting. Then a calm
-//! port lets it in as an eager one does, by the time until which it is busy, and its cursor comes after.
-//! It also has to be certain that this time tells how long the packet waits: bytes take whole picoseconds,
-//! and nothing waits that is smaller than a frame.
+//! **Fast path.** Before a packet is admitted, a port has to catch up, since the backlog decides about the
+//! packet. The decision is the same, though, if the packet sets no new maximum of the queue and the discipline
+//! need not be asked, even if all counted packets were still queued. Then a port with precommitted departures
+//! admits the packet as an eager port does, by the time until which it is busy, and catches up later. That time
+//! must tell how long the packet waits: bytes take whole picoseconds, and no queued packet is padded to the
+//! smallest frame.
 //!
-//! **Inputs.** A packet that has left a quiet port is taken off its input at its next arrival, or before that
-//! where it matters: when with one more packet the input would hold more than ever before, or reach XOFF. Till
-//! then inputs count too much.
+//! **Ingress buffers.** A packet that has left an eventless port is subtracted from its ingress buffer when it
+//! arrives at the next node, or before that where it matters: when one more packet would set a new maximum of
+//! the buffer or reach XOFF. Until then the occupancy is too large.
 //!
-//! **Limited flows.** While no limited flow may send, the port knows which one may send first, and so when that
-//! packet arrives at the far end. If nothing else comes, that arrival is the next event of the link. The moment
-//! at which the packet goes needs no event.
+//! **Rate-limited flows.** While no limited flow may send, the port knows which one may send first, and so when
+//! that packet arrives at the far end. If nothing else comes, that arrival is the next event of the link. The
+//! start of the packet needs no event.
 //!
-//! **Order.** A frame takes effect as one of the departures of its instant. Whether a transmission that ends at
-//! the same instant goes before it is decided as the list of events would.
+//! **Order.** A PAUSE frame takes effect as one of the departures of its instant. Whether a transmission that
+//! ends at the same instant goes before it is decided as the event list would.
 
 use super::port_state::DcbPort;
 use super::priority_queues::{DcbAdmission, Next, transmission_time};
@@ -45,17 +47,17 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// What a fabric with bridged ports knows of its switches.
+/// Ports and XOFF counts of the switches of a fabric with DCB.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchPorts {
-    /// The links that go out of each node.
+    /// By node, the numbers of its outgoing links.
     pub(super) out_links: Vec<Vec<u32>>,
-    /// For each node, how many priorities of its inputs have asked for a pause.
+    /// By node, the number of (input, priority) pairs for which XOFF is in force.
     pub(super) xoff_counts: Vec<u32>,
 }
 
 impl SwitchPorts {
-    /// Returns the inputs of a fabric with these links and this number of nodes.
+    /// Returns the state of a fabric with these links and this number of nodes; empty without DCB.
     pub fn new(links: &[Link], nodes: usize) -> SwitchPorts {
         if !links.first().is_some_and(Link::has_dcb) {
             return SwitchPorts::default();
@@ -69,13 +71,13 @@ impl SwitchPorts {
 }
 
 impl Link {
-    /// Packets on the wire of a bridged port that have not begun to be sent, as far as that is known.
+    /// Returns the number of packets on the ring of a DCB port that have not started, as far as that is known.
     #[inline]
     pub(crate) fn precommitted(&self) -> usize {
         self.on_wire.len() - self.started as usize
     }
 
-    /// Begins to send the packet that is next of those on the wire already, if there is one.
+    /// Starts the next packet of the ring that has not started. Returns whether there was one.
     #[inline(always)]
     pub(super) fn start_precommitted(&mut self, now: Time, pool: &PacketPool) -> bool {
         let Some(&handle) = self.on_wire.get(self.started) else { return false };
@@ -89,7 +91,7 @@ impl Link {
         true
     }
 
-    /// Carries out at a bridged port what was due before `until`.
+    /// Carries out at a DCB port what was due before `until`.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, until: Time, pool: &mut PacketPool) {
         if let Some((sent_at, dcb)) = self.dcb_parts()
@@ -118,7 +120,7 @@ impl Link {
         }
     }
 
-    /// Packets at the head of the ring whose last bit has left, at a port that has caught up.
+    /// Returns the number of packets at the head of the ring whose last bit has left. The port has caught up.
     #[inline]
     pub(super) fn transmitted(&self) -> u32 {
         let Some(q) = self.queues.as_deref() else { return 0 };
@@ -127,8 +129,8 @@ impl Link {
         self.started - u32::from(is_sending)
     }
 
-    /// The next packet that has left and still counts where it came in, of the first `transmitted` of the ring;
-    /// from now on it no longer does.
+    /// Returns the next of the first `transmitted` packets of the ring that its ingress buffer still counts,
+    /// and marks it as released.
     #[inline]
     pub(super) fn release_next(&mut self, transmitted: u32) -> Option<PacketHandle> {
         let dcb = self.queues.as_deref_mut()?.dcb.as_deref_mut()?;
@@ -139,8 +141,8 @@ impl Link {
         self.on_wire.get(dcb.released - 1).copied()
     }
 
-    /// Carries out an arrival of a bridged link: the packet, whether it still counts where it came in, and the
-    /// key of the next event.
+    /// Carries out an arrival of a link with DCB. Returns the packet, whether its ingress buffer still counts
+    /// it, and the key of the next event of the link.
     #[inline(always)]
     pub(crate) fn arrive_dcb(
         &mut self,
@@ -148,7 +150,7 @@ impl Link {
         pool: &mut PacketPool,
     ) -> (PacketHandle, bool, Key) {
         let now = key.time();
-        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("the port is bridged") };
+        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("it is a DCB port") };
         let (has_fast_path, is_eventless) = (dcb.fast_path_from != Time::NEVER, dcb.is_eventless());
         if !has_fast_path {
             self.catch_up(now.next(), pool);
@@ -157,7 +159,7 @@ impl Link {
         }
         self.started -= 1;
         let handle = self.take_first(key);
-        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("the port is bridged") };
+        let Some((_, dcb)) = self.dcb_parts() else { unreachable!("it is a DCB port") };
         let is_counted = dcb.released == 0;
         dcb.released = dcb.released.saturating_sub(1);
         if !is_eventless {
@@ -167,7 +169,7 @@ impl Link {
         (handle, is_counted, next)
     }
 
-    /// The key of the next event of a quiet port.
+    /// Returns the key of the next event of an eventless port.
     #[inline(always)]
     pub(super) fn eventless_key(&mut self, now: Time) -> Key {
         let due = self.queues.as_deref().and_then(|q| q.due_unless_paused()).unwrap_or(Time::NEVER);
@@ -183,7 +185,8 @@ impl Link {
         }
     }
 
-    /// A packet in front has been lost on the way; tells whether it still counted where it came in.
+    /// Updates the counters for the packet in front, which was lost in flight. Returns whether its ingress
+    /// buffer still counts it.
     pub(super) fn release_lost(&mut self) -> bool {
         self.started -= 1;
         let Some((_, dcb)) = self.dcb_parts() else { return false };
@@ -192,15 +195,15 @@ impl Link {
         is_counted
     }
 
-    /// When the transmission of the moment is over, and the rest of a bridged port.
+    /// Returns the end of the current transmission, and the state of a DCB port.
     #[inline(always)]
     fn dcb_parts(&mut self) -> Option<(&mut Time, &mut DcbPort)> {
         let q = self.queues.as_deref_mut()?;
         Some((&mut q.sent_at, q.dcb.as_deref_mut()?))
     }
 
-    /// Lets a packet in at a swift port, where all but its way on the wire is certain; what has begun to be
-    /// sent is counted later. `false` where more has to be known.
+    /// Enqueues a packet without catching up first. Returns `false`, without any change, where the port must
+    /// catch up.
     #[inline(always)]
     pub(super) fn enqueue_fast_path(
         &mut self,
@@ -224,7 +227,7 @@ impl Link {
         let sent = start + Span((u64::from(wire_bytes) * self.ps_per_byte_q16) >> 16);
         dcb.free_at = sent;
         if *sent_at == Time::NEVER {
-            *sent_at = now; // it begins when the port next catches up
+            *sent_at = now; // it starts when the port next catches up
         }
         self.counters.max_backlog = self.counters.max_backlog.max(start.since(now));
         self.busy_until = sent;
@@ -234,9 +237,9 @@ impl Link {
         true
     }
 
-    /// Lets a packet in and decides when it leaves, where nothing holds up what waits and all of it is on the
-    /// wire; tells whether it has begun to be sent. What goes back where it came from may have to wait for a
-    /// frame that it sets off.
+    /// Enqueues a packet and precommits its departure, where nothing holds up the port. Returns whether the
+    /// packet has started, `None` where departures cannot be precommitted. A packet that leaves towards the
+    /// node it came from cannot be: it may set off a PAUSE frame that goes first.
     pub(super) fn enqueue_precommitted(
         &mut self,
         now: Time,
@@ -291,7 +294,7 @@ impl Link {
         Some(Ok(idle))
     }
 
-    /// Becomes calm where nothing waits and nothing would hold it up.
+    /// Begins to precommit departures if the queue is empty and nothing would hold up a packet.
     fn try_precommitting(&mut self) {
         let Some(q) = self.queues.as_deref_mut() else { return };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return };
@@ -306,9 +309,9 @@ impl Link {
         dcb.update_fast_path();
     }
 
-    /// Puts what waits on the wire after the packet that has just begun to be sent, where nothing holds it up
-    /// any more. As many packets must have been sent as wait since the last ones were taken back: else pauses
-    /// that come and go would have a long queue carried to and fro.
+    /// Precommits the departures of all queued packets, after the packet that has just started, where nothing
+    /// holds them up any more. Since the last revocation the port must have sent as many packets as are queued:
+    /// otherwise pauses that come and go would move a long queue to and fro.
     pub(super) fn precommit_backlog(&mut self) {
         let Some(q) = self.queues.as_deref_mut() else { return };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return };
@@ -335,9 +338,10 @@ impl Link {
         dcb.update_fast_path();
     }
 
-    /// Takes what waits off the wire again: something may hold it up. The port has caught up.
+    /// Moves packets that have not started from the ring back to their queues: something may hold them up. The
+    /// port has caught up.
     pub(super) fn revoke_precommitted(&mut self, now: Time, pool: &PacketPool) {
-        let q = self.queues.as_mut().expect("the port is bridged");
+        let q = self.queues.as_mut().expect("it is a DCB port");
         let Some((queues, dcb, _)) = q.single_class() else { return };
         dcb.precommitted = false;
         dcb.update_fast_path();
@@ -354,15 +358,15 @@ impl Link {
 }
 
 impl Link {
-    /// Whether flows are limited here, and nothing else holds up what waits.
+    /// Whether flows are limited here, and nothing else can hold up a packet.
     #[inline]
     pub(super) fn has_only_rate_limits(&self) -> bool {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());
         dcb.is_some_and(DcbPort::has_only_rate_limits)
     }
 
-    /// Lets a packet of the host in where [flows are limited](Link::only_limits) and all before now has been
-    /// carried out; tells whether the next event of the link may be another now.
+    /// Enqueues a packet of the host [where flows are limited](Link::has_only_rate_limits). The port has caught
+    /// up. Returns whether the next event of the link may have changed.
     pub(super) fn enqueue_rate_limited(
         &mut self,
         now: Time,
@@ -372,7 +376,7 @@ impl Link {
     ) -> Result<bool, Cause> {
         let ip_len = u32::from(handle.ip_len());
         let (wire_bytes, send_time) = (self.wire_bytes(ip_len), self.send_time(ip_len));
-        let q = self.queues.as_deref_mut().expect("the port is bridged");
+        let q = self.queues.as_deref_mut().expect("it is a DCB port");
         let (queues, dcb, sent_at) =
             q.single_class().expect("ports with limits alone have one class");
         let (backlog, idle) = (queues.backlog(), *sent_at == Time::NEVER);
@@ -419,7 +423,7 @@ impl Link {
         Ok(changes)
     }
 
-    /// Begins to send what goes next, where [flows are limited](Link::only_limits).
+    /// Starts the next packet, [where flows are limited](Link::has_only_rate_limits).
     #[inline(never)]
     pub(super) fn start_rate_limited(&mut self, now: Time) {
         let Some(q) = self.queues.as_deref_mut() else { return };
@@ -452,7 +456,8 @@ impl Link {
         self.on_wire.push(handle);
     }
 
-    /// When the packet arrives that a quiet port sends next, while it is idle and all that waits is limited.
+    /// Returns when the next packet of an eventless port arrives, while the port is idle and all queued packets
+    /// are rate-limited; else never.
     #[inline]
     pub(crate) fn foreseen_arrival(&self) -> Time {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());

@@ -1,7 +1,7 @@
-//! Flows that QCN limits at a host: a queue and a rate for each destination.
+//! Rate-limited flows of a host (QCN): a queue and a rate for each destination.
 //!
-//! A limited flow waits apart until its rate lets the next packet go. Of the packets that may go, the port sends
-//! the one that came first.
+//! A limited flow waits in a queue of its own until its rate allows the next packet. Of the packets that may
+//! start, the port sends the one that was enqueued first.
 
 use super::qcn::QcnConfig;
 use super::queued_packet::QueuedPacket;
@@ -11,20 +11,20 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
-/// A flow of a host that QCN limits or has limited a moment ago.
+/// A flow of a host that QCN limits, or has limited and whose packets have not all left.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LimitedFlow {
     pub point: ReactionPoint,
     packets: Ring<QueuedPacket>,
     bytes: u64,
-    /// When its last packet began to be sent, and how many bytes on the link it had.
+    /// Start of the last transmission of the flow, and the bytes of that packet on the link.
     sent: (Time, u32),
-    /// When its next packet may go.
+    /// Time at which the next packet of the flow may start.
     next: Time,
 }
 
 impl LimitedFlow {
-    /// The rate has changed, or a packet was sent.
+    /// Sets `next`, after a change of the rate or a transmission.
     fn set_next(&mut self) {
         self.next = match self.point.is_at_line_rate() {
             true => Time::ZERO,
@@ -33,27 +33,27 @@ impl LimitedFlow {
     }
 }
 
-/// The flows that a host limits in one priority, in the order of their destinations: there are few.
+/// All flows that a host limits in one priority, sorted by destination. There are few.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct LimitedFlows {
     dsts: Vec<u32>,
-    /// The first packet that waits of each flow: who goes next is decided by these alone.
+    /// First queued packet of each flow: these alone decide which flow is next.
     heads: Vec<HeadPacket>,
     flows: Vec<LimitedFlow>,
 }
 
-/// The first packet that waits of a flow.
+/// First queued packet of a flow.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct HeadPacket {
-    /// When it may go; never where none waits.
+    /// Time at which the packet may start; never if the flow has no queued packet.
     due: Time,
-    /// Its number, and its bytes.
+    /// Sequence number of the packet in its class, and its IP bytes.
     number: u64,
     bytes: u32,
 }
 
 impl HeadPacket {
-    /// The value for a flow without waiting packets.
+    /// Value for a flow without queued packets.
     const NONE: HeadPacket = HeadPacket { due: Time::NEVER, number: u64::MAX, bytes: 0 };
 
     fn of(flow: &LimitedFlow) -> HeadPacket {
@@ -66,27 +66,27 @@ impl HeadPacket {
 }
 
 impl LimitedFlows {
-    /// The place of the flow to a host, if it is limited.
+    /// Returns the index of the flow to a host, if the flow is limited.
     #[inline]
     pub fn index_of(&self, dst: u32) -> Option<usize> {
-        // counted in full: where a search ends cannot be predicted
+        // compares with all: the processor cannot predict where a search ends
         let index = self.dsts.iter().map(|other| usize::from(*other < dst)).sum();
         (self.dsts.get(index) == Some(&dst)).then_some(index)
     }
 
-    /// Bytes of the flow to a host that wait, if it is limited.
+    /// Returns the queued IP bytes of the flow to a host, if the flow is limited.
     pub fn bytes(&self, dst: u32) -> Option<u64> {
         self.index_of(dst).map(|index| self.flows[index].bytes)
     }
 
-    /// The place of the flow whose packet goes next, when that may go, and its number. Of those that may
-    /// go by now it is the one that came first, else the first to be let go.
+    /// Returns start time, sequence number and flow of the packet that is next: of those that may start by
+    /// `now` the one that was enqueued first, else the one that may start first.
     #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
         let (mut best, mut index) = (u128::MAX, 0);
         for (other, first) in self.heads.iter().enumerate() {
             let order = u128::from(first.due.max(now).0) << 64 | u128::from(first.number);
-            // chosen, not jumped over: which of ten it will be cannot be predicted
+            // conditional moves, no branch: the processor cannot predict which flow it will be
             let is_sooner = order < best;
             best = if is_sooner { order } else { best };
             index = if is_sooner { other } else { index };
@@ -95,12 +95,12 @@ impl LimitedFlows {
         (at != Time::NEVER).then_some((at, best as u64, index))
     }
 
-    /// Bytes of the first packet of a flow.
+    /// Returns the IP bytes of the first packet of a flow.
     pub fn bytes_of(&self, index: usize) -> u32 {
         self.heads[index].bytes
     }
 
-    /// Has a packet of the flow at a place wait.
+    /// Enqueues a packet of the flow at this index.
     #[inline]
     pub fn enqueue(&mut self, index: usize, queued: QueuedPacket) {
         let flow = &mut self.flows[index];
@@ -130,23 +130,23 @@ impl LimitedFlows {
         })
     }
 
-    /// All packets.
+    /// Returns all queued packets.
     pub fn packets(&self) -> impl Iterator<Item = &QueuedPacket> {
         self.flows.iter().flat_map(|flow| flow.packets.iter())
     }
 
-    /// When a timer next rings.
+    /// Returns when the next timer expires.
     pub fn next_timer(&self) -> Option<Time> {
         self.flows.iter().map(|flow| flow.point.timer_at).min()
     }
 
-    /// Rates by destination.
+    /// Returns destination and rate of each flow.
     pub fn rates(&self) -> impl Iterator<Item = (u32, Rate)> {
         self.dsts.iter().zip(&self.flows).map(|(dst, flow)| (*dst, flow.point.rate()))
     }
 
-    /// The place of the flow to a host, which is limited from now on; `move_queued` hands over its packets that
-    /// wait, if it was not.
+    /// Returns the index of the flow to a host, and limits the flow if it was not. In that case `move_queued`
+    /// hands over the queued packets of the flow.
     pub fn limit(
         &mut self,
         dst: u32,
@@ -168,7 +168,7 @@ impl LimitedFlows {
         index
     }
 
-    /// A message has come about a flow: it goes slower.
+    /// Decreases the rate of a flow, as its reaction point does on a CNM with feedback `fb`.
     pub fn decrease_rate(
         &mut self,
         now: Time,
@@ -183,7 +183,8 @@ impl LimitedFlows {
         self.heads[index] = HeadPacket::of(flow);
     }
 
-    /// A packet of a flow begins to be sent.
+    /// Tells the rate limiter of a flow that a packet of `bytes` bytes starts to be sent. Removes a flow that
+    /// has no packets and is back at line rate.
     #[inline]
     pub fn on_transmit(
         &mut self,
@@ -211,7 +212,8 @@ impl LimitedFlows {
         self.flows.remove(index);
     }
 
-    /// Timers ring. Flows that are free and have no packets are limited no more.
+    /// Carries out the timers that have expired by `now`. Removes flows that are at line rate and have no
+    /// packets.
     pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
         for (flow, first) in self.flows.iter_mut().zip(&mut self.heads) {
             if flow.point.timer_at > now {
@@ -232,7 +234,7 @@ impl LimitedFlows {
         }
     }
 
-    /// When a new packet of a flow may go; never where others wait already.
+    /// Returns when a new packet of a flow could start; never if others of the flow wait before it.
     #[inline]
     pub fn start_time(&self, index: usize) -> Time {
         match self.flows[index].packets.is_empty() {

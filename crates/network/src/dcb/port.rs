@@ -1,4 +1,4 @@
-//! A link whose port is bridged: packets come in and are sent, pauses are obeyed and said, timers ring.
+//! A link with a DCB port: packets are enqueued and sent, PAUSE frames are sent and take effect, timers expire.
 
 use super::cnm::Cnm;
 use super::pauses::PauseLog;
@@ -16,21 +16,22 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 
-/// What a bridged port does; on others these are not called.
+/// What a DCB port does; the private functions are not called at others.
 impl Link {
+    /// Whether this is a DCB port.
     pub(crate) fn has_dcb(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| q.dcb.is_some())
     }
 
     fn dcb(&self) -> &DcbPort {
-        self.queues.as_ref().and_then(|q| q.dcb.as_deref()).expect("the port is bridged")
+        self.queues.as_ref().and_then(|q| q.dcb.as_deref()).expect("it is a DCB port")
     }
 
     fn dcb_mut(&mut self) -> &mut DcbPort {
-        self.queues.as_mut().and_then(|q| q.dcb.as_deref_mut()).expect("the port is bridged")
+        self.queues.as_mut().and_then(|q| q.dcb.as_deref_mut()).expect("it is a DCB port")
     }
 
-    /// Asks for what the next packet of this port touches.
+    /// Prefetches what the next packet of this port touches.
     #[inline(always)]
     pub(super) fn prefetch_dcb(&self) {
         if !self.on_wire.is_empty() {
@@ -45,7 +46,7 @@ impl Link {
         }
     }
 
-    /// What came in at the far end and is in the switch there.
+    /// Returns the ingress buffer at the far end, if that is a switch with DCB.
     pub(crate) fn input(&self) -> Option<&Input> {
         self.queues.as_ref()?.dcb.as_ref()?.input.as_ref()
     }
@@ -54,7 +55,7 @@ impl Link {
         self.queues.as_mut()?.dcb.as_mut()?.input.as_mut()
     }
 
-    /// Sets when the input at the far end repeats the pauses that it has asked for.
+    /// Sets when the ingress buffer at the far end refreshes the pauses in force.
     pub(super) fn set_refresh_at(&mut self, at: Time) {
         let b = self.dcb_mut();
         if let Some(input) = &mut b.input {
@@ -63,31 +64,31 @@ impl Link {
         b.update_due();
     }
 
-    /// Whether the port sends nothing.
+    /// Whether the port transmits nothing.
     pub(crate) fn is_idle(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| q.sent_at == Time::NEVER)
     }
 
-    /// Whether the port is quiet and a packet has been sent just now, or a limited one may go.
+    /// Whether, without an event, a transmission ends just now or a rate-limited flow may start.
     pub(super) fn acts_without_event(&self, now: Time) -> bool {
         let b = self.dcb();
         let ends = || self.queues.as_ref().is_some_and(|q| q.sent_at == now);
         (b.is_eventless() && b.wakes_at == now) || (b.ends_without_event() && ends())
     }
 
-    /// Has the port be touched by an event at the end of each transmission from now on.
+    /// Has an event for the end of each transmission from now on.
     pub(super) fn require_events(&mut self) {
         let b = self.dcb_mut();
         b.always_events = true;
         b.update_due();
     }
 
-    /// Whether the port is quiet, see [`super::quiet`].
+    /// Whether the port needs no event at the end of a transmission, see [`super::eventless`].
     pub(super) fn is_eventless(&self) -> bool {
         self.dcb().is_eventless()
     }
 
-    /// Sets whether an input of the switch has asked for a pause.
+    /// Sets whether an input of the switch has sent XOFF.
     pub(super) fn set_switch_xoff(&mut self, switch_xoff: bool) {
         let b = self.dcb_mut();
         b.switch_xoff = switch_xoff;
@@ -99,31 +100,32 @@ impl Link {
         self.dcb().from_host
     }
 
-    /// Whether a priority is paused at this port, and nothing is on its way that ends it.
+    /// Whether a priority is paused at this port, and no PAUSE frame of the link `reverse` is about to end the
+    /// pause.
     pub(crate) fn is_pause_in_force(&self, reverse: &Link, priority: u8) -> bool {
         self.dcb().paused.mask >> priority & 1 == 1 && !reverse.dcb().pause_queue.resumes(priority)
     }
 
-    /// Bytes that wait in each priority.
+    /// Returns the queued IP bytes of each priority.
     pub(crate) fn bytes_waiting(&self) -> [u64; PRIORITIES] {
-        let q = self.queues.as_ref().expect("the port is bridged");
+        let q = self.queues.as_ref().expect("it is a DCB port");
         std::array::from_fn(|p| q.priority_queues().map(|queues| queues.bytes(p as u8)).sum())
     }
 
-    /// Bytes that go before a new packet of this codepoint to a host at a bridged port; none at others.
+    /// Returns the queued IP bytes ahead of a new packet of this codepoint to a host; 0 at a port without DCB.
     pub(crate) fn bytes_ahead(&self, dst: u32, dscp: u8) -> u64 {
         let Some(q) = self.queues.as_ref() else { return 0 };
         let queues = q.priority_queues().nth(usize::from(q.class_of(dscp)));
         queues.map_or(0, |queues| queues.bytes_ahead(dscp >> 3, dst))
     }
 
-    /// All that waits at a bridged port, with its priority.
+    /// Returns all queued packets, with their priorities.
     pub(crate) fn waiting_packets(&self) -> impl Iterator<Item = (u8, &QueuedPacket)> {
-        let q = self.queues.as_ref().expect("the port is bridged");
+        let q = self.queues.as_ref().expect("it is a DCB port");
         q.priority_queues().flat_map(|queues| queues.iter())
     }
 
-    /// Lets a packet in; tells whether it has begun to be sent.
+    /// Enqueues a packet. Returns whether it has started.
     pub(super) fn enqueue_dcb(
         &mut self,
         now: Time,
@@ -138,7 +140,7 @@ impl Link {
         }
     }
 
-    /// Lets a packet in at a port where it has to wait for its turn.
+    /// Enqueues a packet at a port without precommitted departures: it waits in the queue of its priority.
     #[inline(never)]
     fn enqueue_dcb_slow(
         &mut self,
@@ -147,20 +149,20 @@ impl Link {
         (ingress, priority): (u32, u8),
         pool: &mut PacketPool,
     ) -> Result<(), Cause> {
-        let before = self.queues.as_ref().expect("the port is bridged");
+        let before = self.queues.as_ref().expect("it is a DCB port");
         let update_wake_time = if before.sent_at == Time::NEVER { now } else { before.sent_at };
         let backlog = before.backlog();
         let clear_at =
             update_wake_time + transmission_time(backlog, self.framing, self.ps_per_byte_q16);
         let clear_at = if before.sent_at == Time::NEVER && backlog.packets > 0 {
-            clear_at.max(now.next()) // paused: it has to wait, and needs room
+            clear_at.max(now.next()) // paused: the packet has to wait, and needs room
         } else {
             clear_at
         };
         let arrival = self.arrival(now, &handle, Default::default(), clear_at, pool);
         let send_time = arrival.send_time;
         let group = self.meter.is_some().then(|| self.group(arrival.packet));
-        let q = self.queues.as_mut().expect("the port is bridged");
+        let q = self.queues.as_mut().expect("it is a DCB port");
         if let (Some(meter), Some(group)) = (&mut self.meter, group) {
             meter.comes(group.class, q.backlog_of(group.class));
             self.account.get_or_insert_default().of(group).arrivals += 1;
@@ -177,17 +179,18 @@ impl Link {
         Ok(())
     }
 
-    /// Counts a packet that has just come; tells whether the congestion point of its priority is to look.
+    /// Counts a packet that has just arrived. Returns whether the congestion point of its priority is to
+    /// sample.
     #[inline]
     pub(super) fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
         self.dcb_mut().samples_in.is_due(priority, bytes)
     }
 
-    /// The feedback that the congestion point of this priority has for the source of a packet that has
-    /// just come, where it [is due](Link::is_due).
+    /// Returns the feedback of the congestion point of this priority for the source of a packet that has just
+    /// arrived, where a sample [is due](Link::is_due).
     pub(super) fn sample(&mut self, priority: u8, bytes: u32, started: bool) -> Option<u8> {
         let q = self.queues.as_mut()?;
-        // the queue with the packet, which may have begun to be sent
+        // the queue with the packet, which may have started already
         let own = if started { u64::from(bytes) } else { 0 };
         let queue = own + q.priority_queues().map(|queues| queues.bytes(priority)).sum::<u64>();
         let b = q.dcb.as_deref_mut()?;
@@ -198,7 +201,7 @@ impl Link {
         fb
     }
 
-    /// Sends what is next, if the port is idle: a PFC frame before all else.
+    /// Starts what is next if the port is idle: a PAUSE frame goes before all packets.
     pub(crate) fn start_next_dcb(&mut self, now: Time, pool: &mut PacketPool) {
         if !self.is_idle() {
             return;
@@ -214,14 +217,14 @@ impl Link {
             b.update_due();
             b.wakes_at = Time::NEVER;
             self.counters.bytes += bytes;
-            self.queues.as_mut().expect("the port is bridged").sent_at = sent_at;
+            self.queues.as_mut().expect("it is a DCB port").sent_at = sent_at;
             return;
         }
         b.expire_pauses(now);
         if self.start_precommitted(now, pool) {
             return;
         }
-        let q = self.queues.as_mut().expect("the port is bridged");
+        let q = self.queues.as_mut().expect("it is a DCB port");
         let Some((queued, priority, mark)) = q.pop_unpaused(now, pool) else {
             return q.update_wake_time(now);
         };
@@ -232,7 +235,7 @@ impl Link {
             self.mark(now, handle.slot, handle.identity, pool);
         }
         if let Some(meter) = &mut self.meter {
-            let q = self.queues.as_ref().expect("the port is bridged");
+            let q = self.queues.as_ref().expect("it is a DCB port");
             meter.goes(q.class_of(pool.get(handle.slot).dscp()), now.since(waited_since));
         }
         let sent_at = now + self.send_time(ip_len);
@@ -241,9 +244,9 @@ impl Link {
         self.on_wire.push(handle);
         self.started += 1;
         let wire_bytes = self.wire_bytes(ip_len);
-        let q = self.queues.as_mut().expect("the port is bridged");
+        let q = self.queues.as_mut().expect("it is a DCB port");
         q.sent_at = sent_at;
-        let b = q.dcb.as_deref_mut().expect("the port is bridged");
+        let b = q.dcb.as_deref_mut().expect("it is a DCB port");
         b.wakes_at = Time::NEVER;
         b.sent_since_revoke += 1;
         b.sending_packet = true;
@@ -254,9 +257,9 @@ impl Link {
         }
     }
 
-    /// Ends the transmission that is over by now, if one is.
+    /// Ends the current transmission if it is over by now. Returns whether it was.
     pub(crate) fn finish_transmission(&mut self, now: Time) -> bool {
-        let q = self.queues.as_mut().expect("the port is bridged");
+        let q = self.queues.as_mut().expect("it is a DCB port");
         let is_over = q.sent_at <= now;
         if is_over {
             q.sent_at = Time::NEVER;
@@ -265,17 +268,17 @@ impl Link {
         is_over
     }
 
-    /// Whether disciplines have dropped packets.
+    /// Whether disciplines have dropped packets since the last [`Link::take_dropped_queued`].
     pub(crate) fn has_dropped_queued(&self) -> bool {
         !self.dcb().dropped.is_empty()
     }
 
-    /// Packets that disciplines have dropped.
+    /// Takes out the packets that disciplines have dropped, with their priorities.
     pub(crate) fn take_dropped_queued(&mut self) -> Vec<(QueuedPacket, u8)> {
         std::mem::take(&mut self.dcb_mut().dropped)
     }
 
-    /// Has something said to the far end at the next frame boundary.
+    /// Sends a PAUSE frame for a priority to the far end at the next frame boundary: 0 quanta end a pause.
     pub(crate) fn send_pause(&mut self, now: Time, priority: u8, quanta: u16, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let b = self.dcb_mut();
@@ -283,7 +286,7 @@ impl Link {
         b.update_due();
     }
 
-    /// What takes effect at the far end now.
+    /// Takes out the PAUSE frame that takes effect at the far end now, if there is one.
     pub(crate) fn take_pause_frame(&mut self, now: Time) -> Option<PauseFrame> {
         let b = self.dcb_mut();
         let frame = b.pause_queue.take_due(now);
@@ -291,7 +294,7 @@ impl Link {
         frame
     }
 
-    /// Obeys what the far end says.
+    /// Carries out a PAUSE frame of the far end.
     pub(crate) fn apply_pause(&mut self, now: Time, frame: &PauseFrame, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let rate = self.cable.rate;
@@ -301,24 +304,24 @@ impl Link {
         b.update_due();
     }
 
-    /// Logs its pauses, if the port is bridged.
+    /// Logs pauses from now on, at a DCB port.
     pub fn log_pauses(&mut self, log: PauseLog) {
         if self.has_dcb() {
             self.dcb_mut().paused.keep_log(log);
         }
     }
 
-    /// The log of its pauses until `now`, if it has one.
+    /// Takes out the log of pauses until `now`, if there is one.
     pub fn take_pauses(&mut self, now: Time) -> Option<PauseLog> {
         self.queues.as_mut()?.dcb.as_deref_mut()?.paused.take_log(now)
     }
 
-    /// Whether a frame takes effect or is to be repeated by now.
+    /// Whether a PAUSE frame takes effect, or pauses are to be refreshed, by now.
     pub(super) fn is_control_due(&self, now: Time) -> bool {
         self.dcb().due <= now
     }
 
-    /// The key of the next event, where that of the next arrival is `first`.
+    /// Returns the key of the next event of the link; `first` is that of the next arrival.
     #[inline]
     pub(crate) fn next_key_dcb(&self, first: Key, now: Time) -> Key {
         match self.due_dcb() {
@@ -327,11 +330,11 @@ impl Link {
         }
     }
 
-    /// When the next event is due that no packet on the wire brings.
+    /// Returns when the next event is due that is no arrival of a packet on the wire.
     #[inline]
     fn due_dcb(&self) -> Time {
-        let q = self.queues.as_ref().expect("the port is bridged");
-        let b = q.dcb.as_deref().expect("the port is bridged");
+        let q = self.queues.as_ref().expect("it is a DCB port");
+        let b = q.dcb.as_deref().expect("it is a DCB port");
         let mut due = b.due.min(b.timer_at).min(b.wakes_at);
         if !b.ends_without_event() {
             due = due.min(q.sent_at);
@@ -342,7 +345,7 @@ impl Link {
         due
     }
 
-    /// When the watchdog bites.
+    /// Returns when the watchdog next drops packets, or never.
     fn watchdog_at(&self) -> Time {
         let b = self.dcb();
         let Some(after) = b.config.pfc.as_ref().and_then(|c| c.watchdog) else {
@@ -352,7 +355,7 @@ impl Link {
         stuck.min().unwrap_or(Time::NEVER)
     }
 
-    /// Since when a paused priority has packets and sends none.
+    /// Returns since when a paused priority has had packets and sent none, if it has packets.
     fn stuck_since(&self, p: usize) -> Option<Time> {
         let since = self.dcb().paused.since(p)?;
         let q = self.queues.as_ref()?;
@@ -360,7 +363,7 @@ impl Link {
         queues.map(|queues| queues.queue(p as u8).last_departure.max(since)).min()
     }
 
-    /// Lets the watchdog bite, and the timers of limiters ring; returns what the watchdog has dropped.
+    /// Carries out the watchdog and the timers of rate limiters. Returns what the watchdog has dropped.
     pub(crate) fn fire_timers(&mut self, now: Time) -> Vec<(QueuedPacket, u8)> {
         let b = self.dcb();
         if b.timer_at > now && b.paused.mask == 0 {
@@ -377,33 +380,33 @@ impl Link {
         for p in set_bits(self.dcb().paused.mask) {
             let (Some(after), Some(since)) = (after, self.stuck_since(p)) else { continue };
             if since + after <= now {
-                let q = self.queues.as_mut().expect("the port is bridged");
+                let q = self.queues.as_mut().expect("it is a DCB port");
                 let queued = q.priority_queues_mut().flat_map(|queues| queues.drain(now, p as u8));
                 dropped.extend(queued.map(|queued| (queued, p as u8)));
             }
         }
         self.dcb_mut().watchdog_drops += dropped.len() as u64;
         if self.dcb().timer_at <= now {
-            self.queues.as_mut().expect("the port is bridged").fire_timers(now);
+            self.queues.as_mut().expect("it is a DCB port").fire_timers(now);
         }
         dropped
     }
 
-    /// Limits the flow that a message is about. The port has caught up.
+    /// Limits the flow that a CNM is about, or decreases its rate. The port has caught up.
     pub(crate) fn apply_cnm(&mut self, now: Time, cnm: &Cnm, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let line = self.cable.rate;
-        let q = self.queues.as_mut().expect("the port is bridged");
+        let q = self.queues.as_mut().expect("it is a DCB port");
         q.apply_cnm(now, cnm, line);
     }
 
-    /// Rates of limited flows: priority, destination, rate.
+    /// Returns priority, destination and rate of each limited flow.
     pub fn limited_rates(&self) -> Vec<(u8, u32, Rate)> {
         let q = self.queues.iter().filter(|q| q.dcb.is_some());
         q.flat_map(|q| q.priority_queues().flat_map(|queues| queues.rates())).collect()
     }
 
-    /// What came in at the far end of a bridged link, by priority.
+    /// Returns the counts of the ingress buffer at the far end, by priority.
     pub fn input_counts(&self) -> Option<[InputCounts; PRIORITIES]> {
         let input = self.input()?;
         Some(std::array::from_fn(|p| InputCounts {
@@ -416,7 +419,7 @@ impl Link {
         }))
     }
 
-    /// What a bridged port has done, by priority.
+    /// Returns the counts of a DCB port, by priority.
     pub fn output_counts(&self, now: Time) -> Option<[OutputCounts; PRIORITIES]> {
         let q = self.queues.as_ref()?;
         let b = q.dcb.as_ref()?;
@@ -434,8 +437,8 @@ impl Link {
         }))
     }
 
-    /// PFC frames sent by a bridged port, packets dropped by its watchdog, and packets for which there was
-    /// no room at the far end.
+    /// Returns the number of PAUSE frames sent by a DCB port, of packets dropped by its watchdog, and of
+    /// packets that did not fit into the ingress buffer at the far end.
     pub fn dcb_counts(&self) -> [u64; 3] {
         let dcb = self.queues.as_ref().and_then(|q| q.dcb.as_deref());
         dcb.map_or([0; 3], |b| {
@@ -448,25 +451,26 @@ impl Link {
     }
 }
 
-/// What the queues of a bridged port do together with the rest of it.
+/// Functions that need both the queues and the other state of a DCB port.
 impl PortQueues {
-    /// Takes out the packet that is next in turn among those not paused.
+    /// Takes out the next packet of priorities that are not paused, with its priority and whether it is to be
+    /// marked.
     pub fn pop_unpaused(
         &mut self,
         now: Time,
         pool: &PacketPool,
     ) -> Option<(QueuedPacket, u8, bool)> {
-        let dcb = self.dcb.as_ref().expect("the port is bridged");
+        let dcb = self.dcb.as_ref().expect("it is a DCB port");
         let (paused_mask, wire) = (dcb.paused_mask(), dcb.wire);
         let mut dropped = Vec::new();
         let next = self.pop_by_priority(now, (paused_mask, wire), pool, &mut dropped);
         if !dropped.is_empty() {
-            self.dcb.as_mut().expect("the port is bridged").dropped.extend(dropped);
+            self.dcb.as_mut().expect("it is a DCB port").dropped.extend(dropped);
         }
         next
     }
 
-    /// The idle port has nothing that may go.
+    /// Sets when a rate-limited flow may start: the port is idle and no packet may start now.
     pub fn update_wake_time(&mut self, now: Time) {
         let Some(b) = self.dcb.as_deref().filter(|b| b.has_limits) else { return };
         let next = self
@@ -477,27 +481,27 @@ impl PortQueues {
         if self.priority_queues().nth(1).is_some() {
             bytes = 0;
         }
-        let b = self.dcb.as_mut().expect("the port is bridged");
+        let b = self.dcb.as_mut().expect("it is a DCB port");
         (b.wakes_at, b.wake_bytes) = (at.max(now.next()), bytes);
     }
 
-    /// A packet of a host with limits begins to be sent.
+    /// Tells the rate limiter of a flow that a packet starts to be sent.
     pub fn on_transmit(&mut self, now: Time, (priority, dst): (u8, u32), bytes: u32) {
         self.with_qcn(|queues, config, random| {
             queues.on_transmit(now, (priority, dst), bytes, config, random);
         });
     }
 
-    /// Timers of limiters ring.
+    /// Carries out the timers of rate limiters that have expired.
     pub fn fire_timers(&mut self, now: Time) {
         self.with_qcn(|queues, config, random| queues.expire_timers(now, config, random));
         self.set_timer();
     }
 
-    /// Limits a flow.
+    /// Limits the flow that a CNM is about, or decreases its rate.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, line: Rate) {
         let class = self.class_of(cnm.priority << 3);
-        self.dcb.as_mut().expect("the port is bridged").has_limits = true;
+        self.dcb.as_mut().expect("it is a DCB port").has_limits = true;
         let mut number = 0;
         self.with_qcn(|queues, config, random| {
             if number == class {
@@ -511,11 +515,11 @@ impl PortQueues {
     fn set_timer(&mut self) {
         let first =
             self.priority_queues().map(PriorityQueues::next_timer).min().unwrap_or(Time::NEVER);
-        self.dcb.as_mut().expect("the port is bridged").timer_at = first;
+        self.dcb.as_mut().expect("it is a DCB port").timer_at = first;
     }
 
     fn with_qcn(&mut self, mut f: impl FnMut(&mut PriorityQueues, &QcnConfig, &mut Stream)) {
-        let mut dcb = self.dcb.take().expect("the port is bridged");
+        let mut dcb = self.dcb.take().expect("it is a DCB port");
         if let Some(config) = &dcb.config.qcn {
             self.priority_queues_mut().for_each(|queues| f(queues, config, &mut dcb.random));
         }

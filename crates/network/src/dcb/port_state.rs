@@ -1,5 +1,5 @@
-//! State of IEEE 802.1Q at a port: what it is told to pause, what it has to say itself, the flows that it
-//! limits, and the input at the far end of its link.
+//! State of a DCB port (IEEE 802.1Q) beside its queues: pauses in force, PAUSE frames to send, rate limits, and
+//! the ingress buffer at the far end of its link.
 
 use super::config::DcbConfig;
 use super::pfc::{self, Input, PauseQueue, PauseState, PfcConfig, Wire, headroom};
@@ -13,111 +13,114 @@ use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What a bridged port has beside its queues. What every packet touches comes first: two cache lines and
-/// a counter.
+/// State of a DCB port beside its queues.
 #[derive(Debug, Serialize, Deserialize)]
-#[repr(C, align(64))]
+#[repr(C, align(64))] // what every packet touches comes first: two cache lines and a counter
 pub struct DcbPort {
-    /// From when on a packet that comes needs no look at what has begun to be sent, or never.
+    /// Time from which a packet can be enqueued without counting which packets have started, or never.
     pub(super) fast_path_from: Time,
-    /// When all that is on the wire of a calm port will have been sent.
+    /// Time at which the last precommitted packet will have been sent.
     pub(super) free_at: Time,
-    /// When a limited flow may go on, while the port is idle and has nothing else to send.
+    /// Time at which the first rate-limited flow may send, while the port is idle and has nothing else to send;
+    /// else never.
     pub(super) wakes_at: Time,
-    /// When the timer of a limiter next rings.
+    /// Time at which the next timer of a rate limiter expires.
     pub(super) timer_at: Time,
-    /// When something is due that does not come with a packet: a PFC frame takes effect, a pause is to be
-    /// repeated.
+    /// Time at which a PAUSE frame takes effect or pauses are to be refreshed, whichever is first.
     pub(super) due: Time,
-    /// The number of its link.
+    /// Number of the link that the port feeds.
     pub(super) link: u32,
-    /// Packets at the head of the wire's ring that no longer count where they came in.
+    /// Packets at the head of the ring on the wire that their ingress buffers no longer count.
     pub(super) released: u32,
-    /// Bytes of the packet that goes at `wakes_at`, with one class: with several, two of them may wake it.
+    /// IP bytes of the packet that starts at `wakes_at`. 0 if the port has several classes: packets of two
+    /// could start.
     pub(super) wake_bytes: u32,
-    /// Whether what is being sent is a packet.
+    /// Whether a packet (not a PAUSE frame) is being transmitted.
     pub(super) sending_packet: bool,
-    /// All that waits is on the wire: the port is calm, see [`super::quiet`].
+    /// Whether all queued packets are on the wire's ring with departures decided, see [`super::eventless`].
     pub(super) precommitted: bool,
-    /// Something can happen here that needs an event at the end of a transmission.
+    /// Whether each end of a transmission needs an event of its own.
     pub(super) needs_events: bool,
     /// Whether a byte takes a whole number of picoseconds.
     pub(super) whole_ps_per_byte: bool,
     /// Whether QCN has ever limited a flow here.
     pub(super) has_limits: bool,
-    /// Whether departures can be decided ahead: the port has one class, and nobody looks at it between its
+    /// Whether departures can be precommitted: the port has one class, and nothing reads its queue between its
     /// own events.
     pub(super) can_precommit: bool,
-    /// An input of the switch has asked for a pause: whoever leaves may end it.
+    /// Whether an input of the switch of this port has sent XOFF: each packet that leaves may then lead to XON.
     pub(super) switch_xoff: bool,
-    /// The port is never quiet.
+    /// Whether each end of a transmission needs an event for the whole run.
     pub(super) always_events: bool,
-    /// Whether a host feeds it: what waits there has taken no room of a switch, and may be lost.
+    /// Whether the port belongs to a host: its packets fill no buffer of a switch, and its queue may drop them.
     pub(super) from_host: bool,
-    /// At the far end, if that is a switch.
+    /// Ingress buffer at the far end, if that is a switch.
     pub(super) input: Option<Input>,
-    /// Bytes until QCN's next samples.
+    /// Bytes until the next QCN samples, by priority.
     pub(super) samples_in: Countdown,
     /// Congestion points of the priorities with QCN, at a switch.
     pub(super) congestion_points: Vec<Option<CongestionPoint>>,
     pub(super) config: Arc<DcbConfig>,
-    /// What packets take on the link.
+    /// Sizes of frames on the link.
     pub(super) wire: Wire,
+    /// Pauses that this port has to observe.
     pub(super) paused: PauseState,
+    /// PAUSE frames that this port sends.
     pub(super) pause_queue: PauseQueue,
     pub(super) random: Stream,
-    /// Until then a packet waits that is smaller than a frame.
+    /// Time until which a packet may wait that is padded to the smallest frame.
     pub(super) padded_until: Time,
-    /// Packets sent since packets were last taken off the wire.
+    /// Packets sent since precommitted departures were last revoked.
     pub(super) sent_since_revoke: usize,
-    /// Packets that the watchdog has dropped.
+    /// Number of packets that the watchdog has dropped.
     pub(super) watchdog_drops: u64,
-    /// What disciplines have dropped since somebody asked.
+    /// Packets that disciplines have dropped since the fabric last took them out, with their priorities.
     pub(super) dropped: Vec<(QueuedPacket, u8)>,
 }
 
 // what every packet touches fills one line, and the input begins the next
 const _: () = assert!(std::mem::offset_of!(DcbPort, input) == 64);
 
-/// What of a priority came in at the far end of a link.
+/// Counts of one priority at the ingress buffer at the far end of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InputCounts {
-    /// The most bytes that were in the switch at one time.
+    /// Largest occupancy in IP bytes.
     pub most_bytes: u64,
-    /// Bytes that are in it now.
+    /// Occupancy in IP bytes now.
     pub bytes: u64,
-    /// Pauses asked for.
+    /// How often XOFF was sent.
     pub pauses: u64,
-    /// Ends of pauses.
+    /// How often XON was sent.
     pub releases: u64,
-    /// Repetitions.
+    /// How often XOFF was refreshed.
     pub repeats: u64,
-    /// Room beyond XOFF.
+    /// Bytes of room beyond XOFF.
     pub headroom_bytes: u64,
 }
 
-/// What a port has done in a priority.
+/// Counts of one priority at an output port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputCounts {
-    /// The most bytes that waited.
+    /// Longest queue in IP bytes.
     pub most_bytes: u64,
-    /// How often it was paused.
+    /// How often the priority was paused.
     pub pauses: u64,
-    /// For how long.
+    /// Time for which it was paused.
     pub paused: Span,
-    /// Samples that its congestion point has taken.
+    /// Samples that the congestion point has taken.
     pub samples: u64,
-    /// Messages that it has sent.
+    /// Messages (CNM) that the congestion point has sent.
     pub messages: u64,
 }
 
-/// Where a bridged port is.
+/// Place of a DCB port in the fabric, and what follows from it.
 pub struct PortSite {
-    /// Whether a host feeds the link, and whether one is at its far end.
+    /// Whether a host feeds the link, and whether a host is at its far end.
     pub from_host: bool,
     pub to_host: bool,
     pub wire: Wire,
-    /// Whether somebody else looks at the port between its own events.
+    /// Whether the queue is read between the events of the port: by faults, routing by queue lengths, or
+    /// measurement.
     pub observed: bool,
     /// Whether all packets wait in one class. With several, the scheduler chooses at each departure.
     pub one_class: bool,
@@ -126,7 +129,7 @@ pub struct PortSite {
 }
 
 impl DcbPort {
-    /// A port that nobody pauses.
+    /// Returns the state of a port without pauses and limits.
     pub(crate) fn new(config: &Arc<DcbConfig>, cable: &CableConfig, site: &PortSite) -> DcbPort {
         let mut random = Stream::new(site.seed, &format!("dcb/{}", site.link));
         let room = |c: &PfcConfig| headroom(cable, &site.wire, c.response);
@@ -167,7 +170,7 @@ impl DcbPort {
         }
     }
 
-    /// Ends pauses that have run out.
+    /// Ends pauses that have expired.
     #[inline]
     pub(super) fn expire_pauses(&mut self, now: Time) {
         if self.needs_events && self.paused.mask != 0 {
@@ -176,24 +179,24 @@ impl DcbPort {
         }
     }
 
-    /// Queues of a class of this port.
+    /// Returns the empty queues of one class of this port.
     pub(crate) fn new_queues(&self, queue: &QueueConfig, place: &Place) -> PriorityQueues {
         let lossless = if self.from_host { 0 } else { self.config.lossless() };
         PriorityQueues::new(queue, place, lossless)
     }
 
-    /// Whether packets leave as they come.
+    /// Whether nothing holds up a queued packet: no pause, no rate limit, no PAUSE frame to send first.
     pub(super) fn is_unblocked(&self) -> bool {
         self.paused.mask == 0 && !self.has_limits && !self.pause_queue.has_pending()
     }
 
-    /// Whether nothing can happen here that needs an event at the end of a transmission.
+    /// Whether the port needs no event at the end of a transmission.
     #[inline]
     pub(super) fn is_eventless(&self) -> bool {
         !self.needs_events
     }
 
-    /// What makes the port loud, or is due there, may have changed.
+    /// Sets `needs_events` and `due` anew, after a change of what they depend on.
     pub(super) fn update_due(&mut self) {
         self.needs_events = self.always_events
             || self.switch_xoff
@@ -203,12 +206,12 @@ impl DcbPort {
         self.due = self.pause_queue.next.min(repeat);
     }
 
-    /// Whether rate limits of flows are all that holds up packets here. The port has one class then.
+    /// Whether rate limits are all that can hold up packets here. The port then has one class.
     pub(super) fn has_only_rate_limits(&self) -> bool {
         self.has_limits && self.can_precommit && self.is_eventless()
     }
 
-    /// A packet of a host with limits begins to be sent.
+    /// Tells the rate limiter of a flow that a packet of the flow starts to be sent.
     #[inline]
     pub(super) fn on_transmit(
         &mut self,
@@ -217,31 +220,32 @@ impl DcbPort {
         (priority, flow): (u8, Option<usize>),
         bytes: u32,
     ) {
-        let Some((place, config)) = flow.zip(self.config.qcn.as_ref()) else { return };
+        let Some((index, config)) = flow.zip(self.config.qcn.as_ref()) else { return };
         if let Some(flows) = &mut queues.queue_mut(priority).flows {
-            flows.on_transmit(now, place, bytes, config, &mut self.random);
+            flows.on_transmit(now, index, bytes, config, &mut self.random);
         }
     }
 
-    /// The port is swift while it is calm and even.
+    /// Sets `fast_path_from`: the fast path needs precommitted departures and whole picoseconds per byte.
     pub(super) fn update_fast_path(&mut self) {
         let has_fast_path = self.precommitted && self.whole_ps_per_byte;
         self.fast_path_from = if has_fast_path { self.padded_until } else { Time::NEVER };
     }
 
-    /// Whether the end of a transmission needs no event: it ends with a packet of the port, or brings one
-    /// that is on the wire.
+    /// Whether the end of the current transmission needs no event: a packet of the port ends it, or the next
+    /// packet is precommitted.
     pub(super) fn ends_without_event(&self) -> bool {
         self.is_eventless() && (self.sending_packet || self.precommitted)
     }
 
-    /// Whether a limited flow that goes on needs no event: the arrival of its packet is known.
+    /// Whether the start of a rate-limited flow needs no event: the arrival of its packet is known.
     #[inline]
     pub(super) fn wakes_without_event(&self) -> bool {
         self.wake_bytes > 0 && self.is_eventless()
     }
 
-    /// When the next event is due that no packet on the wire brings, but at a paused port.
+    /// Returns when the next event is due that is no arrival of a packet on the wire; `None` at a port with a
+    /// pause.
     #[inline]
     pub(crate) fn due_unless_paused(&self, sent_at: Time) -> Option<Time> {
         if self.needs_events && self.paused.mask != 0 {
@@ -252,13 +256,13 @@ impl DcbPort {
         Some(if self.ends_without_event() { due } else { due.min(sent_at) })
     }
 
-    /// Priorities that are paused, as bits.
+    /// Returns the mask of paused priorities.
     pub(crate) fn paused_mask(&self) -> u8 {
         self.paused.mask
     }
 }
 
-/// How often and how a pause is said: quanta, and the time until it is said again.
+/// Returns the quanta of a pause on a link of this rate, and the time until it is refreshed.
 pub(crate) fn pause_settings(config: &DcbConfig, rate: Rate) -> Option<(u16, Span)> {
     let pfc: &pfc::PfcConfig = config.pfc.as_ref()?;
     Some((pfc.quanta, pfc.refresh_every(rate)))

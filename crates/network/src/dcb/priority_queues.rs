@@ -1,9 +1,9 @@
-//! What waits in a class of a bridged port: a queue for each priority, so that one can be paused without
-//! the others, and, at hosts, one for each flow that QCN limits.
+//! Queues of a class of a DCB port: one for each priority, so that one can be paused without the others, and,
+//! at hosts, one for each flow that QCN limits.
 //!
-//! Among those that may send, the packet that came first goes first: without pause and limits a class is
-//! one FIFO queue, as it is at ports without bridging. Each priority has a discipline of its own. It may
-//! mark packets of a lossless priority, and never drops them.
+//! Of the packets that may start, the one that was enqueued first goes first: without pauses and limits a class
+//! is one FIFO queue, as it is at ports without DCB. Each priority has a discipline of its own, which may mark
+//! packets of a lossless priority but cannot drop them.
 
 use super::cnm::Cnm;
 use super::limited_flows::LimitedFlows;
@@ -19,19 +19,19 @@ use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A queue. What every packet touches comes first and fills a cache line.
+/// Queue of one priority.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PriorityQueue {
-    /// Packets and bytes, those of limited flows among them.
+    /// Queued packets and their IP bytes, those of limited flows included.
     backlog: Backlog,
-    /// The most bytes there ever were.
+    /// Largest `backlog.bytes` so far.
     pub max_bytes: u64,
-    /// With fewer packets than this its discipline lets all in and marks none, or may not drop any.
+    /// With fewer queued packets than this, the discipline neither drops nor marks: it is not asked.
     admits_below: usize,
-    /// When it last sent a packet, or was empty.
+    /// Time at which a packet last started to be sent or, if that is later, the queue last ceased to be empty.
     pub last_departure: Time,
-    /// Bytes of limited flows among those that wait.
+    /// IP bytes of limited flows, part of `backlog`.
     pub(super) limited_bytes: u64,
     pub(super) flows: Option<Box<LimitedFlows>>,
     pub(super) packets: VecDeque<QueuedPacket>,
@@ -40,20 +40,20 @@ pub(crate) struct PriorityQueue {
 
 const _: () = assert!(std::mem::offset_of!(PriorityQueue, packets) <= 64);
 
-/// The queues of a class, by priority.
+/// Queues of a class, by priority.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct PriorityQueues {
-    /// Bit p is set where packets of priority p wait.
+    /// Mask of priorities with queued packets: bit p for priority p.
     occupied: u8,
     lossless: u8,
     next_number: u64,
-    /// Packets and bytes of all priorities.
+    /// Queued packets and their IP bytes, of all priorities.
     total: Backlog,
     queues: [PriorityQueue; PRIORITIES],
 }
 
-/// What becomes of a packet that comes.
+/// Result of the admission of a packet to a DCB port.
 pub(crate) enum DcbAdmission {
     Admitted { mark: bool },
     Dropped(Cause),
@@ -95,12 +95,12 @@ impl PriorityQueues {
         &mut self.queues[usize::from(priority)]
     }
 
-    /// Packets and bytes of all priorities.
+    /// Returns the queued packets and their IP bytes, of all priorities.
     pub fn backlog(&self) -> Backlog {
         self.total
     }
 
-    /// Packets and bytes of priorities that are not paused.
+    /// Returns the queued packets and their IP bytes, of priorities that are not paused.
     pub fn unpaused_backlog(&self, paused: u8) -> Backlog {
         let mut all = self.total;
         for p in set_bits(self.occupied & paused) {
@@ -110,25 +110,25 @@ impl PriorityQueues {
         all
     }
 
-    /// Bytes that wait in a priority.
+    /// Returns the queued IP bytes of a priority.
     pub fn bytes(&self, priority: u8) -> u64 {
         self.queues[usize::from(priority)].backlog.bytes
     }
 
-    /// Bytes that go before a new packet to this host: those of its flow if QCN limits that, else those of all
-    /// flows without limit.
+    /// Returns the queued IP bytes ahead of a new packet to this host: those of its flow if QCN limits the
+    /// flow, else those of all flows without a limit.
     pub fn bytes_ahead(&self, priority: u8, dst: u32) -> u64 {
         let queue = self.queue(priority);
         let own = queue.flows.as_ref().and_then(|flows| flows.bytes(dst));
         own.unwrap_or(queue.backlog.bytes - queue.limited_bytes)
     }
 
-    /// Priorities with packets, as bits.
+    /// Returns the mask of priorities with queued packets.
     pub fn occupied(&self) -> u8 {
         self.occupied
     }
 
-    /// Hands in a packet; `arrival` says nothing of what waits.
+    /// Admits and queues a packet, or drops it. `arrival` need not state the backlog.
     pub fn push(
         &mut self,
         mut handle: PacketHandle,
@@ -144,7 +144,8 @@ impl PriorityQueues {
         came_in
     }
 
-    /// Counts a packet in that goes to the wire and is not kept here, see [`super::quiet`].
+    /// Admits a packet and counts it in the backlog, or drops it. Does not store the packet: at a port with
+    /// precommitted departures it goes to the ring on the wire, see [`super::eventless`].
     #[inline(always)]
     pub fn admit<'p>(
         &mut self,
@@ -177,8 +178,9 @@ impl PriorityQueues {
         DcbAdmission::Admitted { mark }
     }
 
-    /// Counts a packet in that goes to the wire, if it surely comes in without a mark and changes nothing
-    /// but what waits, even where some that are counted wait no more.
+    /// Fast path of [`PriorityQueues::admit`]: counts the packet if the discipline need not be asked and the
+    /// queue sets no new maximum. The backlog may still include packets that have left. Returns whether the
+    /// packet was counted.
     #[inline(always)]
     pub fn admit_fast_path(&mut self, now: Time, priority: u8, bytes: u32) -> bool {
         let queue = &mut self.queues[usize::from(priority)];
@@ -197,7 +199,7 @@ impl PriorityQueues {
         true
     }
 
-    /// Counts it out: it begins to be sent.
+    /// Subtracts a packet that starts to be sent from the backlog.
     #[inline]
     pub fn count_departure(&mut self, now: Time, priority: u8, bytes: u32) {
         let queue = &mut self.queues[usize::from(priority)];
@@ -211,7 +213,7 @@ impl PriorityQueues {
         }
     }
 
-    /// The priority of all that waits here and the packets, where it is one and no flow is limited.
+    /// Returns the queued packets and their priority, if they have one priority and no flow of it is limited.
     pub fn single_fifo(&mut self) -> Option<(u8, &mut VecDeque<QueuedPacket>)> {
         let priority = self.occupied.trailing_zeros() as u8;
         let queue = self.queues.get_mut(usize::from(priority))?;
@@ -219,7 +221,7 @@ impl PriorityQueues {
         one.then_some((priority, &mut queue.packets))
     }
 
-    /// Keeps a packet that has been counted.
+    /// Stores a packet that has been counted, in the queue of its flow or of its priority.
     #[inline]
     pub fn store(&mut self, handle: PacketHandle, ingress: u32, priority: u8) {
         let flows = self.queue(priority).flows.as_ref();
@@ -227,7 +229,7 @@ impl PriorityQueues {
         self.store_in_flow(handle, ingress, priority, flow);
     }
 
-    /// Like [`PriorityQueues::store`], where the place of its flow among the limited ones is known.
+    /// As [`PriorityQueues::store`], where the index of its flow among the limited ones is known.
     #[inline]
     pub fn store_in_flow(
         &mut self,
@@ -246,13 +248,13 @@ impl PriorityQueues {
         queue.packets.push_back(queued);
     }
 
-    /// Whether a packet can go now.
+    /// Whether a packet may start now.
     pub fn has_ready(&self, now: Time, paused: u8) -> bool {
         let free = self.occupied & !paused;
         free != 0 && set_bits(free).any(|p| self.queues[p].head(now).is_some())
     }
 
-    /// When a limited flow may go on, if all that waits is limited, and the bytes of its packet.
+    /// Returns when the first limited flow may send and the IP bytes of its packet, if there is one.
     pub fn next_limited(&self, now: Time, paused: u8) -> Option<(Time, u32)> {
         let flows =
             set_bits(self.occupied & !paused).filter_map(|p| self.queues[p].flows.as_deref());
@@ -261,14 +263,14 @@ impl PriorityQueues {
         Some((at, flows.bytes_of(index)))
     }
 
-    /// When the timer of a limiter next rings.
+    /// Returns when the next timer of a rate limiter expires, or never.
     pub fn next_timer(&self) -> Time {
         let flows = self.queues.iter().filter_map(|queue| queue.flows.as_deref());
         flows.filter_map(LimitedFlows::next_timer).min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes out the packet that is next, with its priority and whether it is to be marked; those that the
-    /// discipline drops go to `dropped`. `None` also where it has dropped all.
+    /// Takes out the next packet, with its priority and whether it is to be marked. Packets that the discipline
+    /// drops are added to `dropped`; `None` also where it has dropped all.
     pub fn pop(
         &mut self,
         now: Time,
@@ -302,7 +304,7 @@ impl PriorityQueues {
         Some((queued?, p as u8, mark))
     }
 
-    /// Empties a priority, for the watchdog.
+    /// Takes out all packets of a priority, for the watchdog.
     pub fn drain(&mut self, now: Time, priority: u8) -> Vec<QueuedPacket> {
         let queue = &mut self.queues[usize::from(priority)];
         let mut all: Vec<QueuedPacket> = queue.packets.drain(..).collect();
@@ -316,7 +318,7 @@ impl PriorityQueues {
         all
     }
 
-    /// All that waits, with its priority.
+    /// Returns all queued packets, with their priorities.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &QueuedPacket)> {
         (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
             let limited_bytes = queue.flows.iter().flat_map(|flows| flows.packets());
@@ -324,7 +326,7 @@ impl PriorityQueues {
         })
     }
 
-    /// A message has come: the flow that it is about goes slower.
+    /// Limits the flow that a CNM is about, or decreases its rate.
     pub fn apply_cnm(
         &mut self,
         now: Time,
@@ -337,7 +339,7 @@ impl PriorityQueues {
             &mut self.queues[usize::from(cnm.priority)];
         let flows = flows.get_or_insert_default();
         let index = flows.limit(cnm.congested.0, line, |own| {
-            // what waits of this flow waits apart from now on
+            // queued packets of this flow go to a queue of its own
             packets.retain(|queued| {
                 let is_own = queued.handle.dst == cnm.congested;
                 if is_own {
@@ -350,7 +352,7 @@ impl PriorityQueues {
         flows.decrease_rate(now, index, cnm.fb, config, random);
     }
 
-    /// A packet begins to be sent.
+    /// Tells the rate limiter of a flow, if there is one, that a packet starts to be sent.
     #[inline]
     pub fn on_transmit(
         &mut self,
@@ -365,14 +367,14 @@ impl PriorityQueues {
         flows.on_transmit(now, index, bytes, config, random);
     }
 
-    /// Timers of limiters ring.
+    /// Carries out the timers of rate limiters that have expired.
     pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
         for flows in self.queues.iter_mut().filter_map(|queue| queue.flows.as_mut()) {
             flows.expire_timers(now, config, random);
         }
     }
 
-    /// Rates of limited flows: priority, destination, rate.
+    /// Returns priority, destination and rate of each limited flow.
     pub fn rates(&self) -> impl Iterator<Item = (u8, u32, Rate)> {
         (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
             let rates = queue.flows.iter().flat_map(|flows| flows.rates());
@@ -382,7 +384,8 @@ impl PriorityQueues {
 }
 
 impl PriorityQueue {
-    /// Whose packet may go first, and its number: that of a limited flow by its place, or of the others.
+    /// Returns the flow and the sequence number of the packet that may start first; flow `None` where it is not
+    /// limited.
     #[inline]
     fn head(&self, now: Time) -> Option<(Option<usize>, u64)> {
         let plain = self.packets.front().map(|queued| (queued.number, None));
@@ -436,7 +439,7 @@ impl PriorityQueue {
     }
 }
 
-/// The numbers of the bits that are set.
+/// Returns the positions of the bits that are set.
 pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
@@ -445,22 +448,22 @@ pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The time that bytes and packets take on a link, framing included.
+/// Returns the time that a backlog takes on a link, framing included.
 pub(crate) fn transmission_time(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
     let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
     Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
 }
 
-/// What goes next.
+/// The packet that is next.
 pub(super) enum Next {
-    /// The packet of this priority that waits longest, of a limited flow or not.
+    /// A packet of this priority can start now: of the limited flow with this index, or of the others.
     Now(u8, Option<usize>),
-    /// Nothing now, but then a packet with so many bytes.
+    /// No packet can start now; one with these IP bytes can start at this time.
     Later(Time, u32),
 }
 
 impl PriorityQueues {
-    /// What of all that waits goes next, where nothing is paused.
+    /// Returns which queued packet is next, where no priority is paused.
     #[inline]
     pub(super) fn choose(&self, now: Time) -> Next {
         let mut best = (Time::NEVER, u64::MAX);
@@ -487,7 +490,7 @@ impl PriorityQueues {
         next
     }
 
-    /// Takes out what was chosen.
+    /// Takes out the packet that [`PriorityQueues::choose`] has chosen.
     #[inline]
     pub(super) fn dequeue_chosen(
         &mut self,

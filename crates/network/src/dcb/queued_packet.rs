@@ -1,17 +1,17 @@
-//! A packet that waits at a bridged port.
+//! A packet in a queue of a DCB port.
 
 use crate::packet_handle::PacketHandle;
 use serde::{Deserialize, Serialize};
 
-/// Stands for the link that a packet came on where its own host or switch has made it.
+/// Ingress link of packets that the node of the port has made itself: no link has this number.
 pub(crate) const LOCAL_ORIGIN: u32 = u32::MAX >> 3;
 
-/// A packet that waits.
+/// A packet in a queue of a DCB port.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct QueuedPacket {
     pub handle: PacketHandle,
-    /// The link it came on, or [`LOCAL_ORIGIN`].
+    /// Link on which the packet entered the node, or [`LOCAL_ORIGIN`].
     pub ingress: u32,
-    /// Its number among those of the class.
+    /// Sequence number of the packet in its class: FIFO order across priorities and flows.
     pub(super) number: u64,
 }

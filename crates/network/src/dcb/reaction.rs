@@ -1,25 +1,25 @@
-//! Reaction points of QCN (IEEE 802.1Q, clause 32): rate limiters of hosts, one for each flow that has been
-//! told to slow down. A flow is what a host sends to one destination in one priority.
+//! Reaction points of QCN (IEEE 802.1Q, clause 32): rate limiters of hosts, one for each flow for which a CNM
+//! has come. A flow is what a host sends to one destination in one priority.
 //!
-//! With feedback F, the current rate becomes the target and is cut to `CR·(1 − G_d·F)`, by half at most
-//! (63/128 with the standard's values). It recovers in cycles, which end when `byte_limit` bytes were sent
-//! (counter) and when `timer` has passed (timer), each counting its own:
+//! With feedback F, the current rate becomes the target rate and is cut to `CR·(1 − G_d·F)`, by half at most
+//! (63/128 with the standard's values). It recovers in cycles. A cycle of the byte counter ends when
+//! `byte_limit` bytes were sent, one of the timer when the time `timer` has passed; each counts its own:
 //!
 //! * *fast recovery*, the first five cycles of both: `CR ← (CR + TR)/2`;
-//! * *active increase*, once one of them is through its five: before that, `TR ← TR + 5 Mbit/s`;
-//! * *hyperactive increase*, once both are: `TR ← TR + i·50 Mbit/s` in the i-th cycle.
+//! * *active increase*, once one of them has ended five cycles: before that, `TR ← TR + 5 Mbit/s`;
+//! * *hyperactive increase*, once both have: `TR ← TR + i·50 Mbit/s` in the i-th cycle.
 //!
-//! Cycles after the fifth are half as long. *Extra fast recovery*: feedback before the first cycle of bytes
-//! is over cuts the rate and leaves the target alone, and the bytes of that cycle count on; and a target
-//! more than ten times the rate at the end of a first cycle is divided by eight. At line rate the limiter
-//! goes.
+//! Cycles after the fifth are half as long. *Extra fast recovery*: feedback before the end of the first cycle
+//! of bytes cuts the current rate and leaves the target rate, and the bytes of that cycle count on; a target
+//! rate of more than ten times the current rate at the end of a first cycle is divided by eight. At line rate
+//! the limiter is removed.
 
 use super::qcn::QcnConfig;
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The limiter of one flow.
+/// Reaction point (rate limiter) of one flow; rates are in bit/s.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ReactionPoint {
     current: u64,
@@ -28,18 +28,18 @@ pub(crate) struct ReactionPoint {
     byte_cycles: u32,
     time_cycles: u32,
     bytes_left: i64,
-    /// When the timer's cycle ends.
+    /// Time at which the timer's cycle ends.
     pub timer_at: Time,
 }
 
 impl ReactionPoint {
-    /// A flow at line rate that is about to be told for the first time.
+    /// Returns the reaction point of a flow at line rate, before its first CNM.
     pub fn new(line: Rate) -> ReactionPoint {
         ReactionPoint {
             current: line.0,
             target: line.0,
             line: line.0,
-            // as if a cycle had gone by: the first message sets the target
+            // as if a cycle had ended: the first CNM sets the target rate
             byte_cycles: 1,
             time_cycles: 1,
             bytes_left: 0,
@@ -47,17 +47,17 @@ impl ReactionPoint {
         }
     }
 
-    /// The rate of the moment.
+    /// Returns the current rate.
     pub fn rate(&self) -> Rate {
         Rate(self.current)
     }
 
-    /// Whether it limits nothing any more.
+    /// Whether the rate is no longer limited.
     pub fn is_at_line_rate(&self) -> bool {
         self.current >= self.line
     }
 
-    /// A message has come.
+    /// Decreases the rate, on a CNM with feedback `fb`.
     pub fn decrease_rate(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
         if self.byte_cycles > 0 || !c.extra_fast_recovery {
             self.target = self.current;
@@ -69,7 +69,7 @@ impl ReactionPoint {
         self.timer_at = now + jittered(c.timer, c, random);
     }
 
-    /// A packet of the flow is sent.
+    /// Counts the bytes of a packet that starts to be sent; may end a cycle of the byte counter.
     pub fn on_transmit(&mut self, bytes: u32, c: &QcnConfig, random: &mut Stream) {
         self.bytes_left -= i64::from(bytes);
         if self.bytes_left <= 0 {
@@ -80,7 +80,7 @@ impl ReactionPoint {
         }
     }
 
-    /// The timer's cycle is over.
+    /// Ends a cycle of the timer.
     pub fn on_timer(&mut self, now: Time, c: &QcnConfig, random: &mut Stream) {
         self.time_cycles = self.time_cycles.saturating_add(1);
         let late = self.time_cycles >= c.threshold;
@@ -89,6 +89,7 @@ impl ReactionPoint {
         self.recover(self.time_cycles == 1, c);
     }
 
+    /// Increases the rate at the end of a cycle; `first`: of the first cycle of its counter.
     fn recover(&mut self, first: bool, c: &QcnConfig) {
         let (least, most) =
             (self.byte_cycles.min(self.time_cycles), self.byte_cycles.max(self.time_cycles));
@@ -105,6 +106,7 @@ impl ReactionPoint {
     }
 }
 
+/// Returns a time with jitter, see [`QcnConfig::around`].
 fn jittered(span: Span, c: &QcnConfig, random: &mut Stream) -> Span {
     Span(c.around(span.0, random) as u64)
 }

@@ -1,8 +1,8 @@
-//! What a fabric does at bridged ports: it counts what comes in and leaves, has pauses said, obeyed and
-//! repeated, sends messages of congestion, and finds deadlocks.
+//! What a fabric does at DCB ports: it counts packets at ingress buffers, sends, carries out and refreshes
+//! pauses, sends congestion notification messages (CNM), and finds deadlocks.
 //!
-//! A packet counts at its input from its arrival at the switch until its last bit has left. What one port
-//! does to another, such as a pause that takes effect, happens at once, within the event that causes it.
+//! An ingress buffer counts a packet from its arrival at the switch until its last bit has left. An effect of
+//! one port on another, such as a pause, is carried out at once, within the event that causes it.
 
 use super::cnm::Cnm;
 use super::deadlock::{self, Deadlock};
@@ -21,12 +21,14 @@ use eastwest_engine::tournament::Tournament;
 use eastwest_types::{HostId, Packet, Time};
 
 impl Fabric {
-    /// Bytes at a host's card that go before a new packet with this codepoint to another host.
+    /// Returns the queued IP bytes at a host's network card ahead of a new packet with this codepoint to
+    /// another host.
     pub fn bytes_ahead(&self, from: HostId, to: HostId, dscp: u8) -> u64 {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
 
-    /// A host hands a packet to its card, which is a bridged port; or any node to a divided one.
+    /// Enqueues a packet of a host at its network card, a DCB port; in a partitioned fabric a packet at any
+    /// port.
     #[inline(never)]
     pub(crate) fn enqueue_via_fabric(
         &mut self,
@@ -49,7 +51,7 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Carries out an arrival of a bridged link, as [`Fabric::fire`] does at others.
+    /// Carries out an arrival of a link with DCB, as [`Fabric::fire`] does at other links.
     #[inline(always)]
     pub(crate) fn arrive_dcb<const TAPPED: bool>(
         &mut self,
@@ -84,7 +86,7 @@ impl Fabric {
         None
     }
 
-    /// Lets a packet in at a port, and counts it where it came in.
+    /// Enqueues a packet at a port, and counts it at its ingress buffer.
     #[inline(always)]
     fn enqueue_at_port(
         &mut self,
@@ -97,12 +99,12 @@ impl Fabric {
         let (ingress, priority) = (tag.link(), tag.priority());
         let bytes = u32::from(handle.ip_len());
         self.pool.set_ingress_tag(handle.slot, tag);
-        // nearly always, counting a packet in is all
+        // nearly always the fast path of both is enough
         let input = self.links.get_mut(ingress as usize).and_then(Link::input_mut);
-        let sure = input.is_none_or(|input| input.add_fast_path(priority, bytes));
+        let is_counted = input.is_none_or(|input| input.add_fast_path(priority, bytes));
         let port = &mut self.links[link as usize];
-        if !sure || !port.enqueue_fast_path(now, handle, (ingress, priority)) {
-            return self.enqueue_at_port_slow(now, link, handle, sure, events);
+        if !is_counted || !port.enqueue_fast_path(now, handle, (ingress, priority)) {
+            return self.enqueue_at_port_slow(now, link, handle, is_counted, events);
         }
         let is_due = port.is_due(priority, bytes);
         if port.on_wire.len() == 1 {
@@ -114,7 +116,7 @@ impl Fabric {
         }
     }
 
-    /// The congestion point of a swift port looks at its queue.
+    /// Samples the queue of a port that has enqueued a packet on the fast path.
     #[inline(never)]
     fn sample_fast_path(
         &mut self,
@@ -132,27 +134,28 @@ impl Fabric {
         }
     }
 
-    /// Like `enqueue_at_port`, for packets that need exact counts; `sure`: it has been counted at its input.
+    /// As `enqueue_at_port`, with exact counts. `is_counted`: the ingress buffer has counted the packet, or
+    /// there is none.
     #[inline(never)]
     fn enqueue_at_port_slow(
         &mut self,
         now: Time,
         link: u32,
         handle: PacketHandle,
-        sure: bool,
+        is_counted: bool,
         events: &mut Tournament,
     ) {
         let tag = self.pool.ingress_tag(handle.slot);
         let (ingress, priority) = (tag.link(), tag.priority());
         let bytes = u32::from(handle.ip_len());
-        if !sure && !self.has_room(now, ingress, priority, bytes) {
+        if !is_counted && !self.has_room(now, ingress, priority, bytes) {
             return self.drop_packet(now, ingress, handle, Cause::SharedBuffer);
         }
         let port = &mut self.links[link as usize];
         let started = match port.enqueue_dcb(now, handle, (ingress, priority), &mut self.pool) {
             Ok(started) => started,
             Err(cause) => {
-                if sure
+                if is_counted
                     && let Some(input) =
                         self.links.get_mut(ingress as usize).and_then(Link::input_mut)
                 {
@@ -163,13 +166,13 @@ impl Fabric {
         };
         let is_due = port.is_due(priority, bytes);
         let feedback = if is_due { port.sample(priority, bytes, started) } else { None };
-        if !sure
+        if !is_counted
             && let Some(input) = self.links[ingress as usize].input_mut()
             && input.add(priority, bytes)
         {
             self.request_pause(now, ingress, priority, events);
         }
-        // a busy port goes on as it was
+        // the next event of a busy port stays
         let port = &mut self.links[link as usize];
         if started {
             if port.on_wire.len() == 1 || !port.is_eventless() {
@@ -179,7 +182,7 @@ impl Fabric {
         } else if port.is_idle() {
             self.start_port(now, link, events);
         } else if port.precommitted() > 0 && port.on_wire.len() == 1 {
-            let next = port.next_key(now); // a frame is being sent
+            let next = port.next_key(now); // a PAUSE frame is being sent
             events.set(link, next);
         }
         if let Some(fb) = feedback {
@@ -187,7 +190,7 @@ impl Fabric {
         }
     }
 
-    /// Starts to send at a port that may have become able to.
+    /// Starts a transmission at a port that may have become able to, and sets the next event of its link.
     fn start_port(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let port = &mut self.links[link as usize];
         port.start_next_dcb(now, &mut self.pool);
@@ -198,7 +201,7 @@ impl Fabric {
         }
     }
 
-    /// Loses what the discipline of a port has dropped.
+    /// Drops the packets that the discipline of a port has taken out of its queues.
     fn drop_queued(&mut self, now: Time, link: u32, events: &mut Tournament) {
         for (queued, priority) in self.links[link as usize].take_dropped_queued() {
             let bytes = u32::from(queued.handle.ip_len());
@@ -207,7 +210,7 @@ impl Fabric {
         }
     }
 
-    /// The input of a link asks its sender to pause, for the first time.
+    /// Sends XOFF for a priority of the ingress buffer of link `ingress`.
     fn request_pause(&mut self, now: Time, ingress: u32, priority: u8, events: &mut Tournament) {
         let rate = self.links[ingress as usize].cable.rate;
         let Some((quanta, again)) = pause_settings(&self.dcb, rate) else { return };
@@ -221,13 +224,14 @@ impl Fabric {
         self.start_port(now, reverse(ingress), events);
     }
 
-    /// A packet has left the switch.
+    /// Subtracts a packet that has left the switch from its ingress buffer.
     fn release_packet(&mut self, now: Time, handle: &PacketHandle, events: &mut Tournament) {
         let tag = self.pool.ingress_tag(handle.slot);
         self.release_bytes(now, tag.link(), tag.priority(), u32::from(handle.ip_len()), events);
     }
 
-    /// Bytes that came on a link have left the switch.
+    /// Subtracts a packet that has left the switch from the ingress buffer of link `ingress`; sends XON where
+    /// that is due.
     fn release_bytes(
         &mut self,
         now: Time,
@@ -252,8 +256,8 @@ impl Fabric {
         }
     }
 
-    /// Repeats the pauses that the input of a link has asked for. Where nothing has left since, all may be
-    /// stuck.
+    /// Refreshes the pauses that the ingress buffer of a link has in force. If no packet of one has left since
+    /// the last time, there may be a deadlock: looks for it.
     fn refresh_pauses(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let rate = self.links[link as usize].cable.rate;
         let Some((quanta, again)) = pause_settings(&self.dcb, rate) else { return };
@@ -268,7 +272,7 @@ impl Fabric {
             self.links[reverse(link) as usize].send_pause(now, p as u8, quanta, &self.pool);
         }
         self.start_port(now, reverse(link), events);
-        // all that are to repeat at one instant would find the same
+        // one search per instant: others would find the same
         if no_progress != 0 && self.deadlock.is_none() && self.deadlock_searched_at < now {
             self.deadlock_searched_at = now;
             self.find_deadlock(now);
@@ -278,7 +282,7 @@ impl Fabric {
         }
     }
 
-    /// Finds a deadlock, if there is one now and none was found before. A watchdog ends all of them.
+    /// Looks for a deadlock and keeps it, unless one was found before. With a watchdog there is none.
     pub fn find_deadlock(&mut self, now: Time) {
         let no_watchdog = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_none());
         if no_watchdog && self.deadlock.is_none() {
@@ -286,7 +290,7 @@ impl Fabric {
         }
     }
 
-    /// Carries out what is due at a bridged link.
+    /// Carries out what is due at a link with DCB and is no arrival.
     #[inline(never)]
     pub(crate) fn depart_dcb(&mut self, key: Key, link: u32, events: &mut Tournament) {
         let (now, l) = (key.time(), link as usize);
@@ -315,7 +319,7 @@ impl Fabric {
         self.start_port(now, link, events);
     }
 
-    /// Carries out the frames of a link that take effect, and repeats them.
+    /// Carries out PAUSE frames of a link that take effect now, and refreshes the pauses of its ingress buffer.
     #[inline(never)]
     fn process_pause_frames(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let l = link as usize;
@@ -331,7 +335,7 @@ impl Fabric {
         }
     }
 
-    /// The congestion point of a port tells the source of a packet to slow down.
+    /// Sends a CNM from the congestion point of a port to the source of a packet.
     fn send_cnm(
         &mut self,
         now: Time,
@@ -348,7 +352,7 @@ impl Fabric {
         self.tally.sent += 1;
         let slot = self.pool.insert(&packet);
         let (links, pool) = (&self.links, &self.pool);
-        // as if it came from where the congestion is
+        // as if the CNM had entered the switch by the congested port
         let view = || View { now, packet: pool.get(slot), links, ingress: reverse(link) };
         let switch = links[link as usize].from - self.graph.hosts;
         let egress = self.routing.next_link(switch, source, packet.hash, view);
@@ -359,7 +363,7 @@ impl Fabric {
         self.enqueue_local_packet(now, egress, handle, own_priority, events);
     }
 
-    /// A switch hands a packet that it has made to a port.
+    /// Enqueues a packet that the switch of the port has made itself.
     #[inline(never)]
     fn enqueue_local_packet(
         &mut self,
@@ -372,7 +376,7 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// A message of congestion has reached its source: the flow that it is about goes slower.
+    /// Limits the flow that a CNM is about, or decreases its rate: the CNM has reached its source.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
         let link = self.up[cnm.source.0 as usize];
         if self.links[link as usize].has_dcb() {
@@ -382,17 +386,17 @@ impl Fabric {
         }
     }
 
-    /// The deadlock that was found, if one was.
+    /// Returns the deadlock that was found, if one was.
     pub fn deadlock(&self) -> Option<&Deadlock> {
         self.deadlock.as_ref()
     }
 
-    /// Has the event of this source set to the instant at which a deadlock is found.
+    /// Sets the event source that gets an event at the instant at which a deadlock is found.
     pub fn halt_with(&mut self, source: u32) {
         self.halt = source;
     }
 
-    /// A host hands a packet to its card where [flows are limited](Link::only_limits).
+    /// Enqueues a packet of a host at its network card, where [flows are limited](Link::has_only_rate_limits).
     #[inline(never)]
     pub(super) fn enqueue_limited(
         &mut self,
@@ -415,7 +419,7 @@ impl Fabric {
         }
     }
 
-    /// Whether there is room for a packet that has come on a link, where that is not sure.
+    /// Whether the ingress buffer of a link has room for a packet, by exact counts.
     #[inline(never)]
     pub(super) fn has_room(&mut self, now: Time, ingress: u32, priority: u8, bytes: u32) -> bool {
         let to = self.links[ingress as usize].to;
@@ -425,7 +429,7 @@ impl Fabric {
         self.links[ingress as usize].input_mut().is_none_or(|input| input.admits(priority, bytes))
     }
 
-    /// Has the inputs of a switch count what is there now.
+    /// Brings the counts of all ingress buffers of a node up to date.
     #[inline(never)]
     fn release_transmitted(&mut self, now: Time, node: u32) {
         for at in 0..self.switch_ports.out_links[node as usize].len() {
@@ -438,7 +442,8 @@ impl Fabric {
         }
     }
 
-    /// A packet has left a switch where no input has asked for a pause.
+    /// Subtracts a packet that has left a switch from its ingress buffer, where no XOFF is in force at the
+    /// switch.
     #[inline(always)]
     pub(super) fn release_without_xoff(&mut self, handle: &PacketHandle) {
         let tag = self.pool.ingress_tag(handle.slot);
@@ -448,7 +453,8 @@ impl Fabric {
         }
     }
 
-    /// Somebody looks at the ports of hosts between their own events.
+    /// Has each port of a host need an event at the end of each transmission: something reads its queue in
+    /// between.
     pub fn require_host_events(&mut self) {
         for &up in &self.up {
             if self.links[up as usize].has_dcb() {
@@ -457,14 +463,14 @@ impl Fabric {
         }
     }
 
-    /// Has all bridged ports catch up: after everything else at this instant that moves packets.
+    /// Has all DCB ports catch up: after everything else that moves packets at this instant.
     pub(crate) fn settle_dcb(&mut self, now: Time) {
         for node in 0..self.switch_ports.out_links.len() as u32 {
             self.release_transmitted(now, node);
         }
     }
 
-    /// An input of a switch has asked for a pause: what leaves the switch may end it.
+    /// Notes that an ingress buffer of a switch has sent XOFF: the ports of the switch then need events.
     pub(super) fn note_switch_xoff(&mut self, now: Time, node: u32, events: &mut Tournament) {
         let count = &mut self.switch_ports.xoff_counts[node as usize];
         *count += 1;
@@ -480,7 +486,7 @@ impl Fabric {
         }
     }
 
-    /// An input has taken back what it asked for.
+    /// Notes that an ingress buffer of a switch has sent XON.
     pub(super) fn note_switch_xon(&mut self, node: u32) {
         let count = &mut self.switch_ports.xoff_counts[node as usize];
         *count -= 1;
@@ -491,7 +497,7 @@ impl Fabric {
         }
     }
 
-    /// Has a port catch up before a frame takes effect there, as an event of link `by`.
+    /// Has a port catch up before a PAUSE frame takes effect there, as an event of link `by`.
     pub(super) fn catch_up_before(&mut self, now: Time, port: u32, by: u32, events: &Tournament) {
         let link = &mut self.links[port as usize];
         link.catch_up(now, &mut self.pool);

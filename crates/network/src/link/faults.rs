@@ -293,7 +293,7 @@ mod tests {
             match self.link.enqueue(at, PacketHandle::new(slot, packet), &mut self.pool) {
                 Outcome::Dropped(cause) => self.log.lost.push((at, slot, cause)),
                 Outcome::Queued => {}
-                Outcome::LeftToFabric => unreachable!("nothing is bridged here"),
+                Outcome::LeftToFabric => unreachable!("there is no DCB here"),
                 Outcome::Sooner(key) | Outcome::Displaced(key) => self.next = key,
             }
         }

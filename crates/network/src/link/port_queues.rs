@@ -301,7 +301,7 @@ impl PortQueues {
         let class = self.class_of(arrival.packet.dscp());
         match &mut self.classes[usize::from(class)].store {
             ClassQueue::Priorities(queues) => queues.push(handle, ingress, priority, arrival),
-            _ => unreachable!("the port is bridged"),
+            _ => unreachable!("it is a DCB port"),
         }
     }
 
@@ -423,7 +423,7 @@ impl ClassQueue {
                 dropped.extend(out.into_iter().map(|handle| (handle, Cause::QueueFull)));
                 Admission::Admitted { mark: false }
             }
-            ClassQueue::Priorities(_) => unreachable!("bridged ports have a way in of their own"),
+            ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue on their own"),
         }
     }
 
@@ -436,7 +436,7 @@ impl ClassQueue {
         let (queue, packets, bytes) = match self {
             ClassQueue::Fifo { queue, packets, bytes } => (queue, packets, bytes),
             ClassQueue::Flows(flows) => return flows.pop(now, pool, dropped),
-            ClassQueue::Priorities(_) => unreachable!("bridged ports have a way out of their own"),
+            ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue on their own"),
         };
         let plan = queue.at_dequeue(now, || {
             let mut left = Backlog { packets: packets.len(), bytes: *bytes };
