@@ -1,20 +1,21 @@
-//! What travels from link to link in the place of a packet.
+//! Handle of a packet, which travels from link to link in its place.
 
 use eastwest_types::{HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// What travels from link to link in a packet's place: all that a hop needs to know. The packet
-/// itself stays where it is, untouched from its creation to its delivery, and with it the cache line
-/// that would have to be fetched.
+/// Handle of a packet: all that a hop needs to know. It travels from link to link; the packet itself stays in
+/// its slot of the [pool](crate::pool::PacketPool) from creation to delivery, so that a hop does not touch its
+/// cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PacketHandle {
-    /// When its last bit reaches the far end of the link it is on.
+    /// Time at which the last bit reaches the far end of the present link; in a queue, the time of arrival
+    /// there.
     pub(crate) arrive: Time,
-    /// Where the packet lies.
+    /// Slot of the packet in the pool.
     pub slot: u32,
-    /// Receiving host.
+    /// Host that receives the packet.
     pub dst: HostId,
-    /// A hash of what distinguishes this packet from others, for the digest.
+    /// Hash of what distinguishes this packet from others, for the digest of a run.
     pub(crate) identity: u32,
     /// See [`Packet::ip_len`].
     pub(crate) ip_len: u16,
@@ -23,7 +24,7 @@ pub struct PacketHandle {
 }
 
 impl PacketHandle {
-    /// The passage of a packet that lies in `slot`.
+    /// Returns the handle of a packet that lies in `slot`.
     #[inline]
     pub fn new(slot: u32, packet: &Packet) -> PacketHandle {
         let what = packet.seq.rotate_left(32) ^ packet.ack ^ u64::from(packet.dst_endpoint.0) << 16;
@@ -37,7 +38,7 @@ impl PacketHandle {
         }
     }
 
-    /// When its last bit has reached the far end of the link it is on.
+    /// Returns when the last bit has reached the far end of the present link.
     pub fn arrived(&self) -> Time {
         self.arrive
     }

@@ -1,54 +1,55 @@
-//! A fabric that is divided by racks (pods), each part simulated by a copy of the fabric of its own.
+//! A fabric that is partitioned by racks (pods): each part is simulated by a copy of the fabric of its own.
 //!
-//! A part owns its hosts, their switches with all ports, and of the switches above those ports that lead
-//! down to it. So a packet changes parts only on a link up out of the racks, where it is the other
-//! part's port that it goes on to.
+//! A part owns its hosts and their switches with all ports; of the core switches it owns the ports that lead
+//! down to it. So a packet can change parts only on a link from a rack up to the core: the port that it goes on
+//! to may belong to another part.
 
 use crate::losses::EventOrder;
 use crate::packet_handle::PacketHandle;
-use crate::pool::Whole;
+use crate::pool::DetachedPacket;
 use eastwest_engine::order::Key;
 use eastwest_engine::tournament::Order;
 use eastwest_types::{EndpointId, HostId, Time};
 use serde::{Deserialize, Serialize};
 
-/// A packet on its way to another part.
+/// A packet in flight to another part.
 #[derive(Serialize, Deserialize)]
 pub struct CrossingPacket {
     /// Number of the link on which it arrives.
     pub(crate) link: u32,
     pub(crate) handle: PacketHandle,
-    pub(crate) whole: Whole,
+    pub(crate) packet: DetachedPacket,
 }
 
-/// The last byte of a message will reach its host at this time, where its sender is in another part.
+/// Announces to the part of a sender when the last byte of a message will reach its host, in the part that
+/// sends this.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Promise {
-    /// The link to the receiver.
+    /// Link to the receiver.
     pub link: u32,
-    /// When.
+    /// Time of the delivery.
     pub at: Time,
-    /// The receiver's endpoint.
+    /// Endpoint that receives.
     pub endpoint: EndpointId,
-    /// How many packets that link has handed over before.
+    /// Number of packets that the link hands over before.
     pub number: u64,
 }
 
-/// What a receiver waits for.
+/// Message that a receiver waits for.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct Watch {
-    /// Low half of the position after the last of the message; 0 where nothing is waited for.
+pub(crate) struct MessageWatch {
+    /// Low half of the stream position after the last byte; 0 if no message is waited for.
     end: u32,
-    /// The packet with the last byte has come by.
-    last_came: bool,
+    /// Whether a packet with the last byte has been enqueued at the last port.
+    last_seen: bool,
 }
 
-impl Watch {
-    /// A packet of the stream comes by whose bytes end before position `after`, low half. Returns whether the
-    /// last byte of the message has come by.
-    pub(crate) fn sees(&mut self, after: u32) -> bool {
-        self.last_came |= after == self.end;
-        self.last_came
+impl MessageWatch {
+    /// Observes a packet of the stream whose bytes end before position `after` (low half). Returns whether the
+    /// last byte of the message has been observed.
+    pub(crate) fn observe(&mut self, after: u32) -> bool {
+        self.last_seen |= after == self.end;
+        self.last_seen
     }
 
     /// Whether the receiver waits for a message.
@@ -57,43 +58,43 @@ impl Watch {
     }
 }
 
-/// What goes from one part to another.
+/// What one part sends to another.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Mail {
-    /// Packets.
+    /// Packets in flight.
     pub packets: Vec<CrossingPacket>,
-    /// Deliveries.
+    /// Announced deliveries.
     pub promises: Vec<Promise>,
 }
 
-/// See the module.
+/// One part of a partitioned fabric: what it owns, and what it exchanges with other parts.
 #[derive(Serialize, Deserialize)]
 pub struct Partition {
-    /// Which part this is.
+    /// Number of this part.
     pub part: u8,
-    /// The part of every node; [`CORE`] for those above the racks.
+    /// By node, its part; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
-    pub(crate) watches: Vec<Watch>,
-    /// By part, what it is sent.
+    pub(crate) watches: Vec<MessageWatch>,
+    /// By part, what it will be sent.
     pub out: Vec<Mail>,
-    /// When the first of it happens there.
+    /// Time of the first event that `out` brings to another part.
     pub first_out: Time,
-    /// Links to hosts and endpoints of which the last byte may be under way.
+    /// Links to hosts, with endpoints of messages whose last byte may be in flight.
     pub checks: Vec<(u32, EndpointId)>,
-    /// Promises of others that have come true.
+    /// Number of promises of other parts that were events here.
     pub kept: u64,
-    /// The event of a timer or workload that is being carried out.
+    /// Order of the event of a timer or workload that is being carried out, if it is one.
     pub other: Option<EventOrder>,
-    /// The event that loses a packet.
+    /// Order of the event in which a packet is dropped.
     pub(crate) during: EventOrder,
     pub(crate) order: Order,
 }
 
-/// The rack number of nodes that belong to no rack.
+/// Part number of core switches, which belong to no rack.
 pub const CORE: u8 = u8::MAX;
 
 impl Partition {
-    /// Returns the division of a fabric into `parts` parts, as part `part` sees it.
+    /// Returns part `part` of a fabric with `parts` parts.
     pub fn new(part: u8, parts: usize, part_of: Vec<u8>, order: Order) -> Partition {
         Partition {
             part,
@@ -114,12 +115,12 @@ impl Partition {
         self.part_of[host.0 as usize] == self.part
     }
 
-    /// The part of a host.
+    /// Returns the part of a host.
     pub fn part_of(&self, host: HostId) -> usize {
         usize::from(self.part_of[host.0 as usize])
     }
 
-    /// Who owns the port from one node to another.
+    /// Returns the part that owns the port from one node to another.
     pub fn owner(&self, from: u32, to: u32) -> u8 {
         match self.part_of[from as usize] {
             CORE => self.part_of[to as usize],
@@ -127,21 +128,21 @@ impl Partition {
         }
     }
 
-    /// A receiver here waits for the byte before `end`, which is counted as its stream counts.
+    /// Watches for the byte before stream position `end`, for a receiver in this part.
     pub fn watch(&mut self, endpoint: EndpointId, end: u64) {
         let slot = endpoint.slot();
         if slot >= self.watches.len() {
-            self.watches.resize(slot + 1, Watch::default());
+            self.watches.resize(slot + 1, MessageWatch::default());
         }
-        self.watches[slot] = Watch { end: end as u32, last_came: false };
+        self.watches[slot] = MessageWatch { end: end as u32, last_seen: false };
     }
 
-    /// Nothing more to watch for.
+    /// Ends the watch of a receiver.
     pub fn forget(&mut self, endpoint: EndpointId) {
-        self.watches[endpoint.slot()] = Watch::default();
+        self.watches[endpoint.slot()] = MessageWatch::default();
     }
 
-    /// Notes what part has to be told.
+    /// Sends a promise to the part of a sender.
     pub fn promise(&mut self, sender: HostId, promise: Promise) {
         let part = self.part_of(sender);
         self.first_out = self.first_out.min(promise.at);
@@ -149,9 +150,9 @@ impl Partition {
     }
 }
 
-/// What orders events of one link at one time: how many packets it has handed over before, and within
-/// one event first what the receiver does with the packet, then what the two ends do when the message is
-/// complete, the client first.
+/// Returns the order of an event among those of one link at one time: first the number of packets that the link
+/// has handed over before; then, within one packet, what the receiver does with it (`step` 0), and what the two
+/// ends do when the message is complete, the client first.
 pub fn within_link(number: u64, step: u64) -> u64 {
     (number & u64::from(u32::MAX)) << 2 | step
 }

@@ -34,7 +34,7 @@ impl Naps {
         let mut naps = Naps::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {
             if let Some(log) = link.take_lpi_log(now) {
-                naps.rows.extend(log.naps.into_iter().map(|nap| (number as u32, nap)));
+                naps.rows.extend(log.periods.into_iter().map(|nap| (number as u32, nap)));
                 naps.left_out += log.left_out;
             }
         }

@@ -51,8 +51,8 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
             *of.entry(queued.ingress).or_default() += u64::from(queued.handle.ip_len());
         }
     }
-
-    // Before a pause is obeyed its sender still sends, and what it sends may be what lets it end.
+    // Queues behind a pause that is in force. Before the neighbour has stopped it still sends, and what it sends
+    // may lead to XON.
     let in_force = |&(link, priority): &Place| {
         let port = &links[link as usize];
         port.input().is_some_and(|input| input.xoff_sent >> priority & 1 == 1)

@@ -1,4 +1,4 @@
-//! One part of a divided fabric: what it offers to its ports, sends to other parts and takes from them.
+//! One part of a partitioned fabric: enqueues at its ports, sends packets to other parts and receives theirs.
 
 use super::Fabric;
 use crate::link::{Link, Outcome};
@@ -10,8 +10,8 @@ use eastwest_engine::tournament::{Order, Tournament};
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 
 impl Fabric {
-    /// What orders the event that is being carried out: that of a timer or workload, or else an arrival
-    /// on the link `ingress`.
+    /// Returns the order of the event that is being carried out: that of a timer or workload, or else of an
+    /// arrival on link `ingress`.
     pub fn event_at(&self, now: Time, ingress: u32) -> EventOrder {
         let Some(partition) = &self.partition else { return ((Key::NEVER, 0), 0) };
         partition.other.unwrap_or_else(|| {
@@ -20,7 +20,7 @@ impl Fabric {
         })
     }
 
-    /// Whether all ports know when a packet arrives once they have enqueued it.
+    /// Whether every port knows when a packet arrives at the far end once it has enqueued it.
     pub fn can_be_partitioned(&self) -> bool {
         self.links.iter().all(|l| l.can_be_partitioned())
     }
@@ -39,7 +39,7 @@ impl Fabric {
         self.partition = Some(Box::new(partition));
     }
 
-    /// Hands a packet that came on link `before` to a divided port.
+    /// Enqueues a packet that came on link `before` at a port with packets of several parts.
     pub(crate) fn enqueue_partitioned(
         &mut self,
         now: Time,
@@ -51,47 +51,48 @@ impl Fabric {
         let (l, partition) =
             (&mut self.links[link as usize], self.partition.as_mut().expect("it is divided"));
         if !l.partitioned.as_ref().is_some_and(|d| d.crosses) {
-            let enqueue = l.enqueue_local(now, handle, false, &mut self.pool);
+            let outcome = l.enqueue_local(now, handle, false, &mut self.pool);
             let packet = self.pool.get(handle.slot);
             let (first, after) = packet.positions();
             if first != after
                 && let Some(watch) = partition.watches.get_mut(packet.dst_endpoint.slot())
                 && watch.waits()
-                && !matches!(enqueue, Outcome::Dropped(_))
-                && watch.sees(after)
+                && !matches!(outcome, Outcome::Dropped(_))
+                && watch.observe(after)
             {
                 partition.checks.push((link, packet.dst_endpoint));
             }
-            return self.apply_outcome(now, (link, before), handle, enqueue, events);
+            return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
-        // what arrives elsewhere at this very instant may come before or after
+        // a packet that arrives in another part at this very instant may go before this one or after it
         let key = Key::new(now, Class::Arrival);
         let tie = events.goes_before(key, link, before);
         let part = partition.part_of(handle.dst);
         if part == usize::from(partition.part) {
-            let enqueue = l.enqueue_local(now, handle, tie, &mut self.pool);
-            return self.apply_outcome(now, (link, before), handle, enqueue, events);
+            let outcome = l.enqueue_local(now, handle, tie, &mut self.pool);
+            return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
         match l.enqueue_crossing(now, handle, tie, &mut self.pool) {
             Ok(arrive) => {
-                let whole = self.pool.take_whole(handle.slot);
+                let packet = self.pool.detach(handle.slot);
                 partition.first_out = partition.first_out.min(arrive);
                 let handle = PacketHandle { arrive, ..handle };
-                partition.out[part].packets.push(CrossingPacket { link, handle, whole });
+                partition.out[part].packets.push(CrossingPacket { link, handle, packet });
             }
             Err(cause) => self.drop_at_port(now, link, handle, cause, before),
         }
     }
 
+    /// Sets the next event of a link and drops packets, as the outcome of an enqueue demands.
     fn apply_outcome(
         &mut self,
         now: Time,
         (link, before): (u32, u32),
         handle: PacketHandle,
-        enqueue: Outcome,
+        outcome: Outcome,
         events: &mut Tournament,
     ) {
-        match enqueue {
+        match outcome {
             Outcome::Sooner(key) => events.set_sooner(link, key),
             Outcome::Dropped(cause) => self.drop_at_port(now, link, handle, cause, before),
             Outcome::Displaced(key) => {
@@ -102,7 +103,7 @@ impl Fabric {
         }
     }
 
-    /// Packet transmissions completed on the links that this part owns.
+    /// Returns the packet transmissions completed on the links that this part owns.
     pub fn own_packet_hops(&self) -> u64 {
         let own = |l: &&Link| {
             self.partition
@@ -112,10 +113,10 @@ impl Fabric {
         self.links.iter().filter(own).map(|l| l.counters.packets).sum()
     }
 
-    /// Takes what other parts have sent.
+    /// Receives the packets and promises of another part.
     pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
-        for CrossingPacket { link, mut handle, whole } in mail.packets.drain(..) {
-            handle.slot = self.pool.put_whole(&whole);
+        for CrossingPacket { link, mut handle, packet } in mail.packets.drain(..) {
+            handle.slot = self.pool.attach(&packet);
             if let Some(key) = self.links[link as usize].arrives(handle) {
                 events.set_sooner(link, key);
             }
@@ -133,8 +134,9 @@ impl Fabric {
         }
     }
 
-    /// When the packet is handed over that completes a stream up to `end`, if it is on this link, and
-    /// how many the link has handed over before it: of the stream all before `next` has come, and `held` besides.
+    /// Returns when the packet is handed over that completes a stream up to `end`, if it is on this link, and
+    /// how many packets the link hands over before. All bytes before `next` have arrived, and those of the
+    /// ranges `held`.
     pub fn completes(
         &self,
         link: u32,
@@ -166,8 +168,8 @@ impl Fabric {
         None
     }
 
-    /// Whether the next event of a link is a promise: then how many packets that link has handed over
-    /// before in the part that owns it, less multiples of 2³², and which part that is.
+    /// Returns, if the next event of a link is a promise, how many packets the link has handed over before
+    /// (modulo 2³²) in the part that owns it, and that part.
     pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
         let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
         let owner = partition.owner(l.from, l.to);
@@ -178,7 +180,7 @@ impl Fabric {
         Some((self.pool.get(slot).positions().0, usize::from(owner)))
     }
 
-    /// Counts what has arrived in other parts until the end of the run, or of an instant.
+    /// Counts packets that have arrived in other parts, until the end of the run or of an instant.
     pub fn count_remote(&mut self, last: (Key, u32), order: Order) {
         let key = last.0;
         for (link, l) in (0u32..).zip(&mut self.links) {
@@ -187,8 +189,8 @@ impl Fabric {
         }
     }
 
-    /// Lends the links that another part owns, or takes them back; with [`Fabric::expose_all`] the queues
-    /// of all links are then those of one run.
+    /// Swaps in the links that another part owns, or swaps them back. After [`Fabric::expose_all`] the queues
+    /// of all links are then those of an undivided run.
     pub fn swap_links(&mut self, other: &mut Fabric, part: u8) {
         let partition = self.partition.as_ref().expect("it is divided");
         for (mine, theirs) in self.links.iter_mut().zip(&mut other.links) {
@@ -198,12 +200,12 @@ impl Fabric {
         }
     }
 
-    /// Shows what each port holds for all parts as its own, or no longer.
+    /// Has each port show the packets of all parts as its own (`open`), or ends that.
     pub fn expose_all(&mut self, open: bool) {
         self.links.iter_mut().for_each(|l| l.expose_all(open));
     }
 
-    /// Puts all parts together, of which this is the first, at the end of a run.
+    /// Merges all parts into this one, the first, at the end of a run.
     pub fn unite(&mut self, others: &mut [Fabric]) {
         let partition = self.partition.take().expect("it is divided");
         self.tally.delivered -= partition.kept;
@@ -211,7 +213,7 @@ impl Fabric {
             let (from, to) = (self.links[number].from, self.links[number].to);
             let owner = partition.owner(from, to);
             let crosses = owner != CORE && partition.part_of[to as usize] == CORE;
-            // what is on the way, with the part in whose pool it lies
+            // packets in flight, with the part in whose pool each lies
             let mut under_way: Vec<(PacketHandle, usize)> = Vec::new();
             for part in 0..=others.len() {
                 let (link, pool) = match part {
@@ -236,7 +238,7 @@ impl Fabric {
             for (mut handle, part) in under_way {
                 if part > 0 {
                     handle.slot =
-                        self.pool.put_whole(&others[part - 1].pool.take_whole(handle.slot));
+                        self.pool.attach(&others[part - 1].pool.detach(handle.slot));
                 }
                 self.links[number].put_on_wire(handle);
             }

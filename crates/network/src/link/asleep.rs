@@ -1,12 +1,12 @@
-//! Ports of links that sleep.
+//! Ports of links that sleep (low-power idle).
 //!
-//! A two-event port has an event when the link is awake. An eager one needs none: when a packet comes,
-//! it is known when the link will be awake, or when it will be at the latest; a packet that ends
-//! holding moves all that are held nearer. Both do the same to every packet.
+//! A two-event port has an event when the link is awake. An eager one needs none: when a packet comes, it is
+//! known when the link will be awake at the latest; a packet that ends holding brings all held packets forward.
+//! Both do the same to every packet.
 //!
-//! Where the link layer has a buffer of its own (`SleepBuffer::Link`), a packet goes queue, buffer,
-//! wire: it passes the empty queue at once while the link is not awake, and waits in the queue as
-//! soon as it is, behind what the buffer still holds.
+//! Where the link layer has a buffer of its own (`SleepBuffer::Link`), a packet goes through queue, buffer and
+//! wire: it bypasses the empty queue while the link is not awake, and waits in the queue once the link is
+//! awake, behind the packets still in the buffer.
 
 use super::port_queues::Admission;
 use super::{Link, Outcome, PacketHandle};
@@ -18,30 +18,30 @@ use eastwest_types::{Span, Time};
 
 impl Link {
     /// Whether a packet that comes now has to wait for the link to wake.
-    pub(super) fn sleeps(&self, now: Time) -> bool {
-        self.lpi.as_ref().is_some_and(|s| s.sleeps(now))
+    pub(super) fn is_asleep(&self, now: Time) -> bool {
+        self.lpi.as_ref().is_some_and(|s| s.is_asleep(now))
     }
 
-    /// When the port is clear for a packet that comes now: where the link sleeps also the first one
+    /// Returns when the port is clear for a packet that comes now. Where the link sleeps also the first packet
     /// waits, and needs room.
     pub(super) fn clear_for(&self, now: Time, asleep: bool) -> Time {
         if asleep { self.busy_until.max(now.next()) } else { self.busy_until }
     }
 
-    /// Sets when the sleeping link of a two-event port will be awake, now that a packet has come;
-    /// tells whether that is sooner than before.
-    pub(super) fn plan_to_wake(&mut self, now: Time) -> bool {
+    /// Sets when the sleeping link of a two-event port will be awake, after a packet has come. Returns whether
+    /// that is sooner than before.
+    pub(super) fn plan_wake_two_event(&mut self, now: Time) -> bool {
         let q = self.queues.as_mut().expect("a two-event port has queues");
-        let held = q.backlog().and(q.stored());
+        let held = q.backlog().and(q.link_buffer());
         let lpi = self.lpi.as_mut().expect("the link sleeps");
-        let ready = lpi.ready_at(now, held.packets, held.bytes);
+        let ready = lpi.plan_wake(now, held.packets, held.bytes);
         let before = std::mem::replace(&mut q.sent_at, ready);
-        self.wake_at(ready, before);
+        self.move_start(ready, before);
         ready < before
     }
 
-    /// What is held, if anything, now begins to be sent at `ready` in place of `before`.
-    fn wake_at(&mut self, ready: Time, before: Time) {
+    /// Moves the start of held packets, if there are any, from `before` to `ready`.
+    fn move_start(&mut self, ready: Time, before: Time) {
         if before == Time::NEVER {
             self.busy_until = ready;
         } else {
@@ -49,21 +49,21 @@ impl Link {
         }
     }
 
-    /// Whether the link layer of a sleeping link takes a packet offered to a two-event port.
-    pub(super) fn stores(&self, ip_len: u16) -> bool {
+    /// Whether a packet at a two-event port goes to the buffer of the sleeping link layer.
+    pub(super) fn uses_link_buffer(&self, ip_len: u16) -> bool {
         let (Some(q), Some(lpi)) = (&self.queues, &self.lpi) else { return false };
-        lpi.takes(q.stored(), q.backlog().packets, ip_len)
+        lpi.fits_link_buffer(q.link_buffer(), q.backlog().packets, ip_len)
     }
 
-    /// What the discipline knows of a packet that passes its empty queue at once.
-    fn passing<'p>(&self, now: Time, handle: &PacketHandle, pool: &'p PacketPool) -> Arrival<'p> {
+    /// Returns what the discipline knows of a packet that bypasses its empty queue.
+    fn arrival_below_queue<'p>(&self, now: Time, handle: &PacketHandle, pool: &'p PacketPool) -> Arrival<'p> {
         let lpi = self.lpi.as_ref().expect("the link sleeps");
         let since = lpi.queue_empty_since(self.busy_until);
         let arrival = self.arrival(now, handle, Backlog::default(), since, pool);
         Arrival { send_time: Span::ZERO, ..arrival }
     }
 
-    /// Offers a packet to a two-event port whose link layer [takes](Link::stores) it.
+    /// Enqueues a packet of a two-event port in the [buffer of the link layer](Link::uses_link_buffer).
     #[inline(never)]
     pub(super) fn enqueue_in_link_buffer(
         &mut self,
@@ -71,7 +71,7 @@ impl Link {
         handle: PacketHandle,
         pool: &mut PacketPool,
     ) -> Outcome {
-        let arrival = self.passing(now, &handle, pool);
+        let arrival = self.arrival_below_queue(now, &handle, pool);
         self.note_arrival(&arrival);
         let q = self.queues.as_mut().expect("a two-event port has queues");
         match q.push(handle, arrival) {
@@ -83,14 +83,14 @@ impl Link {
         }
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let Some((handle, mark)) = q.pop(now, pool) else {
-            return Outcome::Displaced(self.next_key(now)); // its discipline has dropped it
+            return Outcome::Displaced(self.next_key(now)); // the discipline has dropped it
         };
-        q.store(handle);
+        q.push_to_link_buffer(handle);
         if mark {
             self.mark(now, handle.slot, handle.identity, pool);
         }
-        let sooner = self.plan_to_wake(now);
-        self.lpi.as_mut().expect("the link sleeps").pass(now);
+        let sooner = self.plan_wake_two_event(now);
+        self.lpi.as_mut().expect("the link sleeps").bypass_queue(now);
         self.extend_below_queue(now, &handle);
         // as at other ports, a link that wakes in no time sends at once
         if sooner && self.queues.as_ref().is_some_and(|q| q.sent_at <= now) {
@@ -100,22 +100,22 @@ impl Link {
         if sooner { Outcome::Sooner(self.next_key(now)) } else { Outcome::Queued }
     }
 
-    /// Adds a packet of the link layer's buffer to the time until which the port is busy. It does
-    /// not wait in the queue, so that the longest wait there stays.
+    /// Adds a packet of the link layer's buffer to `busy_until`. The packet does not wait in the queue, so the
+    /// longest wait there stays.
     fn extend_below_queue(&mut self, now: Time, handle: &PacketHandle) {
         let longest = self.counters.max_backlog;
         self.extend_backlog(now, self.send_time(u32::from(handle.ip_len)));
         self.counters.max_backlog = longest;
     }
 
-    /// The discipline of an eager port looks at a packet that passes its empty queue.
+    /// Applies the discipline of an eager port to a packet that bypasses its empty queue.
     fn apply_aqm_passing(
         &mut self,
         now: Time,
         handle: &PacketHandle,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        let arrival = self.passing(now, handle, pool);
+        let arrival = self.arrival_below_queue(now, handle, pool);
         let verdict = self.queue.at_enqueue(&arrival);
         if verdict == Verdict::Mark {
             self.mark(now, handle.slot, handle.identity, pool);
@@ -123,14 +123,14 @@ impl Link {
         verdict.loss()
     }
 
-    /// What waits in the queue of an eager port, of all that waits.
-    pub(super) fn above_store(&self, waits: Backlog) -> Backlog {
+    /// Returns which of the waiting packets of an eager port are in the queue.
+    pub(super) fn above_link_buffer(&self, waits: Backlog) -> Backlog {
         let Some(lpi) = &self.lpi else { return waits };
         let next = self.counters.packets + (self.on_wire.len() - waits.packets) as u64;
-        lpi.queued(next, waits)
+        lpi.queue_backlog(next, waits)
     }
 
-    /// Offers a packet to an eager port whose link sleeps.
+    /// Enqueues a packet at an eager port whose link sleeps.
     pub(super) fn enqueue_sleeping(
         &mut self,
         now: Time,
@@ -140,13 +140,13 @@ impl Link {
         let clear_at = self.busy_until;
         let lpi = self.lpi.as_mut().expect("the link sleeps");
         lpi.catch_up(now, clear_at);
-        let planned = lpi.planned();
-        let asleep = planned.is_some() || lpi.sleeps(now);
+        let planned = lpi.awake_at();
+        let asleep = planned.is_some() || lpi.is_asleep(now);
         let held = self.update_started(now);
-        let queued = self.above_store(held);
+        let queued = self.above_link_buffer(held);
         let lpi = self.lpi.as_ref().expect("the link sleeps");
-        let stores = asleep && lpi.takes(held.without(queued), queued.packets, handle.ip_len);
-        let lost = if stores {
+        let bypasses = asleep && lpi.fits_link_buffer(held.without(queued), queued.packets, handle.ip_len);
+        let lost = if bypasses {
             self.apply_aqm_passing(now, &handle, pool)
         } else {
             self.apply_aqm(now, &handle, queued, self.clear_for(now, asleep), pool)
@@ -156,7 +156,7 @@ impl Link {
         }
         let number = self.counters.packets + self.on_wire.len() as u64;
         let lpi = self.lpi.as_mut().expect("the link sleeps");
-        lpi.queue(handle.ip_len);
+        lpi.count_queued(handle.ip_len);
         if !asleep {
             if clear_at <= now {
                 lpi.send(now);
@@ -165,25 +165,25 @@ impl Link {
         }
         let one = Backlog { packets: 1, bytes: u64::from(handle.ip_len) };
         let held = held.and(one);
-        let ready = lpi.ready_at(now, held.packets, held.bytes);
-        if stores {
-            lpi.store(now, number);
+        let ready = lpi.plan_wake(now, held.packets, held.bytes);
+        if bypasses {
+            lpi.bypass_queue_eager(now, number);
         }
         let before = planned.unwrap_or(Time::NEVER);
-        self.wake_at(ready, before);
+        self.move_start(ready, before);
         if planned.is_some() && ready < before {
             self.advance_held(before.since(ready));
         }
         let longest = self.counters.max_backlog;
-        let enqueue = self.schedule_counted(now, handle);
-        if stores {
-            self.counters.max_backlog = longest; // it does not wait in the queue
+        let outcome = self.schedule_counted(now, handle);
+        if bypasses {
+            self.counters.max_backlog = longest; // the packet does not wait in the queue
         }
         let moved = self.started == 0 && ready < before;
-        if moved { Outcome::Sooner(self.next_key(now)) } else { enqueue }
+        if moved { Outcome::Sooner(self.next_key(now)) } else { outcome }
     }
 
-    /// All that is held arrives so much sooner.
+    /// Brings the arrivals of all held packets forward.
     fn advance_held(&mut self, by: Span) {
         self.next_start = self.next_start.before(by);
         for place in self.started..self.on_wire.len() as u32 {
@@ -191,19 +191,19 @@ impl Link {
         }
     }
 
-    /// The link's sleep, for those who look at both directions.
+    /// Returns the low-power idle state, if the link sleeps.
     pub(crate) fn lpi(&self) -> Option<&LpiState> {
         self.lpi.as_deref()
     }
 
-    /// See [`LpiState::note_both`].
-    pub(crate) fn note_both(&mut self, span: Span) {
+    /// Adds time for which both directions of the cable slept.
+    pub(crate) fn add_common_sleep(&mut self, span: Span) {
         if let Some(lpi) = &mut self.lpi {
-            lpi.note_both(span);
+            lpi.add_common_sleep(span);
         }
     }
 
-    /// How long the link was in each state until `now`, if it sleeps at all.
+    /// Returns the time in each state until `now`, if the link sleeps.
     pub fn state_times(&self, now: Time) -> Option<StateTimes> {
         let mut lpi = self.lpi.as_ref()?.without_log();
         if self.queues.is_none() {
@@ -212,19 +212,19 @@ impl Link {
         Some(lpi.times(now))
     }
 
-    /// Whether it ever sleeps.
+    /// Whether the link has low-power idle.
     pub fn sleeps_at_all(&self) -> bool {
         self.lpi.is_some()
     }
 
-    /// Logs its naps, if it sleeps.
+    /// Logs LPI periods from now on, if the link sleeps.
     pub fn log_lpi(&mut self, log: LpiLog) {
         if let Some(lpi) = &mut self.lpi {
             lpi.keep_log(log);
         }
     }
 
-    /// The log of its naps until `now`, if it has one.
+    /// Takes out the log of LPI periods until `now`, if there is one.
     pub fn take_lpi_log(&mut self, now: Time) -> Option<LpiLog> {
         let lpi = self.lpi.as_mut()?;
         if self.queues.is_none() {

@@ -1,4 +1,4 @@
-//! A link under faults; the rules are in [`fault_state`](super::conditions).
+//! A link under faults; the rules are in [`fault_state`](super::fault_state).
 
 use super::fault_state::{EarlierRates, FaultState};
 use super::{Link, PacketHandle};
@@ -9,7 +9,7 @@ use eastwest_engine::random::{Stream, mix};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Makes the link ready for faults; it draws from streams of its own, by its number.
+    /// Prepares the link for faults. It draws from random streams of its own, by its number.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
         (self.plain, self.counted, self.red_fast_path) = (false, false, None);
         self.fault_state = Some(Box::new(FaultState {
@@ -33,7 +33,7 @@ impl Link {
         self.fault_state.as_mut().expect("links with faults are made ready for them")
     }
 
-    /// A fault begins, or is over; then [`Link::next_key`] may be another.
+    /// Carries out the begin or the end of a fault; [`Link::next_key`] may then be another.
     pub(crate) fn change(&mut self, now: Time, effect: &Effect, begins: bool) {
         match effect {
             Effect::Loss(model) => {
@@ -67,7 +67,7 @@ impl Link {
         }
     }
 
-    /// Notes, before a fault changes the rate, which bytes are sent at the rate in force.
+    /// Notes, before a fault changes the rate, which bytes are sent at the present rate.
     fn end_rate(&mut self, now: Time) {
         let started = self.count_started(now);
         let on_way = self.on_wire.iter().take(started);
@@ -78,7 +78,8 @@ impl Link {
         f.earlier.end(passed, passed + bytes, rate);
     }
 
-    /// Picoseconds that sending all packets took that have reached the far end or were lost on the way.
+    /// Returns the picoseconds for which the link has been sending the packets that have arrived or were lost
+    /// in flight.
     pub(super) fn sent_for(&self) -> u128 {
         let (bytes, rate) = (self.counters.bytes, self.ps_per_byte_q16);
         match &self.fault_state {
@@ -87,7 +88,7 @@ impl Link {
         }
     }
 
-    /// Packets on the wire, and the one being sent.
+    /// Returns the number of packets on the wire, the one being sent included.
     fn count_started(&self, now: Time) -> usize {
         match &self.queues {
             Some(_) => self.on_wire.len(),
@@ -95,8 +96,8 @@ impl Link {
         }
     }
 
-    /// Packets and IP bytes that wait at an eager port, and when the one being sent has left: from the
-    /// last one back, each starts when the one in front of it has been sent.
+    /// Returns the packets and IP bytes that are queued at an eager port, and when the packet being sent will
+    /// have left: backwards from the last packet, each starts when the one in front of it has been sent.
     pub(super) fn count_waiting(&self, now: Time) -> (u32, u64, Time) {
         let (mut waiting, mut bytes, mut sent) = (0, 0, self.busy_until);
         let settled = self.fault_state.as_ref().map_or(Time::ZERO, |f| f.settled);
@@ -113,7 +114,7 @@ impl Link {
         (waiting, bytes, sent)
     }
 
-    /// Times all packets anew whose first bit has not been sent, after `change`.
+    /// Carries out `change`, then recomputes the times of all packets whose first bit has not been sent.
     fn retime(&mut self, now: Time, change: impl FnOnce(&mut Link)) {
         let Some(q) = &self.queues else { return self.retime_eager(now, change) };
         let sent_at = q.sent_at;
@@ -139,7 +140,7 @@ impl Link {
         self.busy_until = sent;
     }
 
-    /// When the packet at `place` of the ring arrives that has been sent at `sent`.
+    /// Returns when the packet at `place` of the ring arrives, which has been sent at `sent`.
     pub(crate) fn arrival_after(&self, sent: Time, place: usize) -> Time {
         let at = sent + self.delay;
         match &self.fault_state {
@@ -151,7 +152,7 @@ impl Link {
         }
     }
 
-    /// The key at which the packet in front arrives, or is lost.
+    /// Returns the key at which the packet in front arrives or is lost.
     pub(super) fn first_key(&mut self, now: Time) -> Key {
         let Some(&PacketHandle { arrive, .. }) = self.on_wire.get(0) else { return Key::NEVER };
         let key = self.arrival_key(now, arrive);
@@ -161,7 +162,7 @@ impl Link {
         Key::new(key.time().max(now), class)
     }
 
-    /// Takes the packet in front off the wire if this is the key at which it is lost.
+    /// Takes the packet in front off the ring, with the cause, if this is the key at which it is lost.
     pub(crate) fn take_lost_in_flight(&mut self, key: Key) -> Option<(PacketHandle, Cause)> {
         if self.fault_state.is_none() || self.first_key(key.time()) != key {
             return None;
@@ -177,14 +178,15 @@ impl Link {
         Some((handle, cause))
     }
 
-    /// Before the rate changes: a wait of one length is another queue at another rate.
+    /// Keeps the longest wait before a change of rate: at another rate the same wait is another queue length.
     fn keep_longest(&mut self) {
         let (wait, bytes) = self.longest();
         self.counters.max_backlog = Span::ZERO;
         self.faults().longest = (wait, bytes);
     }
 
-    /// Longest time a packet had to wait for those before it, and the most link bytes it waited for.
+    /// Returns the longest time a packet had to wait for those before it, and the most link bytes it waited
+    /// for.
     pub fn longest(&self) -> (Span, u64) {
         let wait = self.counters.max_backlog;
         let bytes = (u128::from(wait.0) << 16) / u128::from(self.ps_per_byte_q16.max(1));
@@ -193,7 +195,7 @@ impl Link {
         (wait.max(before.0), bytes.max(before.1))
     }
 
-    /// The time a packet takes to be sent without faults.
+    /// Returns the transmission time of a packet without faults.
     pub(crate) fn own_send_time(&self, ip_len: u32) -> Span {
         let own = self.fault_state.as_ref().map_or(self.ps_per_byte_q16, |f| f.own_ps_per_byte_q16);
         Span((u64::from(self.wire_bytes(ip_len)) * own) >> 16)

@@ -1,9 +1,9 @@
-//! Ports of a divided fabric that somebody has to look at: those whose packets may arrive in another
-//! part, and those to hosts.
+//! Ports of a partitioned fabric that need special care: those whose packets may arrive in another part, and
+//! those to hosts.
 //!
-//! A packet that arrives in another part is handed over when it is enqueued, for an eager port knows
-//! then when it arrives. What stays here is its place in the queue, and its part in the counters, which
-//! count arrivals in order: it is counted when the port is next touched after its arrival.
+//! A packet that arrives in another part is handed over to it at enqueue, since an eager port then knows the
+//! time of the arrival. Its place in the queue stays here, and so does its part in the counters, which count
+//! arrivals in order: it is counted when the port is next touched after the arrival.
 
 use super::{Link, Outcome, PacketHandle, Partitioned};
 use crate::losses::Cause;
@@ -14,29 +14,30 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Eager, without faults and always awake: it knows when a packet arrives once that is enqueued.
+    /// Whether the port knows when a packet arrives once it has enqueued it: it is eager, without faults and
+    /// always awake.
     pub(crate) fn can_be_partitioned(&self) -> bool {
         self.plain || self.counted
     }
 
-    /// Lets the fabric look at every packet offered here.
+    /// Has the fabric handle every packet enqueued here; `crosses`: packets may arrive in another part.
     pub(crate) fn partition(&mut self, crosses: bool) {
         assert!(
             self.can_be_partitioned() && self.on_wire.is_empty(),
             "only idle eager ports are divided"
         );
-        // what has begun to be sent is counted anew for each packet, so that RED is never calm
+        // started packets are counted anew for each packet, without RED's fast path
         (self.plain, self.counted, self.red_fast_path) = (false, false, None);
         self.tracks_started = crosses;
         self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
     }
 
-    /// This side only takes packets off the wire: another part owns the port.
+    /// Makes this the receiving side of a link whose port another part owns.
     pub(crate) fn only_arrives(&mut self) {
         self.jitter = Span::ZERO;
     }
 
-    /// Offers a packet that stays in this part to a divided port.
+    /// Enqueues a packet that arrives in this part.
     #[inline]
     pub(crate) fn enqueue_local(
         &mut self,
@@ -45,13 +46,13 @@ impl Link {
         tie: bool,
         pool: &mut PacketPool,
     ) -> Outcome {
-        match self.let_in(now, &handle, tie, pool) {
+        match self.admit(now, &handle, tie, pool) {
             Some(cause) => Outcome::Dropped(cause),
             None => self.schedule_departure(now, handle),
         }
     }
 
-    /// Offers a packet that arrives in another part; returns when.
+    /// Enqueues a packet that arrives in another part. Returns the time of its arrival.
     #[inline]
     pub(crate) fn enqueue_crossing(
         &mut self,
@@ -60,7 +61,7 @@ impl Link {
         tie: bool,
         pool: &mut PacketPool,
     ) -> Result<Time, Cause> {
-        if let Some(cause) = self.let_in(now, &handle, tie, pool) {
+        if let Some(cause) = self.admit(now, &handle, tie, pool) {
             return Err(cause);
         }
         let ip_len = u32::from(handle.ip_len);
@@ -72,8 +73,9 @@ impl Link {
         Ok(handle.arrive)
     }
 
+    /// Applies the discipline to a packet, where it must be asked. Returns why the packet is dropped, if it is.
     #[inline]
-    fn let_in(
+    fn admit(
         &mut self,
         now: Time,
         handle: &PacketHandle,
@@ -91,12 +93,12 @@ impl Link {
         self.apply_aqm(now, handle, backlog, self.busy_until, pool)
     }
 
-    /// What waits, wherever it arrives.
+    /// Returns the queued packets of all parts.
     fn backlog_partitioned(&self, now: Time) -> Backlog {
         let departed = self.partitioned.as_ref().map(|d| &d.departed);
         let all = self.on_wire.len() + departed.map_or(0, Ring::len);
         let mut waiting = Backlog { packets: all, bytes: self.held_bytes };
-        // as in `Link::queue`; each of the two is in the order of arrival
+        // as in `Link::waits_in_ring`; each of the two rings is in order of arrival
         let then = now + self.delay;
         for ring in [Some(&self.on_wire), departed].into_iter().flatten() {
             for handle in ring.iter() {
@@ -111,8 +113,8 @@ impl Link {
         waiting
     }
 
-    /// Shows everything that is held as what is on the wire, to whoever looks at all parts as one, or
-    /// takes it back.
+    /// Puts the packets of all parts into `on_wire`, for whoever reads the queue (`open`); or restores the ring
+    /// of this part.
     pub(crate) fn expose_all(&mut self, open: bool) {
         let Some(partitioned) = self.partitioned.as_mut().filter(|d| d.crosses) else { return };
         if !open {
@@ -127,7 +129,7 @@ impl Link {
         partitioned.own_ring = Some(std::mem::replace(&mut self.on_wire, ring));
     }
 
-    /// Counts packets that have arrived elsewhere before now, or also at this instant.
+    /// Counts packets that have arrived in other parts before `now` or, with `at_now`, at `now`.
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
         while let Some(partitioned) = &mut self.partitioned
@@ -144,7 +146,7 @@ impl Link {
         }
     }
 
-    /// A packet that another part has sent arrives here at its time.
+    /// Adds a packet that another part has sent. Returns the key of its arrival if it is the first on the wire.
     pub(crate) fn arrives(&mut self, handle: PacketHandle) -> Option<Key> {
         let first = self.on_wire.is_empty();
         debug_assert!(
@@ -155,20 +157,20 @@ impl Link {
         first.then(|| Key::new(handle.arrive, Class::Arrival))
     }
 
-    /// Takes out what is on the wire, for another ring; what arrives elsewhere is there.
+    /// Takes out the packets on the wire that arrive in this part, for another ring.
     pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = PacketHandle> + use<> {
         self.partitioned = None;
         let mut ring = std::mem::take(&mut self.on_wire);
         std::iter::from_fn(move || ring.pop())
     }
 
-    /// Puts back what [`Link::take_on_wire`] has taken, in order.
+    /// Appends a packet that [`Link::take_on_wire`] has taken out; in order of arrival.
     pub(crate) fn put_on_wire(&mut self, handle: PacketHandle) {
         self.on_wire.push(handle);
     }
 
-    /// Packets on the way to a host, when each is handed over, and how many before it; the first is at
-    /// `first`.
+    /// Returns the packets in flight to a host, each with the time at which it is handed over and the number of
+    /// packets before it. The first is handed over at `first`.
     pub(crate) fn handed_over(
         &self,
         first: Time,
@@ -212,7 +214,7 @@ mod tests {
             let packet = packet(ip_len, 0);
             let slot = pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet);
-            let enqueue = match (link.partitioned.is_some(), crosses(number)) {
+            let outcome = match (link.partitioned.is_some(), crosses(number)) {
                 (false, _) => link.enqueue(at, handle, &mut pool),
                 (true, false) => link.enqueue_local(at, handle, false, &mut pool),
                 (true, true) => match link.enqueue_crossing(at, handle, false, &mut pool) {
@@ -223,7 +225,7 @@ mod tests {
                     Err(cause) => Outcome::Dropped(cause),
                 },
             };
-            match enqueue {
+            match outcome {
                 Outcome::Dropped(cause) => {
                     link.count_loss(at, &handle, pool.get(slot), cause);
                     lost.push(slot);
@@ -251,7 +253,7 @@ mod tests {
                 0 => QueueConfig::DropTail(DropTail(packets)),
                 1 => QueueConfig::DropTail(DropTail(Limit::Bytes(1_500 + random.below(9_000)))),
                 2 => QueueConfig::Red(red(0.3, false, packets)),
-                // undivided, it is calm now and then
+                // the undivided port uses RED's fast path now and then
                 3 => QueueConfig::Red(fast_path_red(1.0, false)),
                 _ => QueueConfig::Red(fast_path_red(0.02, false)),
             };

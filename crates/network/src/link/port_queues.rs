@@ -1,8 +1,8 @@
-//! What waits at a two-event port: a queue for each of its classes, and whose turn it is.
+//! Queues of a two-event port: one for each of its classes, and the scheduler that chooses among them.
 //!
-//! Strict classes go first, in their order. What they leave is shared by weight: deficit round robin
-//! (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2, where a class may overdraw by one
-//! packet and pays back before its next turn. A packet that is being sent is never interrupted.
+//! Strict classes go first, in their order. The rest of the link is shared by weight: deficit round robin
+//! (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2, where a class may overdraw by one packet and
+//! pays back before its next turn. A packet that is being sent is never interrupted.
 
 use crate::dcb::pfc::Wire;
 use crate::dcb::port_state::DcbPort;
@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The packets of one class, in the order its discipline serves them.
+/// Packets of one class, in the order in which its discipline serves them.
 #[derive(Debug, Serialize, Deserialize)]
 enum ClassQueue {
     Fifo {
@@ -31,54 +31,53 @@ enum ClassQueue {
         bytes: u64,
     },
     Flows(Box<FqCoDel>),
-    /// The lanes of a bridged port, which enqueues and dequeues in its own way.
+    /// Queues by priority of a DCB port, which enqueues and dequeues with functions of its own.
     Priorities(Box<PriorityQueues>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Class {
-    store: ClassQueue,
-    /// Bytes it may send in its turn; none if it is strict.
+    queue: ClassQueue,
+    /// Bytes per turn; `None` for a strict class.
     quantum: Option<i64>,
     deficit: i64,
 }
 
-/// What waits at a two-event port. What every packet touches comes first.
+/// All queues of a two-event port. What every packet touches comes first.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PortQueues {
-    /// State of IEEE 802.1Q, at a bridged port.
+    /// State of IEEE 802.1Q, at a DCB port.
     pub dcb: Option<Box<DcbPort>>,
-    /// When the packet being sent has left or the link is awake to send the first one; never while
-    /// nothing waits.
+    /// Time at which the packet being sent will have left or the link will be awake to send the first one;
+    /// never while the port has nothing to send.
     pub sent_at: Time,
-    /// Mostly there is one, which lies here.
+    /// Classes; mostly there is one, which needs no memory elsewhere.
     classes: SmallVec<[Class; 1]>,
-    /// The class with weight whose turn it is.
+    /// Index of the weighted class whose turn it is.
     turn: usize,
-    /// The memory of the switch, where its ports share one.
+    /// Memory of the switch, where its ports share one.
     shared: Option<Arc<SharedBuffer>>,
-    /// Class of every differentiated services codepoint.
+    /// Class by codepoint (DSCP).
     #[serde(with = "codepoints")]
     class_of: [u8; 64],
-    /// Packets that disciplines have dropped, until [`super::Link::take_dropped`].
+    /// Packets that disciplines have dropped since the last [`super::Link::take_dropped`].
     pub dropped: Vec<(PacketHandle, Cause)>,
-    /// Packets below the queues, in the buffer of a link layer that sleeps or has slept, and their
-    /// IP bytes. They leave before anything else.
-    stored: VecDeque<PacketHandle>,
-    stored_bytes: u64,
+    /// Packets below the queues, in the buffer of a link layer that sleeps or has slept. They leave first.
+    link_buffer: VecDeque<PacketHandle>,
+    link_buffer_bytes: u64,
 }
 
-/// What a class did with a packet that came.
+/// Result of the admission of a packet to a class.
 pub(crate) enum Admission {
-    /// It waits, marked or not.
+    /// The packet is queued, to be marked or not.
     Admitted { mark: bool },
-    /// It is lost.
+    /// The packet is dropped.
     Dropped(Cause),
 }
 
 impl PortQueues {
-    /// A port without packets; `classes` is empty where all packets wait in one queue.
+    /// Returns the queues of a port without packets; `classes` is empty where all packets wait in one queue.
     pub fn new(
         classes: &[PortClass],
         queue: &QueueConfig,
@@ -98,7 +97,7 @@ impl PortQueues {
             let place = Place { number: place.number | number << 32, ..*place };
             let queue = class.queue.as_ref().unwrap_or(queue);
             Class {
-                store: match &dcb {
+                queue: match &dcb {
                     None => ClassQueue::new(queue, &place),
                     Some(dcb) => ClassQueue::Priorities(Box::new(dcb.new_queues(queue, &place))),
                 },
@@ -115,66 +114,66 @@ impl PortQueues {
             sent_at: Time::NEVER,
             shared,
             dcb,
-            stored: VecDeque::new(),
-            stored_bytes: 0,
+            link_buffer: VecDeque::new(),
+            link_buffer_bytes: 0,
         }
     }
 
-    /// Puts a packet into the buffer of the link layer.
-    pub fn store(&mut self, handle: PacketHandle) {
-        self.stored_bytes += u64::from(handle.ip_len);
-        self.stored.push_back(handle);
+    /// Appends a packet to the buffer of the link layer.
+    pub fn push_to_link_buffer(&mut self, handle: PacketHandle) {
+        self.link_buffer_bytes += u64::from(handle.ip_len);
+        self.link_buffer.push_back(handle);
     }
 
     /// Takes out the first packet of the buffer of the link layer.
     #[inline]
-    pub fn pop_stored(&mut self) -> Option<PacketHandle> {
-        let handle = self.stored.pop_front()?;
-        self.stored_bytes -= u64::from(handle.ip_len);
+    pub fn pop_from_link_buffer(&mut self) -> Option<PacketHandle> {
+        let handle = self.link_buffer.pop_front()?;
+        self.link_buffer_bytes -= u64::from(handle.ip_len);
         Some(handle)
     }
 
-    /// What is in the buffer of the link layer.
-    pub fn stored(&self) -> Backlog {
-        Backlog { packets: self.stored.len(), bytes: self.stored_bytes }
+    /// Returns the packets and IP bytes in the buffer of the link layer.
+    pub fn link_buffer(&self) -> Backlog {
+        Backlog { packets: self.link_buffer.len(), bytes: self.link_buffer_bytes }
     }
 
-    /// The class where packets with this codepoint wait.
+    /// Returns the class of packets with this codepoint.
     pub fn class_of(&self, dscp: u8) -> u8 {
         self.class_of[usize::from(dscp & 63)]
     }
 
-    /// Whether all packets leave in the order in which they came, and nothing holds them up.
+    /// Whether packets always leave in the order in which they were enqueued, and nothing holds them up.
     pub fn is_one_fifo(&self) -> bool {
-        matches!(self.classes.as_slice(), [Class { store: ClassQueue::Fifo { .. }, .. }])
+        matches!(self.classes.as_slice(), [Class { queue: ClassQueue::Fifo { .. }, .. }])
     }
 
-    /// Whether packets leave in another order than they came in.
-    pub fn takes_turns(&self) -> bool {
+    /// Whether packets may leave in another order than they were enqueued.
+    pub fn may_reorder(&self) -> bool {
         self.classes.len() > 1 || self.paused() != 0
     }
 
-    /// Priorities that are paused, as bits.
+    /// Returns the mask of paused priorities.
     fn paused(&self) -> u8 {
         self.dcb.as_ref().map_or(0, |dcb| dcb.paused_mask())
     }
 
-    /// Bytes on the link until all that waits in the class of a codepoint has been sent, if no more comes:
-    /// strict classes before it, and of others with a weight as much as their turns take meanwhile. What is
-    /// paused beside it does not go before it.
+    /// Returns the bytes on the link until all queued packets of the class of a codepoint have been sent, if no
+    /// more come: those of the class, of strict classes before it, and of other weighted classes as much as
+    /// their turns take meanwhile. Other priorities that are paused do not count.
     pub fn bytes_until(&self, dscp: u8, framing: u64) -> u64 {
         let number = usize::from(self.class_of(dscp));
         let paused = self.paused();
         let on_link = |backlog: Backlog| backlog.bytes + backlog.packets as u64 * framing;
         let own = &self.classes[number];
-        let below = on_link(self.stored());
-        if own.store.backlog().packets == 0 {
-            return below; // the last one is being sent, or in the buffer of the link layer
+        let below = on_link(self.link_buffer());
+        if own.queue.backlog().packets == 0 {
+            return below; // its last packet is being sent, or in the buffer of the link layer
         }
-        let mine = on_link(own.store.unpaused_backlog(paused & !(1 << (dscp >> 3))));
+        let mine = on_link(own.queue.unpaused_backlog(paused & !(1 << (dscp >> 3))));
         let others = self.classes.iter().enumerate().filter(|(other, _)| *other != number);
         let before = others.map(|(other, class)| {
-            let theirs = || on_link(class.store.unpaused_backlog(paused));
+            let theirs = || on_link(class.queue.unpaused_backlog(paused));
             match (class.quantum, own.quantum) {
                 (None, None) if other > number => 0,
                 (None, _) => theirs(),
@@ -188,28 +187,28 @@ impl PortQueues {
         below + mine + before.sum::<u64>()
     }
 
-    /// Packets and bytes of one class.
+    /// Returns the packets and IP bytes of one class.
     pub fn backlog_of(&self, class: u8) -> Backlog {
-        self.classes[usize::from(class)].store.backlog()
+        self.classes[usize::from(class)].queue.backlog()
     }
 
-    /// Packets and bytes of all classes; what is in the buffer of the link layer does not count.
+    /// Returns the packets and IP bytes of all classes, without the buffer of the link layer.
     pub fn backlog(&self) -> Backlog {
         let mut all = Backlog { packets: 0, bytes: 0 };
         for class in &self.classes {
-            let backlog = class.store.backlog();
+            let backlog = class.queue.backlog();
             all.packets += backlog.packets;
             all.bytes += backlog.bytes;
         }
         all
     }
 
-    /// IP bytes of every packet that waits.
+    /// Returns the IP bytes of every queued packet, the buffer of the link layer included.
     pub fn lengths(&self) -> Vec<u32> {
         let of = |p: &PacketHandle| u32::from(p.ip_len);
-        let mut lengths: Vec<u32> = self.stored.iter().map(of).collect();
+        let mut lengths: Vec<u32> = self.link_buffer.iter().map(of).collect();
         for class in &self.classes {
-            match &class.store {
+            match &class.queue {
                 ClassQueue::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
                 ClassQueue::Flows(flows) => lengths.extend(flows.iter().map(of)),
                 ClassQueue::Priorities(queues) => {
@@ -220,32 +219,33 @@ impl PortQueues {
         lengths
     }
 
-    /// Hands a packet to its class. `arrival` says nothing of what waits in it.
+    /// Admits a packet to its class and queues it, or drops it. `arrival` need not state the backlog of the
+    /// class.
     pub fn push(&mut self, handle: PacketHandle, mut arrival: Arrival) -> Admission {
         let class = self.class_of(arrival.packet.dscp());
-        let store = &mut self.classes[usize::from(class)].store;
-        let before = store.backlog().bytes;
+        let queue = &mut self.classes[usize::from(class)].queue;
+        let before = queue.backlog().bytes;
         if let Some(shared) = &self.shared
             && !arrival.idle()
             && !shared.admits(before, arrival.ip_len)
         {
             return Admission::Dropped(Cause::SharedBuffer);
         }
-        let admission = store.push(handle, &mut arrival, &mut self.dropped);
+        let admission = queue.push(handle, &mut arrival, &mut self.dropped);
         if let Some(shared) = &self.shared {
-            shared.changed(before, store.backlog().bytes);
+            shared.changed(before, queue.backlog().bytes);
         }
         admission
     }
 
-    /// Takes out the packet that is next in turn; tells whether it is to be marked.
+    /// Takes out the next packet, and whether it is to be marked.
     pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(PacketHandle, bool)> {
-        while let Some(number) = self.next_class(|class| class.store.backlog().packets > 0) {
+        while let Some(number) = self.next_class(|class| class.queue.backlog().packets > 0) {
             let class = &mut self.classes[number];
-            let before = class.store.backlog().bytes;
-            let next = class.store.pop(now, pool, &mut self.dropped);
+            let before = class.queue.backlog().bytes;
+            let next = class.queue.pop(now, pool, &mut self.dropped);
             if let Some(shared) = &self.shared {
-                shared.changed(before, class.store.backlog().bytes);
+                shared.changed(before, class.queue.backlog().bytes);
             }
             let Some((handle, mark)) = next else {
                 continue; // its discipline has dropped everything
@@ -256,15 +256,16 @@ impl PortQueues {
         None
     }
 
-    /// The queues of a bridged port, by class.
+    /// Returns the queues of a DCB port, by class.
     pub fn priority_queues(&self) -> impl Iterator<Item = &PriorityQueues> {
-        self.classes.iter().filter_map(|class| match &class.store {
+        self.classes.iter().filter_map(|class| match &class.queue {
             ClassQueue::Priorities(queues) => Some(&**queues),
             _ => None,
         })
     }
 
-    /// When the next event is due that no packet on the wire brings; none where that is not known at once.
+    /// Returns when the next event is due that is no arrival of a packet on the wire; `None` at a DCB port with
+    /// a pause.
     #[inline]
     pub fn due_unless_paused(&self) -> Option<Time> {
         match &self.dcb {
@@ -273,25 +274,26 @@ impl PortQueues {
         }
     }
 
-    /// The only class, of a bridged port with one, the rest of that port, and `sent_at`.
+    /// Returns the queues, the DCB state and `sent_at` of a DCB port with a single class.
     #[inline]
     pub fn single_class(&mut self) -> Option<(&mut PriorityQueues, &mut DcbPort, &mut Time)> {
-        let [Class { store: ClassQueue::Priorities(queues), .. }] = self.classes.as_mut_slice()
+        let [Class { queue: ClassQueue::Priorities(queues), .. }] = self.classes.as_mut_slice()
         else {
             return None;
         };
         Some((queues, self.dcb.as_deref_mut()?, &mut self.sent_at))
     }
 
-    /// Returns the lanes of all classes, for changes.
+    /// Returns the queues of a DCB port, by class, for changes.
     pub fn priority_queues_mut(&mut self) -> impl Iterator<Item = &mut PriorityQueues> {
-        self.classes.iter_mut().filter_map(|class| match &mut class.store {
+        self.classes.iter_mut().filter_map(|class| match &mut class.queue {
             ClassQueue::Priorities(queues) => Some(&mut **queues),
             _ => None,
         })
     }
 
-    /// Hands a packet to its class at a bridged port; tells with which link and priority it came.
+    /// Admits a packet to its class at a DCB port and queues it, or drops it; with its ingress link and
+    /// priority.
     pub fn push_dcb(
         &mut self,
         handle: PacketHandle,
@@ -299,14 +301,14 @@ impl PortQueues {
         arrival: &Arrival,
     ) -> DcbAdmission {
         let class = self.class_of(arrival.packet.dscp());
-        match &mut self.classes[usize::from(class)].store {
+        match &mut self.classes[usize::from(class)].queue {
             ClassQueue::Priorities(queues) => queues.push(handle, ingress, priority, arrival),
             _ => unreachable!("it is a DCB port"),
         }
     }
 
-    /// Takes out the packet of a bridged port that is next in turn among those that may go, with its
-    /// priority and whether it is to be marked.
+    /// Takes out the next packet of a DCB port, of priorities that are not paused, with its priority and
+    /// whether it is to be marked.
     pub fn pop_by_priority(
         &mut self,
         now: Time,
@@ -315,7 +317,7 @@ impl PortQueues {
         dropped: &mut Vec<(QueuedPacket, u8)>,
     ) -> Option<(QueuedPacket, u8, bool)> {
         if let [class] = self.classes.as_mut_slice() {
-            let ClassQueue::Priorities(queues) = &mut class.store else { return None };
+            let ClassQueue::Priorities(queues) = &mut class.queue else { return None };
             while queues.occupied() & !paused != 0 {
                 let before = dropped.len();
                 let next = queues.pop(now, paused, pool, dropped);
@@ -325,32 +327,32 @@ impl PortQueues {
             }
             return None;
         }
-        let ready = |class: &Class| match &class.store {
+        let ready = |class: &Class| match &class.queue {
             ClassQueue::Priorities(queues) => queues.has_ready(now, paused),
             _ => false,
         };
         while let Some(number) = self.next_class(ready) {
             let class = &mut self.classes[number];
-            let ClassQueue::Priorities(queues) = &mut class.store else { break };
+            let ClassQueue::Priorities(queues) = &mut class.queue else { break };
             let Some(next) = queues.pop(now, paused, pool, dropped) else {
                 continue; // its discipline has dropped everything
             };
-            // shares are of the link, so framing counts (802.1Qaz)
+            // shares are of the bandwidth of the link, so framing counts (802.1Qaz)
             class.deficit -= i64::from(wire.bytes(u32::from(next.0.handle.ip_len)));
             return Some(next);
         }
         None
     }
 
-    /// What has been read from a checkpoint has a memory of its own for each port; this makes it the
-    /// one of the switch again.
+    /// Connects the port to the shared memory of its switch: after reading a checkpoint each port has a copy of
+    /// its own.
     pub fn share(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
         if let Some(own) = &mut self.shared {
             own.clone_from(memory.get_or_insert_with(|| own.clone()));
         }
     }
 
-    /// The class that is served next; none if nothing waits.
+    /// Returns the class that is served next; `None` if no packet waits.
     fn next_class(&mut self, waits: impl Fn(&Class) -> bool) -> Option<usize> {
         let strict = self.classes.iter().position(|c| c.quantum.is_none() && waits(c));
         if strict.is_some() || !self.classes.iter().any(&waits) {
@@ -367,7 +369,7 @@ impl PortQueues {
         }
     }
 
-    /// Whether a packet waits.
+    /// Whether a packet is queued; always true at a port with several classes.
     #[inline]
     pub fn has_packets(&mut self) -> bool {
         self.single_class().is_none_or(|(queues, ..)| queues.backlog().packets > 0)
@@ -392,7 +394,7 @@ impl ClassQueue {
         }
     }
 
-    /// Returns the backlog without priorities that are paused.
+    /// Returns the backlog without paused priorities.
     fn unpaused_backlog(&self, paused: u8) -> Backlog {
         match self {
             ClassQueue::Priorities(queues) => queues.unpaused_backlog(paused),
@@ -457,7 +459,7 @@ impl ClassQueue {
     }
 }
 
-/// How the class of every codepoint is written to a checkpoint.
+/// How a checkpoint stores the class of every codepoint.
 mod codepoints {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

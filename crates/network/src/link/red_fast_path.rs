@@ -1,55 +1,56 @@
-//! Ports with RED at which nothing can be signalled for a while.
+//! Fast path of ports with RED: arrivals that need no decision.
 //!
-//! RED's average moves with every packet, but slowly: from below `min` it takes many packets to get
-//! there. While fewer than `max_held` packets are held, an arrival raises it by less than `weight · max_held`,
-//! so that as many arrivals as fit into what is left to `min` need no decision. They are only noted,
-//! and RED follows all of them at once, with the same steps on the same numbers as if it had been asked
-//! each time. With `weight = 1` the average is the queue of the moment, and nothing needs to be noted.
+//! RED's average moves with every packet, but slowly: from below `min` it takes many packets to reach `min`.
+//! While fewer than `max_held` packets are held, an arrival raises the average by less than `weight ·
+//! max_held`, so the distance to `min` gives a number of arrivals that need no decision. These arrivals are
+//! only logged, and RED replays all of them at once, with the same steps on the same numbers as if it had been
+//! asked each time. With `weight = 1` the average is the present queue, and nothing has to be logged.
 //!
-//! A calm port does not know what has begun to be sent either ([`begun`](super::begun)); what waited
-//! before an arrival follows from the notes. It learns it again from its ring where it must decide.
+//! While the fast path is active, a port does not count which packets have started
+//! ([`started`](super::started)) either; the log tells the queue that each arrival found. Before a decision the
+//! port counts again from its ring.
 
 use crate::queue::{Average, Discipline, Queue};
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Arrivals noted before RED is told at the latest: few enough to stay in the cache.
+/// Number of logged arrivals after which RED replays them: few enough to stay in the cache.
 const MAX_LOGGED: u32 = 32;
-/// For fewer it is not worth becoming calm.
+/// Fewer arrivals than this are not worth the fast path.
 const MIN_BUDGET: u32 = 8;
 
-/// An arrival.
+/// An arrival that RED has not been asked about.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Arrival {
     now: Time,
-    /// When the port had sent all that came before.
+    /// Time at which the port had sent all packets before this one.
     clear_at: Time,
 }
 
 impl Arrival {
-    /// When it began to be sent.
+    /// Returns the start of its transmission.
     fn start(self) -> Time {
         self.now.max(self.clear_at)
     }
 }
 
-/// What a port keeps for its calm times.
+/// State of the fast path of a port.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RedFastPath {
     pub(super) is_active: bool,
-    /// Whether RED has to follow arrivals.
+    /// Whether arrivals have to be logged, for RED to replay.
     pub(super) logs_arrivals: bool,
-    /// Arrivals that surely need no decision.
+    /// Number of arrivals that need no decision.
     budget: u32,
-    /// As long as fewer packets than this are held.
+    /// The fast path admits a packet while fewer packets than this are held.
     pub(super) max_held: u32,
-    /// How many notes RED has been told; their packets may still wait.
+    /// Number of logged arrivals that RED has replayed; their packets may still be queued.
     replayed: u32,
     arrivals: Vec<Arrival>,
 }
 
 impl RedFastPath {
-    /// For a port with this discipline, if it can ever be calm.
+    /// Returns the state for a port with this discipline, if it can ever use the fast path.
     pub fn new(queue: &mut Queue, mtu: u32) -> Option<Box<RedFastPath>> {
         let average = queue.steady_average()?;
         let (logs_arrivals, max_held) = (average.follows(), average.fast_path_limit(mtu));
@@ -66,7 +67,7 @@ impl RedFastPath {
         })
     }
 
-    /// An arrival that finds `held` packets, if it needs no decision.
+    /// Returns whether an arrival that finds `held` packets needs no decision; if so, logs it.
     #[inline(always)]
     pub fn admits(&mut self, held: usize, now: Time, clear_at: Time) -> bool {
         if self.budget == 0 || held >= self.max_held as usize {
@@ -79,23 +80,23 @@ impl RedFastPath {
         true
     }
 
-    /// Tells RED what it has not been told. Notes of packets that wait no more are dropped.
+    /// Has RED replay the arrivals that it has not. Removes those whose packets have started.
     fn replay(&mut self, average: &mut Average) {
-        let mut begun = 0;
+        let mut started = 0;
         for place in self.replayed as usize..self.arrivals.len() {
             let Arrival { now, clear_at } = self.arrivals[place];
-            while begun < place && self.arrivals[begun].start() <= now {
-                begun += 1;
+            while started < place && self.arrivals[started].start() <= now {
+                started += 1;
             }
             let idle = (clear_at <= now).then(|| now.since(clear_at));
-            average.follow((place - begun) as f64, idle);
+            average.follow((place - started) as f64, idle);
         }
-        self.arrivals.drain(..begun);
+        self.arrivals.drain(..started);
         self.replayed = self.arrivals.len() as u32;
     }
 
-    /// Tells RED what it missed. Returns whether no decision is needed for a while still, with `held`
-    /// packets; else the notes are gone.
+    /// Has RED replay all arrivals. Returns whether the fast path stays active, with `held` packets; if not,
+    /// clears the log.
     pub fn renew(&mut self, average: &mut Average, held: usize) -> bool {
         self.replay(average);
         self.budget = average.arrivals_below_min(self.max_held).min(MAX_LOGGED);
@@ -107,18 +108,18 @@ impl RedFastPath {
         false
     }
 
-    /// The number of arrivals that need no decision, if they are enough to become calm.
+    /// Returns the number of arrivals that need no decision, if they are enough to start the fast path.
     pub fn budget_to_start(&self, average: &Average) -> Option<u32> {
         Some(average.arrivals_below_min(self.max_held)).filter(|budget| *budget >= MIN_BUDGET)
     }
 
-    /// The next `budget` arrivals need no decision.
+    /// Starts the fast path: the next `budget` arrivals need no decision.
     pub fn start(&mut self, budget: u32) {
         self.is_active = true;
         self.budget = if self.logs_arrivals { budget.min(MAX_LOGGED) } else { budget };
     }
 
-    /// Notes a packet that waits, of which RED knows.
+    /// Logs a queued packet that RED has been asked about.
     pub fn log_known(&mut self, start: Time) {
         self.arrivals.push(Arrival { now: start, clear_at: start });
         self.replayed += 1;

@@ -1,15 +1,14 @@
-//! Lazy ports, and eager ports whose discipline sees every packet: both know which packets of their ring have
-//! begun to be sent.
+//! Ports that count which packets of their ring have started to be sent: lazy ports, and eager ports whose
+//! discipline sees every packet.
 //!
-//! An eager port whose discipline sees every packet asks for its queue each time. Packets begin in the
-//! order of the ring, so a cursor that only goes on replaces counting: what it has passed is being
-//! sent or on the wire.
+//! Such an eager port needs the length of its queue for each packet. Packets start in the order of the ring, so
+//! a cursor that only moves forward replaces counting: packets before it are being sent or on the wire.
 //!
-//! A [lazy](super::Mode::Lazy) port decides at the cursor. Until then a packet's place in the ring
-//! says when it came; from then on, when it arrives. The decision may be late, but not late enough for
-//! anybody to see: a packet is sent when the one before it has left, so it is due by the time at which
-//! that one arrives, and that is an event of the same link. So the head of the ring has always begun
-//! when an event is over, and whoever looks at queues or losses settles first.
+//! A [lazy](super::Mode::Lazy) port decides at the cursor. Until then the ring holds the arrival of a packet at
+//! the port; from then on its arrival at the far end. The decision may be late, but nothing can observe that: a
+//! packet starts when the one before it has left, so it is due by the time at which that one arrives, and that
+//! arrival is an event of the same link. So the packet at the head of the ring has always started when an event
+//! is over, and whoever reads queues or losses calls [`Link::settle`] first.
 
 use super::{Link, Outcome, PacketHandle};
 use crate::losses::Cause;
@@ -18,7 +17,7 @@ use crate::queue::{Backlog, Discipline, Head, Plan};
 use eastwest_types::Time;
 
 impl Link {
-    /// What has not begun to be sent, as far as that is known.
+    /// Returns the packets that have not started, as far as that is known.
     pub(super) fn not_started(&self) -> Backlog {
         Backlog {
             packets: self.on_wire.len() - self.started as usize,
@@ -26,7 +25,7 @@ impl Link {
         }
     }
 
-    /// What waits at an eager port without faults.
+    /// Moves the cursor to `now`. Returns the queued packets; for eager ports without faults.
     #[inline]
     pub(super) fn update_started(&mut self, now: Time) -> Backlog {
         while self.next_start <= now
@@ -41,7 +40,7 @@ impl Link {
         self.not_started()
     }
 
-    /// Offers a packet to an eager port whose discipline sees every packet.
+    /// Enqueues a packet at an eager port whose discipline sees every packet.
     #[inline(always)]
     pub(super) fn enqueue_counted(
         &mut self,
@@ -76,12 +75,12 @@ impl Link {
         if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
             return Outcome::Dropped(cause);
         }
-        let enqueue = self.schedule_counted(now, handle);
+        let outcome = self.schedule_counted(now, handle);
         self.try_red_fast_path();
-        enqueue
+        outcome
     }
 
-    /// Lets a packet in where [`Link::update_started`] counts.
+    /// Decides the departure of an admitted packet at a port that uses [`Link::update_started`].
     #[inline]
     pub(super) fn schedule_counted(&mut self, now: Time, handle: PacketHandle) -> Outcome {
         if self.next_start == Time::NEVER {
@@ -90,7 +89,7 @@ impl Link {
         self.schedule_departure(now, handle)
     }
 
-    /// Offers a packet to a lazy port.
+    /// Enqueues a packet at a lazy port.
     pub(super) fn enqueue_lazy(
         &mut self,
         now: Time,
@@ -105,7 +104,7 @@ impl Link {
             return Outcome::Dropped(cause);
         }
         let ip_len = u32::from(handle.ip_len);
-        let free_at = self.busy_until; // if nothing waits
+        let free_at = self.busy_until; // if no packet is queued
         self.extend_backlog(now, self.send_time(ip_len));
         self.held_bytes += u64::from(ip_len);
         handle.arrive = now;
@@ -122,7 +121,7 @@ impl Link {
         }
     }
 
-    /// The packet in front is about to arrive.
+    /// Moves the cursor before the packet in front arrives.
     #[inline(always)]
     pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
         if self.lazy {
@@ -150,7 +149,7 @@ impl Link {
         }
     }
 
-    /// A lazy port takes the next packet that waits.
+    /// Starts the next queued packet of a lazy port, as its discipline decides.
     #[inline(never)]
     fn start_next(&mut self, start: Time, pool: &mut PacketPool) {
         let mut left = self.not_started();
@@ -182,7 +181,7 @@ impl Link {
         }
     }
 
-    /// Drops and marks what is next.
+    /// Drops and marks packets as the discipline has decided.
     #[cold]
     #[inline(never)]
     fn carry_out(&mut self, plan: Plan, now: Time, pool: &mut PacketPool) {
@@ -206,18 +205,18 @@ impl Link {
         }
     }
 
-    /// Packets that the discipline of a lazy port has dropped since the last call, and when. They are
-    /// counted already.
+    /// Takes out the packets that the discipline of a lazy port has dropped since the last call, with the times
+    /// at which it has. They are counted already.
     pub(crate) fn take_deferred_drops(&mut self) -> Vec<(Time, PacketHandle)> {
         self.deferred_drops.take().map_or(Vec::new(), |late| late.0)
     }
 
-    /// Whether departures are decided late.
+    /// Whether the port works in [`Mode::Lazy`](super::Mode::Lazy).
     pub(crate) fn is_lazy(&self) -> bool {
         self.lazy
     }
 
-    /// Whether there are such packets.
+    /// Whether a lazy port has dropped packets since the last [`Link::take_deferred_drops`].
     #[inline]
     pub(crate) fn has_deferred_drops(&self) -> bool {
         !self.plain && self.deferred_drops.is_some()
@@ -228,13 +227,13 @@ impl Link {
         self.red_fast_path.as_ref().is_some_and(|path| path.is_active)
     }
 
-    /// When the packet at this place of the ring begins to be sent, or began.
+    /// Returns the start of the transmission of a packet of the ring.
     fn start_of(&self, handle: &PacketHandle) -> Time {
         handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len)))
     }
 
-    /// At a calm port that can no longer take packets unseen: tells RED what it missed. The port stays
-    /// calm where the average allows it, and otherwise knows again what has begun.
+    /// Has RED replay the arrivals of the fast path, if it is active. Then counts started packets again, unless
+    /// the fast path stays active.
     fn resync_red(&mut self) {
         let Some(path) = self.red_fast_path.as_mut().filter(|c| c.is_active) else { return };
         let average = self.queue.steady_average().expect("only ports with RED are calm");
@@ -245,12 +244,12 @@ impl Link {
         self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |handle| self.start_of(handle));
     }
 
-    /// Becomes calm if the packet that was just let in has left the queue short and the average low.
+    /// Starts the fast path if the packet just admitted has left the queue short and the average low.
     #[inline]
     fn try_red_fast_path(&mut self) {
         let Some(path) = &self.red_fast_path else { return };
         if self.on_wire.len() as u32 > path.max_held / 2 {
-            return; // where it comes and goes, both ways cost
+            return; // near the limit, starting and leaving it would cost more than it saves
         }
         let average = self.queue.steady_average().expect("only ports with RED are calm");
         if let Some(left) = path.budget_to_start(average) {
