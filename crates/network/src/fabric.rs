@@ -239,7 +239,9 @@ impl Fabric {
         }
         let times = l.state_times(now).unwrap_or_else(|| class.policy.states(run, busy));
         let times = match (class.both, l.lpi(), self.links[reverse(link as u32) as usize].lpi()) {
-            (true, Some(a), Some(b)) => times.asleep_only(a.common_sleep() + eee::common_sleep(a, b, now)),
+            (true, Some(a), Some(b)) => {
+                times.asleep_only(a.common_sleep() + eee::common_sleep(a, b, now))
+            }
             _ => times,
         };
         (Joules::of(&class.phy(l.cable.rate), &times, busy), times)

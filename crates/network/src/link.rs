@@ -640,7 +640,8 @@ impl Link {
 
     /// Returns the number of packets of this link: queued, being sent or on the wire.
     pub fn held(&self) -> usize {
-        let waiting = self.queues.as_ref().map_or(0, |q| q.backlog().packets + q.link_buffer().packets);
+        let waiting =
+            self.queues.as_ref().map_or(0, |q| q.backlog().packets + q.link_buffer().packets);
         let on_wire_already = if self.has_dcb() { self.precommitted() } else { 0 };
         self.on_wire.len() + waiting - on_wire_already
     }

@@ -237,8 +237,7 @@ impl Fabric {
             }
             for (mut handle, part) in under_way {
                 if part > 0 {
-                    handle.slot =
-                        self.pool.attach(&others[part - 1].pool.detach(handle.slot));
+                    handle.slot = self.pool.attach(&others[part - 1].pool.detach(handle.slot));
                 }
                 self.links[number].put_on_wire(handle);
             }

@@ -56,7 +56,12 @@ impl Link {
     }
 
     /// Returns what the discipline knows of a packet that bypasses its empty queue.
-    fn arrival_below_queue<'p>(&self, now: Time, handle: &PacketHandle, pool: &'p PacketPool) -> Arrival<'p> {
+    fn arrival_below_queue<'p>(
+        &self,
+        now: Time,
+        handle: &PacketHandle,
+        pool: &'p PacketPool,
+    ) -> Arrival<'p> {
         let lpi = self.lpi.as_ref().expect("the link sleeps");
         let since = lpi.queue_empty_since(self.busy_until);
         let arrival = self.arrival(now, handle, Backlog::default(), since, pool);
@@ -145,7 +150,8 @@ impl Link {
         let held = self.update_started(now);
         let queued = self.above_link_buffer(held);
         let lpi = self.lpi.as_ref().expect("the link sleeps");
-        let bypasses = asleep && lpi.fits_link_buffer(held.without(queued), queued.packets, handle.ip_len);
+        let bypasses =
+            asleep && lpi.fits_link_buffer(held.without(queued), queued.packets, handle.ip_len);
         let lost = if bypasses {
             self.apply_aqm_passing(now, &handle, pool)
         } else {

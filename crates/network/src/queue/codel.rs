@@ -12,7 +12,7 @@
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
-use super::protection::{Signal, read_signal};
+use super::signal::{Signal, read_signal};
 use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -227,7 +227,7 @@ impl Discipline for CoDel {
 #[cfg(test)]
 mod tests {
     use super::super::decision::Backlog;
-    use super::super::protection::Protection;
+    use super::super::signal::Protection;
     use super::*;
     use crate::pool::Stored;
     use eastwest_types::{HostId, Packet, ecn};

@@ -10,7 +10,7 @@
 use super::decision::{Arrival, Head, Level, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
-use super::protection::{Protection, Signal, read_protection};
+use super::signal::{Protection, Signal, read_protection};
 use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
