@@ -236,7 +236,7 @@ impl Link {
     /// the fast path stays active.
     fn resync_red(&mut self) {
         let Some(path) = self.red_fast_path.as_mut().filter(|c| c.is_active) else { return };
-        let average = self.queue.steady_average().expect("only ports with RED are calm");
+        let average = self.queue.steady_average().expect("only RED has a fast path");
         if path.renew(average, self.on_wire.len()) {
             return;
         }
@@ -251,7 +251,7 @@ impl Link {
         if self.on_wire.len() as u32 > path.max_held / 2 {
             return; // near the limit, starting and leaving it would cost more than it saves
         }
-        let average = self.queue.steady_average().expect("only ports with RED are calm");
+        let average = self.queue.steady_average().expect("only RED has a fast path");
         if let Some(left) = path.budget_to_start(average) {
             self.start_red_fast_path(left);
         }

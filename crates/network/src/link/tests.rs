@@ -193,31 +193,31 @@ pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
     }
 }
 
-/// Ports with it are calm now and then.
+/// Ports with it use the fast path of RED now and then.
 pub(super) fn fast_path_red(weight: f64, ecn: bool) -> RedConfig {
     let (min, max) = (Level::Packets(6.0), Level::Packets(9.0));
     RedConfig { min, max, ..red(weight, ecn, Limit::Packets(40)) }
 }
 
 #[test]
-fn ports_with_red_are_calm_while_nothing_can_be_signalled() {
+fn ports_with_red_use_the_fast_path_while_nothing_can_be_signalled() {
     for weight in [1.0, 0.02] {
         let queue = QueueConfig::Red(fast_path_red(weight, false));
         let mut link = Link::new(LinkSpec { queue, ..spec(Limit::Packets(0), Mode::Eager) });
         let mut pool = PacketPool::default();
         let one = packet(1500, 0);
-        let (mut now, mut calm) = (Time::ZERO, 0);
+        let (mut now, mut on_fast_path) = (Time::ZERO, 0);
         let enqueue = |link: &mut Link, now, pool: &mut PacketPool| {
             link.enqueue(now, PacketHandle::new(pool.insert(&one), &one), pool)
         };
         for _ in 0..400 {
             assert_ne!(enqueue(&mut link, now, &mut pool), Outcome::Dropped(Cause::Early));
-            calm += u32::from(link.is_on_red_fast_path());
+            on_fast_path += u32::from(link.is_on_red_fast_path());
             let key = link.next_key(now);
             link.arrive(key, &mut pool);
             now = key.time();
         }
-        assert!(calm > 390, "{calm}");
+        assert!(on_fast_path > 390, "{on_fast_path}");
         // a burst is looked at again
         let burst: Vec<Outcome> = (0..300).map(|_| enqueue(&mut link, now, &mut pool)).collect();
         assert!(
