@@ -36,7 +36,7 @@
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::modulo::modulo;
-use super::path_query::{PathQuery, View};
+use super::query::{Query, View};
 use eastwest_settings::{Section, key};
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -256,13 +256,8 @@ impl Chooser for Adaptive {
         true
     }
 
-    fn choose<'f>(
-        &mut self,
-        query: &PathQuery,
-        _: &mut u32,
-        view: impl FnOnce() -> View<'f>,
-    ) -> usize {
-        let &PathQuery { switch, dst, members, .. } = query;
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
+        let &Query { switch, dst, members, .. } = query;
         let first = modulo(dst, members.len());
         let marks = &self.marks[switch as usize];
         if marks.range((dst.0, 0)..=(dst.0, u32::MAX)).next().is_none() {
@@ -335,7 +330,7 @@ mod tests {
     fn choose(a: &mut Adaptive, now: Time, switch: u32, dst: HostId) -> usize {
         let stored = Stored::new(&Packet::blank(dst));
         let view = || View { now, packet: &stored, links: &[], ingress: 0 };
-        a.choose(&PathQuery { switch, dst, flow_hash: 0, members: &PORTS }, &mut 0, view)
+        a.choose(&Query { switch, dst, flow_hash: 0, members: &PORTS }, &mut 0, view)
     }
 
     #[test]

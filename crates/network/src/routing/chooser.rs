@@ -1,7 +1,7 @@
 //! Traits of a choice among equal paths: settings with their names and how they are read, and the chooser that
 //! they create.
 
-use super::path_query::{PathQuery, View};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use eastwest_types::HostId;
 use std::fmt;
@@ -60,7 +60,7 @@ pub trait Chooser {
     /// with this set of ports took in turn.
     fn choose<'f>(
         &mut self,
-        query: &PathQuery,
+        query: &Query,
         turn: &mut u32,
         view: impl FnOnce() -> View<'f>,
     ) -> usize;

@@ -6,7 +6,7 @@
 //! and what becomes of them when links fail, are the fabric's.
 
 use super::chooser::{Chooser, RoutingSettings};
-use super::path_query::{PathQuery, SwitchPlace, View};
+use super::query::{Query, SwitchPlace, View};
 use crate::link::Link;
 use crate::pool::Stored;
 use crate::queue::Backlog;
@@ -99,13 +99,8 @@ pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sy
 pub struct Custom(Vec<Box<dyn CustomRouting>>);
 
 impl Chooser for Custom {
-    fn choose<'f>(
-        &mut self,
-        query: &PathQuery,
-        _: &mut u32,
-        view: impl FnOnce() -> View<'f>,
-    ) -> usize {
-        let &PathQuery { switch, dst, flow_hash, members } = query;
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
+        let &Query { switch, dst, flow_hash, members } = query;
         let View { now, packet, links, .. } = view();
         let choice = Choice { now, dst, flow_hash, packet, members, links };
         self.0[switch as usize].choose(&choice) % members.len()

@@ -5,7 +5,7 @@
 //! is called for it.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
-use super::path_query::{PathQuery, View};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ impl Chooser for Ecmp {
         true
     }
 
-    fn choose<'f>(&mut self, _: &PathQuery, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+    fn choose<'f>(&mut self, _: &Query, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
         unreachable!("Routing::next_link chooses by the hash")
     }
 }

@@ -12,7 +12,7 @@
 //! flowlet (its port was another flow's, or the link has failed since).
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
-use super::path_query::{PathQuery, SwitchPlace, View};
+use super::query::{Query, SwitchPlace, View};
 use eastwest_engine::random::{Stream, mix};
 use eastwest_settings::{Section, key};
 use eastwest_types::{Span, Time};
@@ -65,12 +65,7 @@ impl Chooser for Flowlet {
         true
     }
 
-    fn choose<'f>(
-        &mut self,
-        query: &PathQuery,
-        _: &mut u32,
-        view: impl FnOnce() -> View<'f>,
-    ) -> usize {
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
         self.0[query.switch as usize].choose(view().now, query)
     }
 }
@@ -106,7 +101,7 @@ impl Flowlets {
     }
 
     /// The number of the port that a packet takes.
-    fn choose(&mut self, now: Time, query: &PathQuery) -> usize {
+    fn choose(&mut self, now: Time, query: &Query) -> usize {
         let flow = u64::from(query.flow_hash) | u64::from(query.dst.0) << 16;
         let place = (mix(flow) & self.mask) as usize;
         let page = &mut self.pages[place / PAGE];
@@ -135,8 +130,8 @@ mod tests {
         Flowlets::new(config, Stream::new(1, "flowlet"))
     }
 
-    fn packet(flow_hash: u16) -> PathQuery<'static> {
-        PathQuery { switch: 0, dst: HostId(9), flow_hash, members: &[10, 12, 14, 16] }
+    fn packet(flow_hash: u16) -> Query<'static> {
+        Query { switch: 0, dst: HostId(9), flow_hash, members: &[10, 12, 14, 16] }
     }
 
     #[test]
@@ -165,7 +160,7 @@ mod tests {
         }
         let left: Vec<u32> =
             packet(0).members.iter().copied().filter(|&l| l != packet(0).members[port]).collect();
-        let fewer = PathQuery { members: &left, ..packet(1) };
+        let fewer = Query { members: &left, ..packet(1) };
         let link = left[table.choose(Time::ZERO, &fewer)];
         for _ in 0..20 {
             assert_eq!(left[table.choose(Time::ZERO, &fewer)], link);

@@ -19,7 +19,7 @@ mod explicit;
 mod flowlet;
 mod modulo;
 mod neighbours;
-mod path_query;
+mod query;
 mod round_robin;
 mod sets;
 mod shortest;
@@ -34,7 +34,7 @@ pub use equal_paths::EqualPaths;
 pub use explicit::{EXPLICIT_BIT, ExplicitConfig, ExplicitRoute, MOST_ROUTES, RouteError};
 pub use flowlet::FlowletConfig;
 pub use modulo::Modulo;
-pub use path_query::{SwitchPlace, View};
+pub use query::{SwitchPlace, View};
 pub use round_robin::RoundRobin;
 pub use spray::SprayConfig;
 pub use table::bytes;
@@ -48,7 +48,7 @@ use eastwest_settings::{Entry, Section};
 use eastwest_types::{HostId, Time};
 use entry::{GROUP_BIT, LOCAL};
 use explicit::ExplicitRoutes;
-use path_query::PathQuery;
+use query::Query;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -154,7 +154,7 @@ impl chooser::Chooser for Chooser {
 
     fn choose<'f>(
         &mut self,
-        query: &PathQuery,
+        query: &Query,
         turn: &mut u32,
         view: impl FnOnce() -> View<'f>,
     ) -> usize {
@@ -419,7 +419,7 @@ impl Routing {
             return NO_ROUTE;
         };
         let members = &self.table.members[group.first as usize..][..group.count as usize];
-        let query = PathQuery { switch, dst, flow_hash, members };
+        let query = Query { switch, dst, flow_hash, members };
         members[self.chooser.choose(&query, &mut group.turn, view)]
     }
 }

@@ -3,7 +3,7 @@
 //! Datacenter*, 2009).
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
-use super::path_query::{PathQuery, View};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
@@ -45,12 +45,7 @@ impl RoutingSettings for Modulo {
 }
 
 impl Chooser for Modulo {
-    fn choose<'f>(
-        &mut self,
-        query: &PathQuery,
-        _: &mut u32,
-        _: impl FnOnce() -> View<'f>,
-    ) -> usize {
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
         modulo(query.dst, query.members.len())
     }
 

@@ -1,7 +1,7 @@
 //! In turn: each switch deals packets for one edge switch to the ports one after the other.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
-use super::path_query::{PathQuery, View};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
@@ -31,12 +31,7 @@ impl Chooser for RoundRobin {
         true
     }
 
-    fn choose<'f>(
-        &mut self,
-        query: &PathQuery,
-        turn: &mut u32,
-        _: impl FnOnce() -> View<'f>,
-    ) -> usize {
+    fn choose<'f>(&mut self, query: &Query, turn: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
         *turn = if *turn as usize + 1 == query.members.len() { 0 } else { *turn + 1 };
         *turn as usize
     }

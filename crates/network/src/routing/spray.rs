@@ -2,7 +2,7 @@
 //! Networks*, INFOCOM 2013).
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
-use super::path_query::{PathQuery, SwitchPlace, View};
+use super::query::{Query, SwitchPlace, View};
 use eastwest_engine::random::Stream;
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
@@ -37,12 +37,7 @@ impl Chooser for Spray {
         true
     }
 
-    fn choose<'f>(
-        &mut self,
-        query: &PathQuery,
-        _: &mut u32,
-        _: impl FnOnce() -> View<'f>,
-    ) -> usize {
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
         self.0[query.switch as usize].below(query.members.len() as u64) as usize
     }
 }

@@ -6,7 +6,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Time};
 
 /// A packet at a switch with several ports on shortest paths to its host.
-pub struct PathQuery<'f> {
+pub struct Query<'f> {
     /// Number of the switch, from 0.
     pub switch: u32,
     /// Host that receives the packet.
