@@ -115,8 +115,8 @@ impl CongestionControl for Steady {
 
 ROUTING = """//! Every packet takes the first port.
 
-use super::asked::{Asked, View};
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
@@ -142,7 +142,7 @@ impl RoutingSettings for First {
 }
 
 impl Chooser for First {
-    fn choose<'f>(&mut self, _: &Asked, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+    fn choose<'f>(&mut self, _: &Query, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
         0
     }
 }

@@ -1,36 +1,36 @@
-//! What a port counts: packets that came, were marked or were lost, by what they are.
+//! Counts of a port by group of packets: arrivals, marks and drops.
 //!
-//! Marks and losses are counted at every port, for they are rare. Arrivals cost every packet
-//! something and are counted where a scenario asks for it (`measure.ports`).
+//! Marks and drops are counted at every port, for they are rare. Arrivals cost every packet something and are
+//! counted where a scenario asks for it (`measure.ports`).
 
 use crate::losses::Cause;
 use eastwest_types::PacketKind;
 use serde::{Deserialize, Serialize};
 
-/// Packets that are counted together.
+/// Group of packets that are counted together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// The class of the port where they wait; 0 where it has one queue for all.
+    /// Class of the port; 0 where the port has a single queue.
     pub class: u8,
-    /// What they are.
+    /// Kind of the packets.
     pub kind: PacketKind,
-    /// Whether their transport understands marks.
+    /// Whether their transport supports ECN.
     pub ect: bool,
 }
 
-/// What became of packets of one group.
+/// Counts of one group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// How many came, where that is counted.
+    /// Number of arrivals, where that is counted.
     pub arrivals: u64,
-    /// How many got the mark "congestion experienced".
+    /// Number of packets that got the CE mark ("congestion experienced").
     pub marks: u64,
-    /// How many were lost, by the number of the [`Cause`].
+    /// Number of lost packets, by the number of the [`Cause`].
     pub lost: [u64; Cause::ALL.len()],
 }
 
 impl Counts {
-    /// Packets lost, whatever the cause.
+    /// Returns the packets lost, for any cause.
     pub fn drops(&self) -> u64 {
         self.lost.iter().sum()
     }
@@ -43,10 +43,10 @@ impl Counts {
     }
 }
 
-/// That of a port where nothing has happened.
+/// Account of a port where nothing has happened.
 pub static NOTHING: Account = Account { classes: Vec::new() };
 
-/// The counts of one port.
+/// Counts of one port.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
     /// By class, kind, and whether they are ECT.
@@ -54,7 +54,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// The counts of a group.
+    /// Returns the counts of a group.
     pub fn of(&mut self, group: Group) -> &mut Counts {
         let class = usize::from(group.class);
         if class >= self.classes.len() {
@@ -63,7 +63,7 @@ impl Account {
         &mut self.classes[class][group.kind as usize][usize::from(group.ect)]
     }
 
-    /// All groups of which there were packets.
+    /// Returns all groups that have counts.
     pub fn rows(&self) -> impl Iterator<Item = (Group, &Counts)> {
         let classes = self.classes.iter().zip(0u8..);
         let all = classes.flat_map(|(kinds, class)| {
@@ -75,24 +75,24 @@ impl Account {
         all.filter(|(_, counts)| **counts != Counts::default())
     }
 
-    /// Sums by kind.
+    /// Returns sums by kind.
     pub fn by_kind(&self, of: impl Fn(&Counts) -> u64) -> [u64; PacketKind::COUNT] {
         let mut sums = [0; PacketKind::COUNT];
         self.rows().for_each(|(group, counts)| sums[group.kind as usize] += of(counts));
         sums
     }
 
-    /// Packets lost, by kind.
+    /// Returns the packets lost, by kind.
     pub fn drops(&self) -> [u64; PacketKind::COUNT] {
         self.by_kind(Counts::drops)
     }
 
-    /// Packets marked, by kind.
+    /// Returns the packets marked, by kind.
     pub fn marks(&self) -> [u64; PacketKind::COUNT] {
         self.by_kind(|counts| counts.marks)
     }
 
-    /// Packets lost for one cause.
+    /// Returns the packets lost for one cause.
     pub fn lost_to(&self, cause: Cause) -> u64 {
         self.by_kind(|counts| counts.lost[cause as usize]).iter().sum()
     }

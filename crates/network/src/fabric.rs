@@ -1,28 +1,28 @@
-//! The fabric as it runs: links, packets and routes.
+//! The fabric: links, packets and routes, and how packets move from link to link.
 
-mod divided;
+mod partitioned;
 
 use crate::config::FabricConfig;
-use crate::cut::Cut;
-use crate::dcb::bridge::{Bridge, Site};
+use crate::dcb::eventless::SwitchPorts;
 use crate::dcb::pfc::Wire;
-use crate::dcb::quiet::Inputs;
+use crate::dcb::port_state::{DcbPort, PortSite};
 use crate::dcb::{DcbConfig, Deadlock};
 use crate::energy::eee;
 use crate::energy::eee::StateTimes;
 use crate::energy::{ClassEnergy, EnergyConfig, Joules};
 use crate::fault::{Change, Effect, Schedule};
 use crate::journeys::Journeys;
-use crate::link::{Link, LinkSpec, Mode, Offer};
+use crate::link::{Link, LinkSpec, Mode, Outcome};
 use crate::losses::{Cause, Losses, Lost};
 use crate::pace::{Pace, Train};
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
+use crate::partition::Partition;
 use crate::pool::PacketPool;
 use crate::queue::QueueConfig;
 use crate::routing::{ABSORBED, AdaptiveCounts, NO_ROUTE, RouteError, Routing, View};
 use crate::shared_buffer::SharedBuffer;
 use crate::taps::Taps;
-use crate::topology::{CableConfig, Graph, Topology};
+use crate::topology::{CableConfig, Graph, Topology, reverse};
 use eastwest_engine::interrupt;
 use eastwest_engine::memory;
 use eastwest_engine::order::Key;
@@ -36,82 +36,82 @@ use std::sync::Arc;
 /// With fewer links than this, what an event touches is in the cache anyway.
 const MANY_LINKS: usize = 1_000;
 
-/// Faults as they happen.
+/// Schedule and present state of faults.
 #[derive(Serialize, Deserialize)]
 struct Faults {
     schedule: Schedule,
-    /// Routes with all cables in use, where faults may change them.
+    /// Routes with all cables in use, where faults may change the routes.
     whole: Option<Routing>,
-    /// By cable, how many failures of it switches know of.
+    /// By cable, the number of its failures that switches know of.
     known: Vec<u32>,
     failures: u64,
     reroutings: u64,
 }
 
-/// How many packets there were.
+/// Numbers of packets.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
-    /// Packets that hosts have handed to their network cards.
+    /// Packets that hosts have handed to their network cards, and CNMs that switches have sent.
     pub sent: u64,
     /// Packets handed to hosts.
     pub delivered: u64,
     /// Packets lost.
     pub dropped: u64,
-    /// Congestion notifications that ended at a switch which found another way.
+    /// CNMs that ended at a switch which has rerouted their flow.
     pub absorbed: u64,
 }
 
-/// What links use.
+/// Energy settings of links, and states of links that need no packets to be known.
 #[derive(Serialize, Deserialize)]
 pub struct Power {
     config: EnergyConfig,
-    /// States of links by their numbers, where they are known without packets.
+    /// By link, its times in each state, where they are given from outside.
     pub given_states: Vec<StateTimes>,
 }
 
-/// All links, the packets on them, and the way from one to the next.
+/// All links, the packets on them, and the routes between them.
 #[derive(Serialize, Deserialize)]
 pub struct Fabric {
     /// Nodes and cables.
     pub graph: Graph,
-    /// Link `2i` is cable `i` from a to b, `2i + 1` the other direction.
+    /// Links by number: `2i` is cable `i` from a to b, `2i + 1` the other direction.
     pub links: Vec<Link>,
-    /// Packets under way.
+    /// Packets in flight.
     pub pool: PacketPool,
     pub(crate) routing: Routing,
     faults: Faults,
-    /// The link up from every host.
+    /// By host, the link from the host to its switch.
     pub(crate) up: Vec<u32>,
     /// Links with lazy ports.
     lazy: Vec<u32>,
-    /// What links use.
+    /// Energy settings of links.
     pub power: Power,
-    /// Who will soon get a packet: a hint for prefetching.
+    /// Endpoint that will soon get a packet: a hint for prefetching.
     pub next_reader: Option<EndpointId>,
-    /// All paths between two hosts are alike.
+    /// Whether all paths between two hosts are alike.
     uniform: bool,
-    /// What became of packets.
+    /// Numbers of packets.
     pub tally: Tally,
-    /// The latest packets that were lost, see [`Losses::take_before`].
+    /// Packets that were lost last, see [`Losses::take_before`].
     pub losses: Losses,
-    /// What is captured.
+    /// Packet captures.
     pub taps: Taps,
-    /// How long packets waited where.
+    /// Waiting and flight times of packets.
     pub journeys: Journeys,
     pub(crate) dcb: Arc<DcbConfig>,
-    /// Pauses that bridged switches ask for at their inputs.
-    pub(crate) inputs: Inputs,
+    /// Ports and XOFF counts of switches with DCB.
+    pub(crate) switch_ports: SwitchPorts,
     pub(crate) deadlock: Option<Deadlock>,
-    /// When a deadlock was last looked for.
-    pub(crate) searched: Time,
-    /// The source of events that a deadlock sets off.
+    /// Time of the last search for a deadlock.
+    pub(crate) deadlock_searched_at: Time,
+    /// Event source that gets an event when a deadlock is found.
     pub(crate) halt: u32,
-    /// What this part of a divided fabric has to do with others.
-    pub cut: Option<Box<Cut>>,
+    /// State of this part of a partitioned fabric.
+    pub partition: Option<Box<Partition>>,
 }
 
 impl Fabric {
-    /// Builds the fabric; every host must have exactly one cable and a path to every other.
+    /// Builds the fabric. Every host must have exactly one cable and a path to every other.
     pub fn build(config: &FabricConfig, seed: u64) -> Result<Fabric, RouteError> {
         let graph = Graph::build(&config.topology);
         let routes = || {
@@ -125,15 +125,15 @@ impl Fabric {
             .map(|node| config.shared_buffer.filter(|_| node >= graph.hosts))
             .map(|shared| shared.map(|c| Arc::new(SharedBuffer::new(c))))
             .collect();
-        let watched = watched_links(config, graph.cables.len() * 2);
+        let observed = observed_links(config, graph.cables.len() * 2);
         let dcb = Arc::new(config.dcb.clone());
         for (i, cable) in graph.cables.iter().enumerate() {
             interrupt::steps(16);
             for (from, to) in [(cable.a, cable.b), (cable.b, cable.a)] {
                 let place = (links.len(), from, to, cable.config);
-                let mut spec = link_spec(config, &graph, seed, place, watched[links.len()]);
+                let mut spec = link_spec(config, &graph, seed, place, observed[links.len()]);
                 spec.shared.clone_from(&buffers[from as usize]);
-                spec.bridge = bridge(&dcb, config, graph.hosts, place, watched[links.len()], seed);
+                spec.dcb = dcb_port(&dcb, config, graph.hosts, place, observed[links.len()], seed);
                 links.push(Link::new(spec));
             }
             if cable.a < graph.hosts {
@@ -154,7 +154,7 @@ impl Fabric {
             reroutings: 0,
         };
         let lazy = (0..links.len() as u32).filter(|&l| links[l as usize].is_lazy()).collect();
-        let inputs = Inputs::new(&links, graph.names.len());
+        let switch_ports = SwitchPorts::new(&links, graph.names.len());
         let mut fabric = Fabric {
             graph,
             links,
@@ -171,31 +171,31 @@ impl Fabric {
             taps: Taps::default(),
             journeys: Journeys::default(),
             dcb,
-            inputs,
+            switch_ports,
             deadlock: None,
-            searched: Time::ZERO,
+            deadlock_searched_at: Time::ZERO,
             halt: u32::MAX,
-            cut: None,
+            partition: None,
         };
-        fabric.work_off(Time::ZERO);
+        fabric.apply_due_faults(Time::ZERO);
         Ok(fabric)
     }
 
-    /// When faults next begin, end or become known.
+    /// Returns when faults next begin, end or become known.
     pub fn next_change(&self) -> Time {
         self.faults.schedule.next()
     }
 
-    /// Carries out what faults do by now.
+    /// Carries out the faults that are due by now, and sets the next events of their links.
     pub fn change(&mut self, now: Time, events: &mut Tournament) {
-        for link in self.work_off(now) {
+        for link in self.apply_due_faults(now) {
             let next = self.links[link as usize].next_key(now);
             events.set(link, next);
         }
     }
 
-    /// Carries out what faults do by now; returns the links whose next event may have changed.
-    fn work_off(&mut self, now: Time) -> Vec<u32> {
+    /// Carries out the faults that are due by now. Returns the links whose next event may have changed.
+    fn apply_due_faults(&mut self, now: Time) -> Vec<u32> {
         let (mut touched, mut learned) = (Vec::new(), false);
         let f = &mut self.faults;
         while let Some(change) = f.schedule.pop(now) {
@@ -228,7 +228,7 @@ impl Fabric {
         touched
     }
 
-    /// What a link has used until `now`, and how long it was in each state.
+    /// Returns the energy of a link until `now`, and its time in each state.
     pub fn energy_of(&self, link: usize, now: Time) -> (Joules, StateTimes) {
         let l = &self.links[link];
         let class = self.power.config.of_link(l.from.min(l.to) < self.graph.hosts);
@@ -238,26 +238,28 @@ impl Fabric {
             return (Joules::of(&class.phy(l.cable.rate), times, busy), *times);
         }
         let times = l.state_times(now).unwrap_or_else(|| class.policy.states(run, busy));
-        let times = match (class.both, l.sleeper(), self.links[link ^ 1].sleeper()) {
-            (true, Some(a), Some(b)) => times.asleep_only(a.both() + eee::together(a, b, now)),
+        let times = match (class.both, l.lpi(), self.links[reverse(link as u32) as usize].lpi()) {
+            (true, Some(a), Some(b)) => {
+                times.asleep_only(a.common_sleep() + eee::common_sleep(a, b, now))
+            }
             _ => times,
         };
         (Joules::of(&class.phy(l.cable.rate), &times, busy), times)
     }
 
-    /// Energy settings of a link.
+    /// Returns the energy settings of a link.
     pub fn class_of(&self, link: usize) -> &ClassEnergy {
         let l = &self.links[link];
         self.power.config.of_link(l.from.min(l.to) < self.graph.hosts)
     }
 
-    /// How often links have failed (a switch with all its cables counts once), and how often routes
-    /// were computed anew.
+    /// Returns the number of failures (a switch with all its cables counts once), and how often routes were
+    /// computed anew.
     pub fn failures(&self) -> (u64, u64) {
         (self.faults.failures, self.faults.reroutings)
     }
 
-    /// A host hands a packet to its network card.
+    /// Enqueues a packet of a host at its network card.
     #[inline]
     pub fn send(
         &mut self,
@@ -271,111 +273,118 @@ impl Fabric {
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
         let up = self.up[from.0 as usize];
-        self.offer(now, up, Passage::new(slot, &packet), up, events);
+        self.enqueue(now, up, PacketHandle::new(slot, &packet), up, events);
     }
 
-    /// The link down to a host.
+    /// Returns the link from the switch of a host down to the host.
     pub fn down_to(&self, host: HostId) -> u32 {
-        self.up[host.0 as usize] ^ 1
+        reverse(self.up[host.0 as usize])
     }
 
-    /// When all that a host has handed to its network card with this codepoint will have left it, if
-    /// nothing that comes later goes first and no fault changes the link.
+    /// Returns when all packets of a host with this codepoint will have left its network card, unless later
+    /// packets go first or a fault changes the link.
     pub fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
         self.links[self.up[from.0 as usize] as usize].clear_at(dscp)
     }
 
-    /// Hands a packet that came on link `before` to a link.
-    // in both of its callers: the call alone costs a twentieth of a hop
+    /// Enqueues a packet that came on link `before` at the port of link `link`.
+    // inlined in both of its callers: a call would cost a twentieth of a hop
     #[inline(always)]
-    fn offer(
+    fn enqueue(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
+        handle: PacketHandle,
         before: u32,
         events: &mut Tournament,
     ) {
         let Some(l) = self.links.get_mut(link as usize) else {
-            return self.go_nowhere(now, link, before, passage);
+            return self.end_without_link(now, link, before, handle);
         };
-        match l.offer(now, passage, &mut self.pool) {
-            Offer::Queued => {}
-            Offer::Sooner(key) => events.set_sooner(link, key),
-            Offer::Dropped(cause) => self.lose_at_port(now, link, passage, cause, before),
-            Offer::Displaced(key) => {
+        match l.enqueue(now, handle, &mut self.pool) {
+            Outcome::Queued => {}
+            Outcome::Sooner(key) => events.set_sooner(link, key),
+            Outcome::Dropped(cause) => self.drop_at_port(now, link, handle, cause, before),
+            Outcome::Displaced(key) => {
                 events.set(link, key);
-                self.lose_dropped(now, link);
+                self.record_drops(now, link);
             }
-            Offer::Bridged => self.offer_bridged(now, link, passage, before, events),
+            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, handle, before, events),
         }
     }
 
-    /// A packet goes to no link: there is no way, or it is a notification that has done its work.
+    /// Removes a packet that goes to no link: it has no route and is dropped, or it is a CNM that was absorbed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn go_nowhere(&mut self, now: Time, link: u32, before: u32, passage: Passage) {
+    pub(crate) fn end_without_link(
+        &mut self,
+        now: Time,
+        link: u32,
+        before: u32,
+        handle: PacketHandle,
+    ) {
         if link != ABSORBED {
-            return self.lose(now, before, passage, Cause::NoRoute);
+            return self.drop_packet(now, before, handle, Cause::NoRoute);
         }
         self.tally.absorbed += 1;
-        self.pool.remove(passage.slot);
+        self.pool.remove(handle.slot);
     }
 
-    /// What adaptive routing did, where it is asked for.
+    /// Returns the counts of adaptive routing, where it is used.
     pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
         self.routing.adaptive_counts()
     }
 
-    /// A port does not let a packet in.
+    /// Drops a packet that a port has not admitted.
     #[cold]
     #[inline(never)]
-    pub(crate) fn lose_at_port(
+    pub(crate) fn drop_at_port(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
+        handle: PacketHandle,
         cause: Cause,
         before: u32,
     ) {
-        self.lose_late(link);
-        let during = self.event_at(now, if before == link { link ^ 1 } else { before });
-        if let Some(cut) = &mut self.cut {
-            cut.during = during;
+        self.record_deferred_drops(link);
+        let during = self.event_at(now, if before == link { reverse(link) } else { before });
+        if let Some(partition) = &mut self.partition {
+            partition.during = during;
         }
-        self.lose(now, link, passage, cause);
+        self.drop_packet(now, link, handle, cause);
     }
 
-    /// A packet is lost at a link.
+    /// Drops a packet at a link.
     #[cold]
     #[inline(never)]
-    pub(crate) fn lose(&mut self, now: Time, link: u32, passage: Passage, cause: Cause) {
-        let packet = self.pool.get(passage.slot);
-        self.links[link as usize].count_loss(now, &passage, packet, cause);
-        let lost = self.take_lost(now, link, passage, cause);
+    pub(crate) fn drop_packet(&mut self, now: Time, link: u32, handle: PacketHandle, cause: Cause) {
+        let packet = self.pool.get(handle.slot);
+        self.links[link as usize].count_loss(now, &handle, packet, cause);
+        let lost = self.remove_lost(now, link, handle, cause);
         self.losses.note(lost);
     }
 
-    fn take_lost(&mut self, at: Time, link: u32, passage: Passage, cause: Cause) -> Lost {
+    /// Counts a lost packet, removes it from the pool and returns a record of it.
+    fn remove_lost(&mut self, at: Time, link: u32, handle: PacketHandle, cause: Cause) -> Lost {
         self.tally.dropped += 1;
-        let packet = self.pool.remove(passage.slot);
+        let packet = self.pool.remove(handle.slot);
         self.pool.take_sack(packet.sack);
-        let order = self.cut.as_ref().map_or(((Key::NEVER, 0), 0), |cut| cut.during);
-        Lost { at, link, cause, dst: passage.dst, order, packet }
+        let order =
+            self.partition.as_ref().map_or(((Key::NEVER, 0), 0), |partition| partition.during);
+        Lost { at, link, cause, dst: handle.dst, order, packet }
     }
 
-    /// Packets are lost that a lazy port has dropped, which may have been a while ago.
+    /// Records the packets that a lazy port has dropped, with the times at which it has.
     #[cold]
     #[inline(never)]
-    fn lose_late(&mut self, link: u32) {
-        for (at, passage) in self.links[link as usize].take_late() {
-            let lost = self.take_lost(at, link, passage, Cause::Sojourn);
+    fn record_deferred_drops(&mut self, link: u32) {
+        for (at, handle) in self.links[link as usize].take_deferred_drops() {
+            let lost = self.remove_lost(at, link, handle, Cause::Sojourn);
             self.losses.note(lost);
         }
     }
 
-    /// What a fabric read from a checkpoint needs to be whole: its ports share the memory of their
-    /// switch again.
+    /// Connects ports to the shared memory of their switch, after a checkpoint was read.
     pub fn share_memory(&mut self) {
         let mut memories = vec![None; self.graph.names.len()];
         for link in &mut self.links {
@@ -385,26 +394,25 @@ impl Fabric {
         }
     }
 
-    /// Lets all ports do what they have to by now: whoever looks at queues wants that first, after all that
-    /// moves packets at this instant.
+    /// Has all ports catch up with the present time. To be called before queues are read, after all that moves
+    /// packets at this instant.
     pub fn settle(&mut self, now: Time) {
         self.settle_lazy(now);
-        self.settle_bridged(now);
+        self.settle_dcb(now);
     }
 
-    /// Lets lazy ports do so: whoever looks at losses wants that first.
+    /// Has lazy ports catch up with the present time. To be called before losses are read.
     pub fn settle_lazy(&mut self, now: Time) {
         for at in 0..self.lazy.len() {
             let link = self.lazy[at];
             self.links[link as usize].settle(now, &mut self.pool);
-            if self.links[link as usize].has_late() {
-                self.lose_late(link);
+            if self.links[link as usize].has_deferred_drops() {
+                self.record_deferred_drops(link);
             }
         }
     }
 
-    /// The event after this one is almost always the one that leads now: asks for its link while
-    /// this one is being worked on.
+    /// Prefetches the link of the event that leads now: it is almost always the next one.
     #[inline(always)]
     pub(crate) fn prefetch_next(&self, events: &Tournament) {
         if self.links.len() >= MANY_LINKS
@@ -415,8 +423,7 @@ impl Fabric {
         }
     }
 
-    /// A link to a host has handed over a packet: asks for the one after the next, and notes who the
-    /// next one is for.
+    /// Prefetches the packet after the next one of a link to a host, and notes the endpoint of the next one.
     #[inline(always)]
     fn prefetch_deliveries(&mut self, link: u32) {
         let link = &self.links[link as usize];
@@ -428,12 +435,12 @@ impl Fabric {
         }
     }
 
-    /// Carries out the next event of a link. Returns the packet where one has reached a host;
-    /// at a switch it goes on to the next link at once. [`Taps`] and [`Journeys`] look only where `TAPPED`;
-    /// `BRIDGED` is what [`Fabric::is_bridged`] tells.
-    // this and what it calls on every hop: as calls they cost a twentieth each
+    /// Carries out the next event of a link. Returns a packet that has reached a host; a packet that has
+    /// reached a switch is enqueued at the next link at once. [`Taps`] and [`Journeys`] observe packets only if
+    /// `TAPPED`; `DCB` is what [`Fabric::has_dcb`] returns.
+    // inlined, with all that it calls on every hop: each call would cost a twentieth of a hop
     #[inline(always)]
-    pub fn fire<const TAPPED: bool, const BRIDGED: bool>(
+    pub fn fire<const TAPPED: bool, const DCB: bool>(
         &mut self,
         key: Key,
         link: u32,
@@ -443,76 +450,76 @@ impl Fabric {
             self.fire_departure(key, link, events);
             return None;
         }
-        if BRIDGED {
-            return self.arrive_bridged::<TAPPED>(key, link, events);
+        if DCB {
+            return self.arrive_dcb::<TAPPED>(key, link, events);
         }
         let l = &mut self.links[link as usize];
         let to = l.to;
-        let (passage, next) = l.arrive(key, &mut self.pool);
-        let late = l.has_late();
+        let (handle, next) = l.arrive(key, &mut self.pool);
+        let has_deferred = l.has_deferred_drops();
         events.set(link, next);
         self.prefetch_next(events);
-        if late {
-            self.lose_late(link);
+        if has_deferred {
+            self.record_deferred_drops(link);
         }
         if TAPPED {
-            self.look_at(key.time(), link, &passage);
+            self.observe(key.time(), link, &handle);
         }
         if to < self.graph.hosts {
             self.tally.delivered += 1;
             self.prefetch_deliveries(link);
-            return Some(self.pool.remove(passage.slot));
+            return Some(self.pool.remove(handle.slot));
         }
         let (now, links, pool) = (key.time(), &self.links, &self.pool);
-        let view = || View { now, packet: pool.get(passage.slot), links, came: link };
-        let (dst, hash) = (passage.dst, passage.hash);
+        let view = || View { now, packet: pool.get(handle.slot), links, ingress: link };
+        let (dst, hash) = (handle.dst, handle.hash);
         let next_link = self.routing.next_link(to - self.graph.hosts, dst, hash, view);
-        self.offer(now, next_link, passage, link, events);
+        self.enqueue(now, next_link, handle, link, events);
         None
     }
 
-    /// Taps and journeys look at a packet that a link has handed over.
+    /// Has taps and journeys observe a packet that a link has handed over.
     #[inline(always)]
-    pub(crate) fn look_at(&mut self, now: Time, link: u32, passage: &Passage) {
-        self.taps.look(link, passage, &self.pool);
+    pub(crate) fn observe(&mut self, now: Time, link: u32, handle: &PacketHandle) {
+        self.taps.look(link, handle, &self.pool);
         let l = &self.links[link as usize];
-        self.journeys.pass(now, (l, self.graph.hosts), passage, &self.pool);
+        self.journeys.pass(now, (l, self.graph.hosts), handle, &self.pool);
     }
 
-    /// Takes out the packet that a link has handed over, if that was to a host.
+    /// Removes a packet that a link has handed over to a host, and returns it.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, link: u32, to: u32, passage: &Passage) -> Option<Packet> {
+    pub(crate) fn deliver(&mut self, link: u32, to: u32, handle: &PacketHandle) -> Option<Packet> {
         if to >= self.graph.hosts {
             return None;
         }
         self.tally.delivered += 1;
         self.prefetch_deliveries(link);
-        Some(self.pool.remove(passage.slot))
+        Some(self.pool.remove(handle.slot))
     }
 
-    /// Where a packet goes from the switch to which a link has brought it.
+    /// Returns the link on which a packet goes on from a switch that it entered on link `ingress`.
     #[inline(always)]
     pub(crate) fn next_link(
         &mut self,
         now: Time,
         switch: u32,
-        came: u32,
-        passage: &Passage,
+        ingress: u32,
+        handle: &PacketHandle,
     ) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
-        let view = || View { now, packet: pool.get(passage.slot), links, came };
-        self.routing.next_link(switch - self.graph.hosts, passage.dst, passage.hash, view)
+        let view = || View { now, packet: pool.get(handle.slot), links, ingress };
+        self.routing.next_link(switch - self.graph.hosts, handle.dst, handle.hash, view)
     }
 
-    /// Whether all ports are bridged; else none is.
-    pub fn is_bridged(&self) -> bool {
+    /// Whether all ports are DCB ports; otherwise none is.
+    pub fn has_dcb(&self) -> bool {
         self.dcb.is_on()
     }
 
     #[inline(never)]
     fn fire_departure(&mut self, key: Key, link: u32, events: &mut Tournament) {
-        if self.is_bridged() {
-            return self.depart_bridged(key, link, events);
+        if self.has_dcb() {
+            return self.depart_dcb(key, link, events);
         }
         if self.power.config.host.both || self.power.config.fabric.both {
             self.note_both_asleep(key.time(), link);
@@ -520,45 +527,45 @@ impl Fabric {
         let (lost, next) = self.links[link as usize].depart(key, &mut self.pool);
         events.set(link, next);
         self.prefetch_next(events);
-        if let Some((passage, cause)) = lost {
-            self.lose(key.time(), link, passage, cause);
+        if let Some((handle, cause)) = lost {
+            self.drop_packet(key.time(), link, handle, cause);
         }
         if self.links[link as usize].has_dropped() {
-            self.lose_dropped(key.time(), link);
+            self.record_drops(key.time(), link);
         }
     }
 
-    /// Where a link is about to be awake: how long it slept together with the other direction. What
-    /// that one sleeps now is noted here, too, so that nothing is missed and nothing twice.
+    /// When a link is about to be awake, adds for how long it and the other direction slept at the same time to
+    /// both: their present periods count up to now, so that nothing is missed or counted twice.
     #[cold]
     fn note_both_asleep(&mut self, now: Time, link: u32) {
-        let (this, other) = (link as usize, (link ^ 1) as usize);
-        let (Some(a), Some(b)) = (self.links[this].sleeper(), self.links[other].sleeper()) else {
+        let (this, other) = (link as usize, reverse(link) as usize);
+        let (Some(a), Some(b)) = (self.links[this].lpi(), self.links[other].lpi()) else {
             return;
         };
-        if a.planned() == Some(now) {
-            let span = eee::together(a, b, now);
-            self.links[this].note_both(span);
-            self.links[other].note_both(span);
+        if a.awake_at() == Some(now) {
+            let span = eee::common_sleep(a, b, now);
+            self.links[this].add_common_sleep(span);
+            self.links[other].add_common_sleep(span);
         }
     }
 
-    /// Packets are lost that a discipline has dropped out of its queue.
+    /// Records the packets that a discipline has dropped from its queue.
     #[inline(never)]
-    pub(crate) fn lose_dropped(&mut self, now: Time, link: u32) {
-        self.lose_late(link);
-        for (passage, cause) in self.links[link as usize].take_dropped() {
-            self.lose(now, link, passage, cause);
+    pub(crate) fn record_drops(&mut self, now: Time, link: u32) {
+        self.record_deferred_drops(link);
+        for (handle, cause) in self.links[link as usize].take_dropped() {
+            self.drop_packet(now, link, handle, cause);
         }
     }
 
-    /// The value for [`Packet::hash`], see [`Routing::flow_hash`].
+    /// Returns the value for [`Packet::hash`], see [`Routing::flow_hash`].
     pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
         self.routing.flow_hash(from, to, five_tuple)
     }
 
-    /// The links from one host to another for packets with this hash, where a path belongs to a flow
-    /// (not to every packet). Stops where no route goes on.
+    /// Returns the links from one host to another for packets with this hash, where routing is per flow. Ends
+    /// where there is no further route.
     pub fn path(&mut self, from: HostId, to: HostId, hash: u16) -> Vec<u32> {
         let mut links = vec![self.up[from.0 as usize]];
         loop {
@@ -576,14 +583,14 @@ impl Fabric {
         }
     }
 
-    /// Packet transmissions completed on all links: the unit of simulation speed.
+    /// Returns the packet transmissions completed on all links: the unit of simulation speed.
     pub fn packet_hops(&self) -> u64 {
         self.links.iter().map(|l| l.counters.packets).sum()
     }
 
-    /// The time from writing a message of `bytes` to its arrival over an idle path without faults, in
-    /// segments of `segment` with `headers` bytes each; no message can be faster while no link fails. Where
-    /// paths differ and ECMP or turns choose among them it is a lower bound for all.
+    /// Returns the time from writing a message of `bytes` to its arrival over an idle path without faults, in
+    /// segments of `segment` bytes with `headers` bytes each. No message can be faster while no link fails.
+    /// Where paths differ and ECMP or round robin choose among them it is a lower bound for all.
     pub fn ideal_time(
         &self,
         from: HostId,
@@ -598,7 +605,7 @@ impl Fabric {
         let up = &self.links[self.up[from.0 as usize] as usize];
         let mut at = BTreeMap::from([(up.to, Pace::default().over(up, &train, false))]);
         loop {
-            // shortest paths are equally long: all get to the host in the same step
+            // shortest paths have equally many hops: all reach the host in the same step
             let mut next: BTreeMap<u32, Pace> = BTreeMap::new();
             for (node, mut pace) in at {
                 let mut links = routing.links_from(node - self.graph.hosts, route, to);
@@ -622,13 +629,13 @@ impl Fabric {
     }
 }
 
-/// Settings of one direction of a cable.
+/// Returns the parameters of one direction of a cable.
 fn link_spec(
     config: &FabricConfig,
     graph: &Graph,
     seed: u64,
     (link, from, to, cable): (usize, u32, u32, CableConfig),
-    watched: bool,
+    observed: bool,
 ) -> LinkSpec {
     let classes = config.scheduler.classes();
     let queue = if from < graph.hosts { &config.host_queue } else { &config.switch_queue };
@@ -645,7 +652,7 @@ fn link_spec(
         || !classes.is_empty()
         || !queue.is_one_fifo()
         || (sleep.is_some() && (at_dequeue || class.both))
-        || ((sleep.is_some() || at_dequeue) && watched);
+        || ((sleep.is_some() || at_dequeue) && observed);
     let mode = match (two_event, at_dequeue) {
         (true, _) => Mode::TwoEvent,
         (false, true) => Mode::Lazy,
@@ -666,20 +673,20 @@ fn link_spec(
         measured,
         shared: None,
         sleep,
-        bridge: None,
+        dcb: None,
         seed: (seed, link as u64),
     }
 }
 
-/// What a port of a fabric with data-centre bridging has besides.
-fn bridge(
+/// Returns the DCB state of a port, in a fabric with DCB.
+fn dcb_port(
     dcb: &Arc<DcbConfig>,
     config: &FabricConfig,
     hosts: u32,
     (link, from, to, cable): (usize, u32, u32, CableConfig),
-    watched: bool,
+    observed: bool,
     seed: u64,
-) -> Option<Box<Bridge>> {
+) -> Option<Box<DcbPort>> {
     if !dcb.is_on() {
         return None;
     }
@@ -687,32 +694,34 @@ fn bridge(
     let classes = config.scheduler.classes();
     let own = classes.iter().filter_map(|class| class.queue.as_ref());
     let queue = if from < hosts { &config.host_queue } else { &config.switch_queue };
-    let looked_at = watched
+    let observed = observed
         || config.reference_ports
         || config.measured.contains(from, to)
         || own.chain([queue]).any(QueueConfig::decides_at_dequeue);
-    let site = Site {
-        looked_at,
+    let site = PortSite {
+        observed,
         one_class: classes.len() <= 1,
         from_host: from < hosts,
         to_host: to < hosts,
         wire: Wire { mtu, framing, min_frame },
         seed,
-        number: link as u64,
+        link: link as u64,
     };
-    Some(Box::new(Bridge::new(dcb, &cable, &site)))
+    Some(Box::new(DcbPort::new(dcb, &cable, &site)))
 }
 
-/// Links that somebody looks at between their own events: faults, or routing that goes by queues.
-fn watched_links(config: &FabricConfig, links: usize) -> Vec<bool> {
-    let mut watched = vec![config.routing.looks_at_queues(); links];
+/// Returns by link whether its queue is read between its own events: by faults or by routing that compares
+/// queues.
+fn observed_links(config: &FabricConfig, links: usize) -> Vec<bool> {
+    let mut observed = vec![config.routing.looks_at_queues(); links];
     for &link in config.faults.iter().flat_map(|fault| &fault.links) {
-        watched[link as usize] = true;
+        observed[link as usize] = true;
     }
-    watched
+    observed
 }
 
-/// Framing is some tens of bytes; the scenario reader allows no more than a packet's length.
+/// Converts bytes of framing, some tens of bytes: the scenario reader allows no more than the length of a
+/// packet.
 fn at_most_u16(bytes: u32) -> u16 {
     u16::try_from(bytes).expect("framing fits into a packet length")
 }

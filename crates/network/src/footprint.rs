@@ -4,10 +4,10 @@
 //! Packets under way come on top. How far the numbers are from what was measured: docs/internals/memory.md.
 
 use crate::config::FabricConfig;
-use crate::dcb::bridge::Bridge;
-use crate::energy::eee::Sleeper;
+use crate::dcb::port_state::DcbPort;
+use crate::energy::eee::LpiState;
 use crate::fault::Effect;
-use crate::link::{Link, Waiting};
+use crate::link::{Link, PortQueues};
 use crate::routing;
 use crate::shared_buffer::SharedBuffer;
 use crate::topology::Cable;
@@ -135,14 +135,14 @@ fn port(config: &FabricConfig, from_host: bool) -> u64 {
         || !queue.is_one_fifo();
     let mut bytes = (size_of::<Link>() + size_of::<bool>()) as u64 + queue.memory();
     if waits {
-        bytes += size_of::<Waiting>() as u64 + classes * (CLASS + queue.memory());
+        bytes += size_of::<PortQueues>() as u64 + classes * (CLASS + queue.memory());
     }
     if config.dcb.is_on() {
-        bytes += size_of::<Bridge>() as u64 + 8 * CLASS;
+        bytes += size_of::<DcbPort>() as u64 + 8 * CLASS;
     }
     let class = if from_host { &config.energy.host } else { &config.energy.fabric };
     if class.policy.falls_asleep() {
-        bytes += size_of::<Sleeper>() as u64;
+        bytes += size_of::<LpiState>() as u64;
     }
     bytes
 }

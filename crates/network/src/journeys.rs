@@ -1,78 +1,78 @@
-//! Journeys: of every packet under way, how long it has waited at its own host and how long it has been
-//! sent and propagated so far. The rest of its time it has waited in switches. Kept only where somebody
-//! asks; then every hop adds to it what its last bit took.
+//! Journeys: for every packet in flight, how long it has waited at its own host and how long it has been sent
+//! and propagated so far. The rest of its time it has waited in switches. Kept only where the scenario needs
+//! it; then every hop adds the time of its last bit.
 //!
-//! What a hop takes without waiting is the packet's send time and the delay of the link, both as they are
-//! when its last bit arrives. A host that hands an arrived packet on later (processing jitter) adds that,
-//! too. So where a fault changes a rate or a delay while a packet is on the link, what this one packet
-//! took longer counts as waiting.
+//! A hop without waiting takes the transmission time of the packet and the delay of the link, both as they are
+//! when its last bit arrives. A host that hands an arrived packet on later (processing jitter) adds that, too.
+//! So where a fault changes a rate or a delay while a packet is on the link, the additional time of this one
+//! packet counts as waiting.
 
 use crate::link::Link;
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// What a packet has spent on its way, apart from waiting in switches.
+/// Times of a packet, apart from waiting in switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journey {
-    /// Waiting at the host that sent it.
+    /// Time of waiting at the host that sent it.
     pub at_host: Span,
-    /// Sending, propagation, and processing at the host it came to.
+    /// Time of transmission, propagation, and processing at the receiving host.
     pub flight: Span,
 }
 
-/// Journeys of all packets under way.
+/// Journeys of all packets in flight.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Journeys {
     kept: bool,
     /// By slot of the pool.
     slots: Vec<Journey>,
-    /// The slot that the latest packet to reach a host lay in, and its journey.
+    /// Slot of the last packet that has reached a host, and its journey.
     latest: (u32, Journey),
 }
 
 impl Journeys {
-    /// Keeps them from now on.
+    /// Keeps journeys from now on.
     pub fn keep(&mut self) {
         self.kept = true;
     }
 
-    /// Whether they are kept.
+    /// Whether journeys are kept.
     pub fn are_kept(&self) -> bool {
         self.kept
     }
 
-    /// The slot that the latest packet to reach a host lay in, and its journey.
+    /// Returns the slot of the last packet that has reached a host, and its journey.
     pub fn latest(&self) -> (u32, Journey) {
         self.latest
     }
 
-    /// A packet has come over a link; hosts are the nodes below `hosts`.
+    /// Adds a hop to the journey of a packet that has arrived over a link; hosts are the nodes below `hosts`.
     pub(crate) fn pass(
         &mut self,
         now: Time,
         (link, hosts): (&Link, u32),
-        passage: &Passage,
+        handle: &PacketHandle,
         pool: &PacketPool,
     ) {
         if !self.kept {
             return;
         }
-        let slot = passage.slot as usize;
+        let slot = handle.slot as usize;
         if slot >= self.slots.len() {
             self.slots.resize(slot + 1, Journey::default());
         }
         let journey = &mut self.slots[slot];
-        let hop = link.send_time(u32::from(passage.ip_len())) + link.delay;
+        let hop = link.send_time(u32::from(handle.ip_len())) + link.delay;
         if link.from < hosts {
-            let at_host = passage.arrived().since(pool.get(passage.slot).born()) - hop;
+            let at_host = handle.arrived().since(pool.get(handle.slot).born()) - hop;
             *journey = Journey { at_host, flight: Span::ZERO };
         }
         journey.flight += hop;
         if link.to < hosts {
-            journey.flight += now.since(passage.arrived());
-            self.latest = (passage.slot, *journey);
+            journey.flight += now.since(handle.arrived());
+            self.latest = (handle.slot, *journey);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 pub mod account;
 pub mod config;
-pub mod cut;
 pub mod dcb;
 pub mod energy;
 pub mod fabric;
@@ -12,7 +11,8 @@ pub mod journeys;
 pub mod link;
 pub mod losses;
 mod pace;
-pub mod passage;
+pub mod packet_handle;
+pub mod partition;
 pub mod pool;
 pub mod queue;
 mod ring;

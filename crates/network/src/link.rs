@@ -1,217 +1,226 @@
 //! One direction of a cable with the output port that feeds it.
 //!
-//! A link keeps the packets that have left its port (or whose departure is decided) in one FIFO
-//! ring, in order of arrival at the far end; the ring holds a [`Passage`] of each. What happens before depends on the port's mode:
+//! A link keeps the packets that have left its port (or whose departure is decided) in one FIFO ring, in order
+//! of arrival at the far end; the ring holds a [`PacketHandle`] of each. What happens before depends on the
+//! port's mode:
 //!
-//! * [`Mode::Eager`]: departure is decided when a packet is enqueued, from the time until which the
-//!   port is busy. One event per hop. Serves one FIFO with decisions at enqueue.
-//! * [`Mode::Lazy`]: departures are decided when they are due, but carried out only when the port is
-//!   next touched. One event per hop. Serves one FIFO with decisions at dequeue.
-//! * [`Mode::TwoEvent`]: packets wait in queues and an event ends every transmission. Serves
-//!   anything: priorities, decisions at dequeue, pause, sleep. It is also the reference that the
-//!   others must agree with, packet for packet.
+//! * [`Mode::Eager`]: the departure is decided when a packet is enqueued, from the time until which the port is
+//!   busy. One event per hop. Serves one FIFO with decisions at enqueue.
+//! * [`Mode::Lazy`]: departures are decided when they are due, but carried out only when the port is next
+//!   touched. One event per hop. Serves one FIFO with decisions at dequeue.
+//! * [`Mode::TwoEvent`]: packets wait in queues and an event ends every transmission. Serves anything:
+//!   priorities, decisions at dequeue, pauses, sleep. It is also the reference: the others must do the same to
+//!   every packet.
 //!
-//! A link that faults speak of follows the rules in `conditions` besides, in either mode.
+//! A link with faults follows the rules in `fault_state` besides, in either mode.
 //!
-//! A port never decides anything from counters that the modes keep differently: both count a packet
-//! as waiting from its arrival until its first bit is sent, and [`Class::Departure`] goes before
-//! [`Class::Arrival`], so a packet that arrives when another one starts finds its place free.
+//! All modes count a packet as queued from its arrival until its first bit is sent, so that decisions never
+//! depend on the mode. [`Class::Departure`] goes before [`Class::Arrival`]: a packet that arrives at the
+//! instant at which another one starts finds the place of that one free.
 
 mod asleep;
-mod begun;
-mod calm;
 mod card;
-mod conditions;
-mod divided;
+mod fault_state;
 mod faults;
 pub mod meter;
+mod partitioned;
+mod port_queues;
+mod red_fast_path;
+mod started;
 #[cfg(test)]
 mod tests;
-mod waiting;
 
 use crate::account::{Account, Group, NOTHING};
-use crate::dcb::bridge::Bridge;
-use crate::energy::eee::{Policy, Sleeper};
+use crate::dcb::port_state::DcbPort;
+use crate::energy::eee::{LpiState, Policy};
 use crate::energy::phy::Phy;
 use crate::losses::Cause;
-pub use crate::passage::Passage;
+pub use crate::packet_handle::PacketHandle;
 use crate::pool::{PacketPool, Stored};
 use crate::queue::{Arrival, Backlog, Discipline, DropTail, Place, Queue, QueueConfig, Verdict};
 use crate::ring::Ring;
 use crate::scheduler::PortClass;
 use crate::shared_buffer::SharedBuffer;
 use crate::topology::CableConfig;
-use calm::Calm;
-use conditions::Conditions;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::mix;
 use eastwest_types::{Limit, Span, Time};
+use fault_state::FaultState;
 use meter::Meter;
+use port_queues::Admission;
+pub(crate) use port_queues::PortQueues;
+use red_fast_path::RedFastPath;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use waiting::Entry;
-pub(crate) use waiting::Waiting;
 
-/// How a port works off its queue.
+/// How a port serves its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Mode {
-    /// Departure decided at enqueue.
+    /// Departures are decided at enqueue.
     Eager,
-    /// Departure decided at dequeue, without an event for it.
+    /// Departures are decided at dequeue, without an event for it.
     Lazy,
-    /// An event at the end of every transmission.
+    /// An event ends every transmission.
     TwoEvent,
 }
 
-/// Counters of one link. The first two are taken when a packet arrives at the far end.
+/// Counters of one link. The first two count a packet when it arrives at the far end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
-    /// Packets carried.
+    /// Packets that have arrived.
     pub packets: u64,
-    /// Bytes carried, framing included.
+    /// Bytes that have arrived, framing included.
     pub bytes: u64,
-    /// Running hash over the fate of every packet that came to this port.
+    /// Running hash over what happened to every packet at this port.
     pub trail: u64,
-    /// Longest time a packet had to wait for those before it to be sent.
+    /// Longest time from the arrival of a packet until its first bit could be sent.
     pub max_backlog: Span,
 }
 
-/// What became of a packet offered to a port.
+/// Result of [`Link::enqueue`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Offer {
-    /// It is lost.
+pub enum Outcome {
+    /// The packet is dropped.
     Dropped(Cause),
-    /// It is in; the link's next event stays.
+    /// The packet is queued or started; the next event of the link stays.
     Queued,
-    /// It is in, and the link's next event is now this one, not later than before.
+    /// The packet is queued or started; the next event of the link is now this one, not later than before.
     Sooner(Key),
-    /// It is in, others may be lost for it, see [`Link::take_dropped`], and the link's next event is this
-    /// one, sooner or later than before.
+    /// The packet is queued, others may have been dropped for it, see [`Link::take_dropped`]. The next event of
+    /// the link is now this one, sooner or later than before.
     Displaced(Key),
-    /// The port is bridged: it has a way in of its own, see [`crate::dcb`].
-    Bridged,
+    /// Nothing was done: [`Fabric`](crate::fabric::Fabric) enqueues at ports with DCB or of a partitioned
+    /// fabric.
+    LeftToFabric,
 }
 
-/// Packets that the discipline of a lazy port has dropped, and when; there is at least one.
+/// Packets that the discipline of a lazy port has dropped, with the times at which it has; at least one.
 #[derive(Default, Serialize, Deserialize)]
-struct Late(Vec<(Time, Passage)>);
+struct DeferredDrops(Vec<(Time, PacketHandle)>);
 
-/// What a port of a divided fabric keeps, see [`divided`].
+/// State of a port of a fabric that is simulated in several parts, see [`partitioned`].
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Divided {
-    /// Whether packets may arrive elsewhere.
+pub(crate) struct Partitioned {
+    /// Whether packets may arrive in another part.
     pub crosses: bool,
-    /// Those that do and are not yet counted.
-    gone: Ring<Passage>,
-    /// While the port is laid open, what really is on the wire here.
-    aside: Option<Ring<Passage>>,
+    /// Packets that arrive in another part and whose arrival is not counted yet.
+    departed: Ring<PacketHandle>,
+    /// Ring of the packets that arrive in this part, while [`Link::expose_all`] shows all packets in `on_wire`.
+    own_ring: Option<Ring<PacketHandle>>,
 }
 
-/// A directed link and its port. What every packet touches comes first and fills two cache lines.
+/// A directed link and its output port. What every packet touches comes first and fills two cache lines.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
-    pub(crate) on_wire: Ring<Passage>,
+    /// Packets that have left the port, or whose departure is decided, in order of arrival.
+    pub(crate) on_wire: Ring<PacketHandle>,
+    /// Time at which all queued packets will have been sent.
     pub(crate) busy_until: Time,
     /// Picoseconds per byte, times 2¹⁶.
     pub(crate) ps_per_byte_q16: u64,
     pub(crate) delay: Span,
-    /// IP bytes of the packets on the wire or, at eager ports, waiting.
+    /// IP bytes of the packets in `on_wire`; at eager ports that includes queued ones.
     pub(crate) held_bytes: u64,
 
-    /// Counters, see [`Counters`].
+    /// Counters of the link.
     pub counters: Counters,
-    /// Width of the random delay at the far end, and what seeds it.
+    /// Width of the random delay at the far end, and its seed.
     jitter: Span,
     jitter_seed: u64,
     /// Node at the far end.
     pub to: u32,
-    /// While no more packets than this are held, the queue lets every packet in.
-    surely_fits: u32,
+    /// While `on_wire` has fewer packets than this, the discipline admits every packet and need not be asked.
+    admits_below: u32,
     pub(crate) framing: u16,
     min_frame: u16,
-    /// Eager and without faults: what every packet does here is in [`Link::offer`] and
-    /// [`Link::arrive`], and everything else is out of their way.
+    /// Whether the port is eager, without faults and always awake, with a discipline that need not see every
+    /// packet: then [`Link::enqueue`] and [`Link::arrive`] take their fast paths.
     plain: bool,
-    /// See [`Mode::Lazy`].
+    /// Whether the port works in [`Mode::Lazy`].
     lazy: bool,
-    /// Eager, without faults and always awake, with a discipline that sees every packet.
+    /// Whether the port is eager, without faults and always awake, with a discipline that has to see every
+    /// packet.
     counted: bool,
-    /// Whether `begun` and what follows it are kept now, or packets for other parts.
-    keeps_begun: bool,
+    /// Whether `started`, `started_bytes` and `next_start` are kept now, or packets that arrive in other parts.
+    tracks_started: bool,
 
-    pub(crate) waiting: Option<Box<Waiting>>,
-    /// The discipline of a port that is not two-event.
+    /// Queues of a two-event port.
+    pub(crate) queues: Option<Box<PortQueues>>,
+    /// Discipline of a port that is not two-event.
     queue: Queue,
-    /// Packets at the head of the ring known to have begun to be sent, and their IP bytes, at ports
-    /// that are neither plain nor two-event and without faults; without the bytes at bridged ones.
-    pub(crate) begun: u32,
+    /// Packets at the head of the ring known to have started to be sent: at ports without faults that are
+    /// neither plain nor two-event, and at DCB ports.
+    pub(crate) started: u32,
     /// Node that sends.
     pub from: u32,
-    begun_bytes: u64,
-    /// When the packet after those begins to be sent, or never.
+    /// IP bytes of these packets; not kept at DCB ports.
+    started_bytes: u64,
+    /// Start of the transmission of the next packet after those, or never.
     next_start: Time,
-    /// Arrivals that need no decision, where there can be such.
-    calm: Option<Box<Calm>>,
-    /// Packets that the discipline of a lazy port has dropped, and when.
-    late: Option<Box<Late>>,
-    /// Packets that arrive in another part, where the fabric is divided and this port is concerned.
-    pub(crate) divided: Option<Box<Divided>>,
-    /// When the link sleeps, if it does.
-    sleeper: Option<Box<Sleeper>>,
-    conditions: Option<Box<Conditions>>,
-    /// Who was marked and who was lost; made with the first.
+    /// Arrivals that need no decision of RED, where there can be such.
+    red_fast_path: Option<Box<RedFastPath>>,
+    /// Packets that the discipline of a lazy port has dropped, with the times at which it has.
+    deferred_drops: Option<Box<DeferredDrops>>,
+    /// State of a port in a fabric that is simulated in several parts, where the port has packets of several
+    /// parts.
+    pub(crate) partitioned: Option<Box<Partitioned>>,
+    /// Low-power idle, where the link sleeps.
+    lpi: Option<Box<LpiState>>,
+    /// State under faults, where the scenario has faults for the link.
+    fault_state: Option<Box<FaultState>>,
+    /// Marks and drops by group of packets; created with the first one.
     pub(crate) account: Option<Box<Account>>,
-    /// Packets lost, whatever the cause.
+    /// Packets lost, for any cause.
     lost: u64,
-    /// Histograms of the queue that packets found and of their waits, at ports that `measure.ports` names.
+    /// Histograms of queue lengths and waiting times, at ports that `measure.ports` names.
     pub(crate) meter: Option<Box<Meter>>,
     /// Rate and delay as configured.
     pub cable: CableConfig,
 }
 
 // a power of two: links are found by a shift
-const _: () = assert!(std::mem::offset_of!(Link, waiting) == 128 && size_of::<Link>() == 256);
+const _: () = assert!(std::mem::offset_of!(Link, queues) == 128 && size_of::<Link>() == 256);
 
-/// What a new link is made of.
+/// Parameters of a new link.
 pub struct LinkSpec {
-    /// Sending node.
+    /// Node that sends.
     pub from: u32,
-    /// Receiving node.
+    /// Node that receives.
     pub to: u32,
     /// Rate and delay.
     pub cable: CableConfig,
-    /// Room for waiting packets, and what is done with them.
+    /// Room for queued packets, and the discipline.
     pub queue: QueueConfig,
     /// Bytes per packet beyond its IP length.
     pub framing: u16,
     /// Smallest packet on the wire, framing included.
     pub min_frame: u16,
-    /// Largest IP packet.
+    /// Largest packet in IP bytes.
     pub mtu: u32,
     /// Width of the random delay at the far end.
     pub jitter: Span,
     /// Seed of that delay.
     pub jitter_seed: u64,
-    /// How the port works.
+    /// Mode of the port.
     pub mode: Mode,
-    /// Queues instead of one for all; they need [`Mode::TwoEvent`].
+    /// Classes with a queue each; they need [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
-    /// Whether packets are counted as they come; that needs [`Mode::TwoEvent`].
+    /// Whether the port keeps histograms; that needs [`Mode::TwoEvent`].
     pub measured: bool,
-    /// Memory that the port shares with others; that needs [`Mode::TwoEvent`].
+    /// Memory that the port shares with others of its switch; that needs [`Mode::TwoEvent`].
     pub shared: Option<Arc<SharedBuffer>>,
-    /// When it sleeps, if it does; not with [`Mode::Lazy`].
+    /// Sleep policy and transceiver, if the link sleeps; not with [`Mode::Lazy`].
     pub sleep: Option<(Policy, Phy)>,
-    /// What it needs for data-centre bridging, which needs [`Mode::TwoEvent`].
-    pub bridge: Option<Box<Bridge>>,
-    /// Seed of what disciplines draw, and the number of this link.
+    /// State of a DCB port; that needs [`Mode::TwoEvent`].
+    pub dcb: Option<Box<DcbPort>>,
+    /// Seed of the random numbers of disciplines, and the number of this link.
     pub seed: (u64, u64),
 }
 
 impl Link {
-    /// A link without packets.
+    /// Returns a link without packets.
     pub fn new(mut spec: LinkSpec) -> Link {
         let (two_event, lazy) = (spec.mode == Mode::TwoEvent, spec.mode == Mode::Lazy);
         assert!(spec.classes.is_empty() || two_event, "classes need two events");
@@ -228,19 +237,19 @@ impl Link {
             seed: spec.seed.0,
             number: spec.seed.1,
         };
-        let waiting = two_event.then(|| {
-            let bridge = spec.bridge.take();
-            Waiting::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), bridge)
+        let queues = two_event.then(|| {
+            let dcb = spec.dcb.take();
+            PortQueues::new(&spec.classes, &spec.queue, &place, spec.shared.clone(), dcb)
         });
-        let sleeper = spec.sleep.map(|(policy, phy)| Box::new(Sleeper::new(policy, &phy)));
-        let mut queue = match waiting {
+        let lpi = spec.sleep.map(|(policy, phy)| Box::new(LpiState::new(policy, &phy)));
+        let mut queue = match queues {
             None => spec.queue.start(&place),
             Some(_) => Queue::DropTail(DropTail(Limit::Packets(0))),
         };
-        let counted = eager && queue.sees_all() && sleeper.is_none();
+        let counted = eager && queue.sees_all() && lpi.is_none();
         Link {
             on_wire: Ring::default(),
-            surely_fits: queue.surely_lets_in(spec.mtu),
+            admits_below: queue.admits_below(spec.mtu),
             busy_until: Time::ZERO,
             ps_per_byte_q16: spec.cable.rate.ps_per_byte_q16(),
             delay: spec.cable.delay,
@@ -249,178 +258,185 @@ impl Link {
             to: spec.to,
             framing: spec.framing,
             min_frame: spec.min_frame,
-            plain: eager && !queue.sees_all() && sleeper.is_none(),
+            plain: eager && !queue.sees_all() && lpi.is_none(),
             lazy,
             counted,
-            keeps_begun: lazy || counted || (eager && sleeper.is_some()),
-            conditions: None,
-            calm: if counted { Calm::new(&mut queue, spec.mtu) } else { None },
+            tracks_started: lazy || counted || (eager && lpi.is_some()),
+            fault_state: None,
+            red_fast_path: if counted { RedFastPath::new(&mut queue, spec.mtu) } else { None },
             queue,
-            begun: 0,
-            begun_bytes: 0,
+            started: 0,
+            started_bytes: 0,
             next_start: Time::NEVER,
-            late: None,
-            divided: None,
-            sleeper,
+            deferred_drops: None,
+            partitioned: None,
+            lpi,
             held_bytes: 0,
             counters: Counters::default(),
             account: None,
             lost: 0,
             meter: spec.measured.then(Default::default),
-            waiting: waiting.map(Box::new),
+            queues: queues.map(Box::new),
             from: spec.from,
             cable: spec.cable,
         }
     }
 
-    /// Bytes a packet of `ip_len` IP bytes occupies on this link.
+    /// Returns the bytes on the link, framing and padding included, of a packet of `ip_len` IP bytes.
     #[inline]
     pub fn wire_bytes(&self, ip_len: u32) -> u32 {
         (ip_len + u32::from(self.framing)).max(u32::from(self.min_frame))
     }
 
-    /// The time a packet takes to be sent, rounded down to a picosecond.
+    /// Returns the transmission time of a packet, rounded down to a picosecond.
     #[inline]
     pub(crate) fn send_time(&self, ip_len: u32) -> Span {
         Span((u64::from(self.wire_bytes(ip_len)) * self.ps_per_byte_q16) >> 16)
     }
 
-    /// What has been counted by group; groups without any packet are left out.
+    /// Returns marks and drops by group of packets; groups without any are left out.
     pub fn account(&self) -> &Account {
         self.account.as_deref().unwrap_or(&NOTHING)
     }
 
-    /// What was noted of every packet; then [`Link::account`] has arrivals too.
+    /// Returns the histograms, if the port is measured; then [`Link::account`] has arrivals too.
     pub fn meter(&self) -> Option<&Meter> {
         self.meter.as_deref()
     }
 
-    /// Packets lost here, whatever the cause.
+    /// Returns the number of packets lost here, for any cause.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// What a packet is counted with.
+    /// Returns the group by which a packet is counted.
     pub(crate) fn group(&self, packet: &Stored) -> Group {
-        let class = self.waiting.as_ref().map_or(0, |w| w.class_of(packet.dscp()));
+        let class = self.queues.as_ref().map_or(0, |q| q.class_of(packet.dscp()));
         Group { class, kind: packet.kind(), ect: packet.understands_marks() }
     }
 
     /// Counts a packet that is lost here.
-    pub fn count_loss(&mut self, now: Time, passage: &Passage, packet: &Stored, cause: Cause) {
+    pub fn count_loss(&mut self, now: Time, handle: &PacketHandle, packet: &Stored, cause: Cause) {
         let group = self.group(packet);
         self.account.get_or_insert_default().of(group).lost[cause as usize] += 1;
         self.lost += 1;
-        self.fold(!now.0 ^ (cause as u64) << 56, passage.identity);
+        self.fold(!now.0 ^ (cause as u64) << 56, handle.identity);
     }
 
-    /// Offers a packet to the port.
+    /// Enqueues a packet at the port.
     #[inline(always)]
-    pub fn offer(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
+    pub fn enqueue(&mut self, now: Time, handle: PacketHandle, pool: &mut PacketPool) -> Outcome {
         if self.plain {
-            return self.offer_eager(now, passage, pool);
+            return self.enqueue_eager(now, handle, pool);
         }
         if self.counted {
-            return self.offer_counted(now, passage, pool);
+            return self.enqueue_counted(now, handle, pool);
         }
-        if self.is_bridged() {
-            return Offer::Bridged;
+        if self.has_dcb() {
+            return Outcome::LeftToFabric;
         }
-        self.offer_elsewhere(now, passage, pool)
+        self.enqueue_slow_path(now, handle, pool)
     }
 
     #[inline(always)]
-    fn offer_eager(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        if self.on_wire.len() >= self.surely_fits as usize && self.busy_until > now {
+    fn enqueue_eager(&mut self, now: Time, handle: PacketHandle, pool: &mut PacketPool) -> Outcome {
+        if self.on_wire.len() >= self.admits_below as usize && self.busy_until > now {
             let backlog = self.backlog(now);
-            if let Some(cause) = self.judge(now, &passage, backlog, self.busy_until, pool) {
-                return Offer::Dropped(cause);
+            if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
+                return Outcome::Dropped(cause);
             }
         }
-        self.enqueue(now, passage)
+        self.schedule_departure(now, handle)
     }
 
+    /// Decides the departure of a packet that was admitted to an eager port, and appends it to the ring.
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, mut passage: Passage) -> Offer {
-        let ip_len = u32::from(passage.ip_len);
+    fn schedule_departure(&mut self, now: Time, mut handle: PacketHandle) -> Outcome {
+        let ip_len = u32::from(handle.ip_len);
         let depart = self.extend_backlog(now, self.send_time(ip_len));
         let arrive = depart + self.delay;
         self.held_bytes += u64::from(ip_len);
         let first = self.on_wire.is_empty();
-        passage.arrive = arrive;
-        self.on_wire.push(passage);
-        if first { Offer::Sooner(self.arrival_key(now, arrive)) } else { Offer::Queued }
+        handle.arrive = arrive;
+        self.on_wire.push(handle);
+        if first { Outcome::Sooner(self.arrival_key(now, arrive)) } else { Outcome::Queued }
     }
 
-    /// What the discipline knows of a packet that comes to a port with this backlog.
+    /// Returns what the discipline knows of a packet that arrives at a port with this backlog, which will be
+    /// empty at `clear_at`.
     pub(crate) fn arrival<'p>(
         &self,
         now: Time,
-        passage: &Passage,
+        handle: &PacketHandle,
         backlog: Backlog,
         clear_at: Time,
         pool: &'p PacketPool,
     ) -> Arrival<'p> {
-        let ip_len = u32::from(passage.ip_len);
+        let ip_len = u32::from(handle.ip_len);
         Arrival {
             now,
             ip_len,
             send_time: self.send_time(ip_len),
             backlog,
             clear_at,
-            packet: pool.get(passage.slot),
+            packet: pool.get(handle.slot),
         }
     }
 
-    /// Lets the discipline of a port look at a packet: marks it, or tells why it is lost.
+    /// Applies the discipline to a packet: marks it, or returns why it is dropped.
     #[inline(always)]
-    fn judge(
+    fn apply_aqm(
         &mut self,
         now: Time,
-        passage: &Passage,
+        handle: &PacketHandle,
         backlog: Backlog,
         clear_at: Time,
         pool: &mut PacketPool,
     ) -> Option<Cause> {
-        let arrival = self.arrival(now, passage, backlog, clear_at, pool);
+        let arrival = self.arrival(now, handle, backlog, clear_at, pool);
         let verdict = self.queue.at_enqueue(&arrival);
         if verdict == Verdict::Mark {
-            self.mark(now, passage.slot, passage.identity, pool);
+            self.mark(now, handle.slot, handle.identity, pool);
         }
         verdict.loss()
     }
 
-    /// At ports that are not plain.
+    /// Enqueues a packet at a port that is neither plain nor counted.
     #[inline(never)]
-    fn offer_elsewhere(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        if self.waiting.is_some() {
-            return self.offer_two_event(now, passage, pool);
+    fn enqueue_slow_path(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        if self.queues.is_some() {
+            return self.enqueue_two_event(now, handle, pool);
         }
-        if self.divided.is_some() {
-            return Offer::Bridged;
+        if self.partitioned.is_some() {
+            return Outcome::LeftToFabric;
         }
         if self.lazy {
-            return self.offer_lazy(now, passage, pool);
+            return self.enqueue_lazy(now, handle, pool);
         }
-        if self.sleeper.is_some() {
-            return self.offer_sleeping(now, passage, pool);
+        if self.lpi.is_some() {
+            return self.enqueue_sleeping(now, handle, pool);
         }
         let busy = self.busy_until > now;
-        if (busy && self.on_wire.len() >= self.surely_fits as usize) || self.queue.sees_all() {
+        if (busy && self.on_wire.len() >= self.admits_below as usize) || self.queue.sees_all() {
             let backlog = if busy { self.backlog(now) } else { Backlog::default() };
-            if let Some(cause) = self.judge(now, &passage, backlog, self.busy_until, pool) {
-                return Offer::Dropped(cause);
+            if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
+                return Outcome::Dropped(cause);
             }
         }
-        self.enqueue(now, passage);
+        self.schedule_departure(now, handle);
         let place = self.on_wire.len() as u32 - 1;
         let arrive = self.arrival_after(self.busy_until, place as usize);
-        self.on_wire.change(place, |held| held.arrive = arrive);
-        if place == 0 { Offer::Sooner(self.next_key(now)) } else { Offer::Queued }
+        self.on_wire.change(place, |handle| handle.arrive = arrive);
+        if place == 0 { Outcome::Sooner(self.next_key(now)) } else { Outcome::Queued }
     }
 
-    /// Adds a packet to the time until which the port is busy; returns when it has been sent if
-    /// packets go in order of arrival.
+    /// Adds the transmission of a packet to `busy_until`. Returns when the packet will have been sent if
+    /// packets leave in order of arrival.
     #[inline]
     fn extend_backlog(&mut self, now: Time, send_time: Span) -> Time {
         let start = self.busy_until.max(now);
@@ -430,8 +446,8 @@ impl Link {
         self.busy_until
     }
 
-    /// The key at which a packet that arrives at `arrive` is handed over: host links add a random
-    /// processing delay, which keeps the order.
+    /// Returns the key at which a packet that arrives at `arrive` is handed over: links to hosts add a random
+    /// processing delay, without changing the order.
     #[inline]
     pub(crate) fn arrival_key(&self, now: Time, arrive: Time) -> Key {
         let mut at = arrive;
@@ -441,7 +457,7 @@ impl Link {
         Key::new(at, Class::Arrival)
     }
 
-    /// When the packet with this number, counted from 0, would be handed over if none were before it.
+    /// Returns when the packet with this number, counted from 0, would be handed over if none were before it.
     #[inline]
     fn jittered(&self, arrive: Time, number: u64) -> Time {
         let random = mix(self.jitter_seed ^ number);
@@ -449,6 +465,7 @@ impl Link {
         arrive + Span(extra as u64)
     }
 
+    /// Sets the CE mark on a packet and counts it, if its transport supports ECN and it has no mark yet.
     #[cold]
     #[inline(never)]
     pub(crate) fn mark(&mut self, now: Time, slot: u32, identity: u32, pool: &mut PacketPool) {
@@ -459,7 +476,7 @@ impl Link {
         }
     }
 
-    /// Extends the running hash: a different fate of any packet gives a different value.
+    /// Extends the running hash `trail`: if anything else happens to any packet, the hash is another.
     #[inline]
     fn fold(&mut self, when: u64, identity: u32) {
         let identity = u64::from(identity) << 32 | u64::from(identity);
@@ -468,58 +485,63 @@ impl Link {
             .rotate_left(29);
     }
 
-    /// Carries out the link's next event, an arrival: the packet that has reached the far end, and the
-    /// key of the event after it. Lazy ports may have lost packets, see [`Link::take_late`].
+    /// Carries out the next event of the link, an arrival. Returns the packet that has reached the far end, and
+    /// the key of the next event. A lazy port may have dropped packets, see [`Link::take_deferred_drops`].
     #[inline(always)]
-    pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (Passage, Key) {
-        if self.keeps_begun {
+    pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (PacketHandle, Key) {
+        if self.tracks_started {
             self.before_arrival(key.time(), pool);
         }
-        let passage = self.take_first(key);
-        (passage, self.next_key(key.time()))
+        let handle = self.take_first(key);
+        (handle, self.next_key(key.time()))
     }
 
-    /// Takes the packet in front off the wire: it has arrived.
+    /// Takes the packet in front off the ring: it has arrived.
     #[inline(always)]
-    pub(crate) fn take_first(&mut self, key: Key) -> Passage {
-        let passage = self.on_wire.pop().expect("an arrival needs a packet on the wire");
-        let ip_len = u32::from(passage.ip_len);
+    pub(crate) fn take_first(&mut self, key: Key) -> PacketHandle {
+        let handle = self.on_wire.pop().expect("an arrival needs a packet on the wire");
+        let ip_len = u32::from(handle.ip_len);
         self.held_bytes -= u64::from(ip_len);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(self.wire_bytes(ip_len));
-        self.fold(key.0, passage.identity);
-        passage
+        self.fold(key.0, handle.identity);
+        handle
     }
 
-    /// Carries out the link's next event, a departure: the port has finished sending, or a packet was
-    /// lost on the way. Also returns the key of the event after it.
-    pub fn depart(&mut self, key: Key, pool: &mut PacketPool) -> (Option<(Passage, Cause)>, Key) {
-        let lost = self.lose_first(key);
+    /// Carries out the next event of the link, a departure: a transmission has ended, or a packet was lost in
+    /// flight. Returns the lost packet, if there is one, and the key of the next event.
+    pub fn depart(
+        &mut self,
+        key: Key,
+        pool: &mut PacketPool,
+    ) -> (Option<(PacketHandle, Cause)>, Key) {
+        let lost = self.take_lost_in_flight(key);
         if lost.is_none() {
             self.start_sending(key.time(), pool);
         }
         (lost, self.next_key(key.time()))
     }
 
-    /// The key of the link's next event.
+    /// Returns the key of the link's next event.
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
-        // an eager port whose discipline sees all is as plain as others here, and so is a lazy one
-        if !(self.plain || self.counted) && (self.waiting.is_some() || self.conditions.is_some()) {
-            return self.next_key_elsewhere(now);
+        // here, counted and lazy ports work as plain ones
+        if !(self.plain || self.counted) && (self.queues.is_some() || self.fault_state.is_some()) {
+            return self.next_key_slow_path(now);
         }
         match self.on_wire.get(0) {
             None => Key::NEVER,
-            Some(held) => self.arrival_key(now, held.arrive),
+            Some(handle) => self.arrival_key(now, handle.arrive),
         }
     }
 
     #[inline(never)]
-    fn next_key_elsewhere(&mut self, now: Time) -> Key {
-        if self.conditions.is_none()
-            && let Some(due) = self.waiting.as_ref().and_then(|w| w.plain_due())
+    fn next_key_slow_path(&mut self, now: Time) -> Key {
+        if self.fault_state.is_none()
+            && let Some(due) = self.queues.as_ref().and_then(|q| q.due_unless_paused())
         {
-            let arrive = self.on_wire.get(0).map_or_else(|| self.foreseen(), |held| held.arrive);
+            let arrive =
+                self.on_wire.get(0).map_or_else(|| self.foreseen_arrival(), |handle| handle.arrive);
             let first = match arrive {
                 Time::NEVER => Key::NEVER,
                 arrive => self.arrival_key(now, arrive),
@@ -529,23 +551,23 @@ impl Link {
                 due => first.min(Key::new(due.max(now), Class::Departure)),
             };
         }
-        self.next_key_with_conditions(now)
+        self.next_key_with_faults(now)
     }
 
     #[inline(never)]
-    fn next_key_with_conditions(&mut self, now: Time) -> Key {
+    fn next_key_with_faults(&mut self, now: Time) -> Key {
         let first = self.first_key(now);
-        match &self.waiting {
-            Some(w) if w.bridge.is_some() => self.with_due(first, now),
-            Some(w) if w.sent_at < Time::NEVER => first.min(Key::new(w.sent_at, Class::Departure)),
+        match &self.queues {
+            Some(q) if q.dcb.is_some() => self.next_key_dcb(first, now),
+            Some(q) if q.sent_at < Time::NEVER => first.min(Key::new(q.sent_at, Class::Departure)),
             _ => first,
         }
     }
 
-    /// The slot of the packet that arrives next (0), after that (1) …
+    /// Returns the slot of the packet that arrives next (`place` 0), after that (1), and so on.
     #[inline]
     pub fn upcoming(&self, place: u32) -> Option<u32> {
-        self.on_wire.get(place).map(|passage| passage.slot)
+        self.on_wire.get(place).map(|handle| handle.slot)
     }
 
     fn backlog(&self, now: Time) -> Backlog {
@@ -553,137 +575,145 @@ impl Link {
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// Shares the memory of its switch with the other ports, of which the first one brings it.
+    /// Connects the port to the memory that it shares with other ports of its switch; the first port brings it.
     pub(crate) fn share_memory(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
-        if let Some(waiting) = &mut self.waiting {
-            waiting.share(memory);
+        if let Some(queues) = &mut self.queues {
+            queues.share(memory);
         }
     }
 
-    /// Packets and IP bytes that wait in the queues of the port now; the one being sent does not
-    /// count, nor do those in the buffer of a link layer that sleeps. Lazy ports must have been
-    /// settled.
+    /// Returns the packets and IP bytes in the queues of the port now. Neither the packet being sent nor those
+    /// in the buffer of a link layer that sleeps count. A lazy port must have been settled.
     pub fn queue(&self, now: Time) -> (u32, u64) {
         if self.lazy {
-            let waits = self.not_begun();
+            let waits = self.not_started();
             return (waits.packets as u32, waits.bytes);
         }
-        if let Some(w) = &self.waiting {
-            let held = w.backlog();
-            return (held.packets as u32, held.bytes);
+        if let Some(q) = &self.queues {
+            let backlog = q.backlog();
+            return (backlog.packets as u32, backlog.bytes);
         }
-        if self.conditions.is_some() {
+        if self.fault_state.is_some() {
             let (waiting, bytes, _) = self.count_waiting(now);
             return (waiting, bytes);
         }
         let waits = self.waits_in_ring(now);
-        let queued = self.above_store(waits);
+        let queued = self.above_link_buffer(waits);
         (queued.packets as u32, queued.bytes)
     }
 
-    /// What waits at an eager port without faults.
+    /// Returns the packets of the ring that have not started, at an eager port without faults.
     fn waits_in_ring(&self, now: Time) -> Backlog {
         let (mut waiting, mut bytes) = (self.on_wire.len(), self.held_bytes);
-        // what has begun to be sent by now will be there then, or is being sent then
+        // the first bit of a packet that has started by now has then reached the far end
         let then = now + self.delay;
-        for held in self.on_wire.iter() {
-            let way = held.arrive.since(then);
-            if way > Span::ZERO && way > self.send_time(u32::from(held.ip_len)) {
+        for handle in self.on_wire.iter() {
+            let way = handle.arrive.since(then);
+            if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len)) {
                 break;
             }
             waiting -= 1;
-            bytes -= u64::from(held.ip_len);
+            bytes -= u64::from(handle.ip_len);
         }
         Backlog { packets: waiting, bytes }
     }
 
-    /// When the port will have sent all packets of this codepoint, and what goes before them.
+    /// Returns when the port will have sent all queued packets of this codepoint, and those that go before
+    /// them.
     pub fn clear_at(&self, dscp: u8) -> Time {
-        match &self.waiting {
-            Some(waiting) if waiting.takes_turns() => self.turn_ends(waiting, dscp),
+        match &self.queues {
+            Some(queues) if queues.may_reorder() => self.turn_ends(queues, dscp),
             _ => self.busy_until,
         }
     }
 
-    /// Like [`Link::clear_at`] where classes take turns. Later pauses are not foreseen.
+    /// As [`Link::clear_at`], where classes take turns. Later pauses are not foreseen.
     #[inline(never)]
-    fn turn_ends(&self, waiting: &Waiting, dscp: u8) -> Time {
-        if waiting.sent_at == Time::NEVER {
+    fn turn_ends(&self, queues: &PortQueues, dscp: u8) -> Time {
+        if queues.sent_at == Time::NEVER {
             return self.busy_until;
         }
-        let bytes = waiting.bytes_until(dscp, u64::from(self.framing));
+        let bytes = queues.bytes_until(dscp, u64::from(self.framing));
         let span = (u128::from(bytes) * u128::from(self.ps_per_byte_q16)) >> 16;
-        waiting.sent_at + Span(span as u64)
+        queues.sent_at + Span(span as u64)
     }
 
-    /// Packets this link holds, waiting, being sent or on the wire.
+    /// Returns the number of packets of this link: queued, being sent or on the wire.
     pub fn held(&self) -> usize {
-        let waiting = self.waiting.as_ref().map_or(0, |w| w.backlog().packets + w.stored().packets);
-        let on_wire_already = if self.is_bridged() { self.ahead() } else { 0 };
+        let waiting =
+            self.queues.as_ref().map_or(0, |q| q.backlog().packets + q.link_buffer().packets);
+        let on_wire_already = if self.has_dcb() { self.precommitted() } else { 0 };
         self.on_wire.len() + waiting - on_wire_already
     }
 
     #[inline(never)]
-    fn offer_two_event(&mut self, now: Time, passage: Passage, pool: &mut PacketPool) -> Offer {
-        let asleep = self.sleeps(now);
-        if asleep && self.stores(passage.ip_len) {
-            return self.offer_store(now, passage, pool);
+    fn enqueue_two_event(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        let asleep = self.is_asleep(now);
+        if asleep && self.uses_link_buffer(handle.ip_len) {
+            return self.enqueue_in_link_buffer(now, handle, pool);
         }
         let clear_at = self.clear_for(now, asleep);
-        let arrival = self.arrival(now, &passage, Backlog::default(), clear_at, pool);
+        let arrival = self.arrival(now, &handle, Backlog::default(), clear_at, pool);
         let send_time = arrival.send_time;
         self.note_arrival(&arrival);
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
-        let sending = w.sent_at != Time::NEVER;
-        match w.push(passage, arrival) {
-            Entry::In { mark: true } => self.mark(now, passage.slot, passage.identity, pool),
-            Entry::In { mark: false } => {}
-            Entry::Lost(cause) => return Offer::Dropped(cause),
+        let q = self.queues.as_mut().expect("a two-event port has queues");
+        let sending = q.sent_at != Time::NEVER;
+        match q.push(handle, arrival) {
+            Admission::Admitted { mark: true } => {
+                self.mark(now, handle.slot, handle.identity, pool)
+            }
+            Admission::Admitted { mark: false } => {}
+            Admission::Dropped(cause) => return Outcome::Dropped(cause),
         }
-        let sooner = asleep && self.plan_to_wake(now);
+        let sooner = asleep && self.plan_wake_two_event(now);
         self.extend_backlog(now, send_time);
         if !sending && !asleep {
             self.start_sending(now, pool);
-            return Offer::Sooner(self.next_key(now));
+            return Outcome::Sooner(self.next_key(now));
         }
         let displaced = self.shorten_backlog(0);
-        // a link that wakes in no time sends at once, as at an eager port; the end of that may be later
+        // a link that wakes in no time sends at once, as at an eager port; the end of transmission may be later
         // than the end of holding, which was the next event
-        if sooner && self.waiting.as_ref().is_some_and(|w| w.sent_at <= now) {
+        if sooner && self.queues.as_ref().is_some_and(|q| q.sent_at <= now) {
             self.start_sending(now, pool);
-            return Offer::Displaced(self.next_key(now));
+            return Outcome::Displaced(self.next_key(now));
         }
         match (sooner, displaced) {
-            (_, true) => Offer::Displaced(self.next_key(now)),
-            (true, false) => Offer::Sooner(self.next_key(now)),
-            (false, false) => Offer::Queued,
+            (_, true) => Outcome::Displaced(self.next_key(now)),
+            (true, false) => Outcome::Sooner(self.next_key(now)),
+            (false, false) => Outcome::Queued,
         }
     }
 
-    /// A measured port notes a packet that comes, and what waits before it.
+    /// Records the arrival of a packet and the backlog before it, at a measured port.
     #[inline]
     fn note_arrival(&mut self, arrival: &Arrival) {
         if self.meter.is_none() {
             return;
         }
         let group = self.group(arrival.packet);
-        if let (Some(meter), Some(w)) = (&mut self.meter, &self.waiting) {
-            meter.comes(group.class, w.backlog_of(group.class));
+        if let (Some(meter), Some(q)) = (&mut self.meter, &self.queues) {
+            meter.comes(group.class, q.backlog_of(group.class));
             self.account.get_or_insert_default().of(group).arrivals += 1;
         }
     }
 
-    /// How long packets that have reached the far end, or were lost on the way, took to be sent, at most
-    /// `run`.
+    /// Returns the time, at most `run`, for which the port has been sending the packets that have arrived or
+    /// were lost in flight.
     pub fn sending_time(&self, run: Span) -> Span {
         Span(self.sent_for().min(u128::from(run.0)) as u64)
     }
 
-    /// Takes packets that were dropped, after the first `before` of them, out of the time until which
-    /// the port is busy; tells whether there are any.
+    /// Subtracts the transmissions of dropped packets, after the first `before` of them, from `busy_until`.
+    /// Returns whether there were any.
     fn shorten_backlog(&mut self, before: usize) -> bool {
-        let w = self.waiting.as_ref().expect("a two-event port has queues");
-        let spans = w.dropped[before..].iter().map(|(p, _)| self.send_time(u32::from(p.ip_len)).0);
+        let q = self.queues.as_ref().expect("a two-event port has queues");
+        let spans = q.dropped[before..].iter().map(|(p, _)| self.send_time(u32::from(p.ip_len)).0);
         let saved: u64 = spans.sum();
         self.busy_until = Time(self.busy_until.0 - saved);
         saved > 0
@@ -691,45 +721,45 @@ impl Link {
 
     /// Whether the discipline has dropped packets since the last [`Link::take_dropped`].
     pub(crate) fn has_dropped(&self) -> bool {
-        self.waiting.as_ref().is_some_and(|w| !w.dropped.is_empty())
+        self.queues.as_ref().is_some_and(|q| !q.dropped.is_empty())
     }
 
-    /// Packets that the discipline has dropped since the last call.
-    pub fn take_dropped(&mut self) -> Vec<(Passage, Cause)> {
-        self.waiting.as_mut().map_or(Vec::new(), |w| std::mem::take(&mut w.dropped))
+    /// Takes out the packets that the discipline has dropped since the last call.
+    pub fn take_dropped(&mut self) -> Vec<(PacketHandle, Cause)> {
+        self.queues.as_mut().map_or(Vec::new(), |q| std::mem::take(&mut q.dropped))
     }
 
-    /// Starts to send the packet that is next in turn, if any waits.
+    /// Starts to send the next packet, if any is queued.
     fn start_sending(&mut self, now: Time, pool: &mut PacketPool) {
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
-        let before = w.dropped.len();
-        let next = match w.pop_stored() {
-            Some(passage) => Some((passage, false)),
-            None => w.pop(now, pool),
+        let q = self.queues.as_mut().expect("a two-event port has queues");
+        let before = q.dropped.len();
+        let next = match q.pop_from_link_buffer() {
+            Some(handle) => Some((handle, false)),
+            None => q.pop(now, pool),
         };
-        if w.dropped.len() > before {
+        if q.dropped.len() > before {
             self.shorten_backlog(before);
         }
         let mut sent_at = Time::NEVER;
-        if let Some((mut passage, mark)) = next {
+        if let Some((mut handle, mark)) = next {
             if mark {
-                self.mark(now, passage.slot, passage.identity, pool);
+                self.mark(now, handle.slot, handle.identity, pool);
             }
-            if let (Some(meter), Some(w)) = (&mut self.meter, &self.waiting) {
-                let class = w.class_of(pool.get(passage.slot).dscp());
-                meter.goes(class, now.since(passage.arrive));
+            if let (Some(meter), Some(q)) = (&mut self.meter, &self.queues) {
+                let class = q.class_of(pool.get(handle.slot).dscp());
+                meter.goes(class, now.since(handle.arrive));
             }
-            sent_at = now + self.send_time(u32::from(passage.ip_len));
-            passage.arrive = self.arrival_after(sent_at, self.on_wire.len());
-            self.held_bytes += u64::from(passage.ip_len);
-            self.on_wire.push(passage);
+            sent_at = now + self.send_time(u32::from(handle.ip_len));
+            handle.arrive = self.arrival_after(sent_at, self.on_wire.len());
+            self.held_bytes += u64::from(handle.ip_len);
+            self.on_wire.push(handle);
         }
-        let w = self.waiting.as_mut().expect("a two-event port has queues");
-        w.sent_at = sent_at;
-        if let Some(sleeper) = &mut self.sleeper {
-            sleeper.send(now);
+        let q = self.queues.as_mut().expect("a two-event port has queues");
+        q.sent_at = sent_at;
+        if let Some(lpi) = &mut self.lpi {
+            lpi.send(now);
             if sent_at == Time::NEVER {
-                sleeper.rest(now);
+                lpi.become_idle(now);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Why packets are lost, and what the fabric remembers of those that were until someone asks.
+//! Causes of packet loss, and a list of lost packets until they are read.
 
 use eastwest_engine::order::{Class, Key, tie_rank};
 use eastwest_types::{HostId, Packet, Time};
@@ -9,19 +9,19 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Cause {
-    /// It found the queue full.
+    /// The queue was full.
     QueueFull = 0,
-    /// A fault of the link destroyed it at random.
+    /// A fault of the link destroyed the packet at random.
     Loss = 1,
     /// The link was down.
     LinkDown = 2,
-    /// There was no way on.
+    /// There was no route.
     NoRoute = 3,
-    /// The queue discipline dropped it when it came, while there was room.
+    /// The queue discipline dropped it at enqueue, while there was room.
     Early = 4,
     /// The memory that the port shares with others had no room for it.
     SharedBuffer = 5,
-    /// It had waited for too long: the discipline dropped it when it was about to leave.
+    /// It had waited for too long: the discipline dropped it at dequeue.
     Sojourn = 6,
 }
 
@@ -37,7 +37,7 @@ impl Cause {
         Cause::Sojourn,
     ];
 
-    /// The name used in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Cause::QueueFull => "queue-full",
@@ -51,38 +51,37 @@ impl Cause {
     }
 }
 
-/// What orders events of several parts of one run: the order of their sources, and that of events of
-/// one source.
+/// Order of events of several parts of one run: first that of their sources, then that of events of one source.
 pub type EventOrder = ((Key, u64), u64);
 
 /// A lost packet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Lost {
-    /// When.
+    /// Time of the loss.
     pub at: Time,
-    /// The link whose port or cable lost it.
+    /// Link whose port or cable lost the packet.
     pub link: u32,
-    /// Why.
+    /// Cause of the loss.
     pub cause: Cause,
-    /// Where it was going.
+    /// Host that should have received it.
     pub dst: HostId,
-    /// What orders the event that lost it, in a run in parts.
+    /// Order of the event in which it was lost, in a run in parts.
     pub order: EventOrder,
-    /// The packet as the pool gives it back: 32 bits of positions, no host.
+    /// The packet as the pool returns it: 32 bits of stream positions, no host.
     pub packet: Packet,
 }
 
 /// Lost packets in order of time.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Losses {
-    /// Whether losses are remembered at all.
+    /// Whether losses are kept at all.
     pub kept: bool,
     list: VecDeque<Lost>,
 }
 
 impl Losses {
-    /// Notes a loss, if losses are kept. What a discipline drops at dequeue comes before all else at
-    /// that time, and may be told late.
+    /// Adds a loss, if losses are kept. What a discipline drops at dequeue goes before all else at that time,
+    /// and may be added late.
     pub fn note(&mut self, lost: Lost) {
         if !self.kept {
             return;
@@ -98,7 +97,7 @@ impl Losses {
         self.list.insert(place, lost);
     }
 
-    /// Takes out the first of them if it was lost before this time.
+    /// Takes out the first loss if it was before this time.
     pub fn take_before(&mut self, time: Time) -> Option<Lost> {
         match self.list.front() {
             Some(first) if first.at < time => self.list.pop_front(),

@@ -1,5 +1,5 @@
-//! How fast a message can pass an idle path: every packet is sent by one link after the other, a
-//! link sends one packet at a time, and all packets but the last are full.
+//! Shortest time of a message over an idle path: every packet is sent by one link after the other, a link sends
+//! one packet at a time, and all packets but the last are full.
 
 use crate::link::Link;
 use eastwest_types::Span;

@@ -1,19 +1,18 @@
-//! Where packets live while they are under way: slots that are used again, so that a hop moves an
-//! index and not the packet. A slot is half a cache line, for with thousands of hosts packets are
-//! most of what a run touches. It leaves out what the [passage](crate::link::Passage) carries, and
-//! the upper halves of stream positions, as a real header does. SACK blocks, which few packets
-//! carry, lie in a table of their own.
+//! Pool of the packets in flight: slots that are used again, so that a hop moves an index and not the packet. A
+//! slot is half a cache line, since with thousands of hosts packets are most of what a run touches. It leaves
+//! out what the [handle](crate::link::PacketHandle) carries, and the upper halves of stream positions, as a
+//! real header does. SACK blocks, which few packets carry, are in a table of their own.
 
 use eastwest_engine::memory;
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn};
 use serde::{Deserialize, Serialize};
 
-/// A packet as it lies in its slot.
+/// A packet in its slot.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, align(32))]
 pub struct Stored {
     born: Time,
-    /// Low halves of the positions; the receiving endpoint knows the upper ones.
+    /// Low halves of the stream positions; the receiving endpoint knows the upper ones.
     seq: u32,
     ack: u32,
     /// See [`Packet::dst_endpoint`].
@@ -101,38 +100,39 @@ struct Side {
     ts_echo_us: u32,
 }
 
-/// A packet with all that belongs to it, between two pools.
+/// A packet with its SACK blocks, between two pools.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Whole {
+pub(crate) struct DetachedPacket {
     stored: Stored,
     side: Option<Side>,
 }
 
 impl Stored {
-    /// Low halves of the positions of its payload: the first, and the one after the last.
+    /// Returns the low halves of the stream positions of its payload: the first, and the one after the last.
     pub(crate) fn positions(&self) -> (u32, u32) {
         (self.seq, self.seq.wrapping_add(u32::from(self.payload())))
     }
 }
 
-/// How a packet came to the switch it is at: the link and its priority, in one word.
+/// Where a packet entered the node it is at: ingress link and priority, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry(u32);
+pub(crate) struct IngressTag(u32);
 
-impl Entry {
-    /// On this link, or [made here](crate::dcb::lanes::OWN).
+impl IngressTag {
+    /// Returns the tag of a packet that entered on this link, or that was [made
+    /// here](crate::dcb::queued_packet).
     #[inline]
-    pub fn new(came: u32, priority: u8) -> Entry {
-        Entry(came << 3 | u32::from(priority & 7))
+    pub fn new(ingress: u32, priority: u8) -> IngressTag {
+        IngressTag(ingress << 3 | u32::from(priority & 7))
     }
 
-    /// The link; where the packet was made here, the number of none.
+    /// Returns the ingress link; for a packet made here the number of no link.
     #[inline]
-    pub fn came(self) -> u32 {
+    pub fn link(self) -> u32 {
         self.0 >> 3
     }
 
-    /// The priority.
+    /// Returns the priority.
     #[inline]
     pub fn priority(self) -> u8 {
         (self.0 & 7) as u8
@@ -145,10 +145,10 @@ pub struct PacketPool {
     slots: Vec<Stored>,
     /// Free slots; the last one freed is used first, while it is still in the cache.
     free: Vec<u32>,
-    /// By slot, the host that has sent the packet, where the network has to know.
+    /// By slot, the host that has sent the packet, with QCN.
     sources: Vec<u32>,
-    /// By slot, how the packet came to the switch it is at, where ports are bridged.
-    entries: Vec<Entry>,
+    /// By slot, where the packet entered the node it is at, with DCB.
+    ingress_tags: Vec<IngressTag>,
     sacks: Vec<Side>,
     free_sacks: Vec<u32>,
 }
@@ -175,21 +175,21 @@ impl PacketPool {
         }
     }
 
-    /// The slot that the next packet will lie in.
+    /// Returns the slot of the next packet that will be inserted.
     pub fn next_slot(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.slots.len() as u32)
     }
 
-    /// Frees a slot and returns what was in it: of `seq` and `ack` the low 32 bits, and nothing of
-    /// what only switches read. Its SACK blocks stay until [`PacketPool::take_sack`].
+    /// Frees a slot and returns its packet: only the low 32 bits of `seq` and `ack`, and nothing of what only
+    /// switches read. Its SACK blocks stay until [`PacketPool::take_sack`].
     #[inline]
     pub fn remove(&mut self, slot: u32) -> Packet {
         self.free.push(slot);
         self.packet(slot)
     }
 
-    /// Takes a packet out as it lies, for another pool.
-    pub(crate) fn take_whole(&mut self, slot: u32) -> Whole {
+    /// Takes out a packet with its SACK blocks, for another pool.
+    pub(crate) fn detach(&mut self, slot: u32) -> DetachedPacket {
         let stored = self.slots[slot as usize];
         self.free.push(slot);
         let side = stored.sack();
@@ -197,13 +197,13 @@ impl PacketPool {
             self.free_sacks.push(side);
             self.sacks[side as usize]
         });
-        Whole { stored, side }
+        DetachedPacket { stored, side }
     }
 
-    /// Puts a packet that another pool had in.
-    pub(crate) fn put_whole(&mut self, whole: &Whole) -> u32 {
-        let mut stored = whole.stored;
-        if let Some(side) = whole.side {
+    /// Puts in a packet that another pool has detached.
+    pub(crate) fn attach(&mut self, detached: &DetachedPacket) -> u32 {
+        let mut stored = detached.stored;
+        if let Some(side) = detached.side {
             stored.echo_or_sack = self.put_sack(side.blocks);
             self.sacks[stored.echo_or_sack as usize].ts_echo_us = side.ts_echo_us;
         }
@@ -219,7 +219,7 @@ impl PacketPool {
         }
     }
 
-    /// A copy of a packet that stays, as [`PacketPool::remove`] gives it, and its SACK blocks.
+    /// Returns a copy of a packet that stays, as [`PacketPool::remove`] returns it, and its SACK blocks.
     pub fn peek(&self, slot: u32) -> (Packet, Option<SackBlocks>) {
         let packet = self.packet(slot);
         (packet, self.sacks.get(packet.sack as usize).map(|side| side.blocks))
@@ -248,14 +248,14 @@ impl PacketPool {
         }
     }
 
-    /// The packet in a slot.
+    /// Returns the packet in a slot.
     #[inline]
     pub fn get(&self, slot: u32) -> &Stored {
         &self.slots[slot as usize]
     }
 
-    /// Sets the mark "congestion experienced" on the packet in a slot. Returns whether its transport
-    /// understands marks and none had been set (RFC 3168, section 5).
+    /// Sets the CE mark ("congestion experienced") on the packet in a slot. Returns whether its transport
+    /// supports ECN and no mark had been set (RFC 3168, section 5).
     pub fn mark(&mut self, slot: u32) -> bool {
         let tos = &mut self.slots[slot as usize].tos;
         let marked = *tos & ecn::MASK != ecn::NOT_ECT && *tos & ecn::MASK != ecn::CE;
@@ -265,7 +265,7 @@ impl PacketPool {
         marked
     }
 
-    /// Notes who has sent the packet in a slot.
+    /// Sets the host that has sent the packet in a slot.
     pub(crate) fn set_source(&mut self, slot: u32, host: u32) {
         let slot = slot as usize;
         if slot >= self.sources.len() {
@@ -274,28 +274,28 @@ impl PacketPool {
         self.sources[slot] = host;
     }
 
-    /// Who has sent the packet in a slot, where that was noted.
+    /// Returns the host that has sent the packet in a slot, where that was set.
     pub(crate) fn source(&self, slot: u32) -> HostId {
         HostId(self.sources.get(slot as usize).copied().unwrap_or(0))
     }
 
-    /// Notes how the packet in a slot came to the switch where it is.
+    /// Sets where the packet in a slot entered the node it is at.
     #[inline]
-    pub(crate) fn set_entry(&mut self, slot: u32, entry: Entry) {
+    pub(crate) fn set_ingress_tag(&mut self, slot: u32, ingress_tag: IngressTag) {
         let slot = slot as usize;
-        if slot >= self.entries.len() {
-            self.entries.resize(self.slots.len().max(slot + 1), Entry(0));
+        if slot >= self.ingress_tags.len() {
+            self.ingress_tags.resize(self.slots.len().max(slot + 1), IngressTag(0));
         }
-        self.entries[slot] = entry;
+        self.ingress_tags[slot] = ingress_tag;
     }
 
-    /// How the packet in a slot came to the switch where it is. It must have been noted.
+    /// Returns where the packet in a slot entered the node it is at. The tag must have been set.
     #[inline]
-    pub(crate) fn entry(&self, slot: u32) -> Entry {
-        self.entries[slot as usize]
+    pub(crate) fn ingress_tag(&self, slot: u32) -> IngressTag {
+        self.ingress_tags[slot as usize]
     }
 
-    /// Asks the processor to have this packet in its cache soon.
+    /// Prefetches the packet in a slot.
     #[inline]
     pub fn prefetch(&self, slot: u32) {
         if let Some(place) = self.slots.get(slot as usize) {
@@ -303,7 +303,7 @@ impl PacketPool {
         }
     }
 
-    /// Packets under way.
+    /// Returns the number of packets in flight.
     pub fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -331,7 +331,7 @@ impl PacketPool {
         Some(self.sacks[index as usize].blocks)
     }
 
-    /// SACK blocks in use, for conservation checks.
+    /// Returns the number of SACK blocks in use, for conservation checks.
     pub fn sacks_in_use(&self) -> usize {
         self.sacks.len() - self.free_sacks.len()
     }
@@ -359,9 +359,9 @@ mod tests {
             let slot = here.insert(&packet);
             let before = here.peek(slot);
             assert_eq!(here.get(slot).positions(), (70_000, 71_448));
-            let whole = here.take_whole(slot);
+            let detached = here.detach(slot);
             assert_eq!(here.in_use(), 0);
-            let slot = there.put_whole(&whole);
+            let slot = there.attach(&detached);
             let after = there.peek(slot);
             assert_eq!(format!("{:?}", after.1), format!("{:?}", before.1));
             let same = |p: Packet| Packet { sack: 0, ..p };

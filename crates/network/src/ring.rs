@@ -8,7 +8,7 @@
 use eastwest_engine::memory;
 use serde::{Deserialize, Serialize};
 
-/// Cells ahead to ask for: a cache line holds two or three passages.
+/// Cells ahead to ask for: a cache line holds two or three handles.
 const AHEAD: u32 = 4;
 
 /// A growing ring.

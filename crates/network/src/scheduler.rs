@@ -31,10 +31,10 @@ impl SchedulerConfig {
     }
 }
 
-/// A queue of a port for some of the packets.
+/// A class of a port: some of its packets, with a queue of their own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortClass {
-    /// Bit d is set for the differentiated services codepoint d.
+    /// Mask of codepoints: bit d for DSCP d.
     pub dscps: u64,
     /// Its share of what strict classes leave, in proportion to the others'; none if it is strict
     /// itself: served before all weighted ones, and before strict ones that come later.

@@ -1,24 +1,24 @@
-//! The memory of a switch, shared by its ports, with dynamic thresholds (Choudhury and Hahne 1998).
+//! Shared memory of the ports of a switch, with dynamic thresholds (Choudhury and Hahne 1998).
 //!
-//! A queue may hold no more than `alpha` times what is free at the moment, so that a few long queues
-//! may take much and many together leave each a fair part: n queues that want all get
-//! `alpha·B/(1 + alpha·n)` each. Each queue has `reserve` for itself in any case. A limit of the queue's
-//! own, and its discipline, hold besides. Bytes are IP bytes of packets that wait; memory is not cut
-//! into cells, and what is being sent does not count, as everywhere in Eastwest.
+//! A queue may hold at most `alpha` times the memory that is free at the moment: a few long queues may take
+//! much, and many together leave each a fair part (n queues that want all get `alpha·B/(1 + alpha·n)` each). In
+//! any case each queue has `reserve` bytes. The limit of a queue and its discipline hold besides. Bytes are IP
+//! bytes of queued packets; memory is not divided into cells, and the packet being sent does not count, as
+//! everywhere in Eastwest.
 
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Settings of every switch.
+/// Settings for every switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedBufferConfig {
-    /// Bytes of all ports together.
+    /// Memory of all ports together in bytes.
     pub size: u64,
-    /// Share of what is free that a queue may hold.
+    /// Share of the free memory that a queue may hold.
     pub alpha: f64,
-    /// Bytes that a queue may hold whatever others do.
+    /// Bytes that a queue may hold whatever other queues hold.
     pub reserve: u64,
 }
 

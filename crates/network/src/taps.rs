@@ -1,18 +1,18 @@
-//! Taps at the far ends of chosen links: they see a packet when its last bit has arrived.
+//! Packet captures (taps) at the far ends of chosen links: they see a packet when its last bit has arrived.
 
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use eastwest_types::{Packet, SackBlocks, Time};
 use serde::{Deserialize, Serialize};
 
-/// A packet that a tap has seen.
+/// A captured packet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// When its last bit had arrived.
+    /// Time at which its last bit had arrived.
     pub at: Time,
-    /// On which link.
+    /// Link of the tap.
     pub link: u32,
-    /// The packet, with 32 bits of positions.
+    /// The packet, with 32 bits of stream positions.
     pub packet: Packet,
     /// Its SACK blocks.
     pub sack: Option<SackBlocks>,
@@ -21,7 +21,7 @@ pub struct Seen {
 /// Taps of a fabric.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Taps {
-    /// By link, where there is a tap: when it has last seen a packet. Empty without any taps.
+    /// By link, where there is a tap: the time of its last packet. Empty without any taps.
     at: Vec<Option<Time>>,
     seen: Option<Seen>,
 }
@@ -33,24 +33,24 @@ impl Taps {
         self.at[link as usize] = Some(Time::ZERO);
     }
 
-    /// Whether there are any.
+    /// Whether there are any taps.
     pub fn any(&self) -> bool {
         !self.at.is_empty()
     }
 
-    /// A packet has arrived at the end of a link.
+    /// Captures a packet that has arrived at the end of a link, if there is a tap.
     #[inline]
-    pub(crate) fn look(&mut self, link: u32, passage: &Passage, pool: &PacketPool) {
+    pub(crate) fn look(&mut self, link: u32, handle: &PacketHandle, pool: &PacketPool) {
         if let Some(Some(last)) = self.at.get_mut(link as usize) {
-            let (mut packet, sack) = pool.peek(passage.slot);
-            (packet.dst, packet.ip_len) = (passage.dst, passage.ip_len());
-            // what would overtake, where delays vary, comes together with the one before
-            *last = passage.arrived().max(*last);
+            let (mut packet, sack) = pool.peek(handle.slot);
+            (packet.dst, packet.ip_len) = (handle.dst, handle.ip_len());
+            // where delays vary: a packet that would overtake arrives together with the one before it
+            *last = handle.arrived().max(*last);
             self.seen = Some(Seen { at: *last, link, packet, sack });
         }
     }
 
-    /// What the event before has shown.
+    /// Takes out the packet that the last event has captured.
     #[inline]
     pub fn take(&mut self) -> Option<Seen> {
         self.seen.take()

@@ -91,7 +91,7 @@ pub fn summary(network: &Network) -> Option<Value> {
     fabric.links.iter().find_map(|l| l.output_counts(*now))?;
     let mut counts = [0; 3];
     for link in &fabric.links {
-        counts.iter_mut().zip(link.bridge_counts()).for_each(|(sum, n)| *sum += n);
+        counts.iter_mut().zip(link.dcb_counts()).for_each(|(sum, n)| *sum += n);
     }
     let limited: usize = fabric.links.iter().map(|l| l.limited_rates().len()).sum();
     let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();

@@ -4,7 +4,7 @@
 use crate::scenario::MeasureConfig;
 use eastwest_measure::table;
 use eastwest_measure::table::Table;
-use eastwest_network::energy::eee::{Nap, NapLog};
+use eastwest_network::energy::eee::{LpiLog, LpiPeriod};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
@@ -17,14 +17,14 @@ pub fn start(fabric: &mut Fabric, measure: &MeasureConfig) {
     let each = (lpi.rows as usize / sleeping.count().max(1)).max(1);
     let until = lpi.until.map_or(Time::NEVER, |until| Time::ZERO + until);
     for link in fabric.links.iter_mut().filter(|l| chosen(l.from, l.to)) {
-        link.log_naps(NapLog::new(each, (Time::ZERO + lpi.from, until)));
+        link.log_lpi(LpiLog::new(each, (Time::ZERO + lpi.from, until)));
     }
 }
 
 /// What was logged.
 #[derive(Default)]
 pub struct Naps {
-    rows: Vec<(u32, Nap)>,
+    rows: Vec<(u32, LpiPeriod)>,
     left_out: u64,
 }
 
@@ -33,8 +33,8 @@ impl Naps {
     pub fn take(fabric: &mut Fabric, now: Time) -> Naps {
         let mut naps = Naps::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {
-            if let Some(log) = link.take_naps(now) {
-                naps.rows.extend(log.naps.into_iter().map(|nap| (number as u32, nap)));
+            if let Some(log) = link.take_lpi_log(now) {
+                naps.rows.extend(log.periods.into_iter().map(|nap| (number as u32, nap)));
                 naps.left_out += log.left_out;
             }
         }
@@ -59,7 +59,7 @@ table! {
     /// `both_directions`, where `links` and `power` count as asleep only what both directions sleep
     /// together.
     pub Lpi = "lpi" since 5
-    of (link, nap) in &'a (u32, Nap), _at: ();
+    of (link, nap) in &'a (u32, LpiPeriod), _at: ();
 
     /// number of the link
     link: u32 = *link;

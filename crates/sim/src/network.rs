@@ -140,7 +140,7 @@ impl Network {
 
     /// Whether this world simulates a host: in a run in parts others may.
     pub fn owns(&self, host: HostId) -> bool {
-        self.fabric.cut.as_ref().is_none_or(|cut| cut.owns(host))
+        self.fabric.partition.as_ref().is_none_or(|partition| partition.owns(host))
     }
 
     /// Returns the name of the port that feeds a link.

@@ -21,8 +21,8 @@ use crate::progress::RunError;
 use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_measure::flows::FlowRow;
-use eastwest_network::cut::{Cut, Promise, within_link};
 use eastwest_network::losses::EventOrder;
+use eastwest_network::partition::{Partition, Promise, within_link};
 use eastwest_types::{ConnId, EndpointId, HostId, Side, Span, Time};
 use eastwest_workload::Event;
 
@@ -50,13 +50,13 @@ impl World {
     ///
     /// # Panics
     /// Where the run is not divided into parts.
-    pub(crate) fn cut(&self) -> &Cut {
-        self.site.network.fabric.cut.as_deref().expect("it is a part")
+    pub(crate) fn partition(&self) -> &Partition {
+        self.site.network.fabric.partition.as_deref().expect("it is a part")
     }
 
-    /// Returns how the fabric is divided among parts, for changes; see [`World::cut`].
-    pub(crate) fn cut_mut(&mut self) -> &mut Cut {
-        self.site.network.fabric.cut.as_deref_mut().expect("it is a part")
+    /// Returns how the fabric is divided among parts, for changes; see [`World::partition`].
+    pub(crate) fn partition_mut(&mut self) -> &mut Partition {
+        self.site.network.fabric.partition.as_deref_mut().expect("it is a part")
     }
 
     /// Returns whether this part simulates this end of a connection.
@@ -80,9 +80,9 @@ impl World {
         }
         if !self.owns(sender)
             && self.owns(receiver)
-            && let Some(cut) = &mut self.site.network.fabric.cut
+            && let Some(partition) = &mut self.site.network.fabric.partition
         {
-            cut.watch(receiver, end + 1);
+            partition.watch(receiver, end + 1);
         }
     }
 
@@ -137,8 +137,8 @@ impl World {
     }
 
     fn complete_across(&mut self, receiver: EndpointId, number: u64) {
-        if let Some(cut) = &mut self.site.network.fabric.cut {
-            cut.kept += 1;
+        if let Some(partition) = &mut self.site.network.fabric.partition {
+            partition.kept += 1;
         }
         let Some(d) = self.site.transports.tcp.messages.pop(receiver, u64::MAX) else {
             return self.abort_partitioned("a promised message is not on its way");
@@ -182,8 +182,8 @@ impl World {
     }
 
     pub(crate) fn set_other(&mut self, order: Option<EventOrder>) {
-        if let Some(cut) = &mut self.site.network.fabric.cut {
-            cut.other = order;
+        if let Some(partition) = &mut self.site.network.fabric.partition {
+            partition.other = order;
         }
     }
 
@@ -238,11 +238,11 @@ impl World {
 
     /// Promises to other parts the arrival times of messages that are certain to arrive.
     pub(crate) fn promise(&mut self) {
-        let Some(cut) = &mut self.site.network.fabric.cut else { return };
-        if cut.checks.is_empty() {
+        let Some(partition) = &mut self.site.network.fabric.partition else { return };
+        if partition.checks.is_empty() {
             return;
         }
-        let mut checks = std::mem::take(&mut cut.checks);
+        let mut checks = std::mem::take(&mut partition.checks);
         checks.sort_unstable();
         checks.dedup();
         let mut promises = Vec::new();
@@ -259,18 +259,18 @@ impl World {
         promises.sort_unstable();
         for (link, number, at, endpoint) in promises {
             let sender = self.site.transports.tcp.stack.endpoint(endpoint).remote();
-            let (Some(cut), Some(part_state)) =
-                (&mut self.site.network.fabric.cut, &mut self.part_state)
+            let (Some(partition), Some(part_state)) =
+                (&mut self.site.network.fabric.partition, &mut self.part_state)
             else {
                 return;
             };
-            cut.forget(endpoint);
+            partition.forget(endpoint);
             let slot = endpoint.slot();
             if slot >= part_state.promised.len() {
                 part_state.promised.resize(slot + 1, None);
             }
             part_state.promised[slot] = Some(at);
-            cut.promise(sender, Promise { link, at, endpoint, number });
+            partition.promise(sender, Promise { link, at, endpoint, number });
         }
     }
 
@@ -320,8 +320,8 @@ impl World {
     /// Unites the parts of a run that has ended with the event `last`. The result is the world of the undivided
     /// run.
     pub(crate) fn unite(mut self, mut others: Vec<World>, last: (Key, u32)) -> World {
-        let cut = self.site.network.fabric.cut.as_ref().expect("it is a part");
-        let part_of = |host: HostId| cut.part_of(host);
+        let partition = self.site.network.fabric.partition.as_ref().expect("it is a part");
+        let part_of = |host: HostId| partition.part_of(host);
         for (other, part) in others.iter_mut().zip(1..) {
             self.site.transports.tcp.messages.take_over(
                 &mut other.site.transports.tcp.messages,
@@ -354,9 +354,11 @@ impl World {
                 mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.merge(theirs));
             }
         }
-        self.site.events -= self.site.network.fabric.cut.as_ref().map_or(0, |cut| cut.kept);
+        self.site.events -=
+            self.site.network.fabric.partition.as_ref().map_or(0, |partition| partition.kept);
         for other in &others {
-            self.site.events -= other.site.network.fabric.cut.as_ref().map_or(0, |cut| cut.kept);
+            self.site.events -=
+                other.site.network.fabric.partition.as_ref().map_or(0, |partition| partition.kept);
         }
         let order = |row: &(FlowRow, u32, u64)| {
             (

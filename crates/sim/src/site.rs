@@ -51,7 +51,7 @@ impl Site {
         let frames = transports.streams.any() || parcels;
         network.fabric.losses.kept = probes.records.events.is_on() || frames;
         if plan.rocev2.is_some() || frames {
-            network.fabric.look_at_hosts();
+            network.fabric.require_host_events();
         }
         network.set(Source::Samples, Key::new(probes.records.samples.next(), Class::Sample));
         Ok(Site {

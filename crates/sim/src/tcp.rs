@@ -29,9 +29,9 @@ pub struct Tcp {
     pub notices: Vec<(EndpointId, Notice)>,
 }
 
-/// Sink of TCP's actions into the network. `INSIDE` and `BRIDGED` give each of the four run loops a copy of its
+/// Sink of TCP's actions into the network. `INSIDE` and `DCB` give each of the four run loops a copy of its
 /// own, so that TCP's functions have a single caller and are inlined.
-pub struct NetworkSink<'a, const INSIDE: bool, const BRIDGED: bool> {
+pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
     network: &'a mut Network,
     notices: &'a mut Vec<(EndpointId, Notice)>,
     /// Critical paths and messages, if critical paths are recorded.
@@ -48,7 +48,7 @@ pub enum TcpRequest {
     Close(EndpointId),
 }
 
-impl<const INSIDE: bool, const BRIDGED: bool> Sink for NetworkSink<'_, INSIDE, BRIDGED> {
+impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> {
     #[inline]
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>) {
         if INSIDE && let Some((paths, messages)) = &mut self.paths {
@@ -92,11 +92,11 @@ impl Tcp {
     /// Calls the stack: its packets and timers take effect at once, its notices for applications are queued in
     /// `notices`.
     #[inline]
-    pub fn work<const INSIDE: bool, const BRIDGED: bool, R>(
+    pub fn work<const INSIDE: bool, const DCB: bool, R>(
         &mut self,
         network: &mut Network,
         paths: &mut CriticalPaths,
-        f: impl FnOnce(&mut Stack, Time, &mut NetworkSink<INSIDE, BRIDGED>) -> R,
+        f: impl FnOnce(&mut Stack, Time, &mut NetworkSink<INSIDE, DCB>) -> R,
     ) -> R {
         let now = network.now;
         let mut out = NetworkSink {

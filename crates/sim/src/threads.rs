@@ -16,8 +16,8 @@ use crate::results::Results;
 use crate::world::{Progress, RunError, World};
 use eastwest_engine::order::{Class, Key};
 use eastwest_network::config::PortSet;
-use eastwest_network::cut::{Cut, TOP};
 use eastwest_network::energy::LinkPolicy;
+use eastwest_network::partition::{CORE, Partition};
 use eastwest_network::queue::QueueConfig;
 use eastwest_network::routing::{Ecmp, RoutingConfig};
 use eastwest_network::topology::Topology;
@@ -107,13 +107,13 @@ fn divide(topology: &Topology, parts: usize) -> Option<Vec<u8>> {
         Topology::LeafSpine { leaves, hosts_per_leaf, spines, .. } => {
             let hosts = (0..leaves * hosts_per_leaf).map(|h| part(h / hosts_per_leaf, leaves));
             let switches = (0..leaves).map(|leaf| part(leaf, leaves));
-            Some(hosts.chain(switches).chain((0..spines).map(|_| TOP)).collect())
+            Some(hosts.chain(switches).chain((0..spines).map(|_| CORE)).collect())
         }
         Topology::FatTree { k, hosts_per_edge, .. } => {
             let half = k / 2;
             let hosts = (0..k * half * hosts_per_edge).map(|h| part(h / hosts_per_edge / half, k));
             let switches = (0..2).flat_map(|_| (0..k * half).map(|s| part(s / half, k)));
-            Some(hosts.chain(switches).chain((0..half * half).map(|_| TOP)).collect())
+            Some(hosts.chain(switches).chain((0..half * half).map(|_| CORE)).collect())
         }
         _ => None,
     }
@@ -199,7 +199,7 @@ impl Parts {
         if let Some(why) = obstacle(&first) {
             return Ok(Err(why));
         }
-        let parts = threads.min(units(&first.fabric.topology) as usize).min(usize::from(TOP) - 1);
+        let parts = threads.min(units(&first.fabric.topology) as usize).min(usize::from(CORE) - 1);
         let Some(part_of) = divide(&first.fabric.topology, parts).filter(|_| parts > 1) else {
             return Ok(Err("one thread was asked for"));
         };
@@ -211,7 +211,7 @@ impl Parts {
         {
             return Ok(Err("cables have no delay, or one beyond the timeouts of TCP"));
         }
-        if !first.site.network.fabric.can_be_divided() {
+        if !first.site.network.fabric.can_be_partitioned() {
             return Ok(Err("ports decide later than when a packet comes, or have several queues"));
         }
         let background = first.site.drivers.all.iter().map(|d| d.background).collect();
@@ -222,7 +222,12 @@ impl Parts {
         let order = worlds[0].site.network.sources.order();
         for (world, part) in worlds.iter_mut().zip(0u8..) {
             world.become_part();
-            world.site.network.fabric.become_part(Cut::new(part, parts, part_of.clone(), order));
+            world.site.network.fabric.become_part(Partition::new(
+                part,
+                parts,
+                part_of.clone(),
+                order,
+            ));
         }
         Ok(Ok(Parts { worlds, lookahead, until, total, background }))
     }
@@ -231,7 +236,7 @@ impl Parts {
     fn finish(mut self, last: (Key, u32), parallel: Parallel) -> Finished {
         for world in &mut self.worlds {
             world.record_losses(Time::NEVER);
-            world.site.network.fabric.count_gone(last, world.site.network.sources.order());
+            world.site.network.fabric.count_remote(last, world.site.network.sources.order());
         }
         let first = self.worlds.remove(0);
         let mut world = first.unite(self.worlds, last);

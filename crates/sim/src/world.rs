@@ -80,7 +80,7 @@ impl World {
     ) -> Result<(), RunError> {
         // runs without detailed probes or bridged ports have a loop of their own, without a branch per event
         let (probes, network) = (&self.site.probes, &self.site.network);
-        let ended = match (probes.look_inside(network), network.fabric.is_bridged()) {
+        let ended = match (probes.look_inside(network), network.fabric.has_dcb()) {
             (false, false) => self.run_loop::<false, false>(max_events, keep_running),
             (false, true) => self.run_loop::<false, true>(max_events, keep_running),
             (true, false) => self.run_loop::<true, false>(max_events, keep_running),
@@ -109,13 +109,13 @@ impl World {
     }
 
     /// Runs events until the run is over, the caller interrupts it, or `max_events` is reached.
-    fn run_loop<const INSIDE: bool, const BRIDGED: bool>(
+    fn run_loop<const INSIDE: bool, const DCB: bool>(
         &mut self,
         max_events: u64,
         keep_running: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
         self.start_workloads();
-        while !self.run_events::<INSIDE, BRIDGED>(self.next_check(max_events))? {
+        while !self.run_events::<INSIDE, DCB>(self.next_check(max_events))? {
             let is_due = self.site.events % EVENTS_PER_CHECK == 0;
             if is_due {
                 self.record_losses(Time::NEVER);
@@ -135,7 +135,7 @@ impl World {
     ///
     /// It is a separate function so that the packet path is compiled without the code of the outer loop.
     #[inline(never)]
-    pub(crate) fn run_events<const INSIDE: bool, const BRIDGED: bool>(
+    pub(crate) fn run_events<const INSIDE: bool, const DCB: bool>(
         &mut self,
         events: u64,
     ) -> Result<bool, RunError> {
@@ -151,7 +151,7 @@ impl World {
             }
             if key.time() > site.until {
                 site.network.now = site.until;
-                site.network.fabric.look_for_deadlock(site.until);
+                site.network.fabric.find_deadlock(site.until);
                 self.record_losses(Time::NEVER);
                 return self.site.drivers.stuck.take().map_or(Ok(true), Err);
             }
@@ -159,8 +159,7 @@ impl World {
             site.events += 1;
             if source < links {
                 let network = &mut site.network;
-                let arrived =
-                    network.fabric.fire::<INSIDE, BRIDGED>(key, source, &mut network.sources);
+                let arrived = network.fabric.fire::<INSIDE, DCB>(key, source, &mut network.sources);
                 if INSIDE && let Some(seen) = network.fabric.taps.take() {
                     self.capture(&seen);
                 }
@@ -169,7 +168,7 @@ impl World {
                     if let Some(endpoint) = site.network.fabric.next_reader.take() {
                         site.transports.tcp.stack.prefetch(endpoint);
                     }
-                    self.deliver::<INSIDE, BRIDGED>(&packet);
+                    self.deliver::<INSIDE, DCB>(&packet);
                     if !self.site.transports.tcp.notices.is_empty() {
                         self.dispatch_notices();
                     }
@@ -269,7 +268,7 @@ impl World {
 
     /// Delivers a packet to its transport at the destination host.
     #[inline(always)]
-    fn deliver<const INSIDE: bool, const BRIDGED: bool>(&mut self, packet: &Packet) {
+    fn deliver<const INSIDE: bool, const DCB: bool>(&mut self, packet: &Packet) {
         let Site { network, transports, probes, .. } = &mut self.site;
         let latency = network.now.since(packet.born);
         if packet.notes & Packet::DATAGRAM != 0 {
@@ -283,7 +282,7 @@ impl World {
         if INSIDE && paths.is_on() {
             paths.arrives_at(network, &transports.tcp.stack, packet);
         }
-        transports.tcp.work::<INSIDE, BRIDGED, _>(network, paths, |stack, now, out| {
+        transports.tcp.work::<INSIDE, DCB, _>(network, paths, |stack, now, out| {
             stack.on_packet(now, packet, sack.as_ref(), out);
         });
         if INSIDE {
@@ -318,7 +317,7 @@ impl World {
             return self.delivered_across(packet.dst_endpoint, packet.seq);
         }
         if let Some(cnm) = Cnm::delivered(packet) {
-            return network.fabric.slow_down(network.now, &cnm, &mut network.sources);
+            return network.fabric.apply_cnm(network.now, &cnm, &mut network.sources);
         }
         probes.records.datagram(packet, latency);
         if packet.ack > 0 {

@@ -1,42 +1,42 @@
-//! Congestion notification messages (IEEE 802.1Q, 33.3 and 33.4): what a congestion point sends back to
-//! the source of a frame that it has sampled.
+//! Congestion notification messages (CNM; IEEE 802.1Q, 33.3 and 33.4): what a congestion point sends back to
+//! the source of a packet that it has sampled.
 //!
-//! A message is a packet like others: it waits in queues, takes link time and can be lost. Whoever has a
-//! [`Stored`] packet on its way, such as a switch that looks at messages passing by, can ask [`Cnm::of`]
-//! what it says. A message travels from the congestion point to the source, so at a switch that it came
-//! to on link `came`, the port towards the congestion point is `came ^ 1`; at the switch of the congestion
-//! point itself that is the congested port. Its hash is [`NOTE_HASH`], by which routing knows it.
+//! A CNM is a packet like others: it waits in queues, takes link time and can be lost. [`Cnm::of`] returns its
+//! content from a [`Stored`] packet in flight, for example at a switch that reads CNMs that pass. A CNM travels
+//! from the congestion point to the source, so at a switch that it entered on link `ingress` the port towards
+//! the congestion point is the [reverse](crate::topology::reverse) of that link; at the switch of the
+//! congestion point itself that is the congested port. Its hash is [`NOTE_HASH`], by which routing knows it.
 
 use crate::pool::Stored;
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// [`eastwest_types::Packet::hash`] of congestion notifications, at which switches look.
+/// [`eastwest_types::Packet::hash`] of CNMs, by which switches recognise them.
 pub const NOTE_HASH: u16 = u16::MAX;
 
-/// What a message says.
+/// Content of a CNM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cnm {
-    /// Where the sampled frame was going: the destination that is congested.
+    /// Destination of the sampled packet: the host towards which there is congestion.
     pub congested: HostId,
-    /// Who had sent it, and gets the message.
+    /// Host that has sent the sampled packet, and gets the CNM.
     pub source: HostId,
-    /// Its priority.
+    /// Priority of the sampled packet.
     pub priority: u8,
-    /// How congested, 1 to 63: −Fb, quantised to 6 bits.
+    /// Feedback, 1 to 63: −Fb, quantised to 6 bits.
     pub fb: u8,
-    /// The congested port, as the number of its link.
+    /// Congested port, as the number of its link.
     pub port: u32,
 }
 
 impl Cnm {
-    /// What a packet says, if it is a message.
+    /// Returns the content of a packet in flight, if it is a CNM.
     pub fn of(packet: &Stored) -> Option<Cnm> {
         let (notes, [seq, ack, window, port]) = packet.raw();
         (notes == Packet::CONGESTION_NOTE).then(|| Cnm::from_fields(seq, ack, window, port))
     }
 
-    /// What a delivered packet says, if it is a message.
+    /// Returns the content of a delivered packet, if it is a CNM.
     pub fn delivered(packet: &Packet) -> Option<Cnm> {
         let fields = (packet.seq as u32, packet.ack as u32, packet.window, packet.ts_echo_us);
         (packet.notes == Packet::CONGESTION_NOTE)
@@ -53,7 +53,7 @@ impl Cnm {
         }
     }
 
-    /// The message as a packet of `bytes` bytes, without framing, that travels with `priority`.
+    /// Returns the CNM as a packet of `bytes` IP bytes that travels with `priority`.
     pub fn packet(&self, now: Time, bytes: u16, priority: u8) -> Packet {
         let mut packet = Packet::blank(self.source);
         packet.born = now;

@@ -1,10 +1,10 @@
-//! What of data-centre bridging a fabric has.
+//! Settings of data-centre bridging of a fabric.
 
 use super::pfc::PfcConfig;
 use super::qcn::QcnConfig;
 use serde::{Deserialize, Serialize};
 
-/// What of data-centre bridging a fabric has.
+/// Settings of data-centre bridging of a fabric: `None` where a part of it is off.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DcbConfig {
     /// Priority-based flow control.
@@ -14,12 +14,12 @@ pub struct DcbConfig {
 }
 
 impl DcbConfig {
-    /// Whether ports are bridged.
+    /// Whether ports are DCB ports: PFC or QCN is on.
     pub fn is_on(&self) -> bool {
         self.pfc.is_some() || self.qcn.is_some()
     }
 
-    /// Lossless priorities, as bits.
+    /// Mask of lossless priorities: bit p for priority p.
     pub(crate) fn lossless(&self) -> u8 {
         self.pfc.as_ref().map_or(0, |c| c.priorities)
     }

@@ -1,16 +1,17 @@
-//! Pauses that wait for each other in a circle, and never end.
+//! Deadlocks: pauses that wait for each other in a cycle and never end.
 //!
-//! A pause is in force when it was asked for and is obeyed, and no frame is under way that ends it. A queue
-//! behind one moves again when the input that has asked for it is down to XON. That input empties as
-//! queues of its switch send. So: every queue that nobody has paused moves; a paused one moves
-//! if the bytes of the asking input in queues that do *not* move are no more than XON; repeat until nothing
-//! changes. What is left never moves, whatever else happens: more packets only make it worse, and packets
-//! elsewhere were all taken to leave. The check is exact, then: it finds a deadlock if and only if there
-//! is one, and from any queue in it, following the queue that holds most of what it waits for, comes to a
-//! cycle.
+//! A pause is in force if XOFF was sent for it, the neighbour has stopped, and no PAUSE frame in flight ends
+//! it. A queue behind such a pause moves again when the ingress buffer that has sent XOFF is down to XON, and
+//! that buffer empties as queues of its switch send. So: every queue that is not paused moves; a paused one
+//! moves if the bytes of the pausing buffer in queues that do *not* move are no more than XON; repeat until
+//! nothing changes. What is left never moves, whatever else happens: more packets only make it worse, and all
+//! packets elsewhere were assumed to leave. The check is therefore exact: it finds a deadlock if and only if
+//! there is one. From any queue in it, the search goes on to the queue that holds most of the packets it waits
+//! for, until it has found a cycle.
 
-use super::held::OWN;
+use super::queued_packet::LOCAL_ORIGIN;
 use crate::link::Link;
+use crate::topology::reverse;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,51 +19,53 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A deadlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlock {
-    /// When it was found.
+    /// Time at which it was found.
     pub at: Time,
-    /// The priority that is stuck.
+    /// Priority that does not move.
     pub priority: u8,
-    /// The links whose ports wait for each other: each for the next, the last for the first.
+    /// Links whose ports wait for each other: each for the next, the last for the first.
     pub cycle: Vec<u32>,
-    /// Bytes that wait at these ports in this priority.
+    /// Queued IP bytes of this priority at these ports.
     pub bytes: u64,
-    /// Ports that are stuck, those that wait for the cycle among them.
+    /// Number of queues that do not move, those that wait for the cycle included.
     pub stuck: usize,
 }
 
 /// A queue: link and priority.
 type Place = (u32, u8);
 
-/// The deadlock in these links, if there is one.
+/// Returns the deadlock in these links, if there is one.
 pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     let mut waits: BTreeMap<Place, BTreeMap<u32, u64>> = BTreeMap::new();
     for (number, link) in (0..).zip(links) {
         if link.feeds_from_host() {
-            // all of it is the host's own
+            // all packets are the host's own
             for (priority, bytes) in (0..).zip(link.bytes_waiting()).filter(|(_, bytes)| *bytes > 0)
             {
-                waits.insert((number, priority), [(OWN, bytes)].into());
+                waits.insert((number, priority), [(LOCAL_ORIGIN, bytes)].into());
             }
             continue;
         }
-        for (priority, held) in link.waiting_packets() {
+        for (priority, queued) in link.waiting_packets() {
             let of = waits.entry((number, priority)).or_default();
-            *of.entry(held.came).or_default() += u64::from(held.passage.ip_len());
+            *of.entry(queued.ingress).or_default() += u64::from(queued.handle.ip_len());
         }
     }
-    // Queues behind a pause that is in force: asked for, obeyed, and not taken back by a frame under way.
-    // Before a pause is obeyed its sender still sends, and what it sends may be what lets it end.
+    // Queues behind a pause that is in force. Before the neighbour has stopped it still sends, and what it sends
+    // may lead to XON.
     let in_force = |&(link, priority): &Place| {
         let port = &links[link as usize];
-        port.input().is_some_and(|input| input.asked >> priority & 1 == 1)
-            && port.is_held(&links[link as usize ^ 1], priority)
+        port.input().is_some_and(|input| input.xoff_sent >> priority & 1 == 1)
+            && port.is_pause_in_force(&links[reverse(link) as usize], priority)
     };
     let mut stuck: BTreeSet<Place> = waits.keys().copied().filter(in_force).collect();
-    // bytes of an input in queues that do not move
+    // bytes of an ingress buffer in queues that do not move
     let mut blocked: BTreeMap<Place, u64> = BTreeMap::new();
     for place in &stuck {
-        for (&came, bytes) in waits[place].iter().filter(|(came, _)| **came != OWN) {
-            *blocked.entry((came, place.1)).or_default() += bytes;
+        for (&ingress, bytes) in
+            waits[place].iter().filter(|(ingress, _)| **ingress != LOCAL_ORIGIN)
+        {
+            *blocked.entry((ingress, place.1)).or_default() += bytes;
         }
     }
     loop {
@@ -79,8 +82,10 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
         }
         for place in moves {
             stuck.remove(&place);
-            for (&came, bytes) in waits[&place].iter().filter(|(came, _)| **came != OWN) {
-                *blocked.get_mut(&(came, place.1)).expect("it was counted") -= bytes;
+            for (&ingress, bytes) in
+                waits[&place].iter().filter(|(ingress, _)| **ingress != LOCAL_ORIGIN)
+            {
+                *blocked.get_mut(&(ingress, place.1)).expect("it was counted") -= bytes;
             }
         }
     }
@@ -90,7 +95,7 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     Some(Deadlock { at: now, priority: first.1, cycle, bytes, stuck: stuck.len() })
 }
 
-/// Follows queues from one that is stuck until one comes again.
+/// Follows queues from one that does not move until a link comes again; returns the cycle.
 fn cycle_from(
     first: Place,
     stuck: &BTreeSet<Place>,

@@ -1,10 +1,10 @@
-//! Whether pauses could ever wait for each other in a circle: a cycle in the dependencies of channels (Dally and
+//! Whether pauses could ever wait for each other in a cycle: a cycle in the channel dependency graph (Dally and
 //! Seitz, *Deadlock-free message routing in multiprocessor interconnection networks*, 1987).
 //!
-//! A channel is a link between two switches. It depends on the one on which a packet that came by it goes on:
-//! while that is paused, so is what waits behind it. Routes without a cycle of such dependencies cannot deadlock;
-//! with one they can, if there is traffic on all of it at the wrong moment. All pairs of hosts count, over all
-//! links on which their packets may go.
+//! A channel is a link between two switches. It depends on the channel on which a packet that came by it goes
+//! on: while that one is paused, packets behind it cannot leave either. Routes without a cycle of such
+//! dependencies cannot deadlock; with a cycle they can, if there is traffic on all of it at the wrong moment.
+//! All pairs of hosts count, over all links on which their packets may go.
 
 use crate::config::FabricConfig;
 use crate::footprint::Footprint;
@@ -13,24 +13,24 @@ use crate::topology::Graph;
 use crate::topology::Topology;
 use eastwest_types::HostId;
 
-/// Steps after which a fabric is too large to be looked at.
+/// Number of steps after which a fabric counts as too large.
 const MOST_STEPS: u64 = 20_000_000;
-/// Bytes of the largest routes that are computed only to look at them.
+/// Bytes of the largest routing tables that are computed only for this check.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// What there is to know of a fabric.
+/// Result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dependencies {
     /// No cycle: no deadlock is possible while no link fails.
     Free,
-    /// A cycle, as nodes: each sends to the next, and the last to the first.
+    /// A cycle, as names of nodes: each sends to the next, and the last to the first.
     Cycle(Vec<String>),
-    /// Too large to be looked at.
+    /// The fabric is too large for the check.
     TooLarge,
 }
 
-/// Looks for a cycle in the routes of a fabric. Star, leaf–spine and fat tree have routes up and down again, which
-/// have none.
+/// Looks for a cycle in the routes of a fabric. Star, leaf–spine and fat tree have up–down routes, which have
+/// none.
 pub fn look(config: &FabricConfig) -> Dependencies {
     if !matches!(config.topology, Topology::Graph { .. }) {
         return Dependencies::Free;
@@ -60,7 +60,7 @@ pub fn look(config: &FabricConfig) -> Dependencies {
     }
 }
 
-/// Who sends on a link, and who receives.
+/// Returns the sending and the receiving node of a link.
 fn ends(graph: &Graph, link: u32) -> (u32, u32) {
     let cable = &graph.cables[link as usize / 2];
     if link % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) }
@@ -69,11 +69,11 @@ fn ends(graph: &Graph, link: u32) -> (u32, u32) {
 struct Channels<'a> {
     graph: &'a Graph,
     routing: &'a Routing,
-    /// The switch of every host.
+    /// By host, its switch.
     edge: Vec<u32>,
     /// By link, the links that it depends on.
     next: Vec<Vec<u32>>,
-    /// By switch, the last destination and route for which its links were followed, from 1.
+    /// By switch, the destination and route (each from 1) for which its links were last followed.
     seen: Vec<(u32, u32)>,
     steps: u64,
 }
@@ -94,7 +94,7 @@ impl<'a> Channels<'a> {
         }
     }
 
-    /// Notes what the packets from one host to another depend on.
+    /// Adds the dependencies of the packets from one host to another.
     fn follow(&mut self, from: HostId, to: HostId) {
         // the hash says which explicit route it is; where there is none all hashes count
         let hash = self.routing.route_of(from, to);
@@ -120,7 +120,7 @@ impl<'a> Channels<'a> {
         }
     }
 
-    /// The switch at the far end of a link; none at a host, and where there is no way.
+    /// Returns the switch at the far end of a link; `None` at a host, and where there is no route.
     fn switch_after(&self, link: u32) -> Option<u32> {
         if link as usize >= self.next.len() {
             return None;
@@ -128,9 +128,9 @@ impl<'a> Channels<'a> {
         ends(self.graph, link).1.checked_sub(self.graph.hosts)
     }
 
-    /// The links of a cycle, if there is one.
+    /// Returns the links of a cycle, if there is one.
     fn cycle(&self) -> Option<Vec<u32>> {
-        // by link: not met, on the way, done
+        // by link: 0 not visited, 1 on the current path, 2 done
         let mut state = vec![0u8; self.next.len()];
         for first in 0..self.next.len() as u32 {
             let mut way: Vec<(u32, usize)> = Vec::new();

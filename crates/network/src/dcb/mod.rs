@@ -1,40 +1,40 @@
-//! Data-centre bridging: what makes Ethernet lossless and tells sources of congestion.
+//! Data-centre bridging (DCB): lossless Ethernet (PFC) and congestion notification (QCN).
 //!
-//! * [`pfc`]: priorities are paused hop by hop before a buffer overflows;
-//! * [`pauses`]: what is remembered of them, where that is asked for;
-//! * [`deadlock`]: pauses that wait for each other in a circle, and [`dependency`]: whether they could;
-//! * [`qcn`]: switches sample queues and tell sources, with a [message](cnm);
-//! * [`reaction`](self): sources limit the rates of flows and recover;
-//! * `lanes`: a queue for each priority; `limits`: a queue for each flow that a host limits;
-//! * `bridge`: the state of a port beside its queues;
-//! * `port` and `switching`: how a port and a switch do all this;
-//! * `quiet`: when a port needs no event at the end of a transmission;
-//! * [`settings`]: how scenarios ask for it.
+//! * [`pfc`]: priority-based flow control, hop by hop, before a buffer overflows;
+//! * [`pauses`]: the optional log of the pauses of a port;
+//! * [`deadlock`]: finds pauses that wait for each other in a cycle; [`dependency`]: whether routes allow one;
+//! * [`qcn`]: congestion points of switches, which send [messages (CNM)](cnm) to sources;
+//! * [`reaction`](self): reaction points of hosts: rate limiters of flows, and how rates recover;
+//! * `priority_queues`: one queue per priority; `limited_flows`: one queue per rate-limited flow of a host;
+//! * `port_state`: all other state of a DCB port;
+//! * `port` and `switching`: what a port and a switch do with all this;
+//! * `eventless`: ports that need no event at the end of a transmission, and precommitted departures;
+//! * [`settings`]: the tables of a scenario.
 //!
-//! Enhanced transmission selection (802.1Qaz) is how [classes of ports](crate::scheduler::PortClass) share a
-//! link. A port with any of this is *bridged* and works in the two-event mode, most of the time without the
-//! second event; others know nothing of it.
+//! Enhanced transmission selection (802.1Qaz) is in the scheduler: [classes of ports](crate::scheduler::PortClass)
+//! share a link. With PFC or QCN every port of the fabric is a *DCB port*: it works in the two-event mode, most of
+//! the time without the second event.
 
-pub(crate) mod bridge;
 pub mod cnm;
 pub(crate) mod config;
 pub mod deadlock;
 pub mod dependency;
-pub(crate) mod held;
-pub(crate) mod lanes;
-pub(crate) mod limits;
+pub(crate) mod eventless;
+pub(crate) mod limited_flows;
 pub mod pauses;
 pub mod pfc;
 pub(crate) mod port;
+pub(crate) mod port_state;
+pub(crate) mod priority_queues;
 pub mod qcn;
-pub(crate) mod quiet;
+pub(crate) mod queued_packet;
 mod reaction;
 pub mod settings;
 mod switching;
 
-pub use bridge::{InputCounts, OutputCounts};
 pub use cnm::Cnm;
 pub use config::DcbConfig;
 pub use deadlock::Deadlock;
 pub use pfc::PfcConfig;
+pub use port_state::{InputCounts, OutputCounts};
 pub use qcn::QcnConfig;

@@ -1,25 +1,25 @@
-//! A log of the pauses of a port, kept where it is asked for: from when to when each priority was paused,
-//! and what ended it.
+//! Log of the pauses of a port, where the scenario wants one: from when to when each priority was paused, and
+//! what ended the pause.
 
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// What ends a pause.
+/// What has ended a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
-    /// A frame that lets the priority go on.
+    /// A PAUSE frame with 0 quanta (XON).
     Released,
-    /// Its time has run out.
+    /// It has expired.
     RanOut,
     /// Nothing before the end of the run.
     NotYet,
 }
 
 impl Ended {
-    /// All of them, in order.
+    /// All values, in order.
     pub const ALL: [Ended; 3] = [Ended::Released, Ended::RanOut, Ended::NotYet];
 
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Ended::Released => "released",
@@ -32,34 +32,34 @@ impl Ended {
 /// A pause of one priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// The priority.
+    /// Paused priority.
     pub priority: u8,
-    /// When the port has obeyed.
+    /// Time at which the port stopped.
     pub began: Time,
-    /// When it may send again, or the run has ended.
+    /// Time at which the port may send again, or the end of the run.
     pub until: Time,
-    /// What ended it.
+    /// What has ended the pause.
     pub ended: Ended,
 }
 
 /// Pauses of a port, in the order of their ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseLog {
-    /// The first of them.
+    /// Pauses that found room in the log.
     pub pauses: Vec<Pause>,
-    /// How many are kept.
+    /// Largest number of pauses in the log.
     most: usize,
-    /// Those that found no room.
+    /// Number of pauses that found no room.
     pub left_out: u64,
 }
 
 impl PauseLog {
-    /// No pauses yet; at most so many.
+    /// Returns a log for at most `most` pauses.
     pub fn new(most: usize) -> PauseLog {
         PauseLog { most, ..PauseLog::default() }
     }
 
-    /// A pause is over.
+    /// Adds a pause that has ended.
     pub(crate) fn note(&mut self, pause: Pause) {
         if self.pauses.len() < self.most {
             self.pauses.push(pause);

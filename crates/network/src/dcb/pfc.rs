@@ -1,15 +1,15 @@
 //! Priority-based flow control (IEEE 802.1Q, clause 36, once 802.1Qbb): no frame of a lossless priority is
 //! lost to congestion.
 //!
-//! A switch counts, for every input port and priority, the bytes that came in there and have not left yet.
-//! At XOFF it sends a PFC frame back over the cable: the neighbour stops that priority, after the frame it
-//! is sending. When the bytes are down to XON, another frame lets it go on. A pause lasts for a number of
-//! *quanta* of 512 bit times and is refreshed before it runs out. What can still come after XOFF needs
-//! *headroom*, see [`headroom`].
+//! A switch counts, for every input port and priority, the IP bytes that came in there and have not left the
+//! switch yet (the *occupancy*). When the occupancy reaches XOFF, the switch sends a PAUSE frame back over the
+//! cable: the neighbour stops that priority after the frame that it is sending. When the occupancy is down to
+//! XON, another frame ends the pause. A pause lasts for a number of *quanta* of 512 bit times and is refreshed
+//! before it expires. What can still arrive after XOFF needs *headroom*, see [`headroom`].
 //!
-//! PFC frames have 64 B, go ahead of all data at the next frame boundary, take their time on the link and
-//! are obeyed after propagation and the neighbour's response time. One frame carries the times of all
-//! priorities that changed meanwhile.
+//! A PAUSE frame has 64 B, goes ahead of all data at the next frame boundary, takes its time on the link and
+//! takes effect after propagation and the neighbour's response time. One frame carries the pause times of all
+//! priorities that changed since the frame before.
 
 use super::pauses::{Ended, Pause, PauseLog};
 use crate::topology::CableConfig;
@@ -18,33 +18,34 @@ use eastwest_settings::{Bytes, Fraction, Section, key};
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Priorities of IEEE 802.1Q.
+/// Number of priorities of IEEE 802.1Q.
 pub const PRIORITIES: usize = 8;
 
-/// Bits of a pause quantum.
+/// Length of a pause quantum in bit times.
 pub const QUANTUM_BITS: u64 = 512;
 
-/// Bytes of a PFC frame, FCS included (IEEE 802.3, 31A and 31B).
+/// Bytes of a PAUSE frame, FCS included (IEEE 802.3, 31A and 31B).
 pub const FRAME_BYTES: u32 = 64;
 
-/// Settings of PFC, on all links.
+/// Settings of PFC, for all links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PfcConfig {
     /// Bit p is set where priority p is lossless.
     pub priorities: u8,
-    /// Bytes of each input port that lossless priorities have together.
+    /// Buffer of each input port for all lossless priorities together, in bytes.
     pub buffer: u64,
-    /// With so many bytes of a priority or more, its sender is paused.
+    /// Occupancy in IP bytes at which a priority is paused: this or more.
     pub xoff: u64,
-    /// With so many or fewer, it may go on.
+    /// Occupancy in IP bytes at which a pause ends: this or less.
     pub xon: u64,
     /// Length of a pause in quanta.
     pub quanta: u16,
-    /// Pauses are told again after this share of their length, in 1/65536.
+    /// Pauses are refreshed after this share of their length, in 1/65536.
     pub refresh: u16,
-    /// How long a port takes to obey a frame that has arrived.
+    /// Time from the arrival of a PAUSE frame until the port has stopped.
     pub response: Span,
-    /// A queue that was paused for so long is emptied; never where there is no watchdog.
+    /// Time in pause without a transmission after which the watchdog drops all packets of a queue. `None`: no
+    /// watchdog.
     pub watchdog: Option<Span>,
 }
 
@@ -106,31 +107,31 @@ impl PfcConfig {
         self.priorities >> priority & 1 == 1
     }
 
-    /// How long a pause of these many quanta lasts on a link.
+    /// Returns how long a pause of `quanta` quanta lasts on a link of this rate.
     pub fn pause(rate: Rate, quanta: u16) -> Span {
         rate.time_for(u64::from(quanta) * QUANTUM_BITS / 8)
     }
 
-    /// Time from one frame that pauses to the one that repeats it.
+    /// Returns the time from a PAUSE frame to the frame that refreshes it.
     pub fn refresh_every(&self, rate: Rate) -> Span {
         let pause = PfcConfig::pause(rate, self.quanta);
         Span(((u128::from(pause.0) * u128::from(self.refresh)) >> 16) as u64)
     }
 }
 
-/// What packets take on a link, beyond their bytes.
+/// Sizes of frames on a link: what a packet takes beyond its IP bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
-    /// Largest packet.
+    /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Bytes of framing.
+    /// Bytes of framing per packet.
     pub framing: u32,
-    /// Smallest packet, framing included.
+    /// Smallest frame in bytes, framing included.
     pub min_frame: u32,
 }
 
 impl Wire {
-    /// Bytes that a packet of so many IP bytes takes on the link.
+    /// Returns the bytes on the link, framing and padding included, of a packet with `ip_len` IP bytes.
     pub fn bytes(&self, ip_len: u32) -> u32 {
         (ip_len + self.framing).max(self.min_frame)
     }
@@ -139,114 +140,115 @@ impl Wire {
         u64::from(self.bytes(self.mtu))
     }
 
-    /// Bytes of a PFC frame on the link: 64 B, and of framing what is not among them (preamble and gap).
+    /// Returns the bytes of a PAUSE frame on the link: 64 B, preamble and inter-frame gap.
     pub fn pfc_frame(&self) -> u64 {
         u64::from(FRAME_BYTES.max(self.min_frame))
     }
 }
 
-/// From the moment a switch decides to pause until the last bit that its neighbour still sends has
-/// arrived: the frame that the switch is sending just then, the PFC frame, propagation, response, the
-/// frame that the neighbour is sending just then, and propagation.
-pub fn reaction(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
+/// Returns the longest time from XOFF at a switch until the last bit from the paused neighbour has arrived: the
+/// frame that the switch is sending, the PAUSE frame, propagation, response time, the frame that the neighbour
+/// is sending, and propagation.
+pub fn reaction_time(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
     let frames = cable.rate.time_for(2 * wire.largest() + wire.pfc_frame());
     frames + cable.delay + cable.delay + response
 }
 
-/// Bytes that can come to an input port after it has reached XOFF: all that the link carries meanwhile,
-/// and the packet that went over the threshold.
+/// Returns the bytes that can arrive at an input port after it has reached XOFF: all that the link carries in
+/// the [reaction time](reaction_time), and the packet that crossed the threshold.
 pub fn headroom(cable: &CableConfig, wire: &Wire, response: Span) -> u64 {
-    let span = u128::from(reaction(cable, wire, response).0) * u128::from(cable.rate.0);
+    let span = u128::from(reaction_time(cable, wire, response).0) * u128::from(cable.rate.0);
     let bytes = span.div_ceil(8_000_000_000_000);
     u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(u64::from(wire.mtu))
 }
 
-/// What a PFC frame says: quanta by priority, where it says anything; 0 lets go on.
-pub type Pauses = [Option<u16>; PRIORITIES];
+/// Content of a PAUSE frame: pause quanta by priority, 0 to end a pause; `None` where the frame leaves a
+/// priority as it is.
+pub type PauseFrame = [Option<u16>; PRIORITIES];
 
-/// The frames of one link: those that wait for the next frame boundary, merged, and those under way.
+/// PAUSE frames that a port sends: one that waits for the next frame boundary, and those in flight.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Control {
-    pending: Pauses,
-    /// Whether anything is pending.
-    waits: bool,
-    /// When they take effect at the far end, and what they say.
-    on_wire: std::collections::VecDeque<(Time, Pauses)>,
-    /// When the next frame takes effect.
+pub(crate) struct PauseQueue {
+    pending: PauseFrame,
+    /// Whether `pending` has any content.
+    has_pending: bool,
+    /// Frames in flight, with the time at which each takes effect at the far end.
+    in_flight: std::collections::VecDeque<(Time, PauseFrame)>,
+    /// Time at which the first frame in flight takes effect, or never.
     pub next: Time,
-    /// Frames sent.
-    pub sent: u64,
+    /// Number of frames sent.
+    pub frames_sent: u64,
 }
 
-impl Control {
-    /// Nothing to say.
-    pub fn new() -> Control {
-        Control {
-            pending: Pauses::default(),
-            waits: false,
-            on_wire: Default::default(),
+impl PauseQueue {
+    /// Returns a queue without frames.
+    pub fn new() -> PauseQueue {
+        PauseQueue {
+            pending: PauseFrame::default(),
+            has_pending: false,
+            in_flight: Default::default(),
             next: Time::NEVER,
-            sent: 0,
+            frames_sent: 0,
         }
     }
 
-    /// Has this said at the next frame boundary.
-    pub fn say(&mut self, priority: u8, quanta: u16) {
+    /// Adds a priority to the frame that waits for the next frame boundary.
+    pub fn set_pending(&mut self, priority: u8, quanta: u16) {
         self.pending[usize::from(priority)] = Some(quanta);
-        self.waits = true;
+        self.has_pending = true;
     }
 
-    /// Whether a frame waits.
-    pub fn waits(&self) -> bool {
-        self.waits
+    /// Whether a frame waits for the next frame boundary.
+    pub fn has_pending(&self) -> bool {
+        self.has_pending
     }
 
-    /// Sends what waits: it takes effect at `at`.
-    pub fn send(&mut self, at: Time) {
-        let said = std::mem::take(&mut self.pending);
-        self.waits = false;
-        if self.on_wire.is_empty() {
+    /// Sends the frame that waits; it takes effect at the far end at `at`.
+    pub fn transmit(&mut self, at: Time) {
+        let frame = std::mem::take(&mut self.pending);
+        self.has_pending = false;
+        if self.in_flight.is_empty() {
             self.next = at;
         }
-        self.on_wire.push_back((at, said));
-        self.sent += 1;
+        self.in_flight.push_back((at, frame));
+        self.frames_sent += 1;
     }
 
-    /// Whether a frame that waits or is under way lets this priority go on.
-    pub fn releases(&self, priority: u8) -> bool {
-        let said = self.on_wire.iter().map(|(_, said)| said).chain([&self.pending]);
-        said.into_iter().any(|said| said[usize::from(priority)] == Some(0))
+    /// Whether a frame that waits or is in flight ends the pause of this priority.
+    pub fn resumes(&self, priority: u8) -> bool {
+        let frame = self.in_flight.iter().map(|(_, frame)| frame).chain([&self.pending]);
+        frame.into_iter().any(|frame| frame[usize::from(priority)] == Some(0))
     }
 
-    /// Takes out the frame that takes effect by now.
-    pub fn take(&mut self, now: Time) -> Option<Pauses> {
+    /// Takes out the first frame in flight if it has taken effect by now.
+    pub fn take_due(&mut self, now: Time) -> Option<PauseFrame> {
         if self.next > now {
             return None;
         }
-        let (_, said) = self.on_wire.pop_front().expect("it is due");
-        self.next = self.on_wire.front().map_or(Time::NEVER, |f| f.0);
-        Some(said)
+        let (_, frame) = self.in_flight.pop_front().expect("it is due");
+        self.next = self.in_flight.front().map_or(Time::NEVER, |f| f.0);
+        Some(frame)
     }
 }
 
-/// Pauses of one output port.
+/// Pauses in force at one output port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Paused {
+pub(crate) struct PauseState {
     until: [Time; PRIORITIES],
     since: [Time; PRIORITIES],
-    /// Bit p is set where priority p is paused.
+    /// Mask of paused priorities: bit p for priority p.
     pub mask: u8,
-    /// Time in pause so far, ended pauses only.
+    /// Time in pause by priority, of pauses that have ended.
     total: [Span; PRIORITIES],
-    /// Pauses so far.
+    /// Number of pauses by priority.
     pub count: [u64; PRIORITIES],
-    /// Every pause, where they are asked for.
+    /// Log of pauses, where the scenario wants one.
     log: Option<Box<PauseLog>>,
 }
 
-impl Paused {
-    pub fn new() -> Paused {
-        Paused {
+impl PauseState {
+    pub fn new() -> PauseState {
+        PauseState {
             until: [Time::ZERO; PRIORITIES],
             since: [Time::ZERO; PRIORITIES],
             mask: 0,
@@ -256,12 +258,12 @@ impl Paused {
         }
     }
 
-    /// Logs its pauses from now on.
+    /// Logs pauses from now on.
     pub fn keep_log(&mut self, log: PauseLog) {
         self.log = Some(Box::new(log));
     }
 
-    /// Its log until `now`, if it has one, with the pauses that have not ended by then.
+    /// Takes out the log, if there is one, and adds the pauses that have not ended by `now`.
     pub fn take_log(&mut self, now: Time) -> Option<PauseLog> {
         let mut log = self.log.take()?;
         for p in 0..PRIORITIES {
@@ -275,9 +277,9 @@ impl Paused {
         Some(*log)
     }
 
-    /// Obeys a frame.
-    pub fn obey(&mut self, now: Time, said: &Pauses, rate: Rate) {
-        for (p, quanta) in said.iter().enumerate() {
+    /// Carries out a PAUSE frame: begins, prolongs and ends pauses.
+    pub fn apply(&mut self, now: Time, frame: &PauseFrame, rate: Rate) {
+        for (p, quanta) in frame.iter().enumerate() {
             match quanta {
                 None => {}
                 Some(0) => self.end(p, now, Ended::Released),
@@ -303,7 +305,7 @@ impl Paused {
         }
     }
 
-    /// Ends pauses that have run out.
+    /// Ends pauses that have expired.
     pub fn expire(&mut self, now: Time) {
         if self.mask == 0 {
             return;
@@ -315,7 +317,7 @@ impl Paused {
         }
     }
 
-    /// When the next pause runs out.
+    /// Returns when the next pause expires, or never.
     pub fn next(&self) -> Time {
         if self.mask == 0 {
             return Time::NEVER;
@@ -324,102 +326,104 @@ impl Paused {
         paused.map(|p| self.until[p]).min().unwrap_or(Time::NEVER)
     }
 
-    /// Since when a priority is paused, if it is.
+    /// Returns since when a priority is paused, if it is.
     pub fn since(&self, p: usize) -> Option<Time> {
         (self.mask >> p & 1 == 1).then(|| self.since[p])
     }
 
-    /// Time in pause until now.
+    /// Returns the time in pause of a priority until `now`.
     pub fn total(&self, p: usize, now: Time) -> Span {
         self.total[p] + self.since(p).map_or(Span::ZERO, |since| now.since(since))
     }
 }
 
-/// The input side of a link at a switch: what came in and has not left. What every packet touches comes first.
+/// Ingress buffer of a link, at the switch at its far end: by priority, the bytes that came in and have not
+/// left.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[repr(C)]
+#[repr(C)] // what every packet touches comes first
 pub(crate) struct Input {
     xoff: u64,
     lossless: u8,
-    /// Bit p is set while priority p is paused from here.
-    pub asked: u8,
-    /// Bit p is set where nothing of priority p has left since it was said last.
-    pub still: u8,
-    held: [Held; PRIORITIES],
-    /// When what is in force is said again.
+    /// Mask of priorities for which XOFF was sent and XON was not: bit p for priority p.
+    pub xoff_sent: u8,
+    /// Mask of priorities of which no packet has left since XOFF was sent or refreshed last.
+    pub no_progress: u8,
+    occupancies: [Occupancy; PRIORITIES],
+    /// Time at which the pauses in force are refreshed, or never.
     pub refresh_at: Time,
     xon: u64,
     headroom: u64,
-    /// Frames' contents said: pauses, ends of them, repetitions.
-    pub said: [[u64; 3]; PRIORITIES],
-    /// Packets that did not fit.
+    /// By priority: how often XOFF was sent, XON was sent, and XOFF was refreshed.
+    pub pause_counts: [[u64; 3]; PRIORITIES],
+    /// Number of packets that did not fit.
     pub overflows: u64,
 }
 
-/// Bytes of a priority.
+/// Occupancy of one priority in IP bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Held {
+struct Occupancy {
     bytes: u64,
-    /// The most there ever were.
-    most: u64,
+    /// Largest value of `bytes` so far.
+    max: u64,
 }
 
 impl Input {
-    /// An empty input of a link with this headroom; without PFC nothing is asked for.
+    /// Returns an empty buffer with this headroom in bytes; without PFC it never sends XOFF.
     pub fn new(pfc: Option<&PfcConfig>, headroom: u64) -> Input {
         Input {
-            held: Default::default(),
+            occupancies: Default::default(),
             xoff: pfc.map_or(u64::MAX, |c| c.xoff),
             xon: pfc.map_or(0, |c| c.xon),
             headroom,
             lossless: pfc.map_or(0, |c| c.priorities),
-            asked: 0,
+            xoff_sent: 0,
             refresh_at: Time::NEVER,
-            still: 0,
-            said: [[0; 3]; PRIORITIES],
+            no_progress: 0,
+            pause_counts: [[0; 3]; PRIORITIES],
             overflows: 0,
         }
     }
 
-    /// Bytes of a priority that are in the switch.
+    /// Returns the occupancy of a priority in IP bytes.
     pub fn bytes(&self, priority: u8) -> u64 {
-        self.held[usize::from(priority)].bytes
+        self.occupancies[usize::from(priority)].bytes
     }
 
-    /// The most bytes of a priority that ever were.
-    pub fn most(&self, priority: u8) -> u64 {
-        self.held[usize::from(priority)].most
+    /// Returns the largest occupancy of a priority so far, in IP bytes.
+    pub fn max_bytes(&self, priority: u8) -> u64 {
+        self.occupancies[usize::from(priority)].max
     }
 
-    /// With so many bytes or fewer of a priority its sender may go on.
+    /// Returns the occupancy at which a pause ends, in IP bytes.
     pub fn xon(&self) -> u64 {
         self.xon
     }
 
-    /// Room beyond XOFF.
+    /// Returns the bytes of room beyond XOFF.
     pub fn headroom(&self) -> u64 {
         self.headroom
     }
 
-    /// Counts a packet in, if that changes nothing but the bytes that are in the switch, even where some that
-    /// are counted have left.
+    /// Fast path of [`Input::add`]: counts the packet if the occupancy then sets no new maximum and stays below
+    /// XOFF. The occupancy may still include packets that have left. Returns whether the packet was counted.
     #[inline]
-    pub fn surely_takes(&mut self, priority: u8, bytes: u32) -> bool {
-        let held = &mut self.held[usize::from(priority)];
-        let then = held.bytes + u64::from(bytes);
-        let sure = then <= held.most && (then < self.xoff || self.lossless >> priority & 1 == 0);
-        if sure {
-            held.bytes = then;
+    pub fn add_fast_path(&mut self, priority: u8, bytes: u32) -> bool {
+        let occupancy = &mut self.occupancies[usize::from(priority)];
+        let then = occupancy.bytes + u64::from(bytes);
+        let is_counted =
+            then <= occupancy.max && (then < self.xoff || self.lossless >> priority & 1 == 0);
+        if is_counted {
+            occupancy.bytes = then;
         }
-        sure
+        is_counted
     }
 
-    /// Takes that back: the packet is lost at its port.
-    pub fn give_back(&mut self, priority: u8, bytes: u32) {
-        self.held[usize::from(priority)].bytes -= u64::from(bytes);
+    /// Subtracts a packet without a look at XON: it was dropped, or no pause is in force.
+    pub fn subtract(&mut self, priority: u8, bytes: u32) {
+        self.occupancies[usize::from(priority)].bytes -= u64::from(bytes);
     }
 
-    /// Whether there is room for a packet.
+    /// Whether there is room for a packet; counts an overflow if not. Only lossless priorities have a limit.
     pub fn admits(&mut self, priority: u8, bytes: u32) -> bool {
         let full = self.xoff.saturating_add(self.headroom);
         let fits =
@@ -428,43 +432,44 @@ impl Input {
         fits
     }
 
-    /// A packet has come in; tells whether its sender is to be paused now.
+    /// Counts a packet that has come in. Returns whether XOFF is to be sent now.
     pub fn add(&mut self, priority: u8, bytes: u32) -> bool {
         let p = usize::from(priority);
-        let held = &mut self.held[p];
-        held.bytes += u64::from(bytes);
-        held.most = held.most.max(held.bytes);
+        let occupancy = &mut self.occupancies[p];
+        occupancy.bytes += u64::from(bytes);
+        occupancy.max = occupancy.max.max(occupancy.bytes);
         let bit = 1 << p;
-        let ask = held.bytes >= self.xoff && self.asked & bit == 0 && self.lossless & bit != 0;
-        if ask {
-            self.asked |= bit;
-            self.still |= bit;
-            self.said[p][0] += 1;
+        let send_xoff =
+            occupancy.bytes >= self.xoff && self.xoff_sent & bit == 0 && self.lossless & bit != 0;
+        if send_xoff {
+            self.xoff_sent |= bit;
+            self.no_progress |= bit;
+            self.pause_counts[p][0] += 1;
         }
-        ask
+        send_xoff
     }
 
-    /// A packet has left; tells whether its sender may go on now.
+    /// Subtracts a packet that has left. Returns whether XON is to be sent now.
     pub fn remove(&mut self, priority: u8, bytes: u32) -> bool {
         let (p, bit) = (usize::from(priority), 1 << priority);
-        self.held[p].bytes -= u64::from(bytes);
-        self.still &= !bit;
-        let release = self.asked & bit != 0 && self.held[p].bytes <= self.xon;
-        if release {
-            self.asked &= !bit;
-            self.said[p][1] += 1;
+        self.occupancies[p].bytes -= u64::from(bytes);
+        self.no_progress &= !bit;
+        let send_xon = self.xoff_sent & bit != 0 && self.occupancies[p].bytes <= self.xon;
+        if send_xon {
+            self.xoff_sent &= !bit;
+            self.pause_counts[p][1] += 1;
         }
-        release
+        send_xon
     }
 }
 
-/// A list of priorities as bits.
+/// Reads a list of priorities as a mask: bit p for priority p.
 pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Option<u8>) -> u8 {
     let declared = key::<Vec<u32>>("priorities", doc);
     let list = s.get(match default {
         None => declared.value(vec![3]),
-        Some(bits) => {
-            let these = (0..8).filter(|p| bits >> p & 1 == 1).collect();
+        Some(set_bits) => {
+            let these = (0..8).filter(|p| set_bits >> p & 1 == 1).collect();
             declared.computed("those of fabric.pfc, else [3]", these)
         }
     });
@@ -472,10 +477,10 @@ pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Optio
     for &p in &list {
         s.demand(p < 8, &["priorities"], || format!("{p} is not one of 0 to 7"));
     }
-    list.iter().filter(|p| **p < 8).fold(0, |bits, p| bits | 1 << p)
+    list.iter().filter(|p| **p < 8).fold(0, |set_bits, p| set_bits | 1 << p)
 }
 
-/// `xoff` and `xon` in bytes; `free` is what headroom leaves of a priority's buffer.
+/// Reads `xoff` and `xon` in bytes; `free` is what headroom leaves of a priority's buffer.
 fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
     let xoff: Bytes = s.get(
         key(
@@ -492,7 +497,7 @@ fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
     (xoff.0, xon.0)
 }
 
-/// `quanta`, `refresh` and `watchdog`.
+/// Reads `quanta`, `refresh` and `watchdog`.
 fn read_pauses(s: &mut Section) -> (u32, Fraction, Option<Span>) {
     let quanta: u32 = s.get(
         key("quanta", "Length of a pause in quanta of 512 bit times (IEEE 802.1Q: up to 65535).")
@@ -516,18 +521,18 @@ fn read_pauses(s: &mut Section) -> (u32, Fraction, Option<Span>) {
     (quanta, refresh, watchdog)
 }
 
-/// What a priority has at an input, in bytes.
+/// Buffer of one priority at an input, in bytes.
 struct Share {
     xoff: u64,
     /// Headroom of the longest cable.
     needed: u64,
-    /// Its part of the buffer.
+    /// Part of the buffer that each lossless priority has.
     each: u64,
-    /// Priorities that share the buffer.
+    /// Number of priorities that share the buffer.
     count: u64,
 }
 
-/// The threshold and the headroom must fit into the buffer.
+/// Refuses thresholds that, with the headroom, do not fit into the buffer.
 fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
     let &Share { xoff, needed, each, count } = share;
     let why = || {
@@ -545,11 +550,12 @@ fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
     s.demand(xoff > 0, &["xoff", "buffer"], || "must be above 0 B".to_owned());
 }
 
-/// A pause must be repeated before it runs out.
+/// Refuses settings with which a pause expires before its refresh takes effect.
 fn check_refresh(s: &mut Section, config: &PfcConfig, cables: &[CableConfig], frames: &Wire) {
     for cable in cables {
         let pause = PfcConfig::pause(cable.rate, config.quanta);
-        let repeated = config.refresh_every(cable.rate) + reaction(cable, frames, config.response);
+        let repeated =
+            config.refresh_every(cable.rate) + reaction_time(cable, frames, config.response);
         s.demand(repeated < pause, &["quanta", "refresh"], || {
             format!(
                 "is too short for a link of {} and {}: a pause lasts {pause}, and its repetition takes \
@@ -587,23 +593,23 @@ mod tests {
     #[test]
     fn pauses_begin_end_run_out_and_add_up() {
         let us = |n| Time::ZERO + Span::from_us(n);
-        let mut paused = Paused::new();
+        let mut paused = PauseState::new();
         paused.keep_log(PauseLog::new(3));
-        let mut say = Pauses::default();
-        (say[3], say[5]) = (Some(1000), Some(200));
-        paused.obey(us(10), &say, TEN.rate); // 51.2 µs and 10.24 µs
+        let mut xoff = PauseFrame::default();
+        (xoff[3], xoff[5]) = (Some(1000), Some(200));
+        paused.apply(us(10), &xoff, TEN.rate); // 51.2 µs and 10.24 µs
         assert_eq!((paused.mask, paused.next()), (0b101000, us(10) + Span(200 * 51_200)));
         paused.expire(us(30));
         assert_eq!(paused.mask, 0b1000);
-        let mut go = Pauses::default();
-        go[3] = Some(0);
-        paused.obey(us(40), &go, TEN.rate);
+        let mut xon = PauseFrame::default();
+        xon[3] = Some(0);
+        paused.apply(us(40), &xon, TEN.rate);
         assert_eq!((paused.mask, paused.next()), (0, Time::NEVER));
         assert_eq!(paused.total(3, us(99)), Span::from_us(30));
         assert_eq!(paused.total(5, us(99)), Span(200 * 51_200));
         assert_eq!((paused.count[3], paused.count[0]), (1, 0));
         // two more of which the first has not ended, and one for which there is no room
-        paused.obey(us(100), &say, TEN.rate);
+        paused.apply(us(100), &xoff, TEN.rate);
         let log = paused.take_log(us(105)).unwrap();
         let pause = |priority, began, until, ended| Pause { priority, began, until, ended };
         let out = us(10) + Span(200 * 51_200);
@@ -638,15 +644,15 @@ mod tests {
         }
         assert!(!input.admits(3, 1_500) && input.admits(0, 1_500));
         // full, and never so much of another priority
-        assert!(!input.surely_takes(3, 1_500) && !input.surely_takes(0, 1_500));
+        assert!(!input.add_fast_path(3, 1_500) && !input.add_fast_path(0, 1_500));
         for n in (0..10).rev() {
             assert_eq!(input.remove(3, 1_500), n == 4, "{n}");
         }
-        assert_eq!((input.asked, input.most(3), input.overflows), (0, 15_000, 1));
-        assert_eq!(input.said[3], [1, 1, 0]);
+        assert_eq!((input.xoff_sent, input.max_bytes(3), input.overflows), (0, 15_000, 1));
+        assert_eq!(input.pause_counts[3], [1, 1, 0]);
         // 6 · 1500 are below XOFF and less than there were before
-        assert!((0..6).all(|_| input.surely_takes(3, 1_500)) && !input.surely_takes(3, 1_500));
-        input.give_back(3, 1_500);
-        assert_eq!((input.bytes(3), input.said[3]), (7_500, [1, 1, 0]));
+        assert!((0..6).all(|_| input.add_fast_path(3, 1_500)) && !input.add_fast_path(3, 1_500));
+        input.subtract(3, 1_500);
+        assert_eq!((input.bytes(3), input.pause_counts[3]), (7_500, [1, 1, 0]));
     }
 }

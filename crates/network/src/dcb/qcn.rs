@@ -1,20 +1,20 @@
 //! Quantised congestion notification (IEEE 802.1Q, clauses 30 to 33, once 802.1Qau), the side of switches:
 //! congestion points.
 //!
-//! The queue of a congestion-controlled priority at an output port is looked at about every `sample` bytes
-//! that come to it. With `q` bytes waiting, `Qoff = q − Q_eq` and `Qdelta` what the queue has grown by
-//! since the last sample,
+//! A congestion point samples the queue of its priority at an output port about every `sample` bytes that
+//! arrive there. With `q` bytes waiting, `Qoff = q − Q_eq` and `Qdelta` the growth of the queue since the last
+//! sample,
 //!
 //! ```text
 //! Fb = −(Qoff + w·Qdelta)
 //! ```
 //!
-//! If Fb is negative, its size, quantised to 6 bits (63 for `(2w + 1)·Q_eq` and more), goes back to the
-//! source of the packet that was looked at, as a [message](super::Cnm). The next sample is
-//! `sample / (1 + ⌊|Fb|/8⌋)` bytes later, as the standard's table has it (150, 75, 50 … 18.75 kB), with a
-//! seeded jitter that keeps congestion points from marching in step.
+//! If Fb is negative, its size, quantised to 6 bits (63 for `(2w + 1)·Q_eq` and more), goes back to the source
+//! of the sampled packet, in a [congestion notification message](super::Cnm). The next sample is `sample / (1 +
+//! ⌊|Fb|/8⌋)` bytes later, as the standard's table has it (150, 75, 50 … 18.75 kB), with a seeded jitter that
+//! keeps congestion points from sampling in step.
 //!
-//! The other side is in [`reaction`](super::reaction).
+//! The side of hosts is in [`reaction`](super::reaction).
 
 use super::pfc::{PRIORITIES, read_priorities};
 use eastwest_engine::random::Stream;
@@ -23,28 +23,28 @@ use eastwest_settings::{Bytes, Fraction, Octets, Quantity, Ratio, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Settings of QCN, on all switches and hosts.
+/// Settings of QCN, for all switches and hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QcnConfig {
     /// Bit p is set where priority p is congestion-controlled.
     pub priorities: u8,
-    /// Bytes at which a queue is to rest.
+    /// Set point of a queue in bytes (Q_eq).
     pub q_eq: u64,
-    /// Weight of growth against size, w.
+    /// Weight of the growth of a queue against its offset from the set point (w).
     pub weight: f64,
     /// Mean bytes between samples while there is no congestion.
     pub sample: u64,
     /// Half width of the jitter of distances between samples and of limits of reaction points, as a share.
     pub jitter: f64,
-    /// Priority of messages.
+    /// Priority of CNMs.
     pub cnm_priority: u8,
-    /// Bytes of a message without framing.
+    /// Bytes of a CNM without framing.
     pub cnm_bytes: u16,
-    /// G_d: the part of the rate that each step of feedback takes.
+    /// Part of the rate that each unit of feedback takes (G_d).
     pub gain: f64,
-    /// The most that one message takes, as what is left of the rate at least.
+    /// A CNM leaves at least this part of the rate.
     pub min_decrease: f64,
-    /// No limiter goes below this rate.
+    /// Lowest rate of a limiter.
     pub min_rate: Rate,
     /// Bytes of a cycle of the byte counter.
     pub byte_limit: u64,
@@ -52,15 +52,15 @@ pub struct QcnConfig {
     pub timer: Span,
     /// Cycles of fast recovery.
     pub threshold: u32,
-    /// Added to the target in each cycle of active increase.
+    /// Added to the target rate in each cycle of active increase.
     pub active_increase: Rate,
-    /// Added to the target in each cycle of hyperactive increase, times the number of the cycle.
+    /// Added to the target rate in each cycle of hyperactive increase, times the number of the cycle.
     pub hyper_increase: Rate,
-    /// Messages before the first cycle of recovery is over leave the target alone.
+    /// CNMs before the end of the first cycle of bytes leave the target rate as it is.
     pub extra_fast_recovery: bool,
 }
 
-/// The largest feedback.
+/// Largest feedback.
 pub const FB_MAX: u64 = 63;
 
 impl QcnConfig {
@@ -91,8 +91,8 @@ impl QcnConfig {
         config
     }
 
-    /// −Fb of a queue that was `old` bytes long at the last sample, quantised; 0 where there is nothing to
-    /// tell.
+    /// Returns −Fb, quantised, for a queue of `queue` bytes that had `old` bytes at the last sample; 0 where
+    /// the source gets no message.
     pub fn feedback(&self, queue: u64, old: u64) -> u8 {
         let q_eq = self.q_eq as f64;
         let congestion = (queue as f64 - q_eq) + self.weight * (queue as f64 - old as f64);
@@ -105,14 +105,14 @@ impl QcnConfig {
         self.priorities >> priority & 1 == 1
     }
 
-    /// A number of bytes with jitter.
+    /// Returns a number of bytes with jitter.
     pub(super) fn around(&self, bytes: u64, random: &mut Stream) -> i64 {
         let factor = 1.0 + self.jitter * (2.0 * random.unit() - 1.0);
         ((bytes as f64 * factor) as i64).max(1)
     }
 }
 
-/// By priority, bytes until its congestion point takes the next sample: beside each other, as every packet
+/// Bytes until the next sample of the congestion point, by priority. They are kept together, since every packet
 /// is counted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Countdown([i64; PRIORITIES]);
@@ -127,7 +127,8 @@ impl Countdown {
         Countdown(std::array::from_fn(first))
     }
 
-    /// A packet has come. Tells whether its queue is to be [looked](CongestionPoint::look) at.
+    /// Counts a packet that has arrived. Returns whether the congestion point is to
+    /// [sample](CongestionPoint::sample) its queue.
     #[inline]
     pub fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
         let left = &mut self.0[usize::from(priority)];
@@ -135,26 +136,26 @@ impl Countdown {
         *left <= 0
     }
 
-    /// Has the next sample come after so many bytes.
+    /// Sets the bytes until the next sample.
     pub fn set(&mut self, priority: u8, bytes: i64) {
         self.0[usize::from(priority)] = bytes;
     }
 }
 
-/// The congestion point of one queue.
+/// Congestion point of one queue. `old` is the length of the queue at the last sample, in bytes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CongestionPoint {
     old: u64,
-    /// Samples taken.
+    /// Number of samples.
     pub samples: u64,
-    /// Messages sent.
+    /// Number of CNMs.
     pub messages: u64,
 }
 
 impl CongestionPoint {
-    /// Looks at the queue, which has `queue` bytes with the packet that has just come. Tells the feedback
-    /// for its source, if there is any, and how many bytes later to look again.
-    pub fn look(
+    /// Samples the queue, which has `queue` bytes with the packet that has just arrived. Returns the feedback
+    /// for the source of the packet, if there is any, and the bytes until the next sample.
+    pub fn sample(
         &mut self,
         queue: u64,
         config: &QcnConfig,
@@ -169,7 +170,7 @@ impl CongestionPoint {
     }
 }
 
-/// A setting with a default and a range.
+/// Reads a setting with a default and a range.
 fn setting<T: Quantity>(
     s: &mut Section,
     name: &'static str,
@@ -180,7 +181,7 @@ fn setting<T: Quantity>(
     s.get(key(name, doc).default(default).range(least, most))
 }
 
-/// An amount in bytes.
+/// Reads an amount in bytes.
 fn amount(s: &mut Section, name: &'static str, doc: &'static str, default: &'static str) -> u64 {
     setting::<Bytes>(s, name, doc, default, ["1 KB", "1 GB"]).0
 }
@@ -189,7 +190,8 @@ fn rate(s: &mut Section, name: &'static str, doc: &'static str, default: &'stati
     setting(s, name, doc, default, ["1 kbit/s", "1 Tbit/s"])
 }
 
-/// Congestion points, then reaction points; the reference lists settings in this order.
+/// Reads the settings of congestion points, then those of reaction points; the reference lists them in this
+/// order.
 fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
     let jitter = "Half width of the random part of sampling distances and cycles, as a share.";
     let gain = "Part of the rate that each of 63 steps of feedback takes (G_d).";
@@ -279,7 +281,7 @@ pub(super) mod tests {
             let mut n = 1;
             loop {
                 if left.is_due(0, 1500) {
-                    let (fb, next) = point.look(queue, &c, &mut random);
+                    let (fb, next) = point.sample(queue, &c, &mut random);
                     left.set(0, next);
                     return (n, fb);
                 }

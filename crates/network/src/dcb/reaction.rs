@@ -1,25 +1,25 @@
-//! Reaction points of QCN (IEEE 802.1Q, clause 32): rate limiters of hosts, one for each flow that has been
-//! told to slow down. A flow is what a host sends to one destination in one priority.
+//! Reaction points of QCN (IEEE 802.1Q, clause 32): rate limiters of hosts, one for each flow for which a CNM
+//! has come. A flow is what a host sends to one destination in one priority.
 //!
-//! With feedback F, the current rate becomes the target and is cut to `CR·(1 − G_d·F)`, by half at most
-//! (63/128 with the standard's values). It recovers in cycles, which end when `byte_limit` bytes were sent
-//! (counter) and when `timer` has passed (timer), each counting its own:
+//! With feedback F, the current rate becomes the target rate and is cut to `CR·(1 − G_d·F)`, by half at most
+//! (63/128 with the standard's values). It recovers in cycles. A cycle of the byte counter ends when
+//! `byte_limit` bytes were sent, one of the timer when the time `timer` has passed; each counts its own:
 //!
 //! * *fast recovery*, the first five cycles of both: `CR ← (CR + TR)/2`;
-//! * *active increase*, once one of them is through its five: before that, `TR ← TR + 5 Mbit/s`;
-//! * *hyperactive increase*, once both are: `TR ← TR + i·50 Mbit/s` in the i-th cycle.
+//! * *active increase*, once one of them has ended five cycles: before that, `TR ← TR + 5 Mbit/s`;
+//! * *hyperactive increase*, once both have: `TR ← TR + i·50 Mbit/s` in the i-th cycle.
 //!
-//! Cycles after the fifth are half as long. *Extra fast recovery*: feedback before the first cycle of bytes
-//! is over cuts the rate and leaves the target alone, and the bytes of that cycle count on; and a target
-//! more than ten times the rate at the end of a first cycle is divided by eight. At line rate the limiter
-//! goes.
+//! Cycles after the fifth are half as long. *Extra fast recovery*: feedback before the end of the first cycle
+//! of bytes cuts the current rate and leaves the target rate, and the bytes of that cycle count on; a target
+//! rate of more than ten times the current rate at the end of a first cycle is divided by eight. At line rate
+//! the limiter is removed.
 
 use super::qcn::QcnConfig;
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The limiter of one flow.
+/// Reaction point (rate limiter) of one flow; rates are in bit/s.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ReactionPoint {
     current: u64,
@@ -28,18 +28,18 @@ pub(crate) struct ReactionPoint {
     byte_cycles: u32,
     time_cycles: u32,
     bytes_left: i64,
-    /// When the timer's cycle ends.
+    /// Time at which the timer's cycle ends.
     pub timer_at: Time,
 }
 
 impl ReactionPoint {
-    /// A flow at line rate that is about to be told for the first time.
+    /// Returns the reaction point of a flow at line rate, before its first CNM.
     pub fn new(line: Rate) -> ReactionPoint {
         ReactionPoint {
             current: line.0,
             target: line.0,
             line: line.0,
-            // as if a cycle had gone by: the first message sets the target
+            // as if a cycle had ended: the first CNM sets the target rate
             byte_cycles: 1,
             time_cycles: 1,
             bytes_left: 0,
@@ -47,18 +47,18 @@ impl ReactionPoint {
         }
     }
 
-    /// The rate of the moment.
+    /// Returns the current rate.
     pub fn rate(&self) -> Rate {
         Rate(self.current)
     }
 
-    /// Whether it limits nothing any more.
-    pub fn is_free(&self) -> bool {
+    /// Whether the rate is no longer limited.
+    pub fn is_at_line_rate(&self) -> bool {
         self.current >= self.line
     }
 
-    /// A message has come.
-    pub fn slow_down(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
+    /// Decreases the rate, on a CNM with feedback `fb`.
+    pub fn decrease_rate(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
         if self.byte_cycles > 0 || !c.extra_fast_recovery {
             self.target = self.current;
             self.bytes_left = c.around(c.byte_limit, random);
@@ -69,8 +69,8 @@ impl ReactionPoint {
         self.timer_at = now + jittered(c.timer, c, random);
     }
 
-    /// A packet of the flow is sent.
-    pub fn sends(&mut self, bytes: u32, c: &QcnConfig, random: &mut Stream) {
+    /// Counts the bytes of a packet that starts to be sent; may end a cycle of the byte counter.
+    pub fn on_transmit(&mut self, bytes: u32, c: &QcnConfig, random: &mut Stream) {
         self.bytes_left -= i64::from(bytes);
         if self.bytes_left <= 0 {
             self.byte_cycles = self.byte_cycles.saturating_add(1);
@@ -80,8 +80,8 @@ impl ReactionPoint {
         }
     }
 
-    /// The timer's cycle is over.
-    pub fn times(&mut self, now: Time, c: &QcnConfig, random: &mut Stream) {
+    /// Ends a cycle of the timer.
+    pub fn on_timer(&mut self, now: Time, c: &QcnConfig, random: &mut Stream) {
         self.time_cycles = self.time_cycles.saturating_add(1);
         let late = self.time_cycles >= c.threshold;
         let cycle = if late { Span(c.timer.0 / 2) } else { c.timer };
@@ -89,6 +89,7 @@ impl ReactionPoint {
         self.recover(self.time_cycles == 1, c);
     }
 
+    /// Increases the rate at the end of a cycle; `first`: of the first cycle of its counter.
     fn recover(&mut self, first: bool, c: &QcnConfig) {
         let (least, most) =
             (self.byte_cycles.min(self.time_cycles), self.byte_cycles.max(self.time_cycles));
@@ -105,6 +106,7 @@ impl ReactionPoint {
     }
 }
 
+/// Returns a time with jitter, see [`QcnConfig::around`].
 fn jittered(span: Span, c: &QcnConfig, random: &mut Stream) -> Span {
     Span(c.around(span.0, random) as u64)
 }
@@ -119,7 +121,7 @@ mod tests {
     fn slowed(fb: u8) -> (ReactionPoint, Stream) {
         let mut random = Stream::new(1, "rp");
         let mut point = ReactionPoint::new(LINE);
-        point.slow_down(Time::ZERO, fb, &config(), &mut random);
+        point.decrease_rate(Time::ZERO, fb, &config(), &mut random);
         (point, random)
     }
 
@@ -137,7 +139,7 @@ mod tests {
         let cut = LINE.0 - point.current;
         for _ in 0..5 {
             // 150 kB in full packets
-            (0..100).for_each(|_| point.sends(1500, &config(), &mut random));
+            (0..100).for_each(|_| point.on_transmit(1500, &config(), &mut random));
         }
         let regained = 1.0 - (LINE.0 - point.current) as f64 / cut as f64;
         assert!((regained - 0.96875).abs() < 1e-6, "{regained}");
@@ -149,52 +151,52 @@ mod tests {
         let (c, mut random) = (config(), Stream::new(1, "rp"));
         let mut point = ReactionPoint::new(LINE);
         for _ in 0..3 {
-            point.slow_down(Time::ZERO, 63, &c, &mut random);
+            point.decrease_rate(Time::ZERO, 63, &c, &mut random);
             // a cycle between them, so that the target follows
-            (0..100).for_each(|_| point.sends(1500, &c, &mut random));
+            (0..100).for_each(|_| point.on_transmit(1500, &c, &mut random));
         }
-        point.slow_down(Time::ZERO, 63, &c, &mut random);
+        point.decrease_rate(Time::ZERO, 63, &c, &mut random);
         let target = point.target;
-        (0..500).for_each(|_| point.sends(1500, &c, &mut random));
+        (0..500).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!((point.byte_cycles, point.target), (5, target));
         // the sixth cycle has half the bytes
-        (0..50).for_each(|_| point.sends(1500, &c, &mut random));
+        (0..50).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!((point.byte_cycles, point.target), (6, target + 5_000_000));
         for cycle in 1..=5 {
-            point.times(Time::ZERO, &c, &mut random);
+            point.on_timer(Time::ZERO, &c, &mut random);
             assert_eq!(point.target, target + 5_000_000 * (1 + cycle));
         }
-        point.times(Time::ZERO, &c, &mut random);
+        point.on_timer(Time::ZERO, &c, &mut random);
         assert_eq!(point.target, target + 30_000_000 + 50_000_000);
         // the least of both counts: the seventh of one alone adds the same again
-        point.times(Time::ZERO, &c, &mut random);
+        point.on_timer(Time::ZERO, &c, &mut random);
         assert_eq!(point.target, target + 30_000_000 + 100_000_000);
     }
 
     #[test]
     fn extra_fast_recovery_keeps_the_target_through_messages_in_a_row() {
         let (mut point, mut random) = slowed(63);
-        point.slow_down(Time(1), 63, &config(), &mut random);
+        point.decrease_rate(Time(1), 63, &config(), &mut random);
         assert_eq!(point.target, LINE.0);
         let plain = QcnConfig { extra_fast_recovery: false, ..config() };
         let (mut point, mut random) = slowed(63);
         let once = point.current;
-        point.slow_down(Time(1), 63, &plain, &mut random);
+        point.decrease_rate(Time(1), 63, &plain, &mut random);
         assert_eq!(point.target, once);
     }
 
     #[test]
     fn bytes_of_the_first_cycle_count_on_and_the_timer_does_not_end_it() {
         let (c, (mut point, mut random)) = (config(), slowed(63));
-        (0..66).for_each(|_| point.sends(1500, &c, &mut random));
-        point.times(Time::ZERO, &c, &mut random);
-        point.slow_down(Time(1), 63, &c, &mut random);
+        (0..66).for_each(|_| point.on_transmit(1500, &c, &mut random));
+        point.on_timer(Time::ZERO, &c, &mut random);
+        point.decrease_rate(Time(1), 63, &c, &mut random);
         // 99 kB before the message and 51 kB after it are the 150 kB of the cycle
         assert_eq!((point.byte_cycles, point.target), (0, LINE.0));
-        (0..34).for_each(|_| point.sends(1500, &c, &mut random));
+        (0..34).for_each(|_| point.on_transmit(1500, &c, &mut random));
         assert_eq!(point.byte_cycles, 1);
         let rate = point.current;
-        point.slow_down(Time(2), 63, &c, &mut random);
+        point.decrease_rate(Time(2), 63, &c, &mut random);
         assert_eq!(point.target, rate);
     }
 
@@ -202,10 +204,10 @@ mod tests {
     fn no_rate_falls_below_its_least_and_far_targets_come_down_first() {
         let (mut point, mut random) = slowed(63);
         for _ in 0..100 {
-            point.slow_down(Time::ZERO, 63, &config(), &mut random);
+            point.decrease_rate(Time::ZERO, 63, &config(), &mut random);
         }
         assert_eq!((point.current, point.target), (100_000, LINE.0));
-        point.times(Time::ZERO, &config(), &mut random);
+        point.on_timer(Time::ZERO, &config(), &mut random);
         assert_eq!(point.target, LINE.0 / 8);
     }
 }

@@ -14,17 +14,18 @@ use crate::scheduler::SchedulerConfig;
 use crate::topology::CableConfig;
 use eastwest_settings::Section;
 
-/// What a host may hold that nobody takes from it: a bound for the memory of a simulation, no more.
+/// Documentation of the room of a host's queue: nobody else needs it, it only bounds the memory of a
+/// simulation.
 const HOST_BACKLOG: &str = "With [fabric.pfc] what a host is not allowed to send waits here: 1 GB.";
 
-/// The room of hosts' queues where frames are not lost.
+/// Returns the room of hosts' queues with PFC.
 pub fn room_of_hosts() -> Room {
     Room { limit: "1 GB", doc: HOST_BACKLOG, shared: None, alone: true }
 }
 
-/// The rest of the fabric.
+/// Settings of the fabric on which those of DCB depend.
 pub struct Below<'a> {
-    /// What packets take on links.
+    /// Sizes of frames.
     pub wire: Wire,
     /// All kinds of cables.
     pub cables: &'a [CableConfig],
@@ -63,7 +64,7 @@ pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfi
     dcb
 }
 
-/// What does not go together.
+/// Refuses settings that DCB does not go together with.
 fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     let named = match below.scheduler {
         SchedulerConfig::Classes(classes) => classes.iter().any(|c| splits_a_priority(c.dscps)),
@@ -94,7 +95,7 @@ fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     }
 }
 
-/// Whether some but not all codepoints of a priority are among these.
+/// Whether these codepoints contain some but not all codepoints of a priority.
 fn splits_a_priority(dscps: u64) -> bool {
     (0..8).any(|p| !matches!(dscps >> (8 * p) & 0xff, 0 | 0xff))
 }

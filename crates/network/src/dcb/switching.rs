@@ -1,56 +1,59 @@
-//! What a fabric does at bridged ports: it counts what comes in and leaves, has pauses said, obeyed and
-//! repeated, sends messages of congestion, and finds deadlocks.
+//! What a fabric does at DCB ports: it counts packets at ingress buffers, sends, carries out and refreshes
+//! pauses, sends congestion notification messages (CNM), and finds deadlocks.
 //!
-//! A packet counts at its input from its arrival at the switch until its last bit has left. What one port
-//! does to another, such as a pause that takes effect, happens at once, within the event that causes it.
+//! An ingress buffer counts a packet from its arrival at the switch until its last bit has left. An effect of
+//! one port on another, such as a pause, is carried out at once, within the event that causes it.
 
-use super::bridge::pause_of;
 use super::cnm::Cnm;
 use super::deadlock::{self, Deadlock};
-use super::held::OWN;
-use super::lanes::bits;
+use super::port_state::pause_settings;
+use super::priority_queues::set_bits;
+use super::queued_packet::LOCAL_ORIGIN;
 use crate::fabric::Fabric;
 use crate::link::Link;
 use crate::losses::Cause;
-use crate::passage::Passage;
-use crate::pool::Entry;
+use crate::packet_handle::PacketHandle;
+use crate::pool::IngressTag;
 use crate::routing::View;
+use crate::topology::reverse;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::tournament::Tournament;
 use eastwest_types::{HostId, Packet, Time};
 
 impl Fabric {
-    /// Bytes at a host's card that go before a new packet with this codepoint to another host.
+    /// Returns the queued IP bytes at a host's network card ahead of a new packet with this codepoint to
+    /// another host.
     pub fn bytes_ahead(&self, from: HostId, to: HostId, dscp: u8) -> u64 {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
 
-    /// A host hands a packet to its card, which is a bridged port; or any node to a divided one.
+    /// Enqueues a packet of a host at its network card, a DCB port; in a partitioned fabric a packet at any
+    /// port.
     #[inline(never)]
-    pub(crate) fn offer_bridged(
+    pub(crate) fn enqueue_via_fabric(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
+        handle: PacketHandle,
         before: u32,
         events: &mut Tournament,
     ) {
-        if self.cut.is_some() {
-            return self.offer_divided(now, link, passage, before, events);
+        if self.partition.is_some() {
+            return self.enqueue_partitioned(now, link, handle, before, events);
         }
-        let priority = self.pool.get(passage.slot).dscp() >> 3;
+        let priority = self.pool.get(handle.slot).dscp() >> 3;
         if self.dcb.qcn.is_some() {
-            self.pool.set_source(passage.slot, self.links[link as usize].from);
+            self.pool.set_source(handle.slot, self.links[link as usize].from);
         }
-        if self.links[link as usize].only_limits() {
-            return self.offer_limited(now, link, passage, priority, events);
+        if self.links[link as usize].has_only_rate_limits() {
+            return self.enqueue_limited(now, link, handle, priority, events);
         }
-        self.bring_in(now, link, passage, Entry::new(OWN, priority), events);
+        self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Carries out an arrival of a bridged link, as [`Fabric::fire`] does at others.
+    /// Carries out an arrival of a link with DCB, as [`Fabric::fire`] does at other links.
     #[inline(always)]
-    pub(crate) fn arrive_bridged<const TAPPED: bool>(
+    pub(crate) fn arrive_dcb<const TAPPED: bool>(
         &mut self,
         key: Key,
         link: u32,
@@ -58,50 +61,50 @@ impl Fabric {
     ) -> Option<Packet> {
         let l = &mut self.links[link as usize];
         let to = l.to;
-        let (passage, counts, next) = l.arrive_bridged(key, &mut self.pool);
+        let (handle, is_counted, next) = l.arrive_dcb(key, &mut self.pool);
         events.set(link, next);
         if let Some(next) = events.leader().and_then(|source| self.links.get(source as usize)) {
-            next.prefetch_bridged();
+            next.prefetch_dcb();
         }
-        if counts {
-            self.no_longer_counts(&passage);
+        if is_counted {
+            self.release_without_xoff(&handle);
         }
         if TAPPED {
-            self.look_at(key.time(), link, &passage);
+            self.observe(key.time(), link, &handle);
         }
-        if let Some(packet) = self.deliver(link, to, &passage) {
+        if let Some(packet) = self.deliver(link, to, &handle) {
             return Some(packet);
         }
         let now = key.time();
-        let next_link = self.next_link(now, to, link, &passage);
+        let next_link = self.next_link(now, to, link, &handle);
         if self.links.get(next_link as usize).is_none() {
-            self.go_nowhere(now, next_link, link, passage);
+            self.end_without_link(now, next_link, link, handle);
             return None;
         }
-        let priority = self.pool.entry(passage.slot).priority();
-        self.bring_in(now, next_link, passage, Entry::new(link, priority), events);
+        let priority = self.pool.ingress_tag(handle.slot).priority();
+        self.enqueue_at_port(now, next_link, handle, IngressTag::new(link, priority), events);
         None
     }
 
-    /// Lets a packet in at a port, and counts it where it came in.
+    /// Enqueues a packet at a port, and counts it at its ingress buffer.
     #[inline(always)]
-    fn bring_in(
+    fn enqueue_at_port(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
-        entry: Entry,
+        handle: PacketHandle,
+        tag: IngressTag,
         events: &mut Tournament,
     ) {
-        let (came, priority) = (entry.came(), entry.priority());
-        let bytes = u32::from(passage.ip_len());
-        self.pool.set_entry(passage.slot, entry);
-        // nearly always, counting a packet in is all
-        let input = self.links.get_mut(came as usize).and_then(Link::input_mut);
-        let sure = input.is_none_or(|input| input.surely_takes(priority, bytes));
+        let (ingress, priority) = (tag.link(), tag.priority());
+        let bytes = u32::from(handle.ip_len());
+        self.pool.set_ingress_tag(handle.slot, tag);
+        // nearly always the fast path of both is enough
+        let input = self.links.get_mut(ingress as usize).and_then(Link::input_mut);
+        let is_counted = input.is_none_or(|input| input.add_fast_path(priority, bytes));
         let port = &mut self.links[link as usize];
-        if !sure || !port.take_swiftly(now, passage, (came, priority)) {
-            return self.bring_in_exactly(now, link, passage, sure, events);
+        if !is_counted || !port.enqueue_fast_path(now, handle, (ingress, priority)) {
+            return self.enqueue_at_port_slow(now, link, handle, is_counted, events);
         }
         let is_due = port.is_due(priority, bytes);
         if port.on_wire.len() == 1 {
@@ -109,384 +112,397 @@ impl Fabric {
             events.set_sooner(link, next);
         }
         if is_due {
-            self.sample_swift(now, link, &passage, priority, events);
+            self.sample_fast_path(now, link, &handle, priority, events);
         }
     }
 
-    /// The congestion point of a swift port looks at its queue.
+    /// Samples the queue of a port that has enqueued a packet on the fast path.
     #[inline(never)]
-    fn sample_swift(
+    fn sample_fast_path(
         &mut self,
         now: Time,
         link: u32,
-        passage: &Passage,
+        handle: &PacketHandle,
         priority: u8,
         events: &mut Tournament,
     ) {
         let port = &mut self.links[link as usize];
         port.catch_up(now.next(), &mut self.pool);
-        let started = port.ahead() == 0;
-        if let Some(fb) = port.sample(priority, u32::from(passage.ip_len()), started) {
-            self.tell_source(now, link, passage, (priority, fb), events);
+        let started = port.precommitted() == 0;
+        if let Some(fb) = port.sample(priority, u32::from(handle.ip_len()), started) {
+            self.send_cnm(now, link, handle, (priority, fb), events);
         }
     }
 
-    /// Like `bring_in`, for packets that need exact counts; `sure`: it has been counted at its input.
+    /// As `enqueue_at_port`, with exact counts. `is_counted`: the ingress buffer has counted the packet, or
+    /// there is none.
     #[inline(never)]
-    fn bring_in_exactly(
+    fn enqueue_at_port_slow(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
-        sure: bool,
+        handle: PacketHandle,
+        is_counted: bool,
         events: &mut Tournament,
     ) {
-        let entry = self.pool.entry(passage.slot);
-        let (came, priority) = (entry.came(), entry.priority());
-        let bytes = u32::from(passage.ip_len());
-        if !sure && !self.has_room(now, came, priority, bytes) {
-            return self.lose(now, came, passage, Cause::SharedBuffer);
+        let tag = self.pool.ingress_tag(handle.slot);
+        let (ingress, priority) = (tag.link(), tag.priority());
+        let bytes = u32::from(handle.ip_len());
+        if !is_counted && !self.has_room(now, ingress, priority, bytes) {
+            return self.drop_packet(now, ingress, handle, Cause::SharedBuffer);
         }
         let port = &mut self.links[link as usize];
-        let started = match port.take_in(now, passage, (came, priority), &mut self.pool) {
+        let started = match port.enqueue_dcb(now, handle, (ingress, priority), &mut self.pool) {
             Ok(started) => started,
             Err(cause) => {
-                if sure
-                    && let Some(input) = self.links.get_mut(came as usize).and_then(Link::input_mut)
+                if is_counted
+                    && let Some(input) =
+                        self.links.get_mut(ingress as usize).and_then(Link::input_mut)
                 {
-                    input.give_back(priority, bytes);
+                    input.subtract(priority, bytes);
                 }
-                return self.lose(now, link, passage, cause);
+                return self.drop_packet(now, link, handle, cause);
             }
         };
         let is_due = port.is_due(priority, bytes);
         let feedback = if is_due { port.sample(priority, bytes, started) } else { None };
-        if !sure
-            && let Some(input) = self.links[came as usize].input_mut()
+        if !is_counted
+            && let Some(input) = self.links[ingress as usize].input_mut()
             && input.add(priority, bytes)
         {
-            self.pause(now, came, priority, events);
+            self.request_pause(now, ingress, priority, events);
         }
-        // a busy port goes on as it was
+        // the next event of a busy port stays
         let port = &mut self.links[link as usize];
         if started {
-            if port.on_wire.len() == 1 || !port.is_quiet() {
+            if port.on_wire.len() == 1 || !port.is_eventless() {
                 let next = port.next_key(now);
                 events.set_sooner(link, next);
             }
         } else if port.is_idle() {
-            self.start(now, link, events);
-        } else if port.ahead() > 0 && port.on_wire.len() == 1 {
-            let next = port.next_key(now); // a frame is being sent
+            self.start_port(now, link, events);
+        } else if port.precommitted() > 0 && port.on_wire.len() == 1 {
+            let next = port.next_key(now); // a PAUSE frame is being sent
             events.set(link, next);
         }
         if let Some(fb) = feedback {
-            self.tell_source(now, link, &passage, (priority, fb), events);
+            self.send_cnm(now, link, &handle, (priority, fb), events);
         }
     }
 
-    /// Starts to send at a port that may have become able to.
-    fn start(&mut self, now: Time, link: u32, events: &mut Tournament) {
+    /// Starts a transmission at a port that may have become able to, and sets the next event of its link.
+    fn start_port(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let port = &mut self.links[link as usize];
-        port.start_bridged(now, &mut self.pool);
+        port.start_next_dcb(now, &mut self.pool);
         let next = port.next_key(now);
         events.set(link, next);
-        if port.has_dropped_held() {
-            self.lose_held(now, link, events);
+        if port.has_dropped_queued() {
+            self.drop_queued(now, link, events);
         }
     }
 
-    /// Loses what the discipline of a port has dropped.
-    fn lose_held(&mut self, now: Time, link: u32, events: &mut Tournament) {
-        for (held, priority) in self.links[link as usize].take_dropped_held() {
-            let bytes = u32::from(held.passage.ip_len());
-            self.lose(now, link, held.passage, Cause::Sojourn);
-            self.leave(now, held.came, priority, bytes, events);
+    /// Drops the packets that the discipline of a port has taken out of its queues.
+    fn drop_queued(&mut self, now: Time, link: u32, events: &mut Tournament) {
+        for (queued, priority) in self.links[link as usize].take_dropped_queued() {
+            let bytes = u32::from(queued.handle.ip_len());
+            self.drop_packet(now, link, queued.handle, Cause::Sojourn);
+            self.release_bytes(now, queued.ingress, priority, bytes, events);
         }
     }
 
-    /// The input of a link asks its sender to pause, for the first time.
-    fn pause(&mut self, now: Time, came: u32, priority: u8, events: &mut Tournament) {
-        let rate = self.links[came as usize].cable.rate;
-        let Some((quanta, again)) = pause_of(&self.dcb, rate) else { return };
-        let due = self.links[came as usize].input().map_or(Time::NEVER, |input| input.refresh_at);
-        self.links[came as usize].repeat_at(due.min(now + again));
-        let next = self.links[came as usize].next_key(now);
-        events.set(came, next);
-        self.watch(now, self.links[came as usize].to, events);
-        self.links[came as usize ^ 1].say(now, priority, quanta, &self.pool);
-        self.start(now, came ^ 1, events);
+    /// Sends XOFF for a priority of the ingress buffer of link `ingress`.
+    fn request_pause(&mut self, now: Time, ingress: u32, priority: u8, events: &mut Tournament) {
+        let rate = self.links[ingress as usize].cable.rate;
+        let Some((quanta, again)) = pause_settings(&self.dcb, rate) else { return };
+        let due =
+            self.links[ingress as usize].input().map_or(Time::NEVER, |input| input.refresh_at);
+        self.links[ingress as usize].set_refresh_at(due.min(now + again));
+        let next = self.links[ingress as usize].next_key(now);
+        events.set(ingress, next);
+        self.note_switch_xoff(now, self.links[ingress as usize].to, events);
+        self.links[reverse(ingress) as usize].send_pause(now, priority, quanta, &self.pool);
+        self.start_port(now, reverse(ingress), events);
     }
 
-    /// A packet has left the switch.
-    fn leave_with(&mut self, now: Time, passage: &Passage, events: &mut Tournament) {
-        let entry = self.pool.entry(passage.slot);
-        self.leave(now, entry.came(), entry.priority(), u32::from(passage.ip_len()), events);
+    /// Subtracts a packet that has left the switch from its ingress buffer.
+    fn release_packet(&mut self, now: Time, handle: &PacketHandle, events: &mut Tournament) {
+        let tag = self.pool.ingress_tag(handle.slot);
+        self.release_bytes(now, tag.link(), tag.priority(), u32::from(handle.ip_len()), events);
     }
 
-    /// Bytes that came on a link have left the switch.
-    fn leave(&mut self, now: Time, came: u32, priority: u8, bytes: u32, events: &mut Tournament) {
-        if came == OWN {
+    /// Subtracts a packet that has left the switch from the ingress buffer of link `ingress`; sends XON where
+    /// that is due.
+    fn release_bytes(
+        &mut self,
+        now: Time,
+        ingress: u32,
+        priority: u8,
+        bytes: u32,
+        events: &mut Tournament,
+    ) {
+        if ingress == LOCAL_ORIGIN {
             return;
         }
-        let Some(input) = self.links[came as usize].input_mut() else { return };
+        let Some(input) = self.links[ingress as usize].input_mut() else { return };
         if input.remove(priority, bytes) {
-            if input.asked == 0 {
-                self.links[came as usize].repeat_at(Time::NEVER);
-                let next = self.links[came as usize].next_key(now);
-                events.set(came, next);
+            if input.xoff_sent == 0 {
+                self.links[ingress as usize].set_refresh_at(Time::NEVER);
+                let next = self.links[ingress as usize].next_key(now);
+                events.set(ingress, next);
             }
-            self.links[came as usize ^ 1].say(now, priority, 0, &self.pool);
-            self.start(now, came ^ 1, events);
-            self.unwatch(self.links[came as usize].to);
+            self.links[reverse(ingress) as usize].send_pause(now, priority, 0, &self.pool);
+            self.start_port(now, reverse(ingress), events);
+            self.note_switch_xon(self.links[ingress as usize].to);
         }
     }
 
-    /// Repeats the pauses that the input of a link has asked for. Where nothing has left since, all may be
-    /// stuck.
-    fn repeat(&mut self, now: Time, link: u32, events: &mut Tournament) {
+    /// Refreshes the pauses that the ingress buffer of a link has in force. If no packet of one has left since
+    /// the last time, there may be a deadlock: looks for it.
+    fn refresh_pauses(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let rate = self.links[link as usize].cable.rate;
-        let Some((quanta, again)) = pause_of(&self.dcb, rate) else { return };
+        let Some((quanta, again)) = pause_settings(&self.dcb, rate) else { return };
         let input = self.links[link as usize].input_mut().expect("it has asked");
-        let (asked, still) = (input.asked, input.still & input.asked);
-        input.still = asked;
-        for p in bits(asked) {
-            input.said[p][2] += 1;
+        let (xoff_sent, no_progress) = (input.xoff_sent, input.no_progress & input.xoff_sent);
+        input.no_progress = xoff_sent;
+        for p in set_bits(xoff_sent) {
+            input.pause_counts[p][2] += 1;
         }
-        self.links[link as usize].repeat_at(now + again);
-        for p in bits(asked) {
-            self.links[link as usize ^ 1].say(now, p as u8, quanta, &self.pool);
+        self.links[link as usize].set_refresh_at(now + again);
+        for p in set_bits(xoff_sent) {
+            self.links[reverse(link) as usize].send_pause(now, p as u8, quanta, &self.pool);
         }
-        self.start(now, link ^ 1, events);
-        // all that are to repeat at one instant would find the same
-        if still != 0 && self.deadlock.is_none() && self.searched < now {
-            self.searched = now;
-            self.look_for_deadlock(now);
+        self.start_port(now, reverse(link), events);
+        // one search per instant: others would find the same
+        if no_progress != 0 && self.deadlock.is_none() && self.deadlock_searched_at < now {
+            self.deadlock_searched_at = now;
+            self.find_deadlock(now);
             if self.deadlock.is_some() {
                 events.set(self.halt, Key::new(now, Class::Change));
             }
         }
     }
 
-    /// Finds a deadlock, if there is one now and none was found before. A watchdog ends all of them.
-    pub fn look_for_deadlock(&mut self, now: Time) {
-        let unwatched = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_none());
-        if unwatched && self.deadlock.is_none() {
+    /// Looks for a deadlock and keeps it, unless one was found before. With a watchdog there is none.
+    pub fn find_deadlock(&mut self, now: Time) {
+        let no_watchdog = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_none());
+        if no_watchdog && self.deadlock.is_none() {
             self.deadlock = deadlock::find(now, &self.links);
         }
     }
 
-    /// Carries out what is due at a bridged link.
+    /// Carries out what is due at a link with DCB and is no arrival.
     #[inline(never)]
-    pub(crate) fn depart_bridged(&mut self, key: Key, link: u32, events: &mut Tournament) {
+    pub(crate) fn depart_dcb(&mut self, key: Key, link: u32, events: &mut Tournament) {
         let (now, l) = (key.time(), link as usize);
         self.links[l].catch_up(now, &mut self.pool);
-        if self.links[l].says(now) {
-            self.carry_frames(now, link, events);
+        if self.links[l].is_control_due(now) {
+            self.process_pause_frames(now, link, events);
         }
-        if let Some((passage, cause)) = self.links[l].lose_first(key) {
-            let counts = self.links[l].drop_first();
-            self.lose(now, link, passage, cause);
-            if counts {
-                self.leave_with(now, &passage, events);
+        if let Some((handle, cause)) = self.links[l].take_lost_in_flight(key) {
+            let is_counted = self.links[l].release_lost();
+            self.drop_packet(now, link, handle, cause);
+            if is_counted {
+                self.release_packet(now, &handle, events);
             }
         }
-        if self.links[l].finish_bridged(now) {
-            let finished = self.links[l].begun;
-            while let Some(passage) = self.links[l].next_gone(finished) {
-                self.leave_with(now, &passage, events);
+        if self.links[l].finish_transmission(now) {
+            let transmitted = self.links[l].started;
+            while let Some(handle) = self.links[l].release_next(transmitted) {
+                self.release_packet(now, &handle, events);
             }
         }
-        for (held, priority) in self.links[l].ring(now) {
-            let bytes = u32::from(held.passage.ip_len());
-            self.lose(now, link, held.passage, Cause::Sojourn);
-            self.leave(now, held.came, priority, bytes, events);
+        for (queued, priority) in self.links[l].fire_timers(now) {
+            let bytes = u32::from(queued.handle.ip_len());
+            self.drop_packet(now, link, queued.handle, Cause::Sojourn);
+            self.release_bytes(now, queued.ingress, priority, bytes, events);
         }
-        self.start(now, link, events);
+        self.start_port(now, link, events);
     }
 
-    /// Carries out the frames of a link that take effect, and repeats them.
+    /// Carries out PAUSE frames of a link that take effect now, and refreshes the pauses of its ingress buffer.
     #[inline(never)]
-    fn carry_frames(&mut self, now: Time, link: u32, events: &mut Tournament) {
+    fn process_pause_frames(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let l = link as usize;
-        while let Some(said) = self.links[l].take_said(now) {
+        while let Some(frame) = self.links[l].take_pause_frame(now) {
             if !self.links[l].is_down() {
-                self.catch_up_before(now, link ^ 1, link, events);
-                self.links[l ^ 1].obey(now, &said, &self.pool);
-                self.start(now, link ^ 1, events);
+                self.catch_up_before(now, reverse(link), link, events);
+                self.links[reverse(link) as usize].apply_pause(now, &frame, &self.pool);
+                self.start_port(now, reverse(link), events);
             }
         }
         if self.links[l].input().is_some_and(|input| input.refresh_at <= now) {
-            self.repeat(now, link, events);
+            self.refresh_pauses(now, link, events);
         }
     }
 
-    /// The congestion point of a port tells the source of a packet to slow down.
-    fn tell_source(
+    /// Sends a CNM from the congestion point of a port to the source of a packet.
+    fn send_cnm(
         &mut self,
         now: Time,
         link: u32,
-        passage: &Passage,
+        handle: &PacketHandle,
         (priority, fb): (u8, u8),
         events: &mut Tournament,
     ) {
         let Some(config) = &self.dcb.qcn else { return };
-        let source = self.pool.source(passage.slot);
-        let cnm = Cnm { congested: passage.dst, source, priority, fb, port: link };
+        let source = self.pool.source(handle.slot);
+        let cnm = Cnm { congested: handle.dst, source, priority, fb, port: link };
         let packet = cnm.packet(now, config.cnm_bytes, config.cnm_priority);
         let own_priority = config.cnm_priority;
         self.tally.sent += 1;
         let slot = self.pool.insert(&packet);
         let (links, pool) = (&self.links, &self.pool);
-        // as if it came from where the congestion is
-        let view = || View { now, packet: pool.get(slot), links, came: link ^ 1 };
+        // as if the CNM had entered the switch by the congested port
+        let view = || View { now, packet: pool.get(slot), links, ingress: reverse(link) };
         let switch = links[link as usize].from - self.graph.hosts;
-        let way = self.routing.next_link(switch, source, packet.hash, view);
-        let passage = Passage::new(slot, &packet);
-        if self.links.get(way as usize).is_none() {
-            return self.go_nowhere(now, way, link, passage);
+        let egress = self.routing.next_link(switch, source, packet.hash, view);
+        let handle = PacketHandle::new(slot, &packet);
+        if self.links.get(egress as usize).is_none() {
+            return self.end_without_link(now, egress, link, handle);
         }
-        self.bring_in_made_here(now, way, passage, own_priority, events);
+        self.enqueue_local_packet(now, egress, handle, own_priority, events);
     }
 
-    /// A switch hands a packet that it has made to a port.
+    /// Enqueues a packet that the switch of the port has made itself.
     #[inline(never)]
-    fn bring_in_made_here(
+    fn enqueue_local_packet(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
+        handle: PacketHandle,
         priority: u8,
         events: &mut Tournament,
     ) {
-        self.bring_in(now, link, passage, Entry::new(OWN, priority), events);
+        self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// A message of congestion has reached its source: the flow that it is about goes slower.
-    pub fn slow_down(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
+    /// Limits the flow that a CNM is about, or decreases its rate: the CNM has reached its source.
+    pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
         let link = self.up[cnm.source.0 as usize];
-        if self.links[link as usize].is_bridged() {
+        if self.links[link as usize].has_dcb() {
             self.links[link as usize].catch_up(now.next(), &mut self.pool);
-            self.links[link as usize].slow_down(now, cnm, &self.pool);
-            self.start(now, link, events);
+            self.links[link as usize].apply_cnm(now, cnm, &self.pool);
+            self.start_port(now, link, events);
         }
     }
 
-    /// The deadlock that was found, if one was.
+    /// Returns the deadlock that was found, if one was.
     pub fn deadlock(&self) -> Option<&Deadlock> {
         self.deadlock.as_ref()
     }
 
-    /// Has the event of this source set to the instant at which a deadlock is found.
+    /// Sets the event source that gets an event at the instant at which a deadlock is found.
     pub fn halt_with(&mut self, source: u32) {
         self.halt = source;
     }
 
-    /// A host hands a packet to its card where [flows are limited](Link::only_limits).
+    /// Enqueues a packet of a host at its network card, where [flows are limited](Link::has_only_rate_limits).
     #[inline(never)]
-    pub(super) fn offer_limited(
+    pub(super) fn enqueue_limited(
         &mut self,
         now: Time,
         link: u32,
-        passage: Passage,
+        handle: PacketHandle,
         priority: u8,
         events: &mut Tournament,
     ) {
-        self.pool.set_entry(passage.slot, Entry::new(OWN, priority));
+        self.pool.set_ingress_tag(handle.slot, IngressTag::new(LOCAL_ORIGIN, priority));
         let port = &mut self.links[link as usize];
         port.catch_up(now.next(), &mut self.pool);
-        match port.take_limited(now, passage, priority, &mut self.pool) {
-            Err(cause) => self.lose(now, link, passage, cause),
+        match port.enqueue_rate_limited(now, handle, priority, &mut self.pool) {
+            Err(cause) => self.drop_packet(now, link, handle, cause),
             Ok(false) => {}
             Ok(true) => {
-                let next = port.quiet_key(now);
+                let next = port.eventless_key(now);
                 events.set(link, next);
             }
         }
     }
 
-    /// Whether there is room for a packet that has come on a link, where that is not sure.
+    /// Whether the ingress buffer of a link has room for a packet, by exact counts.
     #[inline(never)]
-    pub(super) fn has_room(&mut self, now: Time, came: u32, priority: u8, bytes: u32) -> bool {
-        let to = self.links[came as usize].to;
-        if self.inputs.asked[to as usize] == 0 {
-            self.count_left(now, to);
+    pub(super) fn has_room(&mut self, now: Time, ingress: u32, priority: u8, bytes: u32) -> bool {
+        let to = self.links[ingress as usize].to;
+        if self.switch_ports.xoff_counts[to as usize] == 0 {
+            self.release_transmitted(now, to);
         }
-        self.links[came as usize].input_mut().is_none_or(|input| input.admits(priority, bytes))
+        self.links[ingress as usize].input_mut().is_none_or(|input| input.admits(priority, bytes))
     }
 
-    /// Has the inputs of a switch count what is there now.
+    /// Brings the counts of all ingress buffers of a node up to date.
     #[inline(never)]
-    fn count_left(&mut self, now: Time, node: u32) {
-        for at in 0..self.inputs.ports[node as usize].len() {
-            let port = self.inputs.ports[node as usize][at] as usize;
+    fn release_transmitted(&mut self, now: Time, node: u32) {
+        for at in 0..self.switch_ports.out_links[node as usize].len() {
+            let port = self.switch_ports.out_links[node as usize][at] as usize;
             self.links[port].catch_up(now.next(), &mut self.pool);
-            let finished = self.links[port].finished();
-            while let Some(passage) = self.links[port].next_gone(finished) {
-                self.no_longer_counts(&passage);
+            let transmitted = self.links[port].transmitted();
+            while let Some(handle) = self.links[port].release_next(transmitted) {
+                self.release_without_xoff(&handle);
             }
         }
     }
 
-    /// A packet has left a switch where no input has asked for a pause.
+    /// Subtracts a packet that has left a switch from its ingress buffer, where no XOFF is in force at the
+    /// switch.
     #[inline(always)]
-    pub(super) fn no_longer_counts(&mut self, passage: &Passage) {
-        let entry = self.pool.entry(passage.slot);
-        let input = self.links.get_mut(entry.came() as usize).and_then(Link::input_mut);
+    pub(super) fn release_without_xoff(&mut self, handle: &PacketHandle) {
+        let tag = self.pool.ingress_tag(handle.slot);
+        let input = self.links.get_mut(tag.link() as usize).and_then(Link::input_mut);
         if let Some(input) = input {
-            input.give_back(entry.priority(), u32::from(passage.ip_len()));
+            input.subtract(tag.priority(), u32::from(handle.ip_len()));
         }
     }
 
-    /// Somebody looks at the ports of hosts between their own events.
-    pub fn look_at_hosts(&mut self) {
+    /// Has each port of a host need an event at the end of each transmission: something reads its queue in
+    /// between.
+    pub fn require_host_events(&mut self) {
         for &up in &self.up {
-            if self.links[up as usize].is_bridged() {
-                self.links[up as usize].be_exact();
+            if self.links[up as usize].has_dcb() {
+                self.links[up as usize].require_events();
             }
         }
     }
 
-    /// Has all bridged ports catch up: after everything else at this instant that moves packets.
-    pub(crate) fn settle_bridged(&mut self, now: Time) {
-        for node in 0..self.inputs.ports.len() as u32 {
-            self.count_left(now, node);
+    /// Has all DCB ports catch up: after everything else that moves packets at this instant.
+    pub(crate) fn settle_dcb(&mut self, now: Time) {
+        for node in 0..self.switch_ports.out_links.len() as u32 {
+            self.release_transmitted(now, node);
         }
     }
 
-    /// An input of a switch has asked for a pause: what leaves the switch may end it.
-    pub(super) fn watch(&mut self, now: Time, node: u32, events: &mut Tournament) {
-        let asked = &mut self.inputs.asked[node as usize];
-        *asked += 1;
-        if *asked > 1 {
+    /// Notes that an ingress buffer of a switch has sent XOFF: the ports of the switch then need events.
+    pub(super) fn note_switch_xoff(&mut self, now: Time, node: u32, events: &mut Tournament) {
+        let count = &mut self.switch_ports.xoff_counts[node as usize];
+        *count += 1;
+        if *count > 1 {
             return;
         }
-        for &port in &self.inputs.ports[node as usize] {
+        for &port in &self.switch_ports.out_links[node as usize] {
             let link = &mut self.links[port as usize];
-            link.set_watched(true);
+            link.set_switch_xoff(true);
             if !link.is_idle() {
                 events.set(port, link.next_key(now));
             }
         }
     }
 
-    /// An input has taken back what it asked for.
-    pub(super) fn unwatch(&mut self, node: u32) {
-        let asked = &mut self.inputs.asked[node as usize];
-        *asked -= 1;
-        if *asked == 0 {
-            for &port in &self.inputs.ports[node as usize] {
-                self.links[port as usize].set_watched(false);
+    /// Notes that an ingress buffer of a switch has sent XON.
+    pub(super) fn note_switch_xon(&mut self, node: u32) {
+        let count = &mut self.switch_ports.xoff_counts[node as usize];
+        *count -= 1;
+        if *count == 0 {
+            for &port in &self.switch_ports.out_links[node as usize] {
+                self.links[port as usize].set_switch_xoff(false);
             }
         }
     }
 
-    /// Has a port catch up before a frame takes effect there, as an event of link `by`.
+    /// Has a port catch up before a PAUSE frame takes effect there, as an event of link `by`.
     pub(super) fn catch_up_before(&mut self, now: Time, port: u32, by: u32, events: &Tournament) {
         let link = &mut self.links[port as usize];
         link.catch_up(now, &mut self.pool);
         let key = Key::new(now, Class::Departure);
-        if link.acts_quietly(now) && events.goes_before(key, port, by) {
+        if link.acts_without_event(now) && events.goes_before(key, port, by) {
             link.catch_up(now.next(), &mut self.pool);
         }
     }

@@ -1,23 +1,22 @@
-//! Energy-Efficient Ethernet (IEEE 802.3az): when one direction of a link sleeps and wakes.
+//! Energy-Efficient Ethernet (IEEE 802.3az): low-power idle (LPI) of one direction of a link.
 //!
-//! A port that has nothing left to send stays awake for the stall timer, then falls asleep for Ts and
-//! sleeps. What comes after that is held: until waking may begin, and for Tw more. Waking may begin
-//! when the link is asleep and, where frames are coalesced, the first held frame has waited for the
-//! holding timer or the trigger is reached (Christensen et al., IEEE Comm. Mag. 48(11), 2010;
-//! Reviriego et al., IEEE Comm. Lett. 13(9), 2009). Falling asleep cannot be broken off. A frame that
-//! comes at the instant at which falling asleep would begin finds the link awake: back-to-back frames
-//! of equal rates would otherwise all meet a closed door.
+//! A port that has nothing left to send stays awake for the stall timer, then goes to sleep, which takes Ts,
+//! and is asleep. Packets that come after that are held until waking may begin, and for the wake time Tw more.
+//! Waking may begin when the link is asleep and, where packets are coalesced, the first held packet has waited
+//! for the holding timer or the trigger is reached (Christensen et al., IEEE Comm. Mag. 48(11), 2010; Reviriego
+//! et al., IEEE Comm. Lett. 13(9), 2009). The transition to sleep cannot be interrupted. A packet that comes at
+//! the instant at which the transition would begin finds the link awake: otherwise back-to-back packets of
+//! equal rates would each meet a sleeping link.
 //!
-//! The holding timer may adapt. Where falling asleep and waking took more than a given share of the
-//! time since the link woke last, the next frames are held for twice as long, and otherwise for half:
-//! with little to send sleeping is nearly free and nothing is held, with more to send wakes are put
-//! together. This rule is ours.
+//! The holding timer may adapt. Where the transitions took more than a given share of the time since the last
+//! wake, the next packets are held for twice as long, and otherwise for half: with little traffic sleeping
+//! costs little and nothing is held, with more traffic several wakes become one. This rule is our own.
 //!
-//! Packets that come meanwhile wait in the port's queue or, where the link layer has a buffer of
-//! its own ([`SleepBuffer::Link`]), below it.
+//! Packets that come meanwhile wait in the queue of the port or, where the link layer has a buffer of its own
+//! ([`SleepBuffer::Link`]), below it.
 //!
-//! Times are exact, nothing is sampled: how long the link was in each state follows from when it
-//! became idle and when it woke, whenever one asks.
+//! Times are exact, nothing is sampled: the time in each state follows from when the link became idle and when
+//! it woke.
 
 use super::phy::Phy;
 use crate::queue::Backlog;
@@ -25,7 +24,7 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// How much has to be held for waking to begin at once.
+/// Held packets or bytes at which waking begins at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Trigger {
     /// This number of packets.
@@ -34,14 +33,14 @@ pub enum Trigger {
     Bytes(u64),
 }
 
-/// Where packets wait that come while the link falls asleep, sleeps or wakes.
+/// Where packets wait while the link goes to sleep, is asleep or wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum SleepBuffer {
     /// In the queue of the port: they need room there, and its discipline counts them.
     #[default]
     Port,
-    /// In a buffer of the link layer below the queue, with this limit, if any: they pass the empty
-    /// queue at once. What does not fit waits in the queue.
+    /// In a buffer of the link layer below the queue, with this limit, if any: they bypass the empty queue.
+    /// What does not fit waits in the queue.
     Link(Option<Limit>),
 }
 
@@ -80,9 +79,9 @@ impl SleepBuffer {
         )
     }
 
-    /// Whether the link layer takes a packet of `ip_len` bytes while it does not send, with so much
-    /// in its buffer and so much in the queue. Nothing passes what waits in the queue.
-    fn takes(self, held: Backlog, queued: usize, ip_len: u16) -> bool {
+    /// Whether a packet of `ip_len` bytes goes to the buffer of the link layer while the link does not send,
+    /// with `held` in that buffer and `queued` packets in the queue. No packet overtakes those in the queue.
+    fn fits(self, held: Backlog, queued: usize, ip_len: u16) -> bool {
         let fits = match self {
             SleepBuffer::Port => false,
             SleepBuffer::Link(None) => true,
@@ -93,24 +92,24 @@ impl SleepBuffer {
     }
 }
 
-/// When a link falls asleep and wakes.
+/// When a link goes to sleep and wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Policy {
-    /// How long it stays awake with nothing to send.
+    /// Time for which the link stays awake with nothing to send.
     pub stall: Span,
-    /// How long the first frame that finds it asleep is held.
+    /// Time for which the first packet that finds the link asleep is held.
     pub hold: Span,
-    /// What ends holding before.
+    /// What ends holding earlier.
     pub trigger: Trigger,
-    /// Where the timer adapts, up to `hold`: the millionths of time that may go into falling asleep
-    /// and waking before frames are held for longer.
+    /// For an adaptive timer of up to `hold`: share of time in transitions, in millionths, above which packets
+    /// are held for longer.
     pub waste_ppm: Option<u32>,
     /// Where packets wait meanwhile.
     pub buffer: SleepBuffer,
 }
 
 impl Policy {
-    /// Asleep as soon as nothing is left to send, awake for the first frame.
+    /// Sleeps as soon as nothing is left to send, and wakes for the first packet.
     pub const STANDARD: Policy = Policy {
         stall: Span::ZERO,
         hold: Span::ZERO,
@@ -120,18 +119,18 @@ impl Policy {
     };
 }
 
-/// How long a link was in each state. Together they are the time that has passed.
+/// Time of a link in each state. Together they are the time that has passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StateTimes {
     /// Sending, or awake with nothing to send.
     pub awake: Span,
-    /// Falling asleep.
+    /// In transition to sleep.
     pub falling: Span,
     /// Asleep.
     pub asleep: Span,
-    /// Waking.
+    /// In transition to awake.
     pub waking: Span,
-    /// How often it has begun to wake.
+    /// Number of wakes that have begun.
     pub wakes: u64,
 }
 
@@ -141,94 +140,95 @@ impl StateTimes {
         StateTimes { awake: self.awake + (self.asleep - asleep), asleep, ..self }
     }
 
-    /// All of it.
+    /// Returns the sum of all times.
     pub fn total(&self) -> Span {
         self.awake + self.falling + self.asleep + self.waking
     }
 
-    /// Joules of a transceiver that was in these states for these times.
+    /// Returns the energy in joules of a transceiver with these times.
     pub fn joules(&self, phy: &Phy) -> f64 {
         let full = self.awake + self.falling + self.waking;
         phy.active_w * full.as_secs_f64() + phy.asleep_w * self.asleep.as_secs_f64()
     }
 }
 
-/// One sleep of a link, from the end of being awake to the beginning of the next.
+/// One period of low-power idle of a link, from the end of being awake to the next time it is awake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Nap {
-    /// It begins to fall asleep.
+pub struct LpiPeriod {
+    /// Start of the transition to sleep.
     pub falls: Time,
-    /// It is asleep.
+    /// End of that transition.
     pub asleep: Time,
-    /// It begins to wake.
+    /// Start of waking.
     pub wakes: Time,
-    /// It is awake.
+    /// End of waking.
     pub awake: Time,
 }
 
-/// The first naps of a link in a stretch of time, and how many more there were.
+/// First LPI periods of a link in a window of time, and the number of others.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct NapLog {
-    /// The first of them.
-    pub naps: Vec<Nap>,
-    /// How many are kept.
-    most: usize,
-    /// Naps that ended by then are of no interest, nor are those that began when the second comes.
+pub struct LpiLog {
+    /// Periods that found room in the log.
+    pub periods: Vec<LpiPeriod>,
+    /// Largest number of periods in the log.
+    max_rows: usize,
+    /// Start and end of the window: periods that end by its start or begin after its end are not logged.
     window: (Time, Time),
-    /// Those that found no room.
+    /// Number of periods that found no room.
     pub left_out: u64,
 }
 
-impl NapLog {
-    /// No naps yet; at most so many, of those that lie at least partly within the window.
-    pub fn new(most: usize, window: (Time, Time)) -> NapLog {
-        NapLog { most, window, ..NapLog::default() }
+impl LpiLog {
+    /// Returns a log for at most `max_rows` periods that lie at least partly within the window.
+    pub fn new(max_rows: usize, window: (Time, Time)) -> LpiLog {
+        LpiLog { max_rows, window, ..LpiLog::default() }
     }
 
-    fn note(&mut self, nap: Nap) {
-        if nap.awake <= self.window.0 || nap.falls >= self.window.1 {
+    fn note(&mut self, period: LpiPeriod) {
+        if period.awake <= self.window.0 || period.falls >= self.window.1 {
             return;
         }
-        if self.naps.len() < self.most {
-            self.naps.push(nap);
+        if self.periods.len() < self.max_rows {
+            self.periods.push(period);
         } else {
             self.left_out += 1;
         }
     }
 }
 
-/// One direction of a link that sleeps.
+/// Low-power idle of one direction of a link.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Sleeper {
+pub struct LpiState {
     policy: Policy,
     wake: Span,
     sleep: Span,
-    /// Since when nothing is left to send, or never.
+    /// Time since which nothing is left to send, or never.
     idle_since: Time,
-    /// When waking begins, or never; only while idle.
+    /// Time at which waking begins, or never; only while idle.
     wake_from: Time,
-    /// How long the first frame that finds it asleep is held now.
+    /// Time for which the first packet that finds the link asleep is held now.
     hold: Span,
-    /// Up to the last time it woke.
+    /// Times in each state, up to the last wake.
     past: StateTimes,
-    /// When that was.
+    /// Time of the last wake.
     awake_since: Time,
-    /// How long the other direction slept, too, as far as [`Sleeper::note_both`] was told.
-    both: Span,
-    /// When a packet last passed the queue into the buffer of the link layer.
-    passed: Time,
-    /// At eager ports with such a buffer: the number, counted from 0, of the first packet of the
-    /// link that is not in it, and what waits in the queue while packets before that are in it.
-    stored_until: u64,
-    behind: Backlog,
-    /// Every nap, where they are asked for.
-    log: Option<Box<NapLog>>,
+    /// Time for which both directions slept, as far as [`LpiState::add_common_sleep`] was told.
+    common_sleep: Span,
+    /// Time at which a packet last bypassed the queue into the buffer of the link layer.
+    last_bypass: Time,
+    /// At eager ports with such a buffer: number, counted from 0, of the first packet of the link that is not
+    /// in the buffer.
+    buffered_until: u64,
+    /// Packets in the queue while earlier packets are in the buffer.
+    queued_behind: Backlog,
+    /// Log of LPI periods, where the scenario wants one.
+    log: Option<Box<LpiLog>>,
 }
 
-impl Sleeper {
-    /// A link that is awake and idle at time zero.
-    pub fn new(policy: Policy, phy: &Phy) -> Sleeper {
-        Sleeper {
+impl LpiState {
+    /// Returns a link that is awake and idle at time zero.
+    pub fn new(policy: Policy, phy: &Phy) -> LpiState {
+        LpiState {
             policy,
             wake: phy.wake,
             sleep: phy.sleep,
@@ -237,110 +237,109 @@ impl Sleeper {
             hold: if policy.waste_ppm.is_some() { Span::ZERO } else { policy.hold },
             past: StateTimes::default(),
             awake_since: Time::ZERO,
-            both: Span::ZERO,
-            passed: Time::ZERO,
-            stored_until: 0,
-            behind: Backlog::default(),
+            common_sleep: Span::ZERO,
+            last_bypass: Time::ZERO,
+            buffered_until: 0,
+            queued_behind: Backlog::default(),
             log: None,
         }
     }
 
-    /// See [`SleepBuffer::takes`]; not to be asked of a link that is awake.
-    pub fn takes(&self, held: Backlog, queued: usize, ip_len: u16) -> bool {
-        self.policy.buffer.takes(held, queued, ip_len)
+    /// Whether a packet goes to the buffer of the link layer, with `held` in it and `queued` packets in the
+    /// queue; for a link that is not awake.
+    pub fn fits_link_buffer(&self, held: Backlog, queued: usize, ip_len: u16) -> bool {
+        self.policy.buffer.fits(held, queued, ip_len)
     }
 
-    /// Since when the queue is empty into which packets come that pass it at once; the last packet
-    /// had been sent at `clear_at`, if none has passed since.
+    /// Returns since when the queue that packets bypass has been empty: since the last bypass or, before the
+    /// first one, since `clear_at`, when the last packet had been sent.
     pub fn queue_empty_since(&self, clear_at: Time) -> Time {
-        if self.wake_from == Time::NEVER { clear_at } else { self.passed }
+        if self.wake_from == Time::NEVER { clear_at } else { self.last_bypass }
     }
 
-    /// A packet passes the queue into the buffer of the link layer.
-    pub fn pass(&mut self, now: Time) {
-        self.passed = now;
+    /// Notes that a packet bypasses the queue into the buffer of the link layer.
+    pub fn bypass_queue(&mut self, now: Time) {
+        self.last_bypass = now;
     }
 
-    /// At eager ports: packet `number` has passed the queue.
-    pub fn store(&mut self, now: Time, number: u64) {
-        self.passed = now;
-        self.stored_until = number + 1;
-        self.behind = Backlog::default();
+    /// Notes, at an eager port, that packet `number` bypasses the queue.
+    pub fn bypass_queue_eager(&mut self, now: Time, number: u64) {
+        self.last_bypass = now;
+        self.buffered_until = number + 1;
+        self.queued_behind = Backlog::default();
     }
 
-    /// At eager ports: what waits in the queue, of all that waits, of which `next` is the number of
-    /// the first.
-    pub fn queued(&self, next: u64, waits: Backlog) -> Backlog {
-        if next < self.stored_until { self.behind } else { waits }
+    /// Returns, at an eager port, which of the waiting packets are in the queue; `next` is the number of the
+    /// first one.
+    pub fn queue_backlog(&self, next: u64, waits: Backlog) -> Backlog {
+        if next < self.buffered_until { self.queued_behind } else { waits }
     }
 
-    /// At eager ports: a packet waits in the queue.
-    pub fn queue(&mut self, ip_len: u16) {
-        self.behind.packets += 1;
-        self.behind.bytes += u64::from(ip_len);
+    /// Notes, at an eager port, that a packet waits in the queue.
+    pub fn count_queued(&mut self, ip_len: u16) {
+        self.queued_behind.packets += 1;
+        self.queued_behind.bytes += u64::from(ip_len);
     }
 
-    /// Logs its naps from now on.
-    pub fn keep_log(&mut self, log: NapLog) {
+    /// Logs LPI periods from now on.
+    pub fn keep_log(&mut self, log: LpiLog) {
         self.log = Some(Box::new(log));
     }
 
-    /// Returns a copy of the link without its log, to predict its states from.
-    pub fn without_log(&self) -> Sleeper {
-        Sleeper { log: None, ..*self }
+    /// Returns a copy of the state without its log, to predict states from.
+    pub fn without_log(&self) -> LpiState {
+        LpiState { log: None, ..*self }
     }
 
-    /// Its log until `now`, if it has one: a nap that has not ended by then ends with it.
-    pub fn take_log(&mut self, now: Time) -> Option<NapLog> {
+    /// Takes out the log, if there is one. A period that has not ended by `now` ends there.
+    pub fn take_log(&mut self, now: Time) -> Option<LpiLog> {
         let mut log = self.log.take()?;
-        let falls = self.falls_from();
+        let falls = self.sleep_from();
         if self.idle_since != Time::NEVER && falls < now {
             let [asleep, wakes] = [falls + self.sleep, self.wake_from].map(|at| at.min(now));
-            log.note(Nap { falls, asleep, wakes, awake: now });
+            log.note(LpiPeriod { falls, asleep, wakes, awake: now });
         }
         Some(*log)
     }
 
-    /// When falling asleep begins, or has begun; only while idle.
-    fn falls_from(&self) -> Time {
+    /// Returns when the transition to sleep begins or has begun; only while idle.
+    fn sleep_from(&self) -> Time {
         self.idle_since.max(self.awake_since) + self.policy.stall
     }
 
-    /// Whether a frame that comes now must wait for the link to wake; not to be asked of a link that
-    /// is sending.
-    pub fn sleeps(&self, now: Time) -> bool {
+    /// Whether a packet that comes now must wait for the link to wake; for a link that is not sending.
+    pub fn is_asleep(&self, now: Time) -> bool {
         self.idle_since != Time::NEVER && now > self.idle_since + self.policy.stall
     }
 
-    /// Nothing is left to send.
-    pub fn rest(&mut self, now: Time) {
+    /// Notes that nothing is left to send.
+    pub fn become_idle(&mut self, now: Time) {
         self.idle_since = now;
     }
 
-    /// When the link will be awake that [sleeps](Sleeper::sleeps) at `now`, with so much held, the
-    /// frame that has just come included. Later frames may bring it nearer, never put it off.
-    pub fn ready_at(&mut self, now: Time, packets: usize, bytes: u64) -> Time {
-        let falls_from = self.idle_since + self.policy.stall;
+    /// Plans the wake of a link that [is asleep](LpiState::is_asleep), for these held packets, the one that has
+    /// just come included. Returns when the link will be awake. Later packets can only bring that time forward.
+    pub fn plan_wake(&mut self, now: Time, packets: usize, bytes: u64) -> Time {
+        let sleep_from = self.idle_since + self.policy.stall;
         let held_until = match self.policy.trigger {
             Trigger::Packets(n) if packets >= n as usize => now,
             Trigger::Bytes(n) if bytes >= n => now,
             _ => now + self.hold,
         };
-        self.wake_from = self.wake_from.min(held_until.max(falls_from + self.sleep));
+        self.wake_from = self.wake_from.min(held_until.max(sleep_from + self.sleep));
         self.wake_from + self.wake
     }
 
-    /// Something is sent: the link was awake, or is so now, at the time that [`Sleeper::ready_at`] has
-    /// given.
+    /// Notes that a packet is sent: the link was awake, or wakes now, at the time from [`LpiState::plan_wake`].
     pub fn send(&mut self, now: Time) {
         if self.wake_from == Time::NEVER {
             self.idle_since = Time::NEVER;
             return;
         }
         self.past = self.times(now);
-        let (falls, wakes) = (self.falls_from(), self.wake_from);
+        let (falls, wakes) = (self.sleep_from(), self.wake_from);
         if let Some(log) = &mut self.log {
-            log.note(Nap { falls, asleep: falls + self.sleep, wakes, awake: now });
+            log.note(LpiPeriod { falls, asleep: falls + self.sleep, wakes, awake: now });
         }
         if let Some(waste_ppm) = self.policy.waste_ppm {
             self.adapt(now.since(self.awake_since), waste_ppm);
@@ -350,7 +349,7 @@ impl Sleeper {
         self.wake_from = Time::NEVER;
     }
 
-    /// It has woken for the first time in `cycle`.
+    /// Adapts the holding time, at a wake; `cycle` is the time since the last one.
     fn adapt(&mut self, cycle: Span, waste_ppm: u32) {
         let spent = u128::from((self.wake + self.sleep).0) * 1_000_000;
         self.hold = if spent > u128::from(cycle.0) * u128::from(waste_ppm) {
@@ -362,8 +361,8 @@ impl Sleeper {
         };
     }
 
-    /// At ports without an event for every departure: what has happened by now on a link that has
-    /// sent all it was given at `clear_at`.
+    /// Carries out what has happened by now, at a port without an event for each departure; the port had sent
+    /// all packets at `clear_at`.
     pub fn catch_up(&mut self, now: Time, clear_at: Time) {
         if self.wake_from != Time::NEVER {
             let ready = self.wake_from + self.wake;
@@ -373,43 +372,44 @@ impl Sleeper {
             self.send(ready);
         }
         if self.idle_since == Time::NEVER && clear_at <= now {
-            self.rest(clear_at);
+            self.become_idle(clear_at);
         }
     }
 
-    /// From when until when it sleeps, the time being; the end is never while nothing is held.
-    pub fn nap(&self) -> Option<(Time, Time)> {
-        let falls_from = self.falls_from();
-        (self.idle_since != Time::NEVER).then(|| (falls_from + self.sleep, self.wake_from))
+    /// Returns from when until when the link is asleep in its present period; the end is never while no packet
+    /// is held.
+    pub fn sleep_interval(&self) -> Option<(Time, Time)> {
+        let sleep_from = self.sleep_from();
+        (self.idle_since != Time::NEVER).then(|| (sleep_from + self.sleep, self.wake_from))
     }
 
-    /// Both directions slept for so long.
-    pub fn note_both(&mut self, span: Span) {
-        self.both += span;
+    /// Adds time for which both directions slept.
+    pub fn add_common_sleep(&mut self, span: Span) {
+        self.common_sleep += span;
     }
 
-    /// How long both have slept, by what was noted.
-    pub fn both(&self) -> Span {
-        self.both
+    /// Returns the time that [`LpiState::add_common_sleep`] was told.
+    pub fn common_sleep(&self) -> Span {
+        self.common_sleep
     }
 
-    /// When the link will be awake, if it is asleep with frames held.
-    pub fn planned(&self) -> Option<Time> {
+    /// Returns when the link will be awake, if it is asleep and has held packets.
+    pub fn awake_at(&self) -> Option<Time> {
         (self.wake_from != Time::NEVER).then(|| self.wake_from + self.wake)
     }
 
-    /// How long it was in each state until `now`.
+    /// Returns the time in each state until `now`.
     pub fn times(&self, now: Time) -> StateTimes {
         let mut times = self.past;
-        let falls_from = self.falls_from();
-        if self.idle_since == Time::NEVER || falls_from >= now {
+        let sleep_from = self.sleep_from();
+        if self.idle_since == Time::NEVER || sleep_from >= now {
             times.awake += now.since(self.awake_since);
             return times;
         }
-        let asleep_from = (falls_from + self.sleep).min(now);
+        let asleep_from = (sleep_from + self.sleep).min(now);
         let wakes_from = self.wake_from.min(now);
-        times.awake += falls_from.since(self.awake_since);
-        times.falling += asleep_from.since(falls_from);
+        times.awake += sleep_from.since(self.awake_since);
+        times.falling += asleep_from.since(sleep_from);
         times.asleep += wakes_from.since(asleep_from);
         times.waking += now.since(wakes_from);
         times.wakes += u64::from(wakes_from < now);
@@ -417,9 +417,9 @@ impl Sleeper {
     }
 }
 
-/// How long two directions sleep together of what they sleep the time being, until `now`.
-pub fn together(a: &Sleeper, b: &Sleeper, now: Time) -> Span {
-    let (Some(a), Some(b)) = (a.nap(), b.nap()) else { return Span::ZERO };
+/// Returns for how long two directions sleep at the same time in their present periods, until `now`.
+pub fn common_sleep(a: &LpiState, b: &LpiState, now: Time) -> Span {
+    let (Some(a), Some(b)) = (a.sleep_interval(), b.sleep_interval()) else { return Span::ZERO };
     a.1.min(b.1).min(now).since(a.0.max(b.0))
 }
 
@@ -443,24 +443,24 @@ mod tests {
 
     #[test]
     fn a_frame_wakes_a_standard_link_when_it_has_fallen_asleep() {
-        let mut link = Sleeper::new(Policy::STANDARD, &PHY);
-        assert!(link.sleeps(at(100.0)));
-        assert_eq!(link.ready_at(at(100.0), 1, 1500), at(104.48));
-        assert_eq!(link.ready_at(at(101.0), 2, 3000), at(104.48));
+        let mut link = LpiState::new(Policy::STANDARD, &PHY);
+        assert!(link.is_asleep(at(100.0)));
+        assert_eq!(link.plan_wake(at(100.0), 1, 1500), at(104.48));
+        assert_eq!(link.plan_wake(at(101.0), 2, 3000), at(104.48));
         link.send(at(104.48));
         let times = link.times(at(104.48));
         assert_eq!((us(times.falling), us(times.asleep), us(times.waking)), (2.88, 97.12, 4.48));
         assert_eq!((times.awake, times.wakes), (Span::ZERO, 1));
 
         // while it falls asleep
-        link.rest(at(110.0));
-        assert_eq!(link.ready_at(at(111.0), 1, 1500), at(117.36));
+        link.become_idle(at(110.0));
+        assert_eq!(link.plan_wake(at(111.0), 1, 1500), at(117.36));
         link.send(at(117.36));
         // at the instant of becoming idle, and while sending
-        link.rest(at(120.0));
-        assert!(!link.sleeps(at(120.0)));
+        link.become_idle(at(120.0));
+        assert!(!link.is_asleep(at(120.0)));
         link.send(at(120.0));
-        assert!(!link.sleeps(at(120.5)));
+        assert!(!link.is_asleep(at(120.5)));
         let times = link.times(at(130.0));
         assert_eq!(us(times.awake), 5.52 + 12.64);
         assert_eq!((times.total(), times.wakes), (Span::from_us(130), 2));
@@ -469,18 +469,18 @@ mod tests {
     #[test]
     fn a_stall_timer_keeps_a_link_awake() {
         let policy = Policy { stall: Span::from_us(50), ..Policy::STANDARD };
-        let mut link = Sleeper::new(policy, &PHY);
-        assert!(!link.sleeps(at(50.0)) && link.sleeps(at(50.001)));
+        let mut link = LpiState::new(policy, &PHY);
+        assert!(!link.is_asleep(at(50.0)) && link.is_asleep(at(50.001)));
         link.send(at(50.0));
-        link.rest(at(60.0));
-        assert_eq!(link.ready_at(at(111.0), 1, 1500), at(117.36));
+        link.become_idle(at(60.0));
+        assert_eq!(link.plan_wake(at(111.0), 1, 1500), at(117.36));
         assert_eq!(us(link.times(at(111.5)).falling), 1.5);
     }
 
     #[test]
     fn what_both_directions_sleep_is_the_intersection_of_what_each_does() {
         let mut random = Stream::new(3, "both");
-        let mut links = [COALESCE, Policy::STANDARD].map(|policy| Sleeper::new(policy, &PHY));
+        let mut links = [COALESCE, Policy::STANDARD].map(|policy| LpiState::new(policy, &PHY));
         let (mut naps, mut both) = ([Vec::new(), Vec::new()], Span::ZERO);
         let mut now = Time::ZERO;
         for _ in 0..5_000 {
@@ -488,24 +488,24 @@ mod tests {
             // wake-ups that are due, in order of time
             while let Some((ready, of)) = [0, 1]
                 .into_iter()
-                .filter_map(|of| links[of].planned().map(|ready| (ready, of)))
+                .filter_map(|of| links[of].awake_at().map(|ready| (ready, of)))
                 .filter(|(ready, _)| *ready <= now)
                 .min()
             {
-                both += together(&links[0], &links[1], ready);
-                let (from, to) = links[of].nap().expect("it sleeps");
+                both += common_sleep(&links[0], &links[1], ready);
+                let (from, to) = links[of].sleep_interval().expect("it sleeps");
                 naps[of].push((from, to));
                 links[of].send(ready);
-                links[of].rest(ready + Span::from_ns(1 + random.below(500)));
+                links[of].become_idle(ready + Span::from_ns(1 + random.below(500)));
             }
             let of = random.below(2) as usize;
-            if random.below(4) == 0 && links[of].sleeps(now) {
-                links[of].ready_at(now, 1, 1500);
+            if random.below(4) == 0 && links[of].is_asleep(now) {
+                links[of].plan_wake(now, 1, 1500);
             }
         }
-        both += together(&links[0], &links[1], now);
+        both += common_sleep(&links[0], &links[1], now);
         for (link, naps) in links.iter().zip(&mut naps) {
-            naps.extend(link.nap().map(|(from, to)| (from, to.min(now))));
+            naps.extend(link.sleep_interval().map(|(from, to)| (from, to.min(now))));
         }
         let parts = naps[0].iter().flat_map(|a| naps[1].iter().map(move |b| (a, b)));
         let expected: u64 = parts.map(|(a, b)| a.1.min(b.1).since(a.0.max(b.0)).0).sum();
@@ -518,14 +518,14 @@ mod tests {
         // 7.36 µs for falling asleep and waking are a tenth of 73.6 µs
         let hold = Span::from_us(40);
         let policy = Policy { hold, waste_ppm: Some(100_000), ..COALESCE };
-        let mut link = Sleeper::new(Policy { trigger: Trigger::Packets(99), ..policy }, &PHY);
+        let mut link = LpiState::new(Policy { trigger: Trigger::Packets(99), ..policy }, &PHY);
         let mut holds = Vec::new();
         let mut now = 1_000.0;
         for gap in [20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 500.0, 500.0, 500.0, 500.0] {
-            let ready = link.ready_at(at(now), 1, 1500);
+            let ready = link.plan_wake(at(now), 1, 1500);
             holds.push((us(ready.since(at(now))) - 4.48).round());
             link.send(ready);
-            link.rest(ready);
+            link.become_idle(ready);
             now = (ready.0 as f64) / 1e6 + gap;
         }
         assert_eq!(holds, [0.0, 0.0, 4.0, 9.0, 18.0, 36.0, 40.0, 40.0, 20.0, 10.0]);
@@ -533,17 +533,17 @@ mod tests {
 
     #[test]
     fn frames_are_held_until_the_timer_or_the_trigger() {
-        let mut link = Sleeper::new(COALESCE, &PHY);
-        assert_eq!(link.ready_at(at(100.0), 1, 1500), at(116.48));
-        assert_eq!(link.ready_at(at(108.0), 9, 13_500), at(116.48));
-        assert_eq!(link.ready_at(at(109.0), 10, 15_000), at(113.48), "the tenth wakes it");
-        assert_eq!(link.ready_at(at(110.0), 11, 16_500), at(113.48));
+        let mut link = LpiState::new(COALESCE, &PHY);
+        assert_eq!(link.plan_wake(at(100.0), 1, 1500), at(116.48));
+        assert_eq!(link.plan_wake(at(108.0), 9, 13_500), at(116.48));
+        assert_eq!(link.plan_wake(at(109.0), 10, 15_000), at(113.48), "the tenth wakes it");
+        assert_eq!(link.plan_wake(at(110.0), 11, 16_500), at(113.48));
         link.send(at(113.48));
         assert_eq!(us(link.times(at(113.48)).asleep), 109.0 - 2.88);
 
         let bytes = Policy { trigger: Trigger::Bytes(3000), ..COALESCE };
-        let mut link = Sleeper::new(bytes, &PHY);
-        assert_eq!(link.ready_at(at(1.0), 2, 3000), at(7.36), "asleep first");
+        let mut link = LpiState::new(bytes, &PHY);
+        assert_eq!(link.plan_wake(at(1.0), 2, 3000), at(7.36), "asleep first");
     }
 
     /// Poisson arrivals of 1500 B without framing: power relative to active, mean wait in µs.
@@ -551,7 +551,7 @@ mod tests {
         const FRAME: Span = Span::from_ns(1200);
         let mut random = Stream::new(3, "eee");
         let mut gap = || -libm::log(1.0 - random.unit()) * 1.2 / load;
-        let mut link = Sleeper::new(policy, &PHY);
+        let mut link = LpiState::new(policy, &PHY);
         let (mut now, mut free, mut wait, mut frames) = (Time::ZERO, Time::ZERO, 0.0, 0_u64);
         let mut held: Vec<Time> = Vec::new();
         let mut ready = Time::NEVER;
@@ -574,10 +574,10 @@ mod tests {
                 continue;
             }
             if held.is_empty() {
-                link.rest(free);
+                link.become_idle(free);
             }
             held.push(now);
-            ready = link.ready_at(now, held.len(), 1500 * held.len() as u64);
+            ready = link.plan_wake(now, held.len(), 1500 * held.len() as u64);
         }
         let times = link.times(free);
         (times.joules(&PHY) / (PHY.active_w * free.as_secs_f64()), wait / frames as f64)

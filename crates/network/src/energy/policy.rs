@@ -1,4 +1,4 @@
-//! What every policy of links provides: how a link sleeps, and how scenarios name it.
+//! Trait of the policies of links: how a link sleeps, and how scenarios name the policy.
 
 use super::eee::{Policy, StateTimes};
 use eastwest_settings::Section;

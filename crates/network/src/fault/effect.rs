@@ -1,15 +1,15 @@
-//! What a scenario says of a fault.
+//! Faults as a scenario describes them.
 
 use super::loss::LossModel;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Something that happens to links for a time.
+/// An effect on links for a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// Numbers of the links.
     pub links: Vec<u32>,
-    /// What happens to them.
+    /// Effect on these links.
     pub effect: Effect,
     /// From when on; zero means that the links have never been otherwise.
     pub from: Time,

@@ -1,8 +1,8 @@
-//! Faults and conditions: what happens to links, and when.
+//! Faults and conditions: effects on links, and their times.
 //!
 //! A fault acts on directed links for a time. While it is in force a link loses packets at random
-//! ([`LossModel`]), sends more slowly, takes longer, or is down. What that does to the packets on a
-//! link is told in [`crate::link`]; this module holds what a scenario says and works off its times.
+//! ([`LossModel`]), sends more slowly, has a longer delay, or is down. The effect on the packets of a link is
+//! in [`crate::link`]; this module has the settings and the schedule.
 
 mod effect;
 mod loss;

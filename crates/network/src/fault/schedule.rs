@@ -1,7 +1,7 @@
-//! When faults begin and end, and when switches know of it.
+//! Schedule of faults: when they begin and end, and when switches know of it.
 //!
-//! Changes of one instant go in a fixed order: what ends, what begins, what switches learn; among
-//! these in the order of the faults. A fault that flaps has only its next change here.
+//! Changes of one instant have a fixed order: ends, begins, then what switches learn; among these the order of
+//! the faults. Of a fault that flaps only the next change is here.
 
 use super::effect::{Effect, Fault};
 use eastwest_types::{Span, Time};

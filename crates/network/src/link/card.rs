@@ -1,27 +1,29 @@
-//! What a port tells the network card before it: when to hand over the next packet. A card that keeps its
-//! packets until then can still slow down or change its mind about what else would wait at the port.
+//! Flow control between a port and the network card before it: when the card hands over the next packet. A card
+//! that keeps its packets until then can still slow down a flow or reorder packets that would otherwise wait at
+//! the port.
 
 use super::Link;
 use crate::fabric::Fabric;
 use eastwest_types::{HostId, Rate, Time};
 
 impl Link {
-    /// When the port takes the next packet of a codepoint. One that serves a single queue takes it when it has
-    /// sent what it has. Any other takes it when none of its kind waits; whether that has changed is to be
-    /// asked again at the time it names, when a packet will have left or one of `ip_len` bytes could have.
+    /// Returns when the port takes the next packet of a codepoint. A port with a single queue takes it when it
+    /// has sent all packets that it has. Any other takes it when none of that codepoint's class (with DCB:
+    /// priority) is queued; if the returned time is in the future, the card asks again then, when a packet will
+    /// have left or one of `ip_len` bytes could have.
     ///
-    /// `sent` says that a packet of `ip_len` bytes has been handed over at this moment; the next one takes its
-    /// turn after the time that one takes, even if it was lost.
+    /// `sent` says that a packet of `ip_len` bytes has been handed over just now; the next one follows after
+    /// the transmission time of that one, even if it was dropped.
     pub fn takes_more_at(&self, now: Time, dscp: u8, ip_len: u32, sent: bool) -> Time {
         let after_one = now + self.send_time(ip_len);
-        let Some(w) = self.waiting.as_ref().filter(|w| !w.is_one_fifo()) else {
+        let Some(q) = self.queues.as_ref().filter(|q| !q.is_one_fifo()) else {
             return if sent { self.busy_until.max(after_one) } else { now };
         };
-        let waits = match w.bridge {
+        let waits = match q.dcb {
             Some(_) => self.bytes_waiting()[usize::from(dscp >> 3)] > 0,
-            None => w.backlog_of(w.class_of(dscp)).packets > 0,
+            None => q.backlog_of(q.class_of(dscp)).packets > 0,
         };
-        match (waits, w.sent_at) {
+        match (waits, q.sent_at) {
             // paused, or lost
             (true, Time::NEVER) => after_one,
             (true, sent_at) => sent_at.max(now.next()),
@@ -32,12 +34,12 @@ impl Link {
 }
 
 impl Fabric {
-    /// The rate of the link up from a host.
+    /// Returns the rate of the link from a host to its switch.
     pub fn host_rate(&self, host: HostId) -> Rate {
         self.links[self.up[host.0 as usize] as usize].cable.rate
     }
 
-    /// When the port of a host takes the next packet of a codepoint, see [`Link::takes_more_at`].
+    /// Returns when the port of a host takes the next packet of a codepoint, see [`Link::takes_more_at`].
     pub fn takes_more_at(
         &self,
         now: Time,

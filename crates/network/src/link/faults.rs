@@ -1,7 +1,7 @@
-//! A link under faults; the rules are in [`conditions`](super::conditions).
+//! A link under faults; the rules are in [`fault_state`](super::fault_state).
 
-use super::conditions::{Conditions, EarlierRates};
-use super::{Link, Passage};
+use super::fault_state::{EarlierRates, FaultState};
+use super::{Link, PacketHandle};
 use crate::fault::{Effect, LossChain};
 use crate::losses::Cause;
 use eastwest_engine::order::{Class, Key};
@@ -9,10 +9,10 @@ use eastwest_engine::random::{Stream, mix};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Makes the link ready for faults; it draws from streams of its own, by its number.
+    /// Prepares the link for faults. It draws from random streams of its own, by its number.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
-        (self.plain, self.counted, self.calm) = (false, false, None);
-        self.conditions = Some(Box::new(Conditions {
+        (self.plain, self.counted, self.red_fast_path) = (false, false, None);
+        self.fault_state = Some(Box::new(FaultState {
             own_ps_per_byte_q16: self.ps_per_byte_q16,
             failures: 0,
             doomed: 0,
@@ -29,11 +29,11 @@ impl Link {
         }));
     }
 
-    fn faults(&mut self) -> &mut Conditions {
-        self.conditions.as_mut().expect("links with faults are made ready for them")
+    fn faults(&mut self) -> &mut FaultState {
+        self.fault_state.as_mut().expect("links with faults are made ready for them")
     }
 
-    /// A fault begins, or is over; then [`Link::next_key`] may be another.
+    /// Carries out the begin or the end of a fault; [`Link::next_key`] may then be another.
     pub(crate) fn change(&mut self, now: Time, effect: &Effect, begins: bool) {
         match effect {
             Effect::Loss(model) => {
@@ -57,7 +57,7 @@ impl Link {
             }),
             Effect::Down { .. } if begins => self.faults().failures += 1,
             Effect::Down { .. } => {
-                let started = self.started(now);
+                let started = self.count_started(now);
                 let f = self.faults();
                 f.failures -= 1;
                 if f.failures == 0 {
@@ -67,9 +67,9 @@ impl Link {
         }
     }
 
-    /// Notes, before a fault changes the rate, which bytes are sent at the rate in force.
+    /// Notes, before a fault changes the rate, which bytes are sent at the present rate.
     fn end_rate(&mut self, now: Time) {
-        let started = self.started(now);
+        let started = self.count_started(now);
         let on_way = self.on_wire.iter().take(started);
         let bytes: u64 = on_way.map(|p| u64::from(self.wire_bytes(u32::from(p.ip_len)))).sum();
         let (before, rate) = (self.counters.bytes, self.ps_per_byte_q16);
@@ -78,30 +78,31 @@ impl Link {
         f.earlier.end(passed, passed + bytes, rate);
     }
 
-    /// Picoseconds that sending all packets took that have reached the far end or were lost on the way.
+    /// Returns the picoseconds for which the link has been sending the packets that have arrived or were lost
+    /// in flight.
     pub(super) fn sent_for(&self) -> u128 {
         let (bytes, rate) = (self.counters.bytes, self.ps_per_byte_q16);
-        match &self.conditions {
+        match &self.fault_state {
             Some(f) => f.earlier.sending(bytes + f.lost_bytes, rate),
             None => (u128::from(bytes) * u128::from(rate)) >> 16,
         }
     }
 
-    /// Packets on the wire, and the one being sent.
-    fn started(&self, now: Time) -> usize {
-        match &self.waiting {
+    /// Returns the number of packets on the wire, the one being sent included.
+    fn count_started(&self, now: Time) -> usize {
+        match &self.queues {
             Some(_) => self.on_wire.len(),
             None => self.on_wire.len() - self.count_waiting(now).0 as usize,
         }
     }
 
-    /// Packets and IP bytes that wait at an eager port, and when the one being sent has left: from the
-    /// last one back, each starts when the one in front of it has been sent.
+    /// Returns the packets and IP bytes that are queued at an eager port, and when the packet being sent will
+    /// have left: backwards from the last packet, each starts when the one in front of it has been sent.
     pub(super) fn count_waiting(&self, now: Time) -> (u32, u64, Time) {
         let (mut waiting, mut bytes, mut sent) = (0, 0, self.busy_until);
-        let settled = self.conditions.as_ref().map_or(Time::ZERO, |f| f.settled);
-        for held in self.on_wire.iter().rev() {
-            let ip_len = u32::from(held.ip_len);
+        let settled = self.fault_state.as_ref().map_or(Time::ZERO, |f| f.settled);
+        for handle in self.on_wire.iter().rev() {
+            let ip_len = u32::from(handle.ip_len);
             let start = sent.0.saturating_sub(self.send_time(ip_len).0);
             if start <= now.0 || sent <= settled {
                 break;
@@ -113,11 +114,11 @@ impl Link {
         (waiting, bytes, sent)
     }
 
-    /// Times all packets anew whose first bit has not been sent, after `change`.
+    /// Carries out `change`, then recomputes the times of all packets whose first bit has not been sent.
     fn retime(&mut self, now: Time, change: impl FnOnce(&mut Link)) {
-        let Some(w) = &self.waiting else { return self.retime_eager(now, change) };
-        let sent_at = w.sent_at;
-        let waiting = w.lengths();
+        let Some(q) = &self.queues else { return self.retime_eager(now, change) };
+        let sent_at = q.sent_at;
+        let waiting = q.lengths();
         change(self);
         if sent_at < Time::NEVER {
             let rest = waiting.into_iter().map(|ip_len| self.send_time(ip_len));
@@ -131,18 +132,18 @@ impl Link {
         self.faults().settled = sent;
         let len = self.on_wire.len() as u32;
         for place in len - waiting..len {
-            let held = self.on_wire.get(place).expect("it was counted");
-            sent += self.send_time(u32::from(held.ip_len));
+            let handle = self.on_wire.get(place).expect("it was counted");
+            sent += self.send_time(u32::from(handle.ip_len));
             let arrive = self.arrival_after(sent, place as usize);
-            self.on_wire.change(place, |held| held.arrive = arrive);
+            self.on_wire.change(place, |handle| handle.arrive = arrive);
         }
         self.busy_until = sent;
     }
 
-    /// When the packet at `place` of the ring arrives that has been sent at `sent`.
+    /// Returns when the packet at `place` of the ring arrives, which has been sent at `sent`.
     pub(crate) fn arrival_after(&self, sent: Time, place: usize) -> Time {
         let at = sent + self.delay;
-        match &self.conditions {
+        match &self.fault_state {
             Some(f) if f.jitter > Span::ZERO => {
                 let random = mix(f.jitter_seed ^ (self.counters.packets + f.lost + place as u64));
                 at + Span(((u128::from(random) * u128::from(f.jitter.0)) >> 64) as u64)
@@ -151,63 +152,64 @@ impl Link {
         }
     }
 
-    /// The key at which the packet in front arrives, or is lost.
+    /// Returns the key at which the packet in front arrives or is lost.
     pub(super) fn first_key(&mut self, now: Time) -> Key {
-        let Some(&Passage { arrive, .. }) = self.on_wire.get(0) else { return Key::NEVER };
+        let Some(&PacketHandle { arrive, .. }) = self.on_wire.get(0) else { return Key::NEVER };
         let key = self.arrival_key(now, arrive);
-        let Some(f) = &mut self.conditions else { return key };
+        let Some(f) = &mut self.fault_state else { return key };
         f.draw(self.counters.packets + f.lost);
         let class = if f.cause().is_some() { Class::Departure } else { Class::Arrival };
         Key::new(key.time().max(now), class)
     }
 
-    /// Takes the packet in front off the wire if this is the key at which it is lost.
-    pub(crate) fn lose_first(&mut self, key: Key) -> Option<(Passage, Cause)> {
-        if self.conditions.is_none() || self.first_key(key.time()) != key {
+    /// Takes the packet in front off the ring, with the cause, if this is the key at which it is lost.
+    pub(crate) fn take_lost_in_flight(&mut self, key: Key) -> Option<(PacketHandle, Cause)> {
+        if self.fault_state.is_none() || self.first_key(key.time()) != key {
             return None;
         }
         let cause = self.faults().cause()?;
-        let passage = self.on_wire.pop().expect("it has a key");
-        self.held_bytes -= u64::from(passage.ip_len);
-        let bytes = self.wire_bytes(u32::from(passage.ip_len));
+        let handle = self.on_wire.pop().expect("it has a key");
+        self.held_bytes -= u64::from(handle.ip_len);
+        let bytes = self.wire_bytes(u32::from(handle.ip_len));
         let f = self.faults();
         f.lost_bytes += u64::from(bytes);
         f.lost += 1;
         f.doomed = f.doomed.saturating_sub(1);
-        Some((passage, cause))
+        Some((handle, cause))
     }
 
-    /// Before the rate changes: a wait of one length is another queue at another rate.
+    /// Keeps the longest wait before a change of rate: at another rate the same wait is another queue length.
     fn keep_longest(&mut self) {
         let (wait, bytes) = self.longest();
         self.counters.max_backlog = Span::ZERO;
         self.faults().longest = (wait, bytes);
     }
 
-    /// Longest time a packet had to wait for those before it, and the most link bytes it waited for.
+    /// Returns the longest time a packet had to wait for those before it, and the most link bytes it waited
+    /// for.
     pub fn longest(&self) -> (Span, u64) {
         let wait = self.counters.max_backlog;
         let bytes = (u128::from(wait.0) << 16) / u128::from(self.ps_per_byte_q16.max(1));
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let before = self.conditions.as_ref().map_or((Span::ZERO, 0), |f| f.longest);
+        let before = self.fault_state.as_ref().map_or((Span::ZERO, 0), |f| f.longest);
         (wait.max(before.0), bytes.max(before.1))
     }
 
-    /// The time a packet takes to be sent without faults.
+    /// Returns the transmission time of a packet without faults.
     pub(crate) fn own_send_time(&self, ip_len: u32) -> Span {
-        let own = self.conditions.as_ref().map_or(self.ps_per_byte_q16, |f| f.own_ps_per_byte_q16);
+        let own = self.fault_state.as_ref().map_or(self.ps_per_byte_q16, |f| f.own_ps_per_byte_q16);
         Span((u64::from(self.wire_bytes(ip_len)) * own) >> 16)
     }
 
     /// Whether a failure is in force.
     pub fn is_down(&self) -> bool {
-        self.conditions.as_ref().is_some_and(|f| f.failures > 0)
+        self.fault_state.as_ref().is_some_and(|f| f.failures > 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LinkSpec, Mode, Offer};
+    use super::super::{LinkSpec, Mode, Outcome};
     use super::*;
     use crate::fault::{Degraded, LossModel};
     use crate::pool::PacketPool;
@@ -236,7 +238,7 @@ mod tests {
             classes: Vec::new(),
             measured: false,
             sleep: None,
-            bridge: None,
+            dcb: None,
             shared: None,
             seed: (7, 3),
         });
@@ -273,28 +275,28 @@ mod tests {
             while self.next < end {
                 let key = self.next;
                 if !key.is_departure() {
-                    let (passage, next) = self.link.arrive(key, &mut self.pool);
-                    self.log.arrived.push((key.time(), passage.slot));
+                    let (handle, next) = self.link.arrive(key, &mut self.pool);
+                    self.log.arrived.push((key.time(), handle.slot));
                     self.next = next;
                     continue;
                 }
                 let (lost, next) = self.link.depart(key, &mut self.pool);
-                if let Some((passage, cause)) = lost {
-                    self.log.lost.push((key.time(), passage.slot, cause));
+                if let Some((handle, cause)) = lost {
+                    self.log.lost.push((key.time(), handle.slot, cause));
                 }
                 self.next = next;
             }
         }
 
-        fn offer(&mut self, at: Time, packet: &Packet) {
+        fn enqueue(&mut self, at: Time, packet: &Packet) {
             self.run_until(Key::new(at, Class::Arrival));
             let slot = self.pool.insert(packet);
             self.log.queues.push(self.link.queue(at));
-            match self.link.offer(at, Passage::new(slot, packet), &mut self.pool) {
-                Offer::Dropped(cause) => self.log.lost.push((at, slot, cause)),
-                Offer::Queued => {}
-                Offer::Bridged => unreachable!("nothing is bridged here"),
-                Offer::Sooner(key) | Offer::Displaced(key) => self.next = key,
+            match self.link.enqueue(at, PacketHandle::new(slot, packet), &mut self.pool) {
+                Outcome::Dropped(cause) => self.log.lost.push((at, slot, cause)),
+                Outcome::Queued => {}
+                Outcome::LeftToFabric => unreachable!("there is no DCB here"),
+                Outcome::Sooner(key) | Outcome::Displaced(key) => self.next = key,
             }
         }
 
@@ -365,7 +367,7 @@ mod tests {
                     Play::new(link([3, 30, 1_000][seed as usize % 3], mode, jitter, delay));
                 for (at, what) in &script {
                     match what {
-                        Ok(packet) => play.offer(*at, packet),
+                        Ok(packet) => play.enqueue(*at, packet),
                         Err((effect, begins)) => play.change(*at, effect, *begins),
                     }
                 }
@@ -374,7 +376,7 @@ mod tests {
             assert!(both[0] == both[1], "seed {seed}");
             let log = &both[0].0;
             assert_eq!(log.arrived.len() + log.lost.len(), 500);
-            assert!(log.arrived.windows(2).all(|w| w[0].0 <= w[1].0), "in order");
+            assert!(log.arrived.windows(2).all(|q| q[0].0 <= q[1].0), "in order");
             packets += log.arrived.len();
             log.lost.iter().for_each(|l| seen[l.2 as usize] += 1);
         }
@@ -387,7 +389,7 @@ mod tests {
     fn ten(change_at: Span, effect: Effect, over_at: Option<Span>) -> Vec<Option<Span>> {
         let [eager, reference] = [Mode::Eager, Mode::TwoEvent].map(|mode| {
             let mut play = Play::new(link(99, mode, Span::ZERO, DELAY));
-            (0..10).for_each(|_| play.offer(Time::ZERO, &packet(1500)));
+            (0..10).for_each(|_| play.enqueue(Time::ZERO, &packet(1500)));
             play.change(Time::ZERO + change_at, &effect, true);
             if let Some(over) = over_at {
                 play.change(Time::ZERO + over, &effect, false);
@@ -478,7 +480,7 @@ mod tests {
             link.expect_faults(3, number);
             let mut play = Play::new(link);
             play.change(Time::ZERO, &Effect::Loss(LossModel::independent(0.2)), true);
-            (0..400).for_each(|_| play.offer(Time(1), &packet(100)));
+            (0..400).for_each(|_| play.enqueue(Time(1), &packet(100)));
             play.end().0.lost.iter().map(|l| l.1).collect::<Vec<u32>>()
         };
         assert_eq!(lost(1), lost(1));

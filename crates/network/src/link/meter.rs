@@ -1,8 +1,8 @@
-//! What a measured port notes of every packet, for each of its classes.
+//! Histograms of a measured port, for each of its classes.
 //!
-//! A packet that comes notes what waits in its class before it, whether or not it is let in: the queue
-//! as packets find it, which is not the queue averaged over time. A packet that is about to be sent
-//! notes how long it has waited; one that is dropped notes nothing.
+//! Each packet that arrives records the queue of its class before it, whether or not it is admitted: the queue
+//! as packets find it, which is not the average over time. A packet that starts to be sent records how long it
+//! has waited; a dropped packet records nothing.
 
 use crate::queue::Backlog;
 use eastwest_engine::histogram::Histogram;
@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 /// Histograms of one class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClassMeter {
-    /// Packets that waited.
+    /// Queue in packets, as found by arrivals.
     pub packets: Histogram,
-    /// IP bytes that waited.
+    /// Queue in IP bytes, as found by arrivals.
     pub bytes: Histogram,
     /// Time from arrival until the first bit is sent.
     pub sojourn: Histogram,
@@ -35,19 +35,19 @@ impl Meter {
         &mut self.classes[class]
     }
 
-    /// A packet comes and finds this.
+    /// Records the queue that a packet finds.
     pub(crate) fn comes(&mut self, class: u8, waits: Backlog) {
         let class = self.class(class);
         class.packets.add(waits.packets as u64);
         class.bytes.add(waits.bytes);
     }
 
-    /// A packet is sent that has waited for so long.
+    /// Records how long a packet has waited that starts to be sent.
     pub(crate) fn goes(&mut self, class: u8, waited: Span) {
         self.class(class).sojourn.record(waited);
     }
 
-    /// All classes that have been of use, by number.
+    /// Returns the classes that have histograms, by number.
     pub fn classes(&self) -> impl Iterator<Item = (u32, &ClassMeter)> {
         (0..).zip(&self.classes)
     }

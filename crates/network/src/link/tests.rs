@@ -28,7 +28,7 @@ pub(super) fn spec(limit: Limit, mode: Mode) -> LinkSpec {
         classes: Vec::new(),
         measured: false,
         sleep: None,
-        bridge: None,
+        dcb: None,
         shared: None,
         seed: (7, 3),
     }
@@ -50,11 +50,11 @@ struct Log {
 
 impl Log {
     fn take_dropped(&mut self, link: &mut Link, pool: &PacketPool, at: Time) {
-        for (passage, cause) in link.take_dropped() {
-            link.count_loss(at, &passage, pool.get(passage.slot), cause);
-            self.lost.push(passage.slot);
+        for (handle, cause) in link.take_dropped() {
+            link.count_loss(at, &handle, pool.get(handle.slot), cause);
+            self.lost.push(handle.slot);
         }
-        self.lost.extend(link.take_late().into_iter().map(|(_, passage)| passage.slot));
+        self.lost.extend(link.take_deferred_drops().into_iter().map(|(_, handle)| handle.slot));
     }
 }
 
@@ -74,19 +74,19 @@ fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
         }
         log.take_dropped(link, &pool, *at);
         log.queues.push(link.queue(*at));
-        let passage = Passage::new(number, packet);
-        match link.offer(*at, passage, &mut pool) {
-            Offer::Dropped(cause) => {
-                link.count_loss(*at, &passage, pool.get(number), cause);
+        let handle = PacketHandle::new(number, packet);
+        match link.enqueue(*at, handle, &mut pool) {
+            Outcome::Dropped(cause) => {
+                link.count_loss(*at, &handle, pool.get(number), cause);
                 log.lost.push(number);
             }
-            Offer::Queued => {}
-            Offer::Bridged => unreachable!("nothing is bridged here"),
-            Offer::Displaced(key) => {
+            Outcome::Queued => {}
+            Outcome::LeftToFabric => unreachable!("there is no DCB here"),
+            Outcome::Displaced(key) => {
                 log.take_dropped(link, &pool, *at);
                 next = key;
             }
-            Offer::Sooner(key) => next = key,
+            Outcome::Sooner(key) => next = key,
         }
     }
     while next != Key::NEVER {
@@ -104,9 +104,9 @@ fn step(link: &mut Link, key: Key, log: &mut Log, pool: &mut PacketPool) -> Key 
         log.take_dropped(link, pool, key.time());
         return next;
     }
-    let (passage, next) = link.arrive(key, pool);
+    let (handle, next) = link.arrive(key, pool);
     log.take_dropped(link, pool, key.time());
-    log.arrived.push((key.time(), passage.slot));
+    log.arrived.push((key.time(), handle.slot));
     next
 }
 
@@ -157,7 +157,7 @@ fn queues() -> Vec<(QueueConfig, bool)> {
         queues.push((QueueConfig::Red(red(weight, ecn, limit)), ecn));
     }
     for (weight, ecn) in [(1.0, true), (0.02, true), (0.01, false)] {
-        queues.push((QueueConfig::Red(calm_red(weight, ecn)), ecn));
+        queues.push((QueueConfig::Red(fast_path_red(weight, ecn)), ecn));
     }
     // the probability reaches 0.5 at six packets: some signals are marks and some are drops
     let some = RedConfig { mark_below: Some(0.25), ..red(0.1, true, packets(9)) };
@@ -193,34 +193,37 @@ pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
     }
 }
 
-/// Ports with it are calm now and then.
-pub(super) fn calm_red(weight: f64, ecn: bool) -> RedConfig {
+/// Ports with it use the fast path of RED now and then.
+pub(super) fn fast_path_red(weight: f64, ecn: bool) -> RedConfig {
     let (min, max) = (Level::Packets(6.0), Level::Packets(9.0));
     RedConfig { min, max, ..red(weight, ecn, Limit::Packets(40)) }
 }
 
 #[test]
-fn ports_with_red_are_calm_while_nothing_can_be_signalled() {
+fn ports_with_red_use_the_fast_path_while_nothing_can_be_signalled() {
     for weight in [1.0, 0.02] {
-        let queue = QueueConfig::Red(calm_red(weight, false));
+        let queue = QueueConfig::Red(fast_path_red(weight, false));
         let mut link = Link::new(LinkSpec { queue, ..spec(Limit::Packets(0), Mode::Eager) });
         let mut pool = PacketPool::default();
         let one = packet(1500, 0);
-        let (mut now, mut calm) = (Time::ZERO, 0);
-        let offer = |link: &mut Link, now, pool: &mut PacketPool| {
-            link.offer(now, Passage::new(pool.insert(&one), &one), pool)
+        let (mut now, mut on_fast_path) = (Time::ZERO, 0);
+        let enqueue = |link: &mut Link, now, pool: &mut PacketPool| {
+            link.enqueue(now, PacketHandle::new(pool.insert(&one), &one), pool)
         };
         for _ in 0..400 {
-            assert_ne!(offer(&mut link, now, &mut pool), Offer::Dropped(Cause::Early));
-            calm += u32::from(link.is_calm());
+            assert_ne!(enqueue(&mut link, now, &mut pool), Outcome::Dropped(Cause::Early));
+            on_fast_path += u32::from(link.is_on_red_fast_path());
             let key = link.next_key(now);
             link.arrive(key, &mut pool);
             now = key.time();
         }
-        assert!(calm > 390, "{calm}");
+        assert!(on_fast_path > 390, "{on_fast_path}");
         // a burst is looked at again
-        let burst: Vec<Offer> = (0..300).map(|_| offer(&mut link, now, &mut pool)).collect();
-        assert!(!link.is_calm() && burst.contains(&Offer::Dropped(Cause::Early)), "{burst:?}");
+        let burst: Vec<Outcome> = (0..300).map(|_| enqueue(&mut link, now, &mut pool)).collect();
+        assert!(
+            !link.is_on_red_fast_path() && burst.contains(&Outcome::Dropped(Cause::Early)),
+            "{burst:?}"
+        );
     }
 }
 

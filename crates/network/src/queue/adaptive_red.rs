@@ -165,8 +165,8 @@ impl Discipline for AdaptiveRed {
 #[cfg(test)]
 mod tests {
     use super::super::decision::tests::{Port, arrive};
-    use super::super::protection::Signal;
     use super::super::red::Spread;
+    use super::super::signal::Signal;
     use super::*;
     use eastwest_types::Limit;
 

@@ -1,6 +1,6 @@
-//! The average length of a queue that RED follows: `avg ← avg + w·(q − avg)` with every packet that
-//! comes, and `avg ← avg·(1 − w)^m` after an idle time that would have let `m` packets pass (Floyd and Jacobson
-//! 1993, section 4 and equation 2.1). `w = 1` takes the queue of the moment.
+//! Average queue length of RED: `avg ← avg + w·(q − avg)` with every packet that arrives, and `avg ← avg·(1 −
+//! w)^m` after an idle time in which `m` packets could have been sent (Floyd and Jacobson 1993, section 4 and
+//! equation 2.1). `w = 1` takes the present queue.
 
 use super::decision::{Level, least_packets};
 use eastwest_types::{Limit, Span};
@@ -9,46 +9,46 @@ use serde::{Deserialize, Serialize};
 /// Settings and value of one port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Average {
-    /// Weight of the queue of the moment.
+    /// Weight of the present queue.
     weight: f64,
-    /// Below this the discipline lets every packet in that fits.
+    /// Below this average the discipline admits every packet that fits.
     min: Level,
     limit: Limit,
-    /// Picoseconds a mean packet takes.
+    /// Transmission time of a mean packet in picoseconds.
     packet_ps: f64,
     value: f64,
 }
 
 impl Average {
-    /// Returns the average of an empty queue. `packet_ps` is the time to send a mean packet.
+    /// Returns the average of an empty queue. `packet_ps` is the transmission time of a mean packet.
     pub fn new(weight: f64, min: Level, limit: Limit, packet_ps: u64) -> Average {
         Average { weight, min, limit, packet_ps: packet_ps.max(1) as f64, value: 0.0 }
     }
 
-    /// The average in the unit of the thresholds.
+    /// Returns the average in the unit of the thresholds.
     #[inline]
     pub fn value(&self) -> f64 {
         self.value
     }
 
-    /// Whether the average is more than the queue of the moment.
+    /// Whether the average depends on earlier queues too, not only on the present one.
     pub fn follows(&self) -> bool {
         self.weight < 1.0
     }
 
-    /// A packet that finds fewer packets than this at its port, waiting or on the wire, is let in and
-    /// changes nothing but the average while that is low, see [`Average::calm_for`]. Zero where levels
-    /// count bytes.
-    pub fn calm_below(&self, mtu: u32) -> u32 {
+    /// Returns a number of packets: one that finds fewer at its port, queued or on the wire, is admitted and
+    /// changes nothing but the average, while the average is low, see [`Average::arrivals_below_min`]. 0 where
+    /// levels count bytes.
+    pub fn fast_path_limit(&self, mtu: u32) -> u32 {
         let Level::Packets(min) = self.min else { return 0 };
         let most = if self.follows() { 4.0 * min } else { min.ceil() };
         (most as u32).min(least_packets(self.limit, mtu))
     }
 
-    /// Returns a number of packets that, if each finds fewer than `most` waiting, leave the average below `min`
-    /// whenever they come. An arrival raises it by less than `w · (most − 1)`.
+    /// Returns how many arrivals leave the average below `min`, whenever they come, if each finds fewer than
+    /// `most` packets queued. An arrival raises the average by less than `w · (most − 1)`.
     #[inline]
-    pub fn calm_for(&self, most: u32) -> u32 {
+    pub fn arrivals_below_min(&self, most: u32) -> u32 {
         if !self.follows() {
             return u32::MAX;
         }
@@ -57,8 +57,8 @@ impl Average {
         (room / each) as u32
     }
 
-    /// The average after a packet that finds `queue` waiting, at a port that has been idle for a time
-    /// or is not.
+    /// Updates the average for a packet that finds `queue` waiting; `idle`: for how long the port has been
+    /// idle, if it is.
     #[inline]
     pub fn follow(&mut self, queue: f64, idle: Option<Span>) {
         let w = self.weight;

@@ -12,7 +12,7 @@
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
-use super::protection::{Signal, read_signal};
+use super::signal::{Signal, read_signal};
 use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -208,14 +208,14 @@ impl Discipline for CoDel {
         self.next(now, heads())
     }
 
-    fn surely_lets_in(&self, mtu: u32) -> u32 {
+    fn admits_below(&self, mtu: u32) -> u32 {
         least_packets(self.config.limit, mtu)
     }
 
     /// Whether the next packet leaves without further ado, having waited since then; if so that is
     /// noted.
     #[inline]
-    fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
+    fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
         let calm = !self.dropping && now.since(since) < self.config.target;
         if calm {
             self.above_at = Time::NEVER;
@@ -227,7 +227,7 @@ impl Discipline for CoDel {
 #[cfg(test)]
 mod tests {
     use super::super::decision::Backlog;
-    use super::super::protection::Protection;
+    use super::super::signal::Protection;
     use super::*;
     use crate::pool::Stored;
     use eastwest_types::{HostId, Packet, ecn};

@@ -168,7 +168,7 @@ mod tests {
         let mut queue = careless(10);
         assert_eq!(arrive(&Port::waiting(9), |a| queue.at_enqueue(a)), Verdict::Enqueue);
         assert_eq!(arrive(&Port::waiting(10), |a| queue.at_enqueue(a)), Verdict::Drop);
-        assert!(queue.sees_all() && queue.surely_lets_in(1500) == 0);
+        assert!(queue.sees_all() && queue.admits_below(1500) == 0);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The number alone.
+    /// Returns the number without its unit.
     pub fn value(self) -> f64 {
         match self {
             Level::Packets(n) | Level::Bytes(n) => n,
@@ -76,10 +76,10 @@ impl From<Limit> for Level {
     }
 }
 
-/// The ports that queues are read for.
+/// Ports for which the settings of queues are read.
 #[derive(Debug)]
 pub struct Ports {
-    /// Largest packet, if that is known.
+    /// Largest packet in IP bytes, if that is known.
     pub mtu: Option<u32>,
     /// Bytes per packet beyond its IP length.
     pub framing: u32,
@@ -87,18 +87,18 @@ pub struct Ports {
     pub rates: Vec<Rate>,
 }
 
-/// A packet that comes to a port, as far as disciplines ask.
+/// What a discipline may know of a packet that arrives at a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'p> {
-    /// When.
+    /// Time of the arrival.
     pub now: Time,
-    /// Its IP bytes.
+    /// IP bytes of the packet.
     pub ip_len: u32,
-    /// The time it takes to be sent.
+    /// Transmission time of the packet.
     pub send_time: Span,
-    /// What waits before it.
+    /// Packets queued before it.
     pub backlog: Backlog,
-    /// When the port will have sent all that came before; in the past if it is idle.
+    /// Time at which the port will have sent all packets before it; in the past if the port is idle.
     pub clear_at: Time,
     /// The packet.
     pub packet: &'p Stored,
@@ -111,7 +111,7 @@ impl Arrival<'_> {
         self.clear_at <= self.now
     }
 
-    /// What a queue does that has nothing but a limit.
+    /// Returns the verdict of a queue that has nothing but a limit.
     #[inline]
     pub fn fits(&self, limit: Limit) -> Verdict {
         if self.idle() {
@@ -121,41 +121,41 @@ impl Arrival<'_> {
     }
 }
 
-/// What is done with a packet that comes.
+/// What is done with a packet that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It waits.
+    /// It is queued.
     Enqueue,
-    /// It waits, marked if its transport understands marks.
+    /// It is queued, and marked if its transport supports ECN.
     Mark,
-    /// It does not fit and is lost.
+    /// It does not fit and is dropped.
     Drop,
-    /// It is lost though there was room.
+    /// It is dropped though there was room.
     DropEarly,
 }
 
 /// A packet at the head of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'p> {
-    /// When it came.
+    /// Time at which it was enqueued.
     pub since: Time,
-    /// What waits behind it.
+    /// Packets queued behind it.
     pub left: Backlog,
     /// The packet.
     pub packet: &'p Stored,
 }
 
-/// What to do with the head of a queue.
+/// What is done with the head of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
     /// Number of packets at the head to drop.
     pub drop: usize,
-    /// The one after them is marked.
+    /// Whether the packet after them is marked.
     pub mark: bool,
 }
 
 impl Verdict {
-    /// Why the packet is lost, if it is.
+    /// Returns why the packet is dropped, if it is.
     #[inline]
     pub fn loss(self) -> Option<Cause> {
         match self {
@@ -177,17 +177,17 @@ pub struct Place {
     pub framing: u32,
     /// Seed of the run.
     pub seed: u64,
-    /// Number of the link; one for each class of the port.
+    /// Number of the link, with the number of the class of the port.
     pub number: u64,
 }
 
 impl Place {
-    /// The stream of random numbers of this name: one of its own for each queue of the fabric.
+    /// Returns the random stream of this name: each queue of the fabric has its own.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("queue/{what}/{}", self.number))
     }
 
-    /// The time that a packet of so many IP bytes takes to be sent, in picoseconds.
+    /// Returns the transmission time of a packet of `ip_len` IP bytes, in picoseconds.
     pub(super) fn packet_ps(&self, ip_len: u32) -> u64 {
         self.rate.time_for(u64::from(ip_len + self.framing)).0
     }

@@ -1,5 +1,4 @@
-//! What every discipline provides: settings with their names and how they are read, and the queue that
-//! they make.
+//! Traits of a discipline: settings with their names and how they are read, and the queue that they create.
 
 use super::average::Average;
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict};
@@ -8,55 +7,55 @@ use eastwest_settings::Section;
 use eastwest_types::{Limit, Rate, Span, Time};
 use std::fmt;
 
-/// Bytes of memory that a queue takes besides its place in the port, where it does not say more.
+/// Bytes of memory of a queue besides its place in the port, where the discipline does not state more.
 const MEMORY: u64 = 128;
 
 /// Settings of a discipline.
 pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
-    /// The queue of one port or of one class of it: a [`Discipline`], or a box of one.
+    /// Queue of one port or of one class of it: a [`Discipline`], or a box of one.
     type Queue;
 
-    /// What does not fit into it is lost.
+    /// Returns the limit of the queue: packets beyond it are dropped.
     fn limit(&self) -> Limit;
 
-    /// A queue without packets.
+    /// Returns a queue without packets.
     fn start(&self, place: &Place) -> Self::Queue;
 
-    /// Whether it decides about packets when they leave, which eager ports cannot.
+    /// Whether the discipline decides about packets at dequeue, which eager ports cannot do.
     fn decides_at_dequeue(&self) -> bool {
         false
     }
 
-    /// Whether packets leave in the order in which they came.
+    /// Whether packets leave in the order in which they were enqueued.
     fn is_one_fifo(&self) -> bool {
         true
     }
 
-    /// Whether it can do nothing but mark packets.
+    /// Whether the discipline can do nothing but mark packets.
     fn only_marks(&self) -> bool {
         false
     }
 
-    /// The delay at which it begins to signal congestion, if it does, at a port of this rate; thresholds
-    /// are taken in full packets of so many bytes.
+    /// Returns the queueing delay at which it begins to signal congestion, if it does, at a port of this rate;
+    /// thresholds in packets count full packets of `full` bytes.
     fn target(&self, _rate: Rate, _full: u32) -> Option<Span> {
         None
     }
 
-    /// Warnings, with the arithmetic, where it can never act.
+    /// Returns warnings, with the arithmetic, where the discipline can never act.
     fn never_acts(&self, _inert: &Inert) -> Vec<String> {
         Vec::new()
     }
 
-    /// Bytes of memory that a queue takes besides its place in the port.
+    /// Returns the bytes of memory of a queue besides its place in the port.
     fn memory(&self) -> u64 {
         MEMORY
     }
 }
 
-/// How scenarios name a discipline and give its settings.
+/// Name of a discipline in scenarios, and how its settings are read.
 pub trait BuiltIn: QueueSettings {
-    /// Its name: `kind = "pie"`.
+    /// Name: `kind = "pie"`.
     const NAME: &'static str;
     /// One line of explanation.
     const DOC: &'static str;
@@ -65,13 +64,13 @@ pub trait BuiltIn: QueueSettings {
     fn read(s: &mut Section, limit: Limit, ports: &Ports) -> Self;
 }
 
-/// The discipline of one port or of one class of it: settings and state.
+/// Discipline of one port or of one class of it: settings and state.
 pub trait Discipline {
-    /// What to do with a packet that comes.
+    /// Decides what is done with a packet that arrives.
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
-    /// What to do with the packet at the head, and with those behind it that it takes along; `heads` is
-    /// called where the discipline looks at them.
+    /// Decides what is done with the packet at the head, and with those behind it that are dropped or sent with
+    /// it; `heads` is called if the discipline looks at packets.
     #[inline]
     fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
         &mut self,
@@ -81,27 +80,28 @@ pub trait Discipline {
         Plan::default()
     }
 
-    /// Whether it has to see every packet, even one that comes to an idle port.
+    /// Whether the discipline has to see every packet, even one that arrives at an idle port.
     #[inline]
     fn sees_all(&self) -> bool {
         false
     }
 
-    /// While no more packets than this are held, [`Discipline::at_enqueue`] lets every packet in and
+    /// Returns a number of packets: while a queue has fewer, [`Discipline::at_enqueue`] admits every packet and
     /// changes nothing.
     #[inline]
-    fn surely_lets_in(&self, _mtu: u32) -> u32 {
+    fn admits_below(&self, _mtu: u32) -> u32 {
         0
     }
 
-    /// Whether [`Discipline::at_dequeue`] would do nothing to a packet that has waited since then; may say
-    /// no where it would.
+    /// Whether [`Discipline::at_dequeue`] would do nothing to a packet that has been queued since `since`. May
+    /// return `false` also where it would do nothing.
     #[inline]
-    fn surely_lets_out(&mut self, _now: Time, _since: Time) -> bool {
+    fn passes_without_decision(&mut self, _now: Time, _since: Time) -> bool {
         false
     }
 
-    /// The average that is all that changes while the queue is short, where the settings stay as they are.
+    /// Returns the average that is all that changes while the queue is short, where settings are fixed: the
+    /// condition for the fast path of RED.
     #[inline]
     fn steady_average(&mut self) -> Option<&mut Average> {
         None

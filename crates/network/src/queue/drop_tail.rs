@@ -41,7 +41,7 @@ impl Discipline for DropTail {
         arrival.fits(self.0)
     }
 
-    fn surely_lets_in(&self, mtu: u32) -> u32 {
+    fn admits_below(&self, mtu: u32) -> u32 {
         least_packets(self.0, mtu)
     }
 }

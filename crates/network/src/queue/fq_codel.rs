@@ -13,7 +13,7 @@ use super::decision::{Arrival, Backlog, Head, Place, Ports, Verdict};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
 use crate::losses::Cause;
-use crate::passage::Passage;
+use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
 use eastwest_engine::random::mix;
 use eastwest_settings::{Octets, Section, key};
@@ -88,7 +88,7 @@ impl QueueSettings for FqCoDelConfig {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Flow {
-    packets: VecDeque<Passage>,
+    packets: VecDeque<PacketHandle>,
     bytes: u64,
     deficit: i64,
     codel: CoDel,
@@ -128,7 +128,7 @@ impl FqCoDel {
     }
 
     /// Packets that wait, in no order that matters.
-    pub fn iter(&self) -> impl Iterator<Item = &Passage> {
+    pub fn iter(&self) -> impl Iterator<Item = &PacketHandle> {
         self.flows.iter().flatten().flat_map(|flow| flow.packets.iter())
     }
 
@@ -147,8 +147,8 @@ impl FqCoDel {
 
     /// Takes in a packet; returns those that have to make room, which it may be itself. At an `idle`
     /// port it goes out at once and needs none.
-    pub fn push(&mut self, passage: Passage, idle: bool) -> Vec<Passage> {
-        self.insert(passage);
+    pub fn push(&mut self, handle: PacketHandle, idle: bool) -> Vec<PacketHandle> {
+        self.insert(handle);
         let mut out = Vec::new();
         while !idle && !self.fits() {
             out.extend(self.drop_from_longest());
@@ -163,13 +163,13 @@ impl FqCoDel {
         }
     }
 
-    fn insert(&mut self, passage: Passage) {
-        let ip_len = u32::from(passage.ip_len());
-        let random = mix(self.seed ^ u64::from(passage.hash));
+    fn insert(&mut self, handle: PacketHandle) {
+        let ip_len = u32::from(handle.ip_len());
+        let random = mix(self.seed ^ u64::from(handle.hash));
         let number = ((u128::from(random) * self.flows.len() as u128) >> 64) as u32;
         let quantum = i64::from(self.config.quantum);
         let flow = self.flow(number);
-        flow.packets.push_back(passage);
+        flow.packets.push_back(handle);
         flow.bytes += u64::from(ip_len);
         if !flow.listed {
             flow.listed = true;
@@ -180,7 +180,7 @@ impl FqCoDel {
         self.held.bytes += u64::from(ip_len);
     }
 
-    fn drop_from_longest(&mut self) -> Option<Passage> {
+    fn drop_from_longest(&mut self) -> Option<PacketHandle> {
         let bytes = |n: u32| self.flows[n as usize].as_ref().map_or(0, |flow| flow.bytes);
         let longest = self.new.iter().chain(&self.old).copied().max_by_key(|&n| bytes(n))?;
         let flow = self.flow(longest);
@@ -190,9 +190,9 @@ impl FqCoDel {
         Some(dropped)
     }
 
-    fn release(&mut self, passage: &Passage) {
+    fn release(&mut self, handle: &PacketHandle) {
         self.held.packets -= 1;
-        self.held.bytes -= u64::from(passage.ip_len());
+        self.held.bytes -= u64::from(handle.ip_len());
     }
 
     /// The packet that is next in turn and whether it is to be marked; what CoDel drops before it goes
@@ -201,8 +201,8 @@ impl FqCoDel {
         &mut self,
         now: Time,
         pool: &PacketPool,
-        dropped: &mut Vec<(Passage, Cause)>,
-    ) -> Option<(Passage, bool)> {
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Option<(PacketHandle, bool)> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -214,15 +214,15 @@ impl FqCoDel {
                 self.move_on(is_new, true);
                 continue;
             }
-            let Some((passage, mark)) = self.take(number, now, pool, dropped) else {
+            let Some((handle, mark)) = self.take(number, now, pool, dropped) else {
                 // a new flow goes through the old ones once before it is forgotten
                 let keep = is_new && !self.old.is_empty();
                 self.flow(number).listed = keep;
                 self.move_on(is_new, keep);
                 continue;
             };
-            self.flow(number).deficit -= i64::from(passage.ip_len());
-            return Some((passage, mark));
+            self.flow(number).deficit -= i64::from(handle.ip_len());
+            return Some((handle, mark));
         }
     }
 
@@ -240,8 +240,8 @@ impl FqCoDel {
         number: u32,
         now: Time,
         pool: &PacketPool,
-        dropped: &mut Vec<(Passage, Cause)>,
-    ) -> Option<(Passage, bool)> {
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Option<(PacketHandle, bool)> {
         let mut left = self.held;
         let flow = self.flows[number as usize].as_mut().expect("a listed flow has a queue");
         let heads = flow.packets.iter().map(|p| {
@@ -250,16 +250,16 @@ impl FqCoDel {
             Head { since: p.arrived(), left, packet: pool.get(p.slot) }
         });
         let plan = flow.codel.next(now, heads);
-        let early: Vec<Passage> = flow.packets.drain(..plan.drop).collect();
+        let early: Vec<PacketHandle> = flow.packets.drain(..plan.drop).collect();
         let next = flow.packets.pop_front();
-        for passage in early.iter().chain(&next) {
-            flow.bytes -= u64::from(passage.ip_len());
+        for handle in early.iter().chain(&next) {
+            flow.bytes -= u64::from(handle.ip_len());
         }
-        for passage in early.iter().chain(&next) {
-            self.release(passage);
+        for handle in early.iter().chain(&next) {
+            self.release(handle);
         }
-        dropped.extend(early.into_iter().map(|passage| (passage, Cause::Sojourn)));
-        next.map(|passage| (passage, plan.mark))
+        dropped.extend(early.into_iter().map(|handle| (handle, Cause::Sojourn)));
+        next.map(|handle| (handle, plan.mark))
     }
 }
 

@@ -1,14 +1,14 @@
-//! Queue disciplines: what becomes of a packet that finds others waiting at a port.
+//! Queue disciplines: what is done with a packet that finds others queued at a port.
 //!
-//! One file each, and one line in the list of the family below. A file holds the settings with their
-//! names, defaults and sources, the state, and the algorithm. Most disciplines decide when a packet comes
-//! ([`Discipline::at_enqueue`]), from what waits then; [eager ports](crate::link::Mode) know that as well as
-//! two-event ones. CoDel decides when one leaves ([`Discipline::at_dequeue`]), which takes lazy ports. What a
-//! discipline does to a packet it wants to tell of congestion is in [`protection`].
+//! One file each, and one line in the list of the family below. A file has the settings with their names,
+//! defaults and sources, the state, and the algorithm. Most disciplines decide at enqueue
+//! ([`Discipline::at_enqueue`]), by what is queued then; [eager ports](crate::link::Mode) know that as well as
+//! two-event ones. CoDel decides at dequeue ([`Discipline::at_dequeue`]), which needs lazy ports. How a
+//! discipline signals congestion, by an ECN mark or an early drop, is in [`signal`].
 //!
-//! Defaults are those of the RFC or the paper that defines a discipline; where these were meant for
-//! the Internet the explanation says so, since a data centre needs other ones. Marks are on by default
-//! (RFC 7567, section 4.2.1): they concern transports that ask for them only.
+//! Defaults are those of the RFC or the paper that defines a discipline; where these were meant for the
+//! Internet the explanation states it, since a data centre needs others. Marks are on by default (RFC 7567,
+//! section 4.2.1): they concern only transports that ask for them.
 
 mod adaptive_red;
 mod average;
@@ -20,8 +20,9 @@ mod drop_tail;
 mod fq_codel;
 mod inert;
 mod pie;
-mod protection;
+
 mod red;
+mod signal;
 mod step_marking;
 
 pub use adaptive_red::{AdaptiveRed, AdaptiveRedConfig};
@@ -34,8 +35,8 @@ pub use drop_tail::DropTail;
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use inert::Inert;
 pub use pie::{Pie, PieConfig};
-pub use protection::{Protection, Signal, read_signal};
 pub use red::{Red, RedConfig, Spread};
+pub use signal::{Protection, Signal, read_signal};
 pub use step_marking::{StepMarking, StepMarkingConfig};
 
 use crate::shared_buffer::SharedBufferConfig;
@@ -120,33 +121,33 @@ family! {
 }
 
 impl QueueConfig {
-    /// What does not fit into it is lost.
+    /// Returns the limit of the queue: packets beyond it are dropped.
     pub fn limit(&self) -> Limit {
         settings!(self, c => c.limit())
     }
 
-    /// Whether it decides about packets when they leave, which eager ports cannot.
+    /// Whether the discipline decides about packets at dequeue, which eager ports cannot do.
     pub fn decides_at_dequeue(&self) -> bool {
         settings!(self, c => c.decides_at_dequeue())
     }
 
-    /// Whether packets leave in the order in which they came.
+    /// Whether packets leave in the order in which they were enqueued.
     pub fn is_one_fifo(&self) -> bool {
         settings!(self, c => c.is_one_fifo())
     }
 
-    /// Whether it can do nothing but mark packets.
+    /// Whether the discipline can do nothing but mark packets.
     pub fn only_marks(&self) -> bool {
         settings!(self, c => c.only_marks())
     }
 
-    /// The delay at which it begins to signal congestion, if it does, at a port of this rate; thresholds
-    /// are taken in full packets of so many bytes.
+    /// Returns the queueing delay at which it begins to signal congestion, if it does, at a port of this rate;
+    /// thresholds in packets count full packets of `full` bytes.
     pub fn target(&self, rate: Rate, full: u32) -> Option<Span> {
         settings!(self, c => c.target(rate, full))
     }
 
-    /// Bytes of memory that a queue takes besides its place in the port.
+    /// Returns the bytes of memory of a queue besides its place in the port.
     pub fn memory(&self) -> u64 {
         settings!(self, c => c.memory())
     }
@@ -174,13 +175,13 @@ impl Discipline for Queue {
         queue!(self, q => q.sees_all())
     }
 
-    fn surely_lets_in(&self, mtu: u32) -> u32 {
-        queue!(self, q => q.surely_lets_in(mtu))
+    fn admits_below(&self, mtu: u32) -> u32 {
+        queue!(self, q => q.admits_below(mtu))
     }
 
     #[inline]
-    fn surely_lets_out(&mut self, now: Time, since: Time) -> bool {
-        queue!(self, q => q.surely_lets_out(now, since))
+    fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
+        queue!(self, q => q.passes_without_decision(now, since))
     }
 
     #[inline]
@@ -189,14 +190,14 @@ impl Discipline for Queue {
     }
 }
 
-/// The limit of queues that say nothing of it.
+/// Limit of queues whose settings state none.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Their limit.
+    /// Default limit.
     pub limit: &'static str,
-    /// Explains it.
+    /// Explanation of the limit in the reference.
     pub doc: &'static str,
-    /// What their ports share, which takes its place.
+    /// Shared buffer of their ports, which takes the place of the limit.
     pub shared: Option<SharedBufferConfig>,
     /// Whether no other queue has a part of the link's rate.
     pub alone: bool,

@@ -21,7 +21,7 @@
 use super::decision::{Arrival, Place, Ports, Verdict};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
-use super::protection::{Signal, read_signal};
+use super::signal::{Signal, read_signal};
 use eastwest_engine::random::Stream;
 use eastwest_settings::{Fraction, Ratio, Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};

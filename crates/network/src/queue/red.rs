@@ -24,7 +24,7 @@ use super::average::Average;
 use super::decision::{Arrival, Level, Place, Ports, Verdict};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
-use super::protection::{Signal, read_signal};
+use super::signal::{Signal, read_signal};
 use eastwest_engine::random::Stream;
 use eastwest_settings::{Fraction, Octets, Ratio, Section, key};
 use eastwest_types::{Limit, Rate, Span};
@@ -298,7 +298,7 @@ impl Discipline for Red {
 #[cfg(test)]
 mod tests {
     use super::super::decision::tests::{Port, arrive, arrive_as};
-    use super::super::protection::Protection;
+    use super::super::signal::Protection;
     use super::*;
     use eastwest_types::{HostId, Packet, Time, ecn, flag};
 

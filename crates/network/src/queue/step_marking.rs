@@ -10,7 +10,7 @@
 use super::decision::{Arrival, Head, Level, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
 use super::inert::Inert;
-use super::protection::{Protection, Signal, read_protection};
+use super::signal::{Protection, Signal, read_protection};
 use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,7 @@ impl StepMarking {
 }
 
 impl Discipline for StepMarking {
-    fn surely_lets_in(&self, mtu: u32) -> u32 {
+    fn admits_below(&self, mtu: u32) -> u32 {
         let StepMarkingConfig { mark_from, limit, .. } = self.config;
         least_packets(mark_from, mtu).min(least_packets(limit, mtu))
     }

@@ -1,42 +1,42 @@
-//! Adaptive routing on congestion notifications, as studied by Minkenberg, Scicchitano and Gusat
-//! (*Adaptive Routing for Convergence Enhanced Ethernet*, HPSR 2009) and Gusat et al. (*Benchmarking the
+//! Adaptive routing on congestion notifications, as studied by Minkenberg, Scicchitano and Gusat (*Adaptive
+//! Routing for Convergence Enhanced Ethernet*, HPSR 2009) and Gusat et al. (*Benchmarking the
 //! Ethernet-Federated Datacenter*, 2009).
 //!
-//! QCN (IEEE 802.1Qau) sends a notification from a congested port to the source of a packet that waits
-//! there. On its way it comes into each switch by the very port through which that flow goes out, if it
-//! takes the way of the flow backwards. Switches look at it:
+//! QCN (IEEE 802.1Qau) sends a notification message (CNM) from a congested port to the source of a packet that
+//! waits there. If the CNM goes the path of the flow backwards, it enters each switch by the very port by which
+//! the flow leaves. Switches read it:
 //!
-//! 1. The switch marks this output port as congested for the receiving host of the flow, with the
-//!    severity that the notification tells (its quantised feedback).
-//! 2. Eligible ports for a receiver are those on shortest paths. The static choice, receiver mod n,
-//!    comes first, the others follow in their cyclic order; marked ports go behind all that are not
-//!    marked, the more severe ones farther.
-//! 3. If an eligible port is left unmarked, the flow takes it from now on, and the notification has
-//!    done its work: it goes no further. If not, it goes on upstream: the next switch may have another
-//!    way, and the source reduces its rate only if no switch had.
-//! 4. A mark expires when no notification has renewed it for the time of a timer (250 ms in the study,
-//!    which does not say what exactly expires).
+//! 1. The switch marks this output port as congested for the receiving host of the flow, with the severity that
+//!    the CNM states (its quantised feedback).
+//! 2. Eligible ports for a receiver are those on shortest paths. The static choice, receiver mod n, comes
+//!    first, the others follow in their cyclic order; marked ports go behind all that are not marked, the more
+//!    severe ones later.
+//! 3. If an eligible port is left unmarked, the flow takes it from now on and the switch absorbs the CNM. If
+//!    not, the CNM goes on upstream: the next switch may have another path, and the source reduces its rate
+//!    only if no switch had.
+//! 4. A mark expires when no CNM has renewed it for the time of a timer (250 ms in the study, which does not
+//!    state what exactly expires).
 //!
 //! With [`Persistence`] the last step has two conditions, as in the study: "(ii) *if* all admissible
 //! multi-pathing options have been exhausted *and* if the hotspot persists, to enable QCN to perform
-//! source-injection rate control." While all eligible ports are marked, the flow is on the least
-//! severe one. A notification that moves it there ends at the switch, as do those about ports that
-//! it has left; of those about the port that was taken the first few (a number, or for a time) end,
-//! too, and all later ones go on: the hotspot persists. It begins anew when the flow goes to another
-//! port, be it that a mark expired or that another port is now less severe.
+//! source-injection rate control." While all eligible ports are marked, the flow is on the least severe one.
+//! The switch absorbs the CNM that moves the flow there, and those about ports that the flow has left; of those
+//! about the port that was taken it absorbs the first few (a number, or for a time), and all later ones go on:
+//! the hotspot persists. This starts again when the flow goes to another port, since a mark has expired or
+//! another port is now less severe.
 //!
-//! With `ageing` the severity of a mark is its feedback times what is left of its time, so that of
-//! two ports with the same feedback the one that was told of longer ago comes first.
+//! With `ageing` the severity of a mark is its feedback times the rest of its time, so that of two ports with
+//! the same feedback the one with the older mark comes first.
 //!
-//! Departs from these: the papers leave open whether a notification that a switch has acted upon still
-//! reaches the source; here it does not, after the study's "only when no uncongested path is left
-//! does the source rate-limit". How notifications find the way backwards is not said either; here
-//! switches know it (a bridge could learn it from the frames of the flow), and one whose flow has taken
-//! another way meanwhile is routed as others are. Paths stay shortest, so there are no loops.
+//! Departs from these: the papers leave open whether a CNM that a switch has acted upon still reaches the
+//! source; here it does not, after the study's "only when no uncongested path is left does the source
+//! rate-limit". Nor do they state how CNMs find the path backwards; here switches know it (a real switch could
+//! learn it from the frames of the flow), and a CNM whose flow has taken another path meanwhile is routed like
+//! other packets. Paths stay shortest, so there are no loops.
 
-use super::asked::{Asked, View};
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::modulo::modulo;
+use super::query::{Query, View};
 use eastwest_settings::{Section, key};
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -45,21 +45,22 @@ use std::collections::BTreeMap;
 /// Settings of adaptive routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveConfig {
-    /// A mark counts for so long after the latest notification.
+    /// Time for which a mark counts after the last CNM.
     pub timer: Span,
-    /// The severity of a mark falls with its age, linearly to nothing at the end of `timer`.
+    /// Whether the severity of a mark decreases with its age, linearly to zero at the end of `timer`.
     pub ageing: bool,
-    /// What shows that a hotspot persists; without it, a notification goes on towards its source as soon
-    /// as all eligible ports are marked.
+    /// Condition for a hotspot that persists; without it, a CNM goes on towards its source as soon as all
+    /// eligible ports are marked.
     pub persistence: Option<Persistence>,
 }
 
-/// A hotspot persists on a port that was taken when all eligible ones were marked: whichever is first.
+/// When a hotspot persists on a port that was taken while all eligible ones were marked: the first condition to
+/// hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persistence {
-    /// Number of notifications about the port that end at the switch; later ones go on to their source.
+    /// Number of CNMs about the port that the switch absorbs; later ones go on to their source.
     pub cnms: Option<u32>,
-    /// Time after the choice of the port in which notifications about it end at the switch.
+    /// Time after the choice of the port in which the switch absorbs CNMs about it.
     pub time: Option<Span>,
 }
 
@@ -106,65 +107,65 @@ impl RoutingSettings for AdaptiveConfig {
     }
 }
 
-/// What becomes of a notification at a switch.
+/// What a switch does with a CNM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snooped {
-    /// It has done its work: the flow goes another way.
+    /// The CNM ends here: the flow goes another path.
     Absorbed,
-    /// It goes on towards the source.
+    /// The CNM goes on towards the source.
     Pass,
 }
 
 /// How often switches acted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdaptiveCounts {
-    /// Notifications that marked a port.
+    /// CNMs that marked a port.
     pub marked: u64,
-    /// Marking notifications after which the flow got another port.
+    /// CNMs that marked a port after which the flow got another port.
     pub absorbed: u64,
-    /// Notifications that ended here though all eligible ports were marked; with [`Persistence`].
+    /// CNMs that were absorbed although all eligible ports were marked; with [`Persistence`].
     pub held: Option<u64>,
     /// Packets that left by another port than the static one.
     pub moved: u64,
 }
 
-/// An output port is congested for a receiver.
+/// Congestion of an output port for a receiver.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Mark {
     until: Time,
     severity: u8,
 }
 
-/// By receiver and link.
+/// Marks by receiver and link.
 type Marks = BTreeMap<(u32, u32), Mark>;
 
-/// The port to a receiver that was taken when all were marked.
+/// Port to a receiver that was taken when all eligible ones were marked.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Taken {
     link: u32,
     since: Time,
-    /// Notifications about it since.
+    /// Number of CNMs about the port since.
     cnms: u32,
-    /// No mark is left then.
+    /// Time at which the last mark expires.
     until: Time,
 }
 
-/// Tables of all switches.
+/// Marks and counts of all switches.
 #[derive(Serialize, Deserialize)]
 pub struct Adaptive {
     timer: Span,
     ageing: bool,
     persistence: Option<Persistence>,
-    /// By switch.
+    /// Marks by switch.
     marks: Vec<Marks>,
-    /// By switch and receiver, see [`Persistence`].
+    /// Ports by switch and receiver, for [`Persistence`].
     taken: BTreeMap<(u32, u32), Taken>,
     /// Counts of the actions of all switches.
     pub counts: AdaptiveCounts,
 }
 
 impl Adaptive {
-    /// Nothing is congested.
+    /// Returns the state without congestion.
     fn new(config: AdaptiveConfig, switches: u32) -> Adaptive {
         Adaptive {
             timer: config.timer,
@@ -179,12 +180,12 @@ impl Adaptive {
         }
     }
 
-    /// The number of the port that a packet to a host would take at a switch.
+    /// Returns the index of the port that a packet to a host would take at a switch.
     pub fn prefer(&self, now: Time, switch: u32, dst: HostId, members: &[u32]) -> usize {
         best(&self.marks[switch as usize], self.ageing, now, dst, members).0
     }
 
-    /// A notification, see above; `members` are the links of eligible ports.
+    /// Carries out a CNM at a switch; `members` are the links of eligible ports.
     pub fn snoop(
         &mut self,
         now: Time,
@@ -255,8 +256,8 @@ impl Chooser for Adaptive {
         true
     }
 
-    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
-        let &Asked { switch, dst, members, .. } = asked;
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
+        let &Query { switch, dst, members, .. } = query;
         let first = modulo(dst, members.len());
         let marks = &self.marks[switch as usize];
         if marks.range((dst.0, 0)..=(dst.0, u32::MAX)).next().is_none() {
@@ -328,8 +329,8 @@ mod tests {
 
     fn choose(a: &mut Adaptive, now: Time, switch: u32, dst: HostId) -> usize {
         let stored = Stored::new(&Packet::blank(dst));
-        let view = || View { now, packet: &stored, links: &[], came: 0 };
-        a.choose(&Asked { switch, dst, flow_hash: 0, members: &PORTS }, &mut 0, view)
+        let view = || View { now, packet: &stored, links: &[], ingress: 0 };
+        a.choose(&Query { switch, dst, flow_hash: 0, members: &PORTS }, &mut 0, view)
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! What every choice among equal paths provides: settings with their names and how they are read, and the
-//! choice that they make.
+//! Traits of a choice among equal paths: settings with their names and how they are read, and the chooser that
+//! they create.
 
-use super::asked::{Asked, View};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use eastwest_types::HostId;
 use std::fmt;
 
 /// Settings of a choice among equal paths.
 pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
-    /// The choice of all switches.
+    /// Chooser of all switches.
     type Chooser: Chooser;
 
-    /// The choice before any packet.
+    /// Returns the chooser before any packet.
     fn start(&self, switches: u32, seed: u64) -> Self::Chooser;
 
-    /// Whether all packets of a flow take one path, which is known before the first.
+    /// Whether all packets of a flow take one path, which is known before the first packet.
     fn is_per_flow(&self) -> bool {
         false
     }
@@ -24,15 +24,15 @@ pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
         true
     }
 
-    /// Whether it looks at queues, so that ports must know theirs at every moment.
+    /// Whether it reads queue lengths, so that ports must know theirs at every moment.
     fn looks_at_queues(&self) -> bool {
         false
     }
 }
 
-/// How scenarios name a choice and give its settings.
+/// Name of a choice in scenarios, and how its settings are read.
 pub trait BuiltIn: RoutingSettings {
-    /// Its name: `routing = "flowlet"`.
+    /// Name: `routing = "flowlet"`.
     const NAME: &'static str;
     /// One line of explanation.
     const DOC: &'static str;
@@ -43,9 +43,10 @@ pub trait BuiltIn: RoutingSettings {
     fn read(s: &mut Section) -> Self;
 }
 
-/// The choice of all switches: settings and state.
+/// Chooser of all switches: settings and state.
 pub trait Chooser {
-    /// Whether the hash of the flow alone decides: then nothing else is asked.
+    /// Whether [`Routing::next_link`](super::Routing::next_link) chooses by the hash of the flow, without a
+    /// call of `choose`.
     fn goes_by_hash(&self) -> bool {
         false
     }
@@ -55,15 +56,16 @@ pub trait Chooser {
         false
     }
 
-    /// The number of the port that a packet takes; `turn` is that of the one before at this set of ports.
+    /// Returns the index of the port that a packet takes; `turn` is the index of the port that the last packet
+    /// with this set of ports took in turn.
     fn choose<'f>(
         &mut self,
-        asked: &Asked,
+        query: &Query,
         turn: &mut u32,
         view: impl FnOnce() -> View<'f>,
     ) -> usize;
 
-    /// The ports that packets to a host may take.
+    /// Returns the ports that packets to a host may take.
     fn possible<'m>(&self, _dst: HostId, members: &'m [u32]) -> &'m [u32] {
         members
     }

@@ -5,8 +5,8 @@
 //! own, which is asked for every packet that has more than one shortest path. The paths themselves,
 //! and what becomes of them when links fail, are the fabric's.
 
-use super::asked::{Asked, SwitchPlace, View};
 use super::chooser::{Chooser, RoutingSettings};
+use super::query::{Query, SwitchPlace, View};
 use crate::link::Link;
 use crate::pool::Stored;
 use crate::queue::Backlog;
@@ -99,8 +99,8 @@ pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sy
 pub struct Custom(Vec<Box<dyn CustomRouting>>);
 
 impl Chooser for Custom {
-    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
-        let &Asked { switch, dst, flow_hash, members } = asked;
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
+        let &Query { switch, dst, flow_hash, members } = query;
         let View { now, packet, links, .. } = view();
         let choice = Choice { now, dst, flow_hash, packet, members, links };
         self.0[switch as usize].choose(&choice) % members.len()

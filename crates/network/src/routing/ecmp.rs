@@ -1,11 +1,16 @@
-//! Equal-cost multipath (RFC 2992): the hash of a flow chooses, mixed with a seed of each switch.
+//! Equal-cost multipath (RFC 2992): a seeded hash of the flow chooses the port.
+//!
+//! The choice itself is in [`Routing::next_link`](super::Routing::next_link), which mixes the hash of the
+//! packet with a seed of the switch: ECMP needs neither state nor a view of the network, so that no [`Chooser`]
+//! is called for it.
 
-use super::asked::{Asked, View};
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Settings of ECMP, which has none, and the choice, which the table of routes makes itself.
+/// Settings of ECMP, of which there are none. Also its chooser, which is never called, since
+/// [`Routing::next_link`](super::Routing::next_link) chooses by the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ecmp;
 
@@ -35,7 +40,7 @@ impl Chooser for Ecmp {
         true
     }
 
-    fn choose<'f>(&mut self, _: &Asked, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
-        unreachable!("the table itself knows the hash")
+    fn choose<'f>(&mut self, _: &Query, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+        unreachable!("Routing::next_link chooses by the hash")
     }
 }

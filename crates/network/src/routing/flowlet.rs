@@ -11,8 +11,8 @@
 //! Departs from these: an entry that holds a port on no shortest path to this receiver counts as a new
 //! flowlet (its port was another flow's, or the link has failed since).
 
-use super::asked::{Asked, SwitchPlace, View};
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use super::query::{Query, SwitchPlace, View};
 use eastwest_engine::random::{Stream, mix};
 use eastwest_settings::{Section, key};
 use eastwest_types::{Span, Time};
@@ -65,8 +65,8 @@ impl Chooser for Flowlet {
         true
     }
 
-    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
-        self.0[asked.switch as usize].choose(view().now, asked)
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, view: impl FnOnce() -> View<'f>) -> usize {
+        self.0[query.switch as usize].choose(view().now, query)
     }
 }
 
@@ -101,8 +101,8 @@ impl Flowlets {
     }
 
     /// The number of the port that a packet takes.
-    fn choose(&mut self, now: Time, asked: &Asked) -> usize {
-        let flow = u64::from(asked.flow_hash) | u64::from(asked.dst.0) << 16;
+    fn choose(&mut self, now: Time, query: &Query) -> usize {
+        let flow = u64::from(query.flow_hash) | u64::from(query.dst.0) << 16;
         let place = (mix(flow) & self.mask) as usize;
         let page = &mut self.pages[place / PAGE];
         if page.is_empty() {
@@ -110,12 +110,12 @@ impl Flowlets {
         }
         let entry = &mut page[place % PAGE];
         let going_on = now.since(entry.at) <= self.gap;
-        let known = asked.members.iter().position(|&link| link == entry.link);
+        let known = query.members.iter().position(|&link| link == entry.link);
         let port = match known.filter(|_| going_on) {
             Some(port) => port,
-            None => self.stream.below(asked.members.len() as u64) as usize,
+            None => self.stream.below(query.members.len() as u64) as usize,
         };
-        *entry = Entry { at: now, link: asked.members[port] };
+        *entry = Entry { at: now, link: query.members[port] };
         port
     }
 }
@@ -130,8 +130,8 @@ mod tests {
         Flowlets::new(config, Stream::new(1, "flowlet"))
     }
 
-    fn packet(flow_hash: u16) -> Asked<'static> {
-        Asked { switch: 0, dst: HostId(9), flow_hash, members: &[10, 12, 14, 16] }
+    fn packet(flow_hash: u16) -> Query<'static> {
+        Query { switch: 0, dst: HostId(9), flow_hash, members: &[10, 12, 14, 16] }
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
         }
         let left: Vec<u32> =
             packet(0).members.iter().copied().filter(|&l| l != packet(0).members[port]).collect();
-        let fewer = Asked { members: &left, ..packet(1) };
+        let fewer = Query { members: &left, ..packet(1) };
         let link = left[table.choose(Time::ZERO, &fewer)];
         for _ in 0..20 {
             assert_eq!(left[table.choose(Time::ZERO, &fewer)], link);

@@ -1,13 +1,13 @@
-//! Which port a switch sends a packet to.
+//! Routing: which port a switch sends a packet to.
 //!
-//! A [`table`] holds, per switch and edge switch, the set of ports on shortest paths. Among several ports
-//! chooses one member of the family below: a file each, with its settings, and a line of the list. ECMP
-//! goes by the packet's five-tuple hash (mixed with a seed per switch, so that tiers choose
-//! independently). Ports that weigh more stand in their set several times. Cables that are known to be
-//! down are left out of the tables; an explicit route over one of them gives way to the shortest paths.
+//! A [`table`] has, per switch and edge switch, the set of ports on shortest paths. One member of the family
+//! below chooses among several ports: a file each, with its settings, and a line of the list. [ECMP](ecmp) has
+//! no code there: [`Routing::next_link`] itself chooses by the hash of the five-tuple of the packet, mixed with
+//! a seed per switch, so that tiers choose independently. Ports with a larger weight are in their set several
+//! times. Cables that are known to be down are left out of the tables; an explicit route over one of them is
+//! replaced by the shortest paths.
 
 mod adaptive;
-mod asked;
 mod changes;
 mod chooser;
 mod custom;
@@ -19,6 +19,7 @@ mod explicit;
 mod flowlet;
 mod modulo;
 mod neighbours;
+mod query;
 mod round_robin;
 mod sets;
 mod shortest;
@@ -26,7 +27,6 @@ mod spray;
 mod table;
 
 pub use adaptive::{AdaptiveConfig, AdaptiveCounts, Persistence};
-pub use asked::{SwitchPlace, View};
 pub use custom::{Choice, CustomRouting, CustomRoutingConfig, ReadRouting, RoutingModel};
 pub use ecmp::Ecmp;
 pub use entry::{ABSORBED, NO_ROUTE};
@@ -34,20 +34,21 @@ pub use equal_paths::EqualPaths;
 pub use explicit::{EXPLICIT_BIT, ExplicitConfig, ExplicitRoute, MOST_ROUTES, RouteError};
 pub use flowlet::FlowletConfig;
 pub use modulo::Modulo;
+pub use query::{SwitchPlace, View};
 pub use round_robin::RoundRobin;
 pub use spray::SprayConfig;
 pub use table::bytes;
 
 use crate::dcb::cnm::{Cnm, NOTE_HASH};
-use crate::topology::Graph;
+use crate::topology::{Graph, reverse};
 use adaptive::Snooped;
-use asked::Asked;
 use chooser::{BuiltIn, Chooser as _, RoutingSettings};
 use eastwest_engine::random::mix;
 use eastwest_settings::{Entry, Section};
 use eastwest_types::{HostId, Time};
 use entry::{GROUP_BIT, LOCAL};
 use explicit::ExplicitRoutes;
+use query::Query;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -153,11 +154,11 @@ impl chooser::Chooser for Chooser {
 
     fn choose<'f>(
         &mut self,
-        asked: &Asked,
+        query: &Query,
         turn: &mut u32,
         view: impl FnOnce() -> View<'f>,
     ) -> usize {
-        member!(Chooser, self, c => c.choose(asked, turn, view))
+        member!(Chooser, self, c => c.choose(query, turn, view))
     }
 
     fn possible<'m>(&self, dst: HostId, members: &'m [u32]) -> &'m [u32] {
@@ -191,25 +192,25 @@ pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
     routing.unwrap_or(RoutingConfig::Ecmp(Ecmp))
 }
 
-/// Where a host hangs.
+/// Edge switch of a host.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Attachment {
     /// Column of its edge switch in the table.
     column: u32,
-    /// The link down to it.
+    /// Link from the switch to the host.
     down: u32,
 }
 
-/// The routes of a fabric.
+/// Routes of a fabric.
 #[derive(Serialize, Deserialize)]
 pub struct Routing {
     attachments: Vec<Attachment>,
     table: Table,
-    /// A seed per switch, mixed into hashes.
+    /// Seed of each switch, mixed into hashes.
     salts: Vec<u32>,
-    /// By link, where it is not 1.
+    /// By link, its weight where that is not 1.
     weights: BTreeMap<u32, u32>,
-    /// Whether something else than the hash chooses: `chooser`.
+    /// Whether `chooser` chooses; otherwise the hash of the packet does.
     chooses: bool,
     chooser: Chooser,
     explicit: Option<ExplicitRoutes>,
@@ -246,7 +247,7 @@ impl Routing {
         Ok(routing)
     }
 
-    /// Computes the tables anew, over the cables that are `usable`.
+    /// Computes the tables again, over the cables that are `usable`.
     pub fn keep_to(&mut self, graph: &Graph, usable: &dyn Fn(usize) -> bool) {
         self.attachments = attachments(graph, usable);
         self.table = Table::build(graph, &self.weights, usable);
@@ -255,8 +256,8 @@ impl Routing {
         }
     }
 
-    /// The value for [`eastwest_types::Packet::hash`] of a connection: 15 bits of a seeded hash over both hosts and
-    /// ports, or the number of an explicit route.
+    /// Returns the value of [`eastwest_types::Packet::hash`] for a connection: 15 bits of a seeded hash over
+    /// both hosts and ports, or the number of an explicit route.
     pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
         if let Some(route) = self.explicit.as_ref().and_then(|e| e.find(from, to)) {
             return route;
@@ -264,12 +265,12 @@ impl Routing {
         (mix(five_tuple) >> 49) as u16
     }
 
-    /// The hash of packets between two hosts that have an explicit route, and 0 for all others.
+    /// Returns the hash of packets between two hosts that have an explicit route, and 0 for all others.
     pub fn route_of(&self, from: HostId, to: HostId) -> u16 {
         self.explicit.as_ref().and_then(|e| e.find(from, to)).unwrap_or(0)
     }
 
-    /// The links on which `switch` could send a packet with this hash to `dst` on; there must be one.
+    /// Returns the links on which `switch` could send a packet with this hash to `dst`; there must be one.
     pub fn links_from(&self, switch: u32, hash: u16, dst: HostId) -> &[u32] {
         if let Some(link) = self.explicit_link(switch, hash) {
             return from_ref(link);
@@ -285,19 +286,19 @@ impl Routing {
         }
     }
 
-    /// Whether packets of one flow are dealt to equal links.
+    /// Whether packets of one flow are spread over equal links.
     pub fn deals(&self) -> bool {
         self.chooser.deals()
     }
 
-    /// Returns the next link of a congestion notification to `dst`. With adaptive routing the switch looks at it,
-    /// and what goes on takes the way of the flow backwards; else it is a packet like others.
+    /// Returns the next link of a CNM to `dst`. With adaptive routing the switch reads it, and what is not
+    /// absorbed goes the path of the flow backwards; otherwise it is a packet like others.
     #[cold]
     #[inline(never)]
     fn next_of_note(&mut self, switch: u32, dst: HostId, view: View) -> u32 {
         let note = Cnm::of(view.packet).filter(|_| matches!(self.chooser, Chooser::Adaptive(_)));
         if let Some(cnm) = note {
-            if self.snoop(view.now, switch, &cnm, view.came ^ 1) == Snooped::Absorbed {
+            if self.snoop(view.now, switch, &cnm, reverse(view.ingress)) == Snooped::Absorbed {
                 return ABSORBED;
             }
             if let Some(link) = self.backwards(switch, &cnm, &view) {
@@ -308,7 +309,7 @@ impl Routing {
         self.next_link(switch, dst, hash, || view)
     }
 
-    /// What `switch` makes of a notification from beyond its output `link`, see [`adaptive`].
+    /// Has adaptive routing read a CNM that came from beyond the output `link` of a switch, see [`adaptive`].
     fn snoop(&mut self, now: Time, switch: u32, cnm: &Cnm, link: u32) -> Snooped {
         let entry = self.entry(switch, cnm.congested);
         // neither the edge switch nor one with a single port has another way
@@ -320,16 +321,16 @@ impl Routing {
         adaptive.snoop(now, switch, cnm.congested, members, (link, cnm.fb))
     }
 
-    /// The link by which packets of the flow that a notification is about come to `switch`, the other
-    /// way round, found along the way they take now; none where they no longer pass.
+    /// Returns the link by which packets of the flow of a CNM come to `switch`, in the other direction, found
+    /// along their present path; `None` where they no longer pass the switch.
     fn backwards(&self, switch: u32, cnm: &Cnm, view: &View) -> Option<u32> {
         let Chooser::Adaptive(adaptive) = &self.chooser else { return None };
         let hosts = self.attachments.len() as u32;
-        let mut link = self.attachments[cnm.source.0 as usize].down ^ 1;
+        let mut link = reverse(self.attachments[cnm.source.0 as usize].down);
         for _ in 0..self.salts.len() {
             let at = view.links.get(link as usize)?.to.checked_sub(hosts)?;
             if at == switch {
-                return Some(link ^ 1);
+                return Some(reverse(link));
             }
             let entry = self.entry(at, cnm.congested);
             link = match entry {
@@ -348,7 +349,7 @@ impl Routing {
         *self.table.entry(switch, self.attachments[dst.0 as usize].column)
     }
 
-    /// Counts of what adaptive routing did; nothing where it is not asked for.
+    /// Returns the counts of adaptive routing, where it is used.
     pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
         match &self.chooser {
             Chooser::Adaptive(adaptive) => Some(adaptive.counts),
@@ -364,9 +365,9 @@ impl Routing {
         self.explicit.as_ref()?.next_link(switch, hash)
     }
 
-    /// The link on which `switch` (counted from 0 among switches) sends a packet to `dst` on; `hash`
-    /// is its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no way to it. A choice from
-    /// outside gets a `view`.
+    /// Returns the link on which `switch` (counted from 0 among switches) sends a packet to `dst`; `hash` is
+    /// its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no path. Among equal paths ECMP's
+    /// choice by hash is made here; other choices get a `view`.
     #[inline(always)]
     pub fn next_link<'f>(
         &mut self,
@@ -405,7 +406,7 @@ impl Routing {
         self.table.members[group.first as usize + chosen as usize]
     }
 
-    /// Returns the next link where another rule than the hash chooses.
+    /// Returns the next link where a chooser decides, not the hash.
     #[inline(never)]
     fn next_chosen<'f>(
         &mut self,
@@ -418,12 +419,12 @@ impl Routing {
             return NO_ROUTE;
         };
         let members = &self.table.members[group.first as usize..][..group.count as usize];
-        let asked = Asked { switch, dst, flow_hash, members };
-        members[self.chooser.choose(&asked, &mut group.turn, view)]
+        let query = Query { switch, dst, flow_hash, members };
+        members[self.chooser.choose(&query, &mut group.turn, view)]
     }
 }
 
-/// Where all hosts hang; one whose cable is not `usable` is not reached.
+/// Returns the edge switches of all hosts; a host whose cable is not `usable` is not reached.
 fn attachments(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<Attachment> {
     let (column_of, _) = columns(graph);
     let mut attachments = vec![Attachment { column: 0, down: NO_ROUTE }; graph.hosts as usize];
@@ -436,7 +437,7 @@ fn attachments(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<Attachment>
     attachments
 }
 
-/// Weights by link.
+/// Returns weights by link.
 fn weights_of(graph: &Graph, equal_paths: &EqualPaths) -> BTreeMap<u32, u32> {
     let wanted: BTreeMap<(u32, u32), u32> =
         equal_paths.weights.iter().map(|&(from, to, weight)| ((from, to), weight)).collect();
@@ -478,7 +479,7 @@ mod tests {
         let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
         let (mut seen, stored) = (vec![node], Stored::new(p));
         while node >= graph.hosts && seen.len() < 16 {
-            let view = || View { now: Time::ZERO, packet: &stored, links: &[], came: 0 };
+            let view = || View { now: Time::ZERO, packet: &stored, links: &[], ingress: 0 };
             let link = routing.next_link(node - graph.hosts, p.dst, p.hash, view);
             let cable = graph.cables[link as usize / 2];
             node = if link % 2 == 0 { cable.b } else { cable.a };

@@ -2,8 +2,8 @@
 //! the same for all who send to d (the routing of Gusat et al., *Benchmarking the Ethernet-Federated
 //! Datacenter*, 2009).
 
-use super::asked::{Asked, View};
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
@@ -45,8 +45,8 @@ impl RoutingSettings for Modulo {
 }
 
 impl Chooser for Modulo {
-    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
-        modulo(asked.dst, asked.members.len())
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+        modulo(query.dst, query.members.len())
     }
 
     fn possible<'m>(&self, dst: HostId, members: &'m [u32]) -> &'m [u32] {

@@ -1,7 +1,7 @@
 //! In turn: each switch deals packets for one edge switch to the ports one after the other.
 
-use super::asked::{Asked, View};
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +31,8 @@ impl Chooser for RoundRobin {
         true
     }
 
-    fn choose<'f>(&mut self, asked: &Asked, turn: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
-        *turn = if *turn as usize + 1 == asked.members.len() { 0 } else { *turn + 1 };
+    fn choose<'f>(&mut self, query: &Query, turn: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+        *turn = if *turn as usize + 1 == query.members.len() { 0 } else { *turn + 1 };
         *turn as usize
     }
 }

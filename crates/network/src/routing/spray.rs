@@ -1,8 +1,8 @@
 //! Packet spraying: every packet at random (Dixit et al., *On the Impact of Packet Spraying in Data Center
 //! Networks*, INFOCOM 2013).
 
-use super::asked::{Asked, SwitchPlace, View};
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
+use super::query::{Query, SwitchPlace, View};
 use eastwest_engine::random::Stream;
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ impl Chooser for Spray {
         true
     }
 
-    fn choose<'f>(&mut self, asked: &Asked, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
-        self.0[asked.switch as usize].below(asked.members.len() as u64) as usize
+    fn choose<'f>(&mut self, query: &Query, _: &mut u32, _: impl FnOnce() -> View<'f>) -> usize {
+        self.0[query.switch as usize].below(query.members.len() as u64) as usize
     }
 }

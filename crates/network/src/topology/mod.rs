@@ -12,6 +12,12 @@ mod fat_tree;
 mod graph;
 mod leaf_spine;
 pub mod regular;
+/// Returns the number of the link in the other direction of the same cable: cable `i` has links `2i` and `2i + 1`.
+#[inline]
+pub const fn reverse(link: u32) -> u32 {
+    link ^ 1
+}
+
 #[cfg(test)]
 mod shape;
 pub mod torus;

@@ -70,7 +70,7 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     if worlds[part].site.network.source(source) == Some(Source::Timers)
         && let Some(end) = worlds[part].timer_across()
     {
-        let cut = worlds[part].cut();
+        let cut = worlds[part].partition();
         let other =
             cut.part_of(worlds[part].site.transports.tcp.stack.endpoint(end.peer()).local());
         let (low, high) = worlds.split_at_mut(part.max(other));
@@ -93,13 +93,13 @@ fn one_event(worlds: &mut [&mut World], part: usize, source: u32) {
     if !over && world.site.transports.tcp.stack.has_ended() {
         world.part_state_mut().first_over = Some(now);
     }
-    let cut = world.cut_mut();
+    let cut = world.partition_mut();
     cut.first_out = Time::NEVER;
     let mut out = std::mem::take(&mut cut.out);
     for (mail, other) in out.iter_mut().zip(worlds.iter_mut()) {
         other.site.network.fabric.receive(mail, &mut other.site.network.sources);
     }
-    worlds[part].cut_mut().out = out;
+    worlds[part].partition_mut().out = out;
 }
 
 /// Takes a sample of all parts.
@@ -107,9 +107,9 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     let rest = worlds.iter().all(|world| world.site.is_idle());
     for world in worlds.iter_mut() {
         let last = (Key::new(now, Class::Sample), 0);
-        world.site.network.fabric.count_gone(last, world.site.network.sources.order());
+        world.site.network.fabric.count_remote(last, world.site.network.sources.order());
     }
-    worlds.iter_mut().for_each(|world| world.site.network.fabric.lay_open(true));
+    worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(true));
     let (first, others) = worlds.split_first_mut().expect("there are parts");
     for (other, part) in others.iter_mut().zip(1u8..) {
         first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
@@ -120,7 +120,7 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     for (other, part) in others.iter_mut().zip(1u8..) {
         first.site.network.fabric.swap_links(&mut other.site.network.fabric, part);
     }
-    worlds.iter_mut().for_each(|world| world.site.network.fabric.lay_open(false));
+    worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(false));
     if rest {
         worlds[0].abort_partitioned("nothing is left to happen");
     }

@@ -6,7 +6,7 @@ use super::step::in_step;
 use super::watch::{PartsSnapshot, Request, Watcher};
 use crate::world::{Progress, World};
 use eastwest_engine::meeting::{Meeting, Watch};
-use eastwest_network::cut::Mail;
+use eastwest_network::partition::Mail;
 use eastwest_types::{Span, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -138,7 +138,7 @@ impl<'a> Exchange<'a> {
     /// Publishes the messages of a part to others, and its report.
     fn publish(&self, parity: usize, me: usize, world: &mut World, alone: bool) {
         let mut next = world.site.network.sources.winner().0.time();
-        let cut = world.cut_mut();
+        let cut = world.partition_mut();
         next = next.min(std::mem::replace(&mut cut.first_out, Time::NEVER));
         for (to, out) in cut.out.iter_mut().enumerate() {
             std::mem::swap(&mut *self.mail(parity, me, to), out);

@@ -1,12 +1,12 @@
-//! Which packets a discipline spares when it would drop one early.
+//! Congestion signals of a discipline: an ECN mark, an early drop, or nothing for packets that are protected.
 //!
-//! A discipline that signals congestion marks a packet whose transport understands marks (RFC 3168)
-//! and drops any other. Pure ACKs, SYNs and SYN-ACKs do not carry ECT, so that they are dropped where
-//! data is only marked. The modes are those of E-EON, chapter 6: *default* spares nothing; *ece-bit*
-//! spares packets whose TCP header has the ECE bit (SYN and SYN-ACK of ECN connections, ACKs that echo
-//! a mark); *ack+syn* spares also every other packet without payload, which makes true simple marking
-//! out of step marking; *bypass* spares whatever does not understand marks, as some switches do. A
-//! spared packet waits like any other and is lost only where it does not fit.
+//! A discipline that signals congestion marks a packet whose transport supports ECN (RFC 3168) and drops any
+//! other. Pure ACKs, SYNs and SYN-ACKs do not carry ECT, so that they are dropped where data is only marked.
+//! The modes of protection are those of E-EON, chapter 6: *default* protects nothing; *ece-bit* protects
+//! packets whose TCP header has the ECE bit (SYN and SYN-ACK of ECN connections, ACKs that echo a mark);
+//! *ack+syn* protects also every other packet without payload, which makes true simple marking out of step
+//! marking; *bypass* protects all packets that cannot be marked, as some switches do. A protected packet is
+//! queued like any other and is dropped only where it does not fit.
 
 use super::decision::Verdict;
 use crate::pool::Stored;
@@ -14,21 +14,22 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{PacketKind, flag};
 use serde::{Deserialize, Serialize};
 
-/// What is spared from early drop.
+/// Packets that are protected from early drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Protection {
-    /// Nothing but what can be marked.
+    /// None.
     #[default]
     Default,
     /// Packets with the ECE bit in the TCP header.
     EceBit,
-    /// Those, and all packets of connections without payload.
+    /// Those with the ECE bit, and all packets of connections without payload.
     AckSyn,
-    /// Everything that cannot be marked.
+    /// All packets that cannot be marked.
     Bypass,
 }
 
 impl Protection {
+    /// Whether a packet is protected.
     fn spares(self, packet: &Stored) -> bool {
         match self {
             Protection::Default => false,
@@ -45,17 +46,18 @@ fn carries_payload(kind: PacketKind) -> bool {
     matches!(kind, PacketKind::Data | PacketKind::Retransmission | PacketKind::Datagram)
 }
 
-/// How a discipline tells a packet's sender of congestion.
+/// How a discipline signals congestion to the sender of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Signal {
-    /// Mark packets of transports that understand marks instead of dropping them.
+    /// Whether packets of ECN transports are marked instead of dropped.
     pub ecn: bool,
-    /// What else is not dropped.
+    /// Packets that are not dropped though they cannot be marked.
     pub protection: Protection,
 }
 
 impl Signal {
-    /// What becomes of a packet that is to carry the signal.
+    /// Returns how a packet carries the signal: it is marked, dropped early or, where it is protected, only
+    /// enqueued.
     pub fn verdict(self, packet: &Stored) -> Verdict {
         if self.ecn && packet.understands_marks() {
             Verdict::Mark

@@ -1,23 +1,23 @@
-//! What a choice among equal paths is asked, and what it may look at.
+//! Input of a choice among equal paths: the packet with its possible ports, and the state of the network.
 
 use crate::link::Link;
 use crate::pool::Stored;
 use eastwest_engine::random::Stream;
 use eastwest_types::{HostId, Time};
 
-/// A packet at a switch with several ports for it.
-pub struct Asked<'f> {
-    /// The switch.
+/// A packet at a switch with several ports on shortest paths to its host.
+pub struct Query<'f> {
+    /// Number of the switch, from 0.
     pub switch: u32,
-    /// Receiving host.
+    /// Host that receives the packet.
     pub dst: HostId,
     /// See [`eastwest_types::Packet::hash`].
     pub flow_hash: u16,
-    /// The links of these ports.
+    /// Links of these ports.
     pub members: &'f [u32],
 }
 
-/// State of the network that a choice may look at.
+/// State of the network that a choice may read.
 pub struct View<'f> {
     /// Simulated time.
     pub now: Time,
@@ -25,9 +25,10 @@ pub struct View<'f> {
     pub packet: &'f Stored,
     /// All links.
     pub links: &'f [Link],
-    /// The link it came on. The port towards where it comes from is `came ^ 1`, which is how a switch
-    /// that looks at [messages](crate::dcb::Cnm) learns which of its ports leads to congestion.
-    pub came: u32,
+    /// Link on which the packet entered the switch. The port towards its last node is the
+    /// [reverse](crate::topology::reverse) of that link, by which a switch that reads [CNMs](crate::dcb::Cnm)
+    /// learns which of its ports leads to the congestion.
+    pub ingress: u32,
 }
 
 /// Number and seed of the switch that a choice is made at.
@@ -40,7 +41,7 @@ pub struct SwitchPlace {
 }
 
 impl SwitchPlace {
-    /// The stream of random numbers of this name: one of its own for each switch.
+    /// Returns the random stream of this name: each switch has its own.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("routing/{what}/{}", self.switch))
     }

@@ -1,16 +1,15 @@
-//! What faults make of a link. Both kinds of ports follow the same rules, so that they do the same
-//! to every packet; a change at an instant comes after everything else at that instant.
+//! State of a link under faults. Both kinds of ports follow the same rules, so that they do the same to every
+//! packet; a change at an instant comes after everything else at that instant.
 //!
-//! * **Loss** is decided when a packet gets to the far end, by the model in force then.
-//! * **A rate** holds for packets whose first bit is sent after the change: the one being sent
-//!   finishes as it began, those that wait are timed anew.
-//! * **Delay and jitter** hold for the same packets. A link keeps the order: what would overtake
-//!   the packet in front of it arrives together with it.
-//! * **Down**: the port goes on as if nothing had happened, and what it sends is lost. A packet
-//!   arrives only if the link was up from its first bit sent until its arrival.
+//! * **Loss** is decided when a packet gets to the far end, by the loss model in force then.
+//! * **A rate** holds for packets whose first bit is sent after the change: the one being sent finishes as it
+//!   started, queued packets are timed anew.
+//! * **Delay and jitter** hold for the same packets. A link keeps the order: a packet that would overtake the
+//!   one in front of it arrives together with it.
+//! * **Down**: the port goes on as if nothing had happened, and what it sends is lost. A packet arrives only if
+//!   the link was up from its first bit sent until its arrival.
 //!
-//! A packet that is lost on the way goes at the time of its arrival, as an event of
-//! [`Class::Departure`]: nobody else sees it.
+//! A packet that is lost in flight is removed at the time of its arrival, as an event of [`Class::Departure`].
 
 use crate::fault::LossChain;
 use crate::losses::Cause;
@@ -18,57 +17,56 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The state of a link that faults speak of.
+/// State of a link for which the scenario has faults.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Conditions {
+pub(super) struct FaultState {
     /// Picoseconds per byte without faults, times 2¹⁶.
     pub(super) own_ps_per_byte_q16: u64,
-    /// Failures in force.
+    /// Number of failures in force.
     pub(super) failures: u32,
-    /// Number of packets on the wire that a past failure has hit; they will be lost.
+    /// Number of packets at the head of the ring that a past failure has hit: they will be lost.
     pub(super) doomed: usize,
     pub(super) loss: Option<LossChain>,
     pub(super) random: Stream,
     pub(super) jitter: Span,
     pub(super) jitter_seed: u64,
-    /// Packets lost on the way.
+    /// Packets lost in flight.
     pub(super) lost: u64,
-    /// Number of the packet whose fate has been drawn, and whether it is lost.
+    /// Number of the packet for which the loss model was last asked, and whether it is lost.
     pub(super) drawn: Option<(u64, bool)>,
-    /// Packets sent by then, at an eager port, began before the last change of rate.
+    /// At an eager port, packets sent by this time started before the last change of rate.
     pub(super) settled: Time,
     /// Longest wait and longest queue in bytes at earlier rates.
     pub(super) longest: (Span, u64),
-    /// Bytes on the link of packets lost on the way.
+    /// Bytes on the link of packets lost in flight.
     pub(super) lost_bytes: u64,
     pub(super) earlier: EarlierRates,
 }
 
-/// How long a link has been sending, where faults have changed its rate: bytes are counted in the order in
-/// which they arrive or are lost, and each was sent at the rate in force when its packet began to be sent.
+/// Time for which a link has been sending, where faults have changed its rate. Bytes are counted in the order
+/// in which they arrive or are lost; each was sent at the rate in force when its packet started.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct EarlierRates {
-    /// A count of bytes, all of them arrived or lost, and the time that sending them took, in picoseconds
-    /// times 2¹⁶.
+    /// A count of bytes, all of them arrived or lost, and the time of sending them, in picoseconds times 2¹⁶.
     over: (u64, u128),
-    /// For each earlier rate with bytes beyond that count: the count up to which bytes were sent at it, and
-    /// its picoseconds per byte, times 2¹⁶.
+    /// For each earlier rate with bytes beyond that count: the count up to which bytes were sent at that rate,
+    /// and its picoseconds per byte, times 2¹⁶.
     open: Vec<(u64, u64)>,
 }
 
 impl EarlierRates {
-    /// The rate changes when `passed` bytes have arrived or were lost, and the next bytes, up to
-    /// `begun`, are sent at the rate that was in force.
-    pub fn end(&mut self, passed: u64, begun: u64, ps_per_byte_q16: u64) {
+    /// Notes a change of rate: `passed` bytes have arrived or were lost, and those up to `started` are sent at
+    /// the old rate.
+    pub fn end(&mut self, passed: u64, started: u64, ps_per_byte_q16: u64) {
         while let Some(&(until, own)) = self.open.first().filter(|(until, _)| *until <= passed) {
             self.over = (until, self.over.1 + u128::from(until - self.over.0) * u128::from(own));
             self.open.remove(0);
         }
-        self.open.push((begun, ps_per_byte_q16));
+        self.open.push((started, ps_per_byte_q16));
     }
 
-    /// Picoseconds that sending the first `passed` bytes took; those after the last change of rate were
-    /// sent at the rate in force, `ps_per_byte_q16`.
+    /// Returns the picoseconds that sending the first `passed` bytes took; those after the last change of rate
+    /// were sent at the present rate, `ps_per_byte_q16`.
     pub fn sending(&self, passed: u64, ps_per_byte_q16: u64) -> u128 {
         let (mut at, mut sum) = self.over;
         for &(until, own) in self.open.iter().chain([&(passed, ps_per_byte_q16)]) {
@@ -80,8 +78,8 @@ impl EarlierRates {
     }
 }
 
-impl Conditions {
-    /// Draws the fate of a packet, once.
+impl FaultState {
+    /// Asks the loss model whether a packet is lost, once per packet.
     pub fn draw(&mut self, number: u64) {
         if self.drawn.is_none_or(|(drawn, _)| drawn != number) {
             let lost = self.loss.as_mut().is_some_and(|chain| chain.loses(&mut self.random));

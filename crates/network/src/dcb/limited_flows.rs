@@ -1,0 +1,245 @@
+//! Rate-limited flows of a host (QCN): a queue and a rate for each destination.
+//!
+//! A limited flow waits in a queue of its own until its rate allows the next packet. Of the packets that may
+//! start, the port sends the one that was enqueued first.
+
+use super::qcn::QcnConfig;
+use super::queued_packet::QueuedPacket;
+use super::reaction::ReactionPoint;
+use crate::ring::Ring;
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Time};
+use serde::{Deserialize, Serialize};
+
+/// A flow of a host that QCN limits, or has limited and whose packets have not all left.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LimitedFlow {
+    pub point: ReactionPoint,
+    packets: Ring<QueuedPacket>,
+    bytes: u64,
+    /// Start of the last transmission of the flow, and the bytes of that packet on the link.
+    sent: (Time, u32),
+    /// Time at which the next packet of the flow may start.
+    next: Time,
+}
+
+impl LimitedFlow {
+    /// Sets `next`, after a change of the rate or a transmission.
+    fn set_next(&mut self) {
+        self.next = match self.point.is_at_line_rate() {
+            true => Time::ZERO,
+            false => self.sent.0 + self.point.rate().time_for(u64::from(self.sent.1)),
+        };
+    }
+}
+
+/// All flows that a host limits in one priority, sorted by destination. There are few.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct LimitedFlows {
+    dsts: Vec<u32>,
+    /// First queued packet of each flow: these alone decide which flow is next.
+    heads: Vec<HeadPacket>,
+    flows: Vec<LimitedFlow>,
+}
+
+/// First queued packet of a flow.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct HeadPacket {
+    /// Time at which the packet may start; never if the flow has no queued packet.
+    due: Time,
+    /// Sequence number of the packet in its class, and its IP bytes.
+    number: u64,
+    bytes: u32,
+}
+
+impl HeadPacket {
+    /// Value for a flow without queued packets.
+    const NONE: HeadPacket = HeadPacket { due: Time::NEVER, number: u64::MAX, bytes: 0 };
+
+    fn of(flow: &LimitedFlow) -> HeadPacket {
+        flow.packets.get(0).map_or(HeadPacket::NONE, |queued| HeadPacket {
+            due: flow.next,
+            number: queued.number,
+            bytes: u32::from(queued.handle.ip_len()),
+        })
+    }
+}
+
+impl LimitedFlows {
+    /// Returns the index of the flow to a host, if the flow is limited.
+    #[inline]
+    pub fn index_of(&self, dst: u32) -> Option<usize> {
+        // compares with all: the processor cannot predict where a search ends
+        let index = self.dsts.iter().map(|other| usize::from(*other < dst)).sum();
+        (self.dsts.get(index) == Some(&dst)).then_some(index)
+    }
+
+    /// Returns the queued IP bytes of the flow to a host, if the flow is limited.
+    pub fn bytes(&self, dst: u32) -> Option<u64> {
+        self.index_of(dst).map(|index| self.flows[index].bytes)
+    }
+
+    /// Returns start time, sequence number and flow of the packet that is next: of those that may start by
+    /// `now` the one that was enqueued first, else the one that may start first.
+    #[inline]
+    pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
+        let (mut best, mut index) = (u128::MAX, 0);
+        for (other, first) in self.heads.iter().enumerate() {
+            let order = u128::from(first.due.max(now).0) << 64 | u128::from(first.number);
+            // conditional moves, no branch: the processor cannot predict which flow it will be
+            let is_sooner = order < best;
+            best = if is_sooner { order } else { best };
+            index = if is_sooner { other } else { index };
+        }
+        let at = Time((best >> 64) as u64);
+        (at != Time::NEVER).then_some((at, best as u64, index))
+    }
+
+    /// Returns the IP bytes of the first packet of a flow.
+    pub fn bytes_of(&self, index: usize) -> u32 {
+        self.heads[index].bytes
+    }
+
+    /// Enqueues a packet of the flow at this index.
+    #[inline]
+    pub fn enqueue(&mut self, index: usize, queued: QueuedPacket) {
+        let flow = &mut self.flows[index];
+        flow.bytes += u64::from(queued.handle.ip_len());
+        flow.packets.push(queued);
+        if flow.packets.len() == 1 {
+            self.heads[index] = HeadPacket::of(flow);
+        }
+    }
+
+    /// Takes out the first packet of a flow.
+    #[inline]
+    pub fn dequeue(&mut self, index: usize) -> Option<QueuedPacket> {
+        let flow = &mut self.flows[index];
+        let queued = flow.packets.pop()?;
+        flow.bytes -= u64::from(queued.handle.ip_len());
+        self.heads[index] = HeadPacket::of(flow);
+        Some(queued)
+    }
+
+    /// Takes out all packets.
+    pub fn drain(&mut self) -> impl Iterator<Item = QueuedPacket> {
+        self.heads.fill(HeadPacket::NONE);
+        self.flows.iter_mut().flat_map(|flow| {
+            flow.bytes = 0;
+            std::iter::from_fn(|| flow.packets.pop())
+        })
+    }
+
+    /// Returns all queued packets.
+    pub fn packets(&self) -> impl Iterator<Item = &QueuedPacket> {
+        self.flows.iter().flat_map(|flow| flow.packets.iter())
+    }
+
+    /// Returns when the next timer expires.
+    pub fn next_timer(&self) -> Option<Time> {
+        self.flows.iter().map(|flow| flow.point.timer_at).min()
+    }
+
+    /// Returns destination and rate of each flow.
+    pub fn rates(&self) -> impl Iterator<Item = (u32, Rate)> {
+        self.dsts.iter().zip(&self.flows).map(|(dst, flow)| (*dst, flow.point.rate()))
+    }
+
+    /// Returns the index of the flow to a host, and limits the flow if it was not. In that case `move_queued`
+    /// hands over the queued packets of the flow.
+    pub fn limit(
+        &mut self,
+        dst: u32,
+        line: Rate,
+        move_queued: impl FnOnce(&mut dyn FnMut(QueuedPacket)),
+    ) -> usize {
+        let index = self.dsts.partition_point(|other| *other < dst);
+        if self.dsts.get(index) != Some(&dst) {
+            let (mut packets, mut bytes) = (Ring::default(), 0);
+            move_queued(&mut |queued| {
+                bytes += u64::from(queued.handle.ip_len());
+                packets.push(queued);
+            });
+            let (point, sent) = (ReactionPoint::new(line), (Time::ZERO, 0));
+            self.dsts.insert(index, dst);
+            self.heads.insert(index, HeadPacket::NONE);
+            self.flows.insert(index, LimitedFlow { point, packets, bytes, sent, next: Time::ZERO });
+        }
+        index
+    }
+
+    /// Decreases the rate of a flow, as its reaction point does on a CNM with feedback `fb`.
+    pub fn decrease_rate(
+        &mut self,
+        now: Time,
+        index: usize,
+        fb: u8,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) {
+        let flow = &mut self.flows[index];
+        flow.point.decrease_rate(now, fb, config, random);
+        flow.set_next();
+        self.heads[index] = HeadPacket::of(flow);
+    }
+
+    /// Tells the rate limiter of a flow that a packet of `bytes` bytes starts to be sent. Removes a flow that
+    /// has no packets and is back at line rate.
+    #[inline]
+    pub fn on_transmit(
+        &mut self,
+        now: Time,
+        index: usize,
+        bytes: u32,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) {
+        let flow = &mut self.flows[index];
+        flow.sent = (now, bytes);
+        flow.point.on_transmit(bytes, config, random);
+        flow.set_next();
+        if !flow.packets.is_empty() {
+            self.heads[index].due = flow.next;
+        } else if flow.point.is_at_line_rate() {
+            self.remove(index);
+        }
+    }
+
+    #[inline(never)]
+    fn remove(&mut self, index: usize) {
+        self.dsts.remove(index);
+        self.heads.remove(index);
+        self.flows.remove(index);
+    }
+
+    /// Carries out the timers that have expired by `now`. Removes flows that are at line rate and have no
+    /// packets.
+    pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
+        for (flow, first) in self.flows.iter_mut().zip(&mut self.heads) {
+            if flow.point.timer_at > now {
+                continue;
+            }
+            if flow.point.is_at_line_rate() {
+                flow.point.timer_at = Time::NEVER;
+            } else {
+                flow.point.on_timer(now, config, random);
+            }
+            flow.set_next();
+            *first = HeadPacket::of(flow);
+        }
+        for index in (0..self.flows.len()).rev() {
+            if self.flows[index].point.is_at_line_rate() && self.flows[index].packets.is_empty() {
+                self.remove(index);
+            }
+        }
+    }
+
+    /// Returns when a new packet of a flow could start; never if others of the flow wait before it.
+    #[inline]
+    pub fn start_time(&self, index: usize) -> Time {
+        match self.flows[index].packets.is_empty() {
+            true => self.flows[index].next,
+            false => Time::NEVER,
+        }
+    }
+}

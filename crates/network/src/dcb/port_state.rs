@@ -1,0 +1,269 @@
+//! State of a DCB port (IEEE 802.1Q) beside its queues: pauses in force, PAUSE frames to send, rate limits, and
+//! the ingress buffer at the far end of its link.
+
+use super::config::DcbConfig;
+use super::pfc::{self, Input, PauseQueue, PauseState, PfcConfig, Wire, headroom};
+use super::priority_queues::PriorityQueues;
+use super::qcn::{CongestionPoint, Countdown};
+use super::queued_packet::QueuedPacket;
+use crate::queue::{Place, QueueConfig};
+use crate::topology::CableConfig;
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// State of a DCB port beside its queues.
+#[derive(Debug, Serialize, Deserialize)]
+#[repr(C, align(64))] // what every packet touches comes first: two cache lines and a counter
+pub struct DcbPort {
+    /// Time from which a packet can be enqueued without counting which packets have started, or never.
+    pub(super) fast_path_from: Time,
+    /// Time at which the last precommitted packet will have been sent.
+    pub(super) free_at: Time,
+    /// Time at which the first rate-limited flow may send, while the port is idle and has nothing else to send;
+    /// else never.
+    pub(super) wakes_at: Time,
+    /// Time at which the next timer of a rate limiter expires.
+    pub(super) timer_at: Time,
+    /// Time at which a PAUSE frame takes effect or pauses are to be refreshed, whichever is first.
+    pub(super) due: Time,
+    /// Number of the link that the port feeds.
+    pub(super) link: u32,
+    /// Packets at the head of the ring on the wire that their ingress buffers no longer count.
+    pub(super) released: u32,
+    /// IP bytes of the packet that starts at `wakes_at`. 0 if the port has several classes: packets of two
+    /// could start.
+    pub(super) wake_bytes: u32,
+    /// Whether a packet (not a PAUSE frame) is being transmitted.
+    pub(super) sending_packet: bool,
+    /// Whether all queued packets are on the wire's ring with departures decided, see [`super::eventless`].
+    pub(super) precommitted: bool,
+    /// Whether each end of a transmission needs an event of its own.
+    pub(super) needs_events: bool,
+    /// Whether a byte takes a whole number of picoseconds.
+    pub(super) whole_ps_per_byte: bool,
+    /// Whether QCN has ever limited a flow here.
+    pub(super) has_limits: bool,
+    /// Whether departures can be precommitted: the port has one class, and nothing reads its queue between its
+    /// own events.
+    pub(super) can_precommit: bool,
+    /// Whether an input of the switch of this port has sent XOFF: each packet that leaves may then lead to XON.
+    pub(super) switch_xoff: bool,
+    /// Whether each end of a transmission needs an event for the whole run.
+    pub(super) always_events: bool,
+    /// Whether the port belongs to a host: its packets fill no buffer of a switch, and its queue may drop them.
+    pub(super) from_host: bool,
+    /// Ingress buffer at the far end, if that is a switch.
+    pub(super) input: Option<Input>,
+    /// Bytes until the next QCN samples, by priority.
+    pub(super) samples_in: Countdown,
+    /// Congestion points of the priorities with QCN, at a switch.
+    pub(super) congestion_points: Vec<Option<CongestionPoint>>,
+    pub(super) config: Arc<DcbConfig>,
+    /// Sizes of frames on the link.
+    pub(super) wire: Wire,
+    /// Pauses that this port has to observe.
+    pub(super) paused: PauseState,
+    /// PAUSE frames that this port sends.
+    pub(super) pause_queue: PauseQueue,
+    pub(super) random: Stream,
+    /// Time until which a packet may wait that is padded to the smallest frame.
+    pub(super) padded_until: Time,
+    /// Packets sent since precommitted departures were last revoked.
+    pub(super) sent_since_revoke: usize,
+    /// Number of packets that the watchdog has dropped.
+    pub(super) watchdog_drops: u64,
+    /// Packets that disciplines have dropped since the fabric last took them out, with their priorities.
+    pub(super) dropped: Vec<(QueuedPacket, u8)>,
+}
+
+// what every packet touches fills one line, and the input begins the next
+const _: () = assert!(std::mem::offset_of!(DcbPort, input) == 64);
+
+/// Counts of one priority at the ingress buffer at the far end of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InputCounts {
+    /// Largest occupancy in IP bytes.
+    pub most_bytes: u64,
+    /// Occupancy in IP bytes now.
+    pub bytes: u64,
+    /// How often XOFF was sent.
+    pub pauses: u64,
+    /// How often XON was sent.
+    pub releases: u64,
+    /// How often XOFF was refreshed.
+    pub repeats: u64,
+    /// Bytes of room beyond XOFF.
+    pub headroom_bytes: u64,
+}
+
+/// Counts of one priority at an output port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputCounts {
+    /// Longest queue in IP bytes.
+    pub most_bytes: u64,
+    /// How often the priority was paused.
+    pub pauses: u64,
+    /// Time for which it was paused.
+    pub paused: Span,
+    /// Samples that the congestion point has taken.
+    pub samples: u64,
+    /// Messages (CNM) that the congestion point has sent.
+    pub messages: u64,
+}
+
+/// Place of a DCB port in the fabric, and what follows from it.
+pub struct PortSite {
+    /// Whether a host feeds the link, and whether a host is at its far end.
+    pub from_host: bool,
+    pub to_host: bool,
+    pub wire: Wire,
+    /// Whether the queue is read between the events of the port: by faults, routing by queue lengths, or
+    /// measurement.
+    pub observed: bool,
+    /// Whether all packets wait in one class. With several, the scheduler chooses at each departure.
+    pub one_class: bool,
+    pub seed: u64,
+    pub link: u64,
+}
+
+impl DcbPort {
+    /// Returns the state of a port without pauses and limits.
+    pub(crate) fn new(config: &Arc<DcbConfig>, cable: &CableConfig, site: &PortSite) -> DcbPort {
+        let mut random = Stream::new(site.seed, &format!("dcb/{}", site.link));
+        let room = |c: &PfcConfig| headroom(cable, &site.wire, c.response);
+        let pfc = config.pfc.as_ref();
+        let qcn = config.qcn.as_ref().filter(|_| !site.from_host);
+        let samples_in = Countdown::new(qcn, &mut random);
+        let point = |p| qcn.filter(|c| c.controls(p)).map(|_| CongestionPoint::default());
+        DcbPort {
+            wire: site.wire,
+            from_host: site.from_host,
+            paused: PauseState::new(),
+            pause_queue: PauseQueue::new(),
+            input: (!site.to_host).then(|| Input::new(pfc, pfc.map_or(0, room))),
+            samples_in,
+            congestion_points: (0..8).map(point).collect(),
+            random,
+            sending_packet: false,
+            link: site.link as u32,
+            released: 0,
+            precommitted: false,
+            fast_path_from: Time::NEVER,
+            free_at: Time::ZERO,
+            whole_ps_per_byte: cable.rate.ps_per_byte_q16() & 0xffff == 0,
+            padded_until: Time::ZERO,
+            sent_since_revoke: 0,
+            can_precommit: !site.observed && site.one_class,
+            always_events: site.observed,
+            switch_xoff: false,
+            needs_events: site.observed,
+            has_limits: false,
+            timer_at: Time::NEVER,
+            due: Time::NEVER,
+            wakes_at: Time::NEVER,
+            wake_bytes: 0,
+            watchdog_drops: 0,
+            dropped: Vec::new(),
+            config: config.clone(),
+        }
+    }
+
+    /// Ends pauses that have expired.
+    #[inline]
+    pub(super) fn expire_pauses(&mut self, now: Time) {
+        if self.needs_events && self.paused.mask != 0 {
+            self.paused.expire(now);
+            self.update_due();
+        }
+    }
+
+    /// Returns the empty queues of one class of this port.
+    pub(crate) fn new_queues(&self, queue: &QueueConfig, place: &Place) -> PriorityQueues {
+        let lossless = if self.from_host { 0 } else { self.config.lossless() };
+        PriorityQueues::new(queue, place, lossless)
+    }
+
+    /// Whether nothing holds up a queued packet: no pause, no rate limit, no PAUSE frame to send first.
+    pub(super) fn is_unblocked(&self) -> bool {
+        self.paused.mask == 0 && !self.has_limits && !self.pause_queue.has_pending()
+    }
+
+    /// Whether the port needs no event at the end of a transmission.
+    #[inline]
+    pub(super) fn is_eventless(&self) -> bool {
+        !self.needs_events
+    }
+
+    /// Sets `needs_events` and `due` anew, after a change of what they depend on.
+    pub(super) fn update_due(&mut self) {
+        self.needs_events = self.always_events
+            || self.switch_xoff
+            || self.pause_queue.has_pending()
+            || self.paused.mask != 0;
+        let repeat = self.input.as_ref().map_or(Time::NEVER, |input| input.refresh_at);
+        self.due = self.pause_queue.next.min(repeat);
+    }
+
+    /// Whether rate limits are all that can hold up packets here. The port then has one class.
+    pub(super) fn has_only_rate_limits(&self) -> bool {
+        self.has_limits && self.can_precommit && self.is_eventless()
+    }
+
+    /// Tells the rate limiter of a flow that a packet of the flow starts to be sent.
+    #[inline]
+    pub(super) fn on_transmit(
+        &mut self,
+        queues: &mut PriorityQueues,
+        now: Time,
+        (priority, flow): (u8, Option<usize>),
+        bytes: u32,
+    ) {
+        let Some((index, config)) = flow.zip(self.config.qcn.as_ref()) else { return };
+        if let Some(flows) = &mut queues.queue_mut(priority).flows {
+            flows.on_transmit(now, index, bytes, config, &mut self.random);
+        }
+    }
+
+    /// Sets `fast_path_from`: the fast path needs precommitted departures and whole picoseconds per byte.
+    pub(super) fn update_fast_path(&mut self) {
+        let has_fast_path = self.precommitted && self.whole_ps_per_byte;
+        self.fast_path_from = if has_fast_path { self.padded_until } else { Time::NEVER };
+    }
+
+    /// Whether the end of the current transmission needs no event: a packet of the port ends it, or the next
+    /// packet is precommitted.
+    pub(super) fn ends_without_event(&self) -> bool {
+        self.is_eventless() && (self.sending_packet || self.precommitted)
+    }
+
+    /// Whether the start of a rate-limited flow needs no event: the arrival of its packet is known.
+    #[inline]
+    pub(super) fn wakes_without_event(&self) -> bool {
+        self.wake_bytes > 0 && self.is_eventless()
+    }
+
+    /// Returns when the next event is due that is no arrival of a packet on the wire; `None` at a port with a
+    /// pause.
+    #[inline]
+    pub(crate) fn due_unless_paused(&self, sent_at: Time) -> Option<Time> {
+        if self.needs_events && self.paused.mask != 0 {
+            return None;
+        }
+        let due = self.due.min(self.timer_at);
+        let due = if self.wakes_without_event() { due } else { due.min(self.wakes_at) };
+        Some(if self.ends_without_event() { due } else { due.min(sent_at) })
+    }
+
+    /// Returns the mask of paused priorities.
+    pub(crate) fn paused_mask(&self) -> u8 {
+        self.paused.mask
+    }
+}
+
+/// Returns the quanta of a pause on a link of this rate, and the time until it is refreshed.
+pub(crate) fn pause_settings(config: &DcbConfig, rate: Rate) -> Option<(u16, Span)> {
+    let pfc: &pfc::PfcConfig = config.pfc.as_ref()?;
+    Some((pfc.quanta, pfc.refresh_every(rate)))
+}

@@ -1,0 +1,513 @@
+//! Queues of a class of a DCB port: one for each priority, so that one can be paused without the others, and,
+//! at hosts, one for each flow that QCN limits.
+//!
+//! Of the packets that may start, the one that was enqueued first goes first: without pauses and limits a class
+//! is one FIFO queue, as it is at ports without DCB. Each priority has a discipline of its own, which may mark
+//! packets of a lossless priority but cannot drop them.
+
+use super::cnm::Cnm;
+use super::limited_flows::LimitedFlows;
+use super::pfc::PRIORITIES;
+use super::qcn::QcnConfig;
+use super::queued_packet::QueuedPacket;
+use crate::losses::Cause;
+use crate::packet_handle::PacketHandle;
+use crate::pool::PacketPool;
+use crate::queue::{Arrival, Backlog, Discipline, Head, Place, Queue, QueueConfig, Verdict};
+use eastwest_engine::random::Stream;
+use eastwest_types::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Queue of one priority.
+#[derive(Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
+pub(crate) struct PriorityQueue {
+    /// Queued packets and their IP bytes, those of limited flows included.
+    backlog: Backlog,
+    /// Largest `backlog.bytes` so far.
+    pub max_bytes: u64,
+    /// With fewer queued packets than this, the discipline neither drops nor marks: it is not asked.
+    admits_below: usize,
+    /// Time at which a packet last started to be sent or, if that is later, the queue last ceased to be empty.
+    pub last_departure: Time,
+    /// IP bytes of limited flows, part of `backlog`.
+    pub(super) limited_bytes: u64,
+    pub(super) flows: Option<Box<LimitedFlows>>,
+    pub(super) packets: VecDeque<QueuedPacket>,
+    discipline: Queue,
+}
+
+const _: () = assert!(std::mem::offset_of!(PriorityQueue, packets) <= 64);
+
+/// Queues of a class, by priority.
+#[derive(Debug, Serialize, Deserialize)]
+#[repr(C)]
+pub(crate) struct PriorityQueues {
+    /// Mask of priorities with queued packets: bit p for priority p.
+    occupied: u8,
+    lossless: u8,
+    next_number: u64,
+    /// Queued packets and their IP bytes, of all priorities.
+    total: Backlog,
+    queues: [PriorityQueue; PRIORITIES],
+}
+
+/// Result of the admission of a packet to a DCB port.
+pub(crate) enum DcbAdmission {
+    Admitted { mark: bool },
+    Dropped(Cause),
+}
+
+impl PriorityQueues {
+    pub fn new(config: &QueueConfig, place: &Place, lossless: u8) -> PriorityQueues {
+        let queue = |priority: usize| {
+            let place = Place { number: place.number | (priority as u64) << 40, ..*place };
+            let discipline = config.start(&place);
+            PriorityQueue {
+                packets: VecDeque::new(),
+                admits_below: match &discipline {
+                    Queue::DropTail(_) if lossless >> priority & 1 == 1 => usize::MAX,
+                    discipline => discipline.admits_below(place.mtu) as usize,
+                },
+                discipline,
+                backlog: Backlog::default(),
+                limited_bytes: 0,
+                max_bytes: 0,
+                flows: None,
+                last_departure: Time::ZERO,
+            }
+        };
+        PriorityQueues {
+            queues: std::array::from_fn(queue),
+            occupied: 0,
+            lossless,
+            next_number: 0,
+            total: Backlog::default(),
+        }
+    }
+
+    pub fn queue(&self, priority: u8) -> &PriorityQueue {
+        &self.queues[usize::from(priority)]
+    }
+
+    pub(super) fn queue_mut(&mut self, priority: u8) -> &mut PriorityQueue {
+        &mut self.queues[usize::from(priority)]
+    }
+
+    /// Returns the queued packets and their IP bytes, of all priorities.
+    pub fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    /// Returns the queued packets and their IP bytes, of priorities that are not paused.
+    pub fn unpaused_backlog(&self, paused: u8) -> Backlog {
+        let mut all = self.total;
+        for p in set_bits(self.occupied & paused) {
+            all.packets -= self.queues[p].backlog.packets;
+            all.bytes -= self.queues[p].backlog.bytes;
+        }
+        all
+    }
+
+    /// Returns the queued IP bytes of a priority.
+    pub fn bytes(&self, priority: u8) -> u64 {
+        self.queues[usize::from(priority)].backlog.bytes
+    }
+
+    /// Returns the queued IP bytes ahead of a new packet to this host: those of its flow if QCN limits the
+    /// flow, else those of all flows without a limit.
+    pub fn bytes_ahead(&self, priority: u8, dst: u32) -> u64 {
+        let queue = self.queue(priority);
+        let own = queue.flows.as_ref().and_then(|flows| flows.bytes(dst));
+        own.unwrap_or(queue.backlog.bytes - queue.limited_bytes)
+    }
+
+    /// Returns the mask of priorities with queued packets.
+    pub fn occupied(&self) -> u8 {
+        self.occupied
+    }
+
+    /// Admits and queues a packet, or drops it. `arrival` need not state the backlog.
+    pub fn push(
+        &mut self,
+        mut handle: PacketHandle,
+        ingress: u32,
+        priority: u8,
+        arrival: &Arrival,
+    ) -> DcbAdmission {
+        let came_in = self.admit(arrival.now, priority, arrival.ip_len, || *arrival);
+        if let DcbAdmission::Admitted { .. } = came_in {
+            handle.arrive = arrival.now;
+            self.store(handle, ingress, priority);
+        }
+        came_in
+    }
+
+    /// Admits a packet and counts it in the backlog, or drops it. Does not store the packet: at a port with
+    /// precommitted departures it goes to the ring on the wire, see [`super::eventless`].
+    #[inline(always)]
+    pub fn admit<'p>(
+        &mut self,
+        now: Time,
+        priority: u8,
+        bytes: u32,
+        arrival: impl FnOnce() -> Arrival<'p>,
+    ) -> DcbAdmission {
+        let queue = &mut self.queues[usize::from(priority)];
+        let mut mark = false;
+        if queue.backlog.packets >= queue.admits_below {
+            let verdict =
+                queue.discipline.at_enqueue(&Arrival { backlog: queue.backlog, ..arrival() });
+            if let Some(cause) = verdict.loss()
+                && self.lossless >> priority & 1 == 0
+            {
+                return DcbAdmission::Dropped(cause);
+            }
+            mark = verdict == Verdict::Mark;
+        }
+        if queue.backlog.packets == 0 {
+            queue.last_departure = now;
+        }
+        queue.backlog.packets += 1;
+        queue.backlog.bytes += u64::from(bytes);
+        queue.max_bytes = queue.max_bytes.max(queue.backlog.bytes);
+        self.total.packets += 1;
+        self.total.bytes += u64::from(bytes);
+        self.occupied |= 1 << priority;
+        DcbAdmission::Admitted { mark }
+    }
+
+    /// Fast path of [`PriorityQueues::admit`]: counts the packet if the discipline need not be asked and the
+    /// queue sets no new maximum. The backlog may still include packets that have left. Returns whether the
+    /// packet was counted.
+    #[inline(always)]
+    pub fn admit_fast_path(&mut self, now: Time, priority: u8, bytes: u32) -> bool {
+        let queue = &mut self.queues[usize::from(priority)];
+        let then = queue.backlog.bytes + u64::from(bytes);
+        if queue.backlog.packets >= queue.admits_below || then > queue.max_bytes {
+            return false;
+        }
+        if queue.backlog.packets == 0 {
+            queue.last_departure = now;
+        }
+        queue.backlog.packets += 1;
+        queue.backlog.bytes = then;
+        self.total.packets += 1;
+        self.total.bytes += u64::from(bytes);
+        self.occupied |= 1 << priority;
+        true
+    }
+
+    /// Subtracts a packet that starts to be sent from the backlog.
+    #[inline]
+    pub fn count_departure(&mut self, now: Time, priority: u8, bytes: u32) {
+        let queue = &mut self.queues[usize::from(priority)];
+        queue.backlog.packets -= 1;
+        queue.backlog.bytes -= u64::from(bytes);
+        queue.last_departure = now;
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(bytes);
+        if queue.backlog.packets == 0 {
+            self.occupied &= !(1 << priority);
+        }
+    }
+
+    /// Returns the queued packets and their priority, if they have one priority and no flow of it is limited.
+    pub fn single_fifo(&mut self) -> Option<(u8, &mut VecDeque<QueuedPacket>)> {
+        let priority = self.occupied.trailing_zeros() as u8;
+        let queue = self.queues.get_mut(usize::from(priority))?;
+        let one = self.occupied & (self.occupied - 1) == 0 && queue.flows.is_none();
+        one.then_some((priority, &mut queue.packets))
+    }
+
+    /// Stores a packet that has been counted, in the queue of its flow or of its priority.
+    #[inline]
+    pub fn store(&mut self, handle: PacketHandle, ingress: u32, priority: u8) {
+        let flows = self.queue(priority).flows.as_ref();
+        let flow = flows.and_then(|flows| flows.index_of(handle.dst.0));
+        self.store_in_flow(handle, ingress, priority, flow);
+    }
+
+    /// As [`PriorityQueues::store`], where the index of its flow among the limited ones is known.
+    #[inline]
+    pub fn store_in_flow(
+        &mut self,
+        handle: PacketHandle,
+        ingress: u32,
+        priority: u8,
+        flow: Option<usize>,
+    ) {
+        let queue = &mut self.queues[usize::from(priority)];
+        let queued = QueuedPacket { handle, ingress, number: self.next_number };
+        self.next_number += 1;
+        if let Some((flows, index)) = queue.flows.as_mut().zip(flow) {
+            queue.limited_bytes += u64::from(handle.ip_len());
+            return flows.enqueue(index, queued);
+        }
+        queue.packets.push_back(queued);
+    }
+
+    /// Whether a packet may start now.
+    pub fn has_ready(&self, now: Time, paused: u8) -> bool {
+        let free = self.occupied & !paused;
+        free != 0 && set_bits(free).any(|p| self.queues[p].head(now).is_some())
+    }
+
+    /// Returns when the first limited flow may send and the IP bytes of its packet, if there is one.
+    pub fn next_limited(&self, now: Time, paused: u8) -> Option<(Time, u32)> {
+        let flows =
+            set_bits(self.occupied & !paused).filter_map(|p| self.queues[p].flows.as_deref());
+        let heads = flows.filter_map(|flows| Some((flows.next(now)?, flows)));
+        let ((at, _, index), flows) = heads.min_by_key(|(head, _)| *head)?;
+        Some((at, flows.bytes_of(index)))
+    }
+
+    /// Returns when the next timer of a rate limiter expires, or never.
+    pub fn next_timer(&self) -> Time {
+        let flows = self.queues.iter().filter_map(|queue| queue.flows.as_deref());
+        flows.filter_map(LimitedFlows::next_timer).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Takes out the next packet, with its priority and whether it is to be marked. Packets that the discipline
+    /// drops are added to `dropped`; `None` also where it has dropped all.
+    pub fn pop(
+        &mut self,
+        now: Time,
+        paused: u8,
+        pool: &PacketPool,
+        dropped: &mut Vec<(QueuedPacket, u8)>,
+    ) -> Option<(QueuedPacket, u8, bool)> {
+        let free = self.occupied & !paused;
+        if free == 0 {
+            return None;
+        }
+        let (p, flow) = if free & (free - 1) == 0 {
+            let p = free.trailing_zeros() as usize;
+            (p, self.queues[p].head(now)?.0)
+        } else {
+            let heads = set_bits(free).filter_map(|p| {
+                let (flow, number) = self.queues[p].head(now)?;
+                Some((number, p, flow))
+            });
+            heads.min().map(|(_, p, flow)| (p, flow))?
+        };
+        let lossless = self.lossless >> p & 1 == 1;
+        let queue = &mut self.queues[p];
+        let before = queue.backlog;
+        let (queued, mark) = queue.dequeue(now, flow, lossless, pool, p as u8, dropped);
+        self.total.packets -= before.packets - queue.backlog.packets;
+        self.total.bytes -= before.bytes - queue.backlog.bytes;
+        if queue.backlog.packets == 0 {
+            self.occupied &= !(1 << p);
+        }
+        Some((queued?, p as u8, mark))
+    }
+
+    /// Takes out all packets of a priority, for the watchdog.
+    pub fn drain(&mut self, now: Time, priority: u8) -> Vec<QueuedPacket> {
+        let queue = &mut self.queues[usize::from(priority)];
+        let mut all: Vec<QueuedPacket> = queue.packets.drain(..).collect();
+        all.extend(queue.flows.iter_mut().flat_map(|flows| flows.drain()));
+        queue.limited_bytes = 0;
+        self.total.packets -= queue.backlog.packets;
+        self.total.bytes -= queue.backlog.bytes;
+        queue.backlog = Backlog::default();
+        queue.last_departure = now;
+        self.occupied &= !(1 << priority);
+        all
+    }
+
+    /// Returns all queued packets, with their priorities.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, &QueuedPacket)> {
+        (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
+            let limited_bytes = queue.flows.iter().flat_map(|flows| flows.packets());
+            queue.packets.iter().chain(limited_bytes).map(move |queued| (p, queued))
+        })
+    }
+
+    /// Limits the flow that a CNM is about, or decreases its rate.
+    pub fn apply_cnm(
+        &mut self,
+        now: Time,
+        cnm: &Cnm,
+        line: Rate,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) {
+        let PriorityQueue { packets, flows, limited_bytes, .. } =
+            &mut self.queues[usize::from(cnm.priority)];
+        let flows = flows.get_or_insert_default();
+        let index = flows.limit(cnm.congested.0, line, |own| {
+            // queued packets of this flow go to a queue of its own
+            packets.retain(|queued| {
+                let is_own = queued.handle.dst == cnm.congested;
+                if is_own {
+                    *limited_bytes += u64::from(queued.handle.ip_len());
+                    own(*queued);
+                }
+                !is_own
+            });
+        });
+        flows.decrease_rate(now, index, cnm.fb, config, random);
+    }
+
+    /// Tells the rate limiter of a flow, if there is one, that a packet starts to be sent.
+    #[inline]
+    pub fn on_transmit(
+        &mut self,
+        now: Time,
+        (priority, dst): (u8, u32),
+        bytes: u32,
+        config: &QcnConfig,
+        random: &mut Stream,
+    ) {
+        let Some(flows) = &mut self.queues[usize::from(priority)].flows else { return };
+        let Some(index) = flows.index_of(dst) else { return };
+        flows.on_transmit(now, index, bytes, config, random);
+    }
+
+    /// Carries out the timers of rate limiters that have expired.
+    pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
+        for flows in self.queues.iter_mut().filter_map(|queue| queue.flows.as_mut()) {
+            flows.expire_timers(now, config, random);
+        }
+    }
+
+    /// Returns priority, destination and rate of each limited flow.
+    pub fn rates(&self) -> impl Iterator<Item = (u8, u32, Rate)> {
+        (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
+            let rates = queue.flows.iter().flat_map(|flows| flows.rates());
+            rates.map(move |(dst, rate)| (p, dst, rate))
+        })
+    }
+}
+
+impl PriorityQueue {
+    /// Returns the flow and the sequence number of the packet that may start first; flow `None` where it is not
+    /// limited.
+    #[inline]
+    fn head(&self, now: Time) -> Option<(Option<usize>, u64)> {
+        let plain = self.packets.front().map(|queued| (queued.number, None));
+        let Some(flows) = &self.flows else { return plain.map(|(number, _)| (None, number)) };
+        let limited_bytes = flows.next(now).filter(|(at, ..)| *at <= now);
+        let limited_bytes = limited_bytes.map(|(_, number, index)| (number, Some(index)));
+        [limited_bytes, plain].into_iter().flatten().min().map(|(number, flow)| (flow, number))
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Time,
+        flow: Option<usize>,
+        lossless: bool,
+        pool: &PacketPool,
+        priority: u8,
+        dropped: &mut Vec<(QueuedPacket, u8)>,
+    ) -> (Option<QueuedPacket>, bool) {
+        if let Some(index) = flow {
+            let queued = self.flows.as_mut().and_then(|flows| flows.dequeue(index));
+            self.limited_bytes -= queued.map_or(0, |queued| u64::from(queued.handle.ip_len()));
+            self.count_out(now, queued.as_ref());
+            return (queued, false);
+        }
+        let all = self.backlog;
+        let packets = &self.packets;
+        let plan = self.discipline.at_dequeue(now, || {
+            let mut left = all;
+            packets.iter().map(move |queued| {
+                left.packets -= 1;
+                left.bytes -= u64::from(queued.handle.ip_len());
+                Head { since: queued.handle.arrive, left, packet: pool.get(queued.handle.slot) }
+            })
+        });
+        for _ in 0..if lossless { 0 } else { plan.drop } {
+            let queued = self.packets.pop_front().expect("the plan drops what waits");
+            self.count_out(now, Some(&queued));
+            dropped.push((queued, priority));
+        }
+        let queued = self.packets.pop_front();
+        self.count_out(now, queued.as_ref());
+        (queued, plan.mark)
+    }
+
+    fn count_out(&mut self, now: Time, queued: Option<&QueuedPacket>) {
+        if let Some(queued) = queued {
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= u64::from(queued.handle.ip_len());
+            self.last_departure = now;
+        }
+    }
+}
+
+/// Returns the positions of the bits that are set.
+pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(bit)
+    })
+}
+
+/// Returns the time that a backlog takes on a link, framing included.
+pub(crate) fn transmission_time(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
+    let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
+    Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
+}
+
+/// The packet that is next.
+pub(super) enum Next {
+    /// A packet of this priority can start now: of the limited flow with this index, or of the others.
+    Now(u8, Option<usize>),
+    /// No packet can start now; one with these IP bytes can start at this time.
+    Later(Time, u32),
+}
+
+impl PriorityQueues {
+    /// Returns which queued packet is next, where no priority is paused.
+    #[inline]
+    pub(super) fn choose(&self, now: Time) -> Next {
+        let mut best = (Time::NEVER, u64::MAX);
+        let mut next = Next::Later(Time::NEVER, 0);
+        for p in set_bits(self.occupied()) {
+            let queue = self.queue(p as u8);
+            if let Some(queued) = queue.packets.front()
+                && (now, queued.number) < best
+            {
+                best = (now, queued.number);
+                next = Next::Now(p as u8, None);
+            }
+            let Some(flows) = queue.flows.as_deref() else { continue };
+            if let Some((at, number, index)) = flows.next(now)
+                && (at, number) < best
+            {
+                best = (at, number);
+                next = match at <= now {
+                    true => Next::Now(p as u8, Some(index)),
+                    false => Next::Later(at, flows.bytes_of(index)),
+                };
+            }
+        }
+        next
+    }
+
+    /// Takes out the packet that [`PriorityQueues::choose`] has chosen.
+    #[inline]
+    pub(super) fn dequeue_chosen(
+        &mut self,
+        now: Time,
+        priority: u8,
+        flow: Option<usize>,
+    ) -> Option<PacketHandle> {
+        let queue = self.queue_mut(priority);
+        let queued = match (flow, queue.flows.as_mut()) {
+            (Some(index), Some(flows)) => {
+                let queued = flows.dequeue(index)?;
+                queue.limited_bytes -= u64::from(queued.handle.ip_len());
+                queued
+            }
+            _ => queue.packets.pop_front()?,
+        };
+        self.count_departure(now, priority, u32::from(queued.handle.ip_len()));
+        Some(queued.handle)
+    }
+}

@@ -1,0 +1,252 @@
+//! One part of a partitioned fabric: enqueues at its ports, sends packets to other parts and receives theirs.
+
+use super::Fabric;
+use crate::link::{Link, Outcome};
+use crate::losses::EventOrder;
+use crate::packet_handle::PacketHandle;
+use crate::partition::{CORE, CrossingPacket, Mail, Partition, Promise, within_link};
+use eastwest_engine::order::{Class, Key};
+use eastwest_engine::tournament::{Order, Tournament};
+use eastwest_types::{EndpointId, HostId, Packet, Time};
+
+impl Fabric {
+    /// Returns the order of the event that is being carried out: that of a timer or workload, or else of an
+    /// arrival on link `ingress`.
+    pub fn event_at(&self, now: Time, ingress: u32) -> EventOrder {
+        let Some(partition) = &self.partition else { return ((Key::NEVER, 0), 0) };
+        partition.other.unwrap_or_else(|| {
+            let before = self.links[ingress as usize].counters.packets.saturating_sub(1);
+            (partition.order.of((Key::new(now, Class::Arrival), ingress)), within_link(before, 0))
+        })
+    }
+
+    /// Whether every port knows when a packet arrives at the far end once it has enqueued it.
+    pub fn can_be_partitioned(&self) -> bool {
+        self.links.iter().all(|l| l.can_be_partitioned())
+    }
+
+    /// Makes this fabric one part of several.
+    pub fn become_part(&mut self, partition: Partition) {
+        for link in &mut self.links {
+            if partition.owner(link.from, link.to) != partition.part {
+                link.only_arrives();
+            } else if partition.part_of[link.to as usize] == CORE {
+                link.partition(true);
+            } else if link.to < self.graph.hosts {
+                link.partition(false);
+            }
+        }
+        self.partition = Some(Box::new(partition));
+    }
+
+    /// Enqueues a packet that came on link `before` at a port with packets of several parts.
+    pub(crate) fn enqueue_partitioned(
+        &mut self,
+        now: Time,
+        link: u32,
+        handle: PacketHandle,
+        before: u32,
+        events: &mut Tournament,
+    ) {
+        let (l, partition) =
+            (&mut self.links[link as usize], self.partition.as_mut().expect("it is divided"));
+        if !l.partitioned.as_ref().is_some_and(|d| d.crosses) {
+            let outcome = l.enqueue_local(now, handle, false, &mut self.pool);
+            let packet = self.pool.get(handle.slot);
+            let (first, after) = packet.positions();
+            if first != after
+                && let Some(watch) = partition.watches.get_mut(packet.dst_endpoint.slot())
+                && watch.waits()
+                && !matches!(outcome, Outcome::Dropped(_))
+                && watch.observe(after)
+            {
+                partition.checks.push((link, packet.dst_endpoint));
+            }
+            return self.apply_outcome(now, (link, before), handle, outcome, events);
+        }
+        // a packet that arrives in another part at this very instant may go before this one or after it
+        let key = Key::new(now, Class::Arrival);
+        let tie = events.goes_before(key, link, before);
+        let part = partition.part_of(handle.dst);
+        if part == usize::from(partition.part) {
+            let outcome = l.enqueue_local(now, handle, tie, &mut self.pool);
+            return self.apply_outcome(now, (link, before), handle, outcome, events);
+        }
+        match l.enqueue_crossing(now, handle, tie, &mut self.pool) {
+            Ok(arrive) => {
+                let packet = self.pool.detach(handle.slot);
+                partition.first_out = partition.first_out.min(arrive);
+                let handle = PacketHandle { arrive, ..handle };
+                partition.out[part].packets.push(CrossingPacket { link, handle, packet });
+            }
+            Err(cause) => self.drop_at_port(now, link, handle, cause, before),
+        }
+    }
+
+    /// Sets the next event of a link and drops packets, as the outcome of an enqueue demands.
+    fn apply_outcome(
+        &mut self,
+        now: Time,
+        (link, before): (u32, u32),
+        handle: PacketHandle,
+        outcome: Outcome,
+        events: &mut Tournament,
+    ) {
+        match outcome {
+            Outcome::Sooner(key) => events.set_sooner(link, key),
+            Outcome::Dropped(cause) => self.drop_at_port(now, link, handle, cause, before),
+            Outcome::Displaced(key) => {
+                events.set(link, key);
+                self.record_drops(now, link);
+            }
+            Outcome::Queued | Outcome::LeftToFabric => {}
+        }
+    }
+
+    /// Returns the packet transmissions completed on the links that this part owns.
+    pub fn own_packet_hops(&self) -> u64 {
+        let own = |l: &&Link| {
+            self.partition
+                .as_ref()
+                .is_none_or(|partition| partition.owner(l.from, l.to) == partition.part)
+        };
+        self.links.iter().filter(own).map(|l| l.counters.packets).sum()
+    }
+
+    /// Receives the packets and promises of another part.
+    pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
+        for CrossingPacket { link, mut handle, packet } in mail.packets.drain(..) {
+            handle.slot = self.pool.attach(&packet);
+            if let Some(key) = self.links[link as usize].arrives(handle) {
+                events.set_sooner(link, key);
+            }
+        }
+        for Promise { link, at, endpoint, number } in mail.promises.drain(..) {
+            let mut packet = Packet::blank(HostId(self.links[link as usize].to));
+            packet.notes = Packet::DATAGRAM;
+            packet.dst_endpoint = endpoint;
+            packet.seq = number;
+            let slot = self.pool.insert(&packet);
+            let handle = PacketHandle { arrive: at, ..PacketHandle::new(slot, &packet) };
+            if let Some(key) = self.links[link as usize].arrives(handle) {
+                events.set_sooner(link, key);
+            }
+        }
+    }
+
+    /// Returns when the packet is handed over that completes a stream up to `end`, if it is on this link, and
+    /// how many packets the link hands over before. All bytes before `next` have arrived, and those of the
+    /// ranges `held`.
+    pub fn completes(
+        &self,
+        link: u32,
+        endpoint: EndpointId,
+        (next, end): (u64, u64),
+        held: &mut Vec<(u64, u64)>,
+        events: &Tournament,
+    ) -> Option<(Time, u64)> {
+        let mut next = next;
+        for (at, number, handle) in self.links[link as usize].handed_over(events.key(link).time()) {
+            let packet = self.pool.get(handle.slot);
+            let (first, after) = packet.positions();
+            if packet.dst_endpoint != endpoint || first == after {
+                continue;
+            }
+            let first_wide = Packet::widen(u64::from(first), next);
+            held.push((first_wide, first_wide + u64::from(after.wrapping_sub(first))));
+            held.sort_unstable();
+            for &(from, to) in held.iter() {
+                if from <= next {
+                    next = next.max(to);
+                }
+            }
+            held.retain(|r| r.1 > next);
+            if next >= end {
+                return Some((at, number));
+            }
+        }
+        None
+    }
+
+    /// Returns, if the next event of a link is a promise, how many packets the link has handed over before
+    /// (modulo 2³²) in the part that owns it, and that part.
+    pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
+        let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
+        let owner = partition.owner(l.from, l.to);
+        if owner == partition.part || l.to >= self.graph.hosts {
+            return None;
+        }
+        let slot = l.upcoming(0)?;
+        Some((self.pool.get(slot).positions().0, usize::from(owner)))
+    }
+
+    /// Counts packets that have arrived in other parts, until the end of the run or of an instant.
+    pub fn count_remote(&mut self, last: (Key, u32), order: Order) {
+        let key = last.0;
+        for (link, l) in (0u32..).zip(&mut self.links) {
+            let at = Key::new(key.time(), Class::Arrival);
+            l.count_remote(key.time(), order.of((at, link)) <= order.of(last));
+        }
+    }
+
+    /// Swaps in the links that another part owns, or swaps them back. After [`Fabric::expose_all`] the queues
+    /// of all links are then those of an undivided run.
+    pub fn swap_links(&mut self, other: &mut Fabric, part: u8) {
+        let partition = self.partition.as_ref().expect("it is divided");
+        for (mine, theirs) in self.links.iter_mut().zip(&mut other.links) {
+            if partition.owner(mine.from, mine.to) == part {
+                std::mem::swap(mine, theirs);
+            }
+        }
+    }
+
+    /// Has each port show the packets of all parts as its own (`open`), or ends that.
+    pub fn expose_all(&mut self, open: bool) {
+        self.links.iter_mut().for_each(|l| l.expose_all(open));
+    }
+
+    /// Merges all parts into this one, the first, at the end of a run.
+    pub fn unite(&mut self, others: &mut [Fabric]) {
+        let partition = self.partition.take().expect("it is divided");
+        self.tally.delivered -= partition.kept;
+        for number in 0..self.links.len() {
+            let (from, to) = (self.links[number].from, self.links[number].to);
+            let owner = partition.owner(from, to);
+            let crosses = owner != CORE && partition.part_of[to as usize] == CORE;
+            // packets in flight, with the part in whose pool each lies
+            let mut under_way: Vec<(PacketHandle, usize)> = Vec::new();
+            for part in 0..=others.len() {
+                let (link, pool) = match part {
+                    0 => (&mut self.links[number], &mut self.pool),
+                    _ => (&mut others[part - 1].links[number], &mut others[part - 1].pool),
+                };
+                let taken = link.take_on_wire();
+                if crosses || part == usize::from(owner) {
+                    under_way.extend(taken.map(|handle| (handle, part)));
+                } else {
+                    // only promises
+                    taken.for_each(|handle| _ = pool.remove(handle.slot));
+                }
+            }
+            under_way.sort_by_key(|(handle, _)| handle.arrived());
+            if owner > 0 {
+                std::mem::swap(
+                    &mut self.links[number],
+                    &mut others[usize::from(owner) - 1].links[number],
+                );
+            }
+            for (mut handle, part) in under_way {
+                if part > 0 {
+                    handle.slot = self.pool.attach(&others[part - 1].pool.detach(handle.slot));
+                }
+                self.links[number].put_on_wire(handle);
+            }
+        }
+        for other in others {
+            let kept = other.partition.as_ref().map_or(0, |partition| partition.kept);
+            self.tally.sent += other.tally.sent;
+            self.tally.delivered += other.tally.delivered - kept;
+            self.tally.dropped += other.tally.dropped;
+        }
+    }
+}

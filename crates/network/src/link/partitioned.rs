@@ -1,0 +1,300 @@
+//! Ports of a partitioned fabric that need special care: those whose packets may arrive in another part, and
+//! those to hosts.
+//!
+//! A packet that arrives in another part is handed over to it at enqueue, since an eager port then knows the
+//! time of the arrival. Its place in the queue stays here, and so does its part in the counters, which count
+//! arrivals in order: it is counted when the port is next touched after the arrival.
+
+use super::{Link, Outcome, PacketHandle, Partitioned};
+use crate::losses::Cause;
+use crate::pool::PacketPool;
+use crate::queue::{Backlog, Discipline};
+use crate::ring::Ring;
+use eastwest_engine::order::{Class, Key};
+use eastwest_types::{Span, Time};
+
+impl Link {
+    /// Whether the port knows when a packet arrives once it has enqueued it: it is eager, without faults and
+    /// always awake.
+    pub(crate) fn can_be_partitioned(&self) -> bool {
+        self.plain || self.counted
+    }
+
+    /// Has the fabric handle every packet enqueued here; `crosses`: packets may arrive in another part.
+    pub(crate) fn partition(&mut self, crosses: bool) {
+        assert!(
+            self.can_be_partitioned() && self.on_wire.is_empty(),
+            "only idle eager ports are divided"
+        );
+        // started packets are counted anew for each packet, without RED's fast path
+        (self.plain, self.counted, self.red_fast_path) = (false, false, None);
+        self.tracks_started = crosses;
+        self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
+    }
+
+    /// Makes this the receiving side of a link whose port another part owns.
+    pub(crate) fn only_arrives(&mut self) {
+        self.jitter = Span::ZERO;
+    }
+
+    /// Enqueues a packet that arrives in this part.
+    #[inline]
+    pub(crate) fn enqueue_local(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        tie: bool,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        match self.admit(now, &handle, tie, pool) {
+            Some(cause) => Outcome::Dropped(cause),
+            None => self.schedule_departure(now, handle),
+        }
+    }
+
+    /// Enqueues a packet that arrives in another part. Returns the time of its arrival.
+    #[inline]
+    pub(crate) fn enqueue_crossing(
+        &mut self,
+        now: Time,
+        mut handle: PacketHandle,
+        tie: bool,
+        pool: &mut PacketPool,
+    ) -> Result<Time, Cause> {
+        if let Some(cause) = self.admit(now, &handle, tie, pool) {
+            return Err(cause);
+        }
+        let ip_len = u32::from(handle.ip_len);
+        handle.arrive = self.extend_backlog(now, self.send_time(ip_len)) + self.delay;
+        self.held_bytes += u64::from(ip_len);
+        if let Some(partitioned) = &mut self.partitioned {
+            partitioned.departed.push(handle);
+        }
+        Ok(handle.arrive)
+    }
+
+    /// Applies the discipline to a packet, where it must be asked. Returns why the packet is dropped, if it is.
+    #[inline]
+    fn admit(
+        &mut self,
+        now: Time,
+        handle: &PacketHandle,
+        tie: bool,
+        pool: &mut PacketPool,
+    ) -> Option<Cause> {
+        self.count_remote(now, tie);
+        let departed = self.partitioned.as_ref().map_or(0, |d| d.departed.len());
+        let fits =
+            self.on_wire.len() + departed < self.admits_below as usize || self.busy_until <= now;
+        if fits && !self.queue.sees_all() {
+            return None;
+        }
+        let backlog = self.backlog_partitioned(now);
+        self.apply_aqm(now, handle, backlog, self.busy_until, pool)
+    }
+
+    /// Returns the queued packets of all parts.
+    fn backlog_partitioned(&self, now: Time) -> Backlog {
+        let departed = self.partitioned.as_ref().map(|d| &d.departed);
+        let all = self.on_wire.len() + departed.map_or(0, Ring::len);
+        let mut waiting = Backlog { packets: all, bytes: self.held_bytes };
+        // as in `Link::waits_in_ring`; each of the two rings is in order of arrival
+        let then = now + self.delay;
+        for ring in [Some(&self.on_wire), departed].into_iter().flatten() {
+            for handle in ring.iter() {
+                let way = handle.arrive.since(then);
+                if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len)) {
+                    break;
+                }
+                waiting.packets -= 1;
+                waiting.bytes -= u64::from(handle.ip_len);
+            }
+        }
+        waiting
+    }
+
+    /// Puts the packets of all parts into `on_wire`, for whoever reads the queue (`open`); or restores the ring
+    /// of this part.
+    pub(crate) fn expose_all(&mut self, open: bool) {
+        let Some(partitioned) = self.partitioned.as_mut().filter(|d| d.crosses) else { return };
+        if !open {
+            self.on_wire = partitioned.own_ring.take().unwrap_or_default();
+            return;
+        }
+        let mut all: Vec<PacketHandle> =
+            self.on_wire.iter().chain(partitioned.departed.iter()).copied().collect();
+        all.sort_by_key(|handle| handle.arrive);
+        let mut ring = Ring::default();
+        all.into_iter().for_each(|handle| ring.push(handle));
+        partitioned.own_ring = Some(std::mem::replace(&mut self.on_wire, ring));
+    }
+
+    /// Counts packets that have arrived in other parts before `now` or, with `at_now`, at `now`.
+    #[inline]
+    pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
+        while let Some(partitioned) = &mut self.partitioned
+            && let Some(&PacketHandle { arrive, ip_len, identity, .. }) =
+                partitioned.departed.get(0)
+            && (arrive < now || (at_now && arrive == now))
+        {
+            partitioned.departed.pop();
+            let ip_len = u32::from(ip_len);
+            self.held_bytes -= u64::from(ip_len);
+            self.counters.packets += 1;
+            self.counters.bytes += u64::from(self.wire_bytes(ip_len));
+            self.fold(Key::new(arrive, Class::Arrival).0, identity);
+        }
+    }
+
+    /// Adds a packet that another part has sent. Returns the key of its arrival if it is the first on the wire.
+    pub(crate) fn arrives(&mut self, handle: PacketHandle) -> Option<Key> {
+        let first = self.on_wire.is_empty();
+        debug_assert!(
+            first || self.on_wire.iter().next_back().is_none_or(|p| p.arrive <= handle.arrive)
+        );
+        self.held_bytes += u64::from(handle.ip_len);
+        self.on_wire.push(handle);
+        first.then(|| Key::new(handle.arrive, Class::Arrival))
+    }
+
+    /// Takes out the packets on the wire that arrive in this part, for another ring.
+    pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = PacketHandle> + use<> {
+        self.partitioned = None;
+        let mut ring = std::mem::take(&mut self.on_wire);
+        std::iter::from_fn(move || ring.pop())
+    }
+
+    /// Appends a packet that [`Link::take_on_wire`] has taken out; in order of arrival.
+    pub(crate) fn put_on_wire(&mut self, handle: PacketHandle) {
+        self.on_wire.push(handle);
+    }
+
+    /// Returns the packets in flight to a host, each with the time at which it is handed over and the number of
+    /// packets before it. The first is handed over at `first`.
+    pub(crate) fn handed_over(
+        &self,
+        first: Time,
+    ) -> impl Iterator<Item = (Time, u64, &PacketHandle)> {
+        let mut before = first;
+        self.on_wire.iter().zip(0u64..).map(move |(handle, place)| {
+            if place > 0 {
+                before = self.jittered(handle.arrive, self.counters.packets + place).max(before);
+            }
+            (before, self.counters.packets + place, handle)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{fast_path_red, packet, red, spec};
+    use super::super::{LinkSpec, Mode, QueueConfig};
+    use super::*;
+    use crate::queue::DropTail;
+    use eastwest_engine::random::Stream;
+    use eastwest_types::Limit;
+
+    /// What a port did: arrivals, losses, queues before each offer.
+    type Did = (Vec<(Time, u32)>, Vec<u32>, Vec<(u32, u64)>);
+
+    /// Offers packets, of which those that `crosses` names arrive elsewhere, and runs the port empty.
+    fn play(link: &mut Link, offers: &[(Time, u16)], crosses: impl Fn(usize) -> bool) -> Did {
+        let (mut pool, mut next) = (PacketPool::default(), Key::NEVER);
+        let (mut arrived, mut lost, mut queues) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, &(at, ip_len)) in offers.iter().enumerate() {
+            while next < Key::new(at, Class::Arrival) {
+                let (handle, then) = link.arrive(next, &mut pool);
+                arrived.push((next.time(), handle.slot));
+                next = then;
+            }
+            link.count_remote(at, false);
+            link.expose_all(true);
+            queues.push(link.queue(at));
+            link.expose_all(false);
+            let packet = packet(ip_len, 0);
+            let slot = pool.insert(&packet);
+            let handle = PacketHandle::new(slot, &packet);
+            let outcome = match (link.partitioned.is_some(), crosses(number)) {
+                (false, _) => link.enqueue(at, handle, &mut pool),
+                (true, false) => link.enqueue_local(at, handle, false, &mut pool),
+                (true, true) => match link.enqueue_crossing(at, handle, false, &mut pool) {
+                    Ok(arrive) => {
+                        arrived.push((arrive, slot));
+                        Outcome::Queued
+                    }
+                    Err(cause) => Outcome::Dropped(cause),
+                },
+            };
+            match outcome {
+                Outcome::Dropped(cause) => {
+                    link.count_loss(at, &handle, pool.get(slot), cause);
+                    lost.push(slot);
+                }
+                Outcome::Sooner(key) => next = key,
+                _ => {}
+            }
+        }
+        while next != Key::NEVER {
+            let (handle, then) = link.arrive(next, &mut pool);
+            arrived.push((next.time(), handle.slot));
+            next = then;
+        }
+        link.count_remote(Time::NEVER, false);
+        arrived.sort_unstable();
+        (arrived, lost, queues)
+    }
+
+    #[test]
+    fn a_port_is_the_same_whether_packets_arrive_here_or_elsewhere() {
+        let mut random = Stream::new(5, "divided ports");
+        for case in 0..200 {
+            let packets = Limit::Packets(1 + random.below(9) as u32);
+            let queue = match case % 5 {
+                0 => QueueConfig::DropTail(DropTail(packets)),
+                1 => QueueConfig::DropTail(DropTail(Limit::Bytes(1_500 + random.below(9_000)))),
+                2 => QueueConfig::Red(red(0.3, false, packets)),
+                // the undivided port uses RED's fast path now and then
+                3 => QueueConfig::Red(fast_path_red(1.0, false)),
+                _ => QueueConfig::Red(fast_path_red(0.02, false)),
+            };
+            let port = || LinkSpec { queue: queue.clone(), ..spec(packets, Mode::Eager) };
+            let mut at = 0;
+            let offers: Vec<(Time, u16)> = (0..80)
+                .map(|_| {
+                    at += random.below(3) * random.below(12_000_000);
+                    (Time(at), 40 + random.below(1_461) as u16)
+                })
+                .collect();
+            let chosen = random.below(u64::MAX);
+            let (mut whole, mut partitioned) = (Link::new(port()), Link::new(port()));
+            partitioned.partition(true);
+            let one = play(&mut whole, &offers, |_| false);
+            let parts = play(&mut partitioned, &offers, |n| chosen >> (n % 64) & 1 == 1);
+            assert_eq!(one, parts, "case {case}");
+            let (one, parts) = (whole.counters, partitioned.counters);
+            assert_eq!(
+                (one.packets, one.bytes, one.trail),
+                (parts.packets, parts.bytes, parts.trail)
+            );
+            assert_eq!(one.max_backlog, parts.max_backlog);
+            assert_eq!(
+                (whole.lost(), whole.held_bytes),
+                (partitioned.lost(), partitioned.held_bytes)
+            );
+        }
+    }
+
+    #[test]
+    fn what_arrives_at_the_very_instant_is_counted_where_it_goes_first() {
+        let mut link = Link::new(spec(Limit::Packets(9), Mode::Eager));
+        link.partition(true);
+        let (mut pool, packet) = (PacketPool::default(), packet(1_500, 0));
+        let handle = PacketHandle::new(pool.insert(&packet), &packet);
+        let arrive =
+            link.enqueue_crossing(Time(7), handle, false, &mut pool).expect("there is room");
+        link.count_remote(arrive, false);
+        assert_eq!(link.counters.packets, 0);
+        link.count_remote(arrive, true);
+        assert_eq!((link.counters.packets, link.held_bytes), (1, 0));
+    }
+}

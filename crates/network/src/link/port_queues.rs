@@ -1,0 +1,474 @@
+//! Queues of a two-event port: one for each of its classes, and the scheduler that chooses among them.
+//!
+//! Strict classes go first, in their order. The rest of the link is shared by weight: deficit round robin
+//! (Shreedhar and Varghese 1995) in the form of RFC 8290, 4.2, where a class may overdraw by one packet and
+//! pays back before its next turn. A packet that is being sent is never interrupted.
+
+use crate::dcb::pfc::Wire;
+use crate::dcb::port_state::DcbPort;
+use crate::dcb::priority_queues::{DcbAdmission, PriorityQueues};
+use crate::dcb::queued_packet::QueuedPacket;
+use crate::losses::Cause;
+use crate::packet_handle::PacketHandle;
+use crate::pool::PacketPool;
+use crate::queue::{
+    Arrival, Backlog, Discipline, FqCoDel, Head, Place, Queue, QueueConfig, Verdict,
+};
+use crate::scheduler::PortClass;
+use crate::shared_buffer::SharedBuffer;
+use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Packets of one class, in the order in which its discipline serves them.
+#[derive(Debug, Serialize, Deserialize)]
+enum ClassQueue {
+    Fifo {
+        queue: Queue,
+        packets: VecDeque<PacketHandle>,
+        bytes: u64,
+    },
+    Flows(Box<FqCoDel>),
+    /// Queues by priority of a DCB port, which enqueues and dequeues with functions of its own.
+    Priorities(Box<PriorityQueues>),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Class {
+    queue: ClassQueue,
+    /// Bytes per turn; `None` for a strict class.
+    quantum: Option<i64>,
+    deficit: i64,
+}
+
+/// All queues of a two-event port. What every packet touches comes first.
+#[derive(Debug, Serialize, Deserialize)]
+#[repr(C, align(64))]
+pub(crate) struct PortQueues {
+    /// State of IEEE 802.1Q, at a DCB port.
+    pub dcb: Option<Box<DcbPort>>,
+    /// Time at which the packet being sent will have left or the link will be awake to send the first one;
+    /// never while the port has nothing to send.
+    pub sent_at: Time,
+    /// Classes; mostly there is one, which needs no memory elsewhere.
+    classes: SmallVec<[Class; 1]>,
+    /// Index of the weighted class whose turn it is.
+    turn: usize,
+    /// Memory of the switch, where its ports share one.
+    shared: Option<Arc<SharedBuffer>>,
+    /// Class by codepoint (DSCP).
+    #[serde(with = "codepoints")]
+    class_of: [u8; 64],
+    /// Packets that disciplines have dropped since the last [`super::Link::take_dropped`].
+    pub dropped: Vec<(PacketHandle, Cause)>,
+    /// Packets below the queues, in the buffer of a link layer that sleeps or has slept. They leave first.
+    link_buffer: VecDeque<PacketHandle>,
+    link_buffer_bytes: u64,
+}
+
+/// Result of the admission of a packet to a class.
+pub(crate) enum Admission {
+    /// The packet is queued, to be marked or not.
+    Admitted { mark: bool },
+    /// The packet is dropped.
+    Dropped(Cause),
+}
+
+impl PortQueues {
+    /// Returns the queues of a port without packets; `classes` is empty where all packets wait in one queue.
+    pub fn new(
+        classes: &[PortClass],
+        queue: &QueueConfig,
+        place: &Place,
+        shared: Option<Arc<SharedBuffer>>,
+        dcb: Option<Box<DcbPort>>,
+    ) -> PortQueues {
+        let all = [PortClass { dscps: u64::MAX, weight: None, queue: None }];
+        let classes = if classes.is_empty() { &all[..] } else { classes };
+        let mut class_of = [0; 64];
+        for (number, class) in classes.iter().enumerate() {
+            for dscp in (0..64).filter(|d| class.dscps >> d & 1 == 1) {
+                class_of[dscp] = number as u8;
+            }
+        }
+        let made = classes.iter().zip(0u64..).map(|(class, number)| {
+            let place = Place { number: place.number | number << 32, ..*place };
+            let queue = class.queue.as_ref().unwrap_or(queue);
+            Class {
+                queue: match &dcb {
+                    None => ClassQueue::new(queue, &place),
+                    Some(dcb) => ClassQueue::Priorities(Box::new(dcb.new_queues(queue, &place))),
+                },
+                quantum: class.weight.map(|w| i64::from(w) * i64::from(place.mtu)),
+                deficit: 0,
+            }
+        });
+        let classes = made.collect();
+        PortQueues {
+            classes,
+            class_of,
+            turn: 0,
+            dropped: Vec::new(),
+            sent_at: Time::NEVER,
+            shared,
+            dcb,
+            link_buffer: VecDeque::new(),
+            link_buffer_bytes: 0,
+        }
+    }
+
+    /// Appends a packet to the buffer of the link layer.
+    pub fn push_to_link_buffer(&mut self, handle: PacketHandle) {
+        self.link_buffer_bytes += u64::from(handle.ip_len);
+        self.link_buffer.push_back(handle);
+    }
+
+    /// Takes out the first packet of the buffer of the link layer.
+    #[inline]
+    pub fn pop_from_link_buffer(&mut self) -> Option<PacketHandle> {
+        let handle = self.link_buffer.pop_front()?;
+        self.link_buffer_bytes -= u64::from(handle.ip_len);
+        Some(handle)
+    }
+
+    /// Returns the packets and IP bytes in the buffer of the link layer.
+    pub fn link_buffer(&self) -> Backlog {
+        Backlog { packets: self.link_buffer.len(), bytes: self.link_buffer_bytes }
+    }
+
+    /// Returns the class of packets with this codepoint.
+    pub fn class_of(&self, dscp: u8) -> u8 {
+        self.class_of[usize::from(dscp & 63)]
+    }
+
+    /// Whether packets always leave in the order in which they were enqueued, and nothing holds them up.
+    pub fn is_one_fifo(&self) -> bool {
+        matches!(self.classes.as_slice(), [Class { queue: ClassQueue::Fifo { .. }, .. }])
+    }
+
+    /// Whether packets may leave in another order than they were enqueued.
+    pub fn may_reorder(&self) -> bool {
+        self.classes.len() > 1 || self.paused() != 0
+    }
+
+    /// Returns the mask of paused priorities.
+    fn paused(&self) -> u8 {
+        self.dcb.as_ref().map_or(0, |dcb| dcb.paused_mask())
+    }
+
+    /// Returns the bytes on the link until all queued packets of the class of a codepoint have been sent, if no
+    /// more come: those of the class, of strict classes before it, and of other weighted classes as much as
+    /// their turns take meanwhile. Other priorities that are paused do not count.
+    pub fn bytes_until(&self, dscp: u8, framing: u64) -> u64 {
+        let number = usize::from(self.class_of(dscp));
+        let paused = self.paused();
+        let on_link = |backlog: Backlog| backlog.bytes + backlog.packets as u64 * framing;
+        let own = &self.classes[number];
+        let below = on_link(self.link_buffer());
+        if own.queue.backlog().packets == 0 {
+            return below; // its last packet is being sent, or in the buffer of the link layer
+        }
+        let mine = on_link(own.queue.unpaused_backlog(paused & !(1 << (dscp >> 3))));
+        let others = self.classes.iter().enumerate().filter(|(other, _)| *other != number);
+        let before = others.map(|(other, class)| {
+            let theirs = || on_link(class.queue.unpaused_backlog(paused));
+            match (class.quantum, own.quantum) {
+                (None, None) if other > number => 0,
+                (None, _) => theirs(),
+                (Some(_), None) => 0,
+                (Some(theirs_in_turn), Some(in_turn)) => {
+                    let turns = u128::from(mine) * theirs_in_turn as u128 / in_turn.max(1) as u128;
+                    theirs().min(turns as u64)
+                }
+            }
+        });
+        below + mine + before.sum::<u64>()
+    }
+
+    /// Returns the packets and IP bytes of one class.
+    pub fn backlog_of(&self, class: u8) -> Backlog {
+        self.classes[usize::from(class)].queue.backlog()
+    }
+
+    /// Returns the packets and IP bytes of all classes, without the buffer of the link layer.
+    pub fn backlog(&self) -> Backlog {
+        let mut all = Backlog { packets: 0, bytes: 0 };
+        for class in &self.classes {
+            let backlog = class.queue.backlog();
+            all.packets += backlog.packets;
+            all.bytes += backlog.bytes;
+        }
+        all
+    }
+
+    /// Returns the IP bytes of every queued packet, the buffer of the link layer included.
+    pub fn lengths(&self) -> Vec<u32> {
+        let of = |p: &PacketHandle| u32::from(p.ip_len);
+        let mut lengths: Vec<u32> = self.link_buffer.iter().map(of).collect();
+        for class in &self.classes {
+            match &class.queue {
+                ClassQueue::Fifo { packets, .. } => lengths.extend(packets.iter().map(of)),
+                ClassQueue::Flows(flows) => lengths.extend(flows.iter().map(of)),
+                ClassQueue::Priorities(queues) => {
+                    lengths.extend(queues.iter().map(|(_, queued)| of(&queued.handle)))
+                }
+            }
+        }
+        lengths
+    }
+
+    /// Admits a packet to its class and queues it, or drops it. `arrival` need not state the backlog of the
+    /// class.
+    pub fn push(&mut self, handle: PacketHandle, mut arrival: Arrival) -> Admission {
+        let class = self.class_of(arrival.packet.dscp());
+        let queue = &mut self.classes[usize::from(class)].queue;
+        let before = queue.backlog().bytes;
+        if let Some(shared) = &self.shared
+            && !arrival.idle()
+            && !shared.admits(before, arrival.ip_len)
+        {
+            return Admission::Dropped(Cause::SharedBuffer);
+        }
+        let admission = queue.push(handle, &mut arrival, &mut self.dropped);
+        if let Some(shared) = &self.shared {
+            shared.changed(before, queue.backlog().bytes);
+        }
+        admission
+    }
+
+    /// Takes out the next packet, and whether it is to be marked.
+    pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(PacketHandle, bool)> {
+        while let Some(number) = self.next_class(|class| class.queue.backlog().packets > 0) {
+            let class = &mut self.classes[number];
+            let before = class.queue.backlog().bytes;
+            let next = class.queue.pop(now, pool, &mut self.dropped);
+            if let Some(shared) = &self.shared {
+                shared.changed(before, class.queue.backlog().bytes);
+            }
+            let Some((handle, mark)) = next else {
+                continue; // its discipline has dropped everything
+            };
+            class.deficit -= i64::from(handle.ip_len);
+            return Some((handle, mark));
+        }
+        None
+    }
+
+    /// Returns the queues of a DCB port, by class.
+    pub fn priority_queues(&self) -> impl Iterator<Item = &PriorityQueues> {
+        self.classes.iter().filter_map(|class| match &class.queue {
+            ClassQueue::Priorities(queues) => Some(&**queues),
+            _ => None,
+        })
+    }
+
+    /// Returns when the next event is due that is no arrival of a packet on the wire; `None` at a DCB port with
+    /// a pause.
+    #[inline]
+    pub fn due_unless_paused(&self) -> Option<Time> {
+        match &self.dcb {
+            None => Some(self.sent_at),
+            Some(dcb) => dcb.due_unless_paused(self.sent_at),
+        }
+    }
+
+    /// Returns the queues, the DCB state and `sent_at` of a DCB port with a single class.
+    #[inline]
+    pub fn single_class(&mut self) -> Option<(&mut PriorityQueues, &mut DcbPort, &mut Time)> {
+        let [Class { queue: ClassQueue::Priorities(queues), .. }] = self.classes.as_mut_slice()
+        else {
+            return None;
+        };
+        Some((queues, self.dcb.as_deref_mut()?, &mut self.sent_at))
+    }
+
+    /// Returns the queues of a DCB port, by class, for changes.
+    pub fn priority_queues_mut(&mut self) -> impl Iterator<Item = &mut PriorityQueues> {
+        self.classes.iter_mut().filter_map(|class| match &mut class.queue {
+            ClassQueue::Priorities(queues) => Some(&mut **queues),
+            _ => None,
+        })
+    }
+
+    /// Admits a packet to its class at a DCB port and queues it, or drops it; with its ingress link and
+    /// priority.
+    pub fn push_dcb(
+        &mut self,
+        handle: PacketHandle,
+        (ingress, priority): (u32, u8),
+        arrival: &Arrival,
+    ) -> DcbAdmission {
+        let class = self.class_of(arrival.packet.dscp());
+        match &mut self.classes[usize::from(class)].queue {
+            ClassQueue::Priorities(queues) => queues.push(handle, ingress, priority, arrival),
+            _ => unreachable!("it is a DCB port"),
+        }
+    }
+
+    /// Takes out the next packet of a DCB port, of priorities that are not paused, with its priority and
+    /// whether it is to be marked.
+    pub fn pop_by_priority(
+        &mut self,
+        now: Time,
+        (paused, wire): (u8, Wire),
+        pool: &PacketPool,
+        dropped: &mut Vec<(QueuedPacket, u8)>,
+    ) -> Option<(QueuedPacket, u8, bool)> {
+        if let [class] = self.classes.as_mut_slice() {
+            let ClassQueue::Priorities(queues) = &mut class.queue else { return None };
+            while queues.occupied() & !paused != 0 {
+                let before = dropped.len();
+                let next = queues.pop(now, paused, pool, dropped);
+                if next.is_some() || dropped.len() == before {
+                    return next;
+                }
+            }
+            return None;
+        }
+        let ready = |class: &Class| match &class.queue {
+            ClassQueue::Priorities(queues) => queues.has_ready(now, paused),
+            _ => false,
+        };
+        while let Some(number) = self.next_class(ready) {
+            let class = &mut self.classes[number];
+            let ClassQueue::Priorities(queues) = &mut class.queue else { break };
+            let Some(next) = queues.pop(now, paused, pool, dropped) else {
+                continue; // its discipline has dropped everything
+            };
+            // shares are of the bandwidth of the link, so framing counts (802.1Qaz)
+            class.deficit -= i64::from(wire.bytes(u32::from(next.0.handle.ip_len)));
+            return Some(next);
+        }
+        None
+    }
+
+    /// Connects the port to the shared memory of its switch: after reading a checkpoint each port has a copy of
+    /// its own.
+    pub fn share(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
+        if let Some(own) = &mut self.shared {
+            own.clone_from(memory.get_or_insert_with(|| own.clone()));
+        }
+    }
+
+    /// Returns the class that is served next; `None` if no packet waits.
+    fn next_class(&mut self, waits: impl Fn(&Class) -> bool) -> Option<usize> {
+        let strict = self.classes.iter().position(|c| c.quantum.is_none() && waits(c));
+        if strict.is_some() || !self.classes.iter().any(&waits) {
+            return strict;
+        }
+        loop {
+            let class = &mut self.classes[self.turn];
+            match class.quantum {
+                Some(_) if waits(class) && class.deficit > 0 => return Some(self.turn),
+                Some(quantum) if waits(class) => class.deficit += quantum,
+                _ => class.deficit = 0,
+            }
+            self.turn = (self.turn + 1) % self.classes.len();
+        }
+    }
+
+    /// Whether a packet is queued; always true at a port with several classes.
+    #[inline]
+    pub fn has_packets(&mut self) -> bool {
+        self.single_class().is_none_or(|(queues, ..)| queues.backlog().packets > 0)
+    }
+}
+
+impl ClassQueue {
+    fn new(config: &QueueConfig, place: &Place) -> ClassQueue {
+        match config.start(place) {
+            Queue::FqCoDel(flows) => ClassQueue::Flows(flows),
+            queue => ClassQueue::Fifo { queue, packets: VecDeque::new(), bytes: 0 },
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        match self {
+            ClassQueue::Fifo { packets, bytes, .. } => {
+                Backlog { packets: packets.len(), bytes: *bytes }
+            }
+            ClassQueue::Flows(flows) => flows.backlog(),
+            ClassQueue::Priorities(queues) => queues.backlog(),
+        }
+    }
+
+    /// Returns the backlog without paused priorities.
+    fn unpaused_backlog(&self, paused: u8) -> Backlog {
+        match self {
+            ClassQueue::Priorities(queues) => queues.unpaused_backlog(paused),
+            _ => self.backlog(),
+        }
+    }
+
+    fn push(
+        &mut self,
+        handle: PacketHandle,
+        arrival: &mut Arrival,
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Admission {
+        match self {
+            ClassQueue::Fifo { queue, packets, bytes } => {
+                arrival.backlog = Backlog { packets: packets.len(), bytes: *bytes };
+                let verdict = queue.at_enqueue(arrival);
+                if let Some(cause) = verdict.loss() {
+                    return Admission::Dropped(cause);
+                }
+                packets.push_back(PacketHandle { arrive: arrival.now, ..handle });
+                *bytes += u64::from(handle.ip_len);
+                Admission::Admitted { mark: verdict == Verdict::Mark }
+            }
+            ClassQueue::Flows(flows) => {
+                let out =
+                    flows.push(PacketHandle { arrive: arrival.now, ..handle }, arrival.idle());
+                dropped.extend(out.into_iter().map(|handle| (handle, Cause::QueueFull)));
+                Admission::Admitted { mark: false }
+            }
+            ClassQueue::Priorities(_) => unreachable!("DCB ports enqueue on their own"),
+        }
+    }
+
+    fn pop(
+        &mut self,
+        now: Time,
+        pool: &PacketPool,
+        dropped: &mut Vec<(PacketHandle, Cause)>,
+    ) -> Option<(PacketHandle, bool)> {
+        let (queue, packets, bytes) = match self {
+            ClassQueue::Fifo { queue, packets, bytes } => (queue, packets, bytes),
+            ClassQueue::Flows(flows) => return flows.pop(now, pool, dropped),
+            ClassQueue::Priorities(_) => unreachable!("DCB ports dequeue on their own"),
+        };
+        let plan = queue.at_dequeue(now, || {
+            let mut left = Backlog { packets: packets.len(), bytes: *bytes };
+            packets.iter().map(move |p| {
+                left.packets -= 1;
+                left.bytes -= u64::from(p.ip_len);
+                Head { since: p.arrive, left, packet: pool.get(p.slot) }
+            })
+        });
+        for _ in 0..plan.drop {
+            let handle = packets.pop_front().expect("the plan drops what waits");
+            *bytes -= u64::from(handle.ip_len);
+            dropped.push((handle, Cause::Sojourn));
+        }
+        let handle = packets.pop_front()?;
+        *bytes -= u64::from(handle.ip_len);
+        Some((handle, plan.mark))
+    }
+}
+
+/// How a checkpoint stores the class of every codepoint.
+mod codepoints {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(classes: &[u8; 64], to: S) -> Result<S::Ok, S::Error> {
+        classes.as_slice().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 64], D::Error> {
+        let classes = Vec::deserialize(from)?;
+        classes.try_into().map_err(|_| serde::de::Error::custom("a class for each codepoint"))
+    }
+}

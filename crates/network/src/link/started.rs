@@ -1,0 +1,274 @@
+//! Ports that count which packets of their ring have started to be sent: lazy ports, and eager ports whose
+//! discipline sees every packet.
+//!
+//! Such an eager port needs the length of its queue for each packet. Packets start in the order of the ring, so
+//! a cursor that only moves forward replaces counting: packets before it are being sent or on the wire.
+//!
+//! A [lazy](super::Mode::Lazy) port decides at the cursor. Until then the ring holds the arrival of a packet at
+//! the port; from then on its arrival at the far end. The decision may be late, but nothing can observe that: a
+//! packet starts when the one before it has left, so it is due by the time at which that one arrives, and that
+//! arrival is an event of the same link. So the packet at the head of the ring has always started when an event
+//! is over, and whoever reads queues or losses calls [`Link::settle`] first.
+
+use super::{Link, Outcome, PacketHandle};
+use crate::losses::Cause;
+use crate::pool::PacketPool;
+use crate::queue::{Backlog, Discipline, Head, Plan};
+use eastwest_types::Time;
+
+impl Link {
+    /// Returns the packets that have not started, as far as that is known.
+    pub(super) fn not_started(&self) -> Backlog {
+        Backlog {
+            packets: self.on_wire.len() - self.started as usize,
+            bytes: self.held_bytes - self.started_bytes,
+        }
+    }
+
+    /// Moves the cursor to `now`. Returns the queued packets; for eager ports without faults.
+    #[inline]
+    pub(super) fn update_started(&mut self, now: Time) -> Backlog {
+        while self.next_start <= now
+            && let Some(handle) = self.on_wire.get(self.started)
+        {
+            let sent = handle.arrive.before(self.delay);
+            self.started += 1;
+            self.started_bytes += u64::from(handle.ip_len);
+            let more = self.started < self.on_wire.len() as u32;
+            self.next_start = if more { sent } else { Time::NEVER };
+        }
+        self.not_started()
+    }
+
+    /// Enqueues a packet at an eager port whose discipline sees every packet.
+    #[inline(always)]
+    pub(super) fn enqueue_counted(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        if self.admits_on_fast_path(now) {
+            return self.schedule_departure(now, handle);
+        }
+        self.enqueue_counted_slow(now, handle, pool)
+    }
+
+    #[inline(always)]
+    fn admits_on_fast_path(&mut self, now: Time) -> bool {
+        let held = self.on_wire.len();
+        self.red_fast_path.as_mut().is_some_and(|path| path.admits(held, now, self.busy_until))
+    }
+
+    #[inline(never)]
+    fn enqueue_counted_slow(
+        &mut self,
+        now: Time,
+        handle: PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        self.resync_red();
+        if self.admits_on_fast_path(now) {
+            return self.schedule_departure(now, handle);
+        }
+        let backlog = self.update_started(now);
+        if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
+            return Outcome::Dropped(cause);
+        }
+        let outcome = self.schedule_counted(now, handle);
+        self.try_red_fast_path();
+        outcome
+    }
+
+    /// Decides the departure of an admitted packet at a port that uses [`Link::update_started`].
+    #[inline]
+    pub(super) fn schedule_counted(&mut self, now: Time, handle: PacketHandle) -> Outcome {
+        if self.next_start == Time::NEVER {
+            self.next_start = self.busy_until.max(now);
+        }
+        self.schedule_departure(now, handle)
+    }
+
+    /// Enqueues a packet at a lazy port.
+    pub(super) fn enqueue_lazy(
+        &mut self,
+        now: Time,
+        mut handle: PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
+        self.settle(now, pool);
+        let backlog = self.not_started();
+        if (backlog.packets >= self.admits_below as usize || self.queue.sees_all())
+            && let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool)
+        {
+            return Outcome::Dropped(cause);
+        }
+        let ip_len = u32::from(handle.ip_len);
+        let free_at = self.busy_until; // if no packet is queued
+        self.extend_backlog(now, self.send_time(ip_len));
+        self.held_bytes += u64::from(ip_len);
+        handle.arrive = now;
+        let first = self.on_wire.is_empty();
+        self.on_wire.push(handle);
+        if backlog.packets == 0 {
+            self.next_start = free_at.max(now);
+            self.settle(now, pool);
+        }
+        match (self.deferred_drops.is_none(), first) {
+            (false, _) => Outcome::Displaced(self.next_key(now)),
+            (true, true) => Outcome::Sooner(self.next_key(now)),
+            (true, false) => Outcome::Queued,
+        }
+    }
+
+    /// Moves the cursor before the packet in front arrives.
+    #[inline(always)]
+    pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
+        if self.lazy {
+            self.settle(now, pool);
+        } else if self.started == 0 {
+            match self.partitioned.is_some() {
+                true => self.count_remote(now, false),
+                false => _ = self.update_started(now),
+            }
+        }
+        if self.started > 0
+            && let Some(handle) = self.on_wire.get(0)
+        {
+            self.started_bytes -= u64::from(handle.ip_len);
+            self.started -= 1;
+            self.on_wire.prefetch(self.started + 2);
+        }
+    }
+
+    /// Decides all departures of a lazy port that are due by now.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, now: Time, pool: &mut PacketPool) {
+        while self.next_start <= now {
+            self.start_next(self.next_start, pool);
+        }
+    }
+
+    /// Starts the next queued packet of a lazy port, as its discipline decides.
+    #[inline(never)]
+    fn start_next(&mut self, start: Time, pool: &mut PacketPool) {
+        let mut left = self.not_started();
+        let since = self.on_wire.get(self.started).map_or(start, |handle| handle.arrive);
+        if !self.queue.passes_without_decision(start, since) {
+            let (ring, started, known) = (&self.on_wire, self.started, &*pool);
+            let plan = self.queue.at_dequeue(start, || {
+                (started..).map_while(|place| ring.get(place)).map(move |p| {
+                    left.packets -= 1;
+                    left.bytes -= u64::from(p.ip_len);
+                    Head { since: p.arrive, left, packet: known.get(p.slot) }
+                })
+            });
+            if plan != Plan::default() {
+                self.carry_out(plan, start, pool);
+            }
+        }
+        self.next_start = Time::NEVER;
+        if let Some(&PacketHandle { ip_len, .. }) = self.on_wire.get(self.started) {
+            let ip_len = u32::from(ip_len);
+            let sent = start + self.send_time(ip_len);
+            let arrive = sent + self.delay;
+            self.on_wire.change(self.started, |handle| handle.arrive = arrive);
+            self.started += 1;
+            self.started_bytes += u64::from(ip_len);
+            if self.on_wire.len() > self.started as usize {
+                self.next_start = sent;
+            }
+        }
+    }
+
+    /// Drops and marks packets as the discipline has decided.
+    #[cold]
+    #[inline(never)]
+    fn carry_out(&mut self, plan: Plan, now: Time, pool: &mut PacketPool) {
+        for _ in 0..plan.drop {
+            let handle = self.on_wire.remove(self.started);
+            let ip_len = u32::from(handle.ip_len);
+            self.held_bytes -= u64::from(ip_len);
+            self.busy_until = Time(self.busy_until.0 - self.send_time(ip_len).0);
+            self.deferred_drops.get_or_insert_default().0.push((now, handle));
+        }
+        if plan.mark
+            && let Some(&handle) = self.on_wire.get(self.started)
+        {
+            self.mark(now, handle.slot, handle.identity, pool);
+        }
+        let late = self.deferred_drops.as_ref().map_or(&[][..], |late| &late.0);
+        let dropped: Vec<PacketHandle> =
+            late[late.len() - plan.drop..].iter().map(|l| l.1).collect();
+        for handle in dropped {
+            self.count_loss(now, &handle, pool.get(handle.slot), Cause::Sojourn);
+        }
+    }
+
+    /// Takes out the packets that the discipline of a lazy port has dropped since the last call, with the times
+    /// at which it has. They are counted already.
+    pub(crate) fn take_deferred_drops(&mut self) -> Vec<(Time, PacketHandle)> {
+        self.deferred_drops.take().map_or(Vec::new(), |late| late.0)
+    }
+
+    /// Whether the port works in [`Mode::Lazy`](super::Mode::Lazy).
+    pub(crate) fn is_lazy(&self) -> bool {
+        self.lazy
+    }
+
+    /// Whether a lazy port has dropped packets since the last [`Link::take_deferred_drops`].
+    #[inline]
+    pub(crate) fn has_deferred_drops(&self) -> bool {
+        !self.plain && self.deferred_drops.is_some()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_on_red_fast_path(&self) -> bool {
+        self.red_fast_path.as_ref().is_some_and(|path| path.is_active)
+    }
+
+    /// Returns the start of the transmission of a packet of the ring.
+    fn start_of(&self, handle: &PacketHandle) -> Time {
+        handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len)))
+    }
+
+    /// Has RED replay the arrivals of the fast path, if it is active. Then counts started packets again, unless
+    /// the fast path stays active.
+    fn resync_red(&mut self) {
+        let Some(path) = self.red_fast_path.as_mut().filter(|c| c.is_active) else { return };
+        let average = self.queue.steady_average().expect("only RED has a fast path");
+        if path.renew(average, self.on_wire.len()) {
+            return;
+        }
+        self.tracks_started = true;
+        self.next_start = self.on_wire.get(0).map_or(Time::NEVER, |handle| self.start_of(handle));
+    }
+
+    /// Starts the fast path if the packet just admitted has left the queue short and the average low.
+    #[inline]
+    fn try_red_fast_path(&mut self) {
+        let Some(path) = &self.red_fast_path else { return };
+        if self.on_wire.len() as u32 > path.max_held / 2 {
+            return; // near the limit, starting and leaving it would cost more than it saves
+        }
+        let average = self.queue.steady_average().expect("only RED has a fast path");
+        if let Some(left) = path.budget_to_start(average) {
+            self.start_red_fast_path(left);
+        }
+    }
+
+    #[inline(never)]
+    fn start_red_fast_path(&mut self, left: u32) {
+        let mut path = self.red_fast_path.take().expect("it has been looked at");
+        path.start(left);
+        if path.logs_arrivals {
+            for place in self.started..self.on_wire.len() as u32 {
+                let handle = self.on_wire.get(place).expect("it was counted");
+                path.log_known(self.start_of(handle));
+            }
+        }
+        self.tracks_started = false;
+        (self.started, self.started_bytes, self.next_start) = (0, 0, Time::NEVER);
+        self.red_fast_path = Some(path);
+    }
+}

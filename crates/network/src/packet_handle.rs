@@ -1,0 +1,50 @@
+//! Handle of a packet, which travels from link to link in its place.
+
+use eastwest_types::{HostId, Packet, Time};
+use serde::{Deserialize, Serialize};
+
+/// Handle of a packet: all that a hop needs to know. It travels from link to link; the packet itself stays in
+/// its slot of the [pool](crate::pool::PacketPool) from creation to delivery, so that a hop does not touch its
+/// cache line.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct PacketHandle {
+    /// Time at which the last bit reaches the far end of the present link; in a queue, the time of arrival
+    /// there.
+    pub(crate) arrive: Time,
+    /// Slot of the packet in the pool.
+    pub slot: u32,
+    /// Host that receives the packet.
+    pub dst: HostId,
+    /// Hash of what distinguishes this packet from others, for the digest of a run.
+    pub(crate) identity: u32,
+    /// See [`Packet::ip_len`].
+    pub(crate) ip_len: u16,
+    /// See [`Packet::hash`].
+    pub hash: u16,
+}
+
+impl PacketHandle {
+    /// Returns the handle of a packet that lies in `slot`.
+    #[inline]
+    pub fn new(slot: u32, packet: &Packet) -> PacketHandle {
+        let what = packet.seq.rotate_left(32) ^ packet.ack ^ u64::from(packet.dst_endpoint.0) << 16;
+        PacketHandle {
+            arrive: Time::NEVER,
+            slot,
+            dst: packet.dst,
+            identity: (what.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32,
+            ip_len: packet.ip_len,
+            hash: packet.hash,
+        }
+    }
+
+    /// Returns when the last bit has reached the far end of the present link.
+    pub fn arrived(&self) -> Time {
+        self.arrive
+    }
+
+    /// See [`Packet::ip_len`].
+    pub fn ip_len(&self) -> u16 {
+        self.ip_len
+    }
+}
