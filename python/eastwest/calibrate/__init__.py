@@ -1,4 +1,4 @@
-"""Machine profiles from the job histories of a real Hadoop.
+"""Machine profiles from the job histories of a real Hadoop cluster.
 
 >>> from eastwest.calibrate import calibrate, toml_text
 >>> found = calibrate(["job_1.jhist", "job_2.jhist.gz"])           # doctest: +SKIP
@@ -46,13 +46,13 @@ def calibrate(
     cluster: Containers | None = None,
     first_percents_s: Sequence[float | None] = (),
 ) -> Calibration:
-    """Estimate rates and delays from files of job histories.
+    """Return rates and delays estimated from files of job histories.
 
-    ``link_rates_bps`` has the rate of a node's link in each of them, where it is known;
-    ``heartbeat_s`` the time between two heartbeats of a node. With a ``cluster`` the profile is for
-    ``framework = "yarn"``: its costs are core time, which tasks share; without, it is for slots.
-    ``first_percents_s`` has the time from the start of the first reduce until 1 % of the bytes to
-    some node had passed on its link, for each history whose network was watched.
+    ``link_rates_bps`` has for each history the rate of a node's link, where it is known;
+    ``heartbeat_s`` is the time between two heartbeats of a node. With a ``cluster`` the profile is
+    for ``framework = "yarn"``: its costs are core time, which tasks share; without, it is for
+    slots. ``first_percents_s`` has for each history with a recorded network the time from the start
+    of the first reduce until 1 % of the bytes to some node had passed on its link.
     """
     read_all = [read(path) for path in histories]
     return estimate(read_all, link_rates_bps, heartbeat_s, cluster, first_percents_s)

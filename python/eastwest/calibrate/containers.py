@@ -1,10 +1,10 @@
 """Costs of tasks in YARN's containers, as core time where the tasks of a machine share its cores.
 
-A history tells how long a phase took, not how much of a core it got. Where n tasks compute on a
-machine of c cores at a time, each gets min(1, c / n) of a core, as in the model
+A history states how long a phase took, not its share of a core. Where n tasks compute on a machine
+of c cores at a time, each gets min(1, c / n) of a core, as in the model
 (docs/mechanisms/cores-and-disks.md). The core time of a phase is the integral of that share over
-the phase. A cost in core time holds for other numbers of tasks on the machine too; a cost in wall
-time holds for the load of the histories only.
+the phase. A cost in core time is valid for other numbers of tasks on the machine too; a cost in
+wall time is valid for the load of the histories only.
 
 A map computes from its start to its end. A reduce computes while its virtual machine starts and
 after its shuffle; during the shuffle it waits for the network and counts as idle.
@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 from eastwest.calibrate.jhist import Attempt, History
 
-#: Defaults of the model that estimates take off: ``yarn.container_launch``, ``costs.task_commit``.
+#: Defaults of the model that are subtracted: ``yarn.container_launch``, ``costs.task_commit``.
 CONTAINER_LAUNCH_S = 0.2
 TASK_COMMIT_S = 0.1
 
@@ -57,7 +57,7 @@ class Containers:
 
 
 class Cores:
-    """Times at which tasks compute on the machines of one history, to find the cores they share."""
+    """Intervals in which tasks compute on the machines of one history, for their core shares."""
 
     def __init__(self, history: History, cluster: Containers, start_s: float) -> None:
         self._cores = cluster.cores
@@ -75,7 +75,7 @@ class Cores:
             self._busy.setdefault(self._machine[a.host], []).extend(spans)
 
     def time(self, host: str, start: float | None, end: float | None) -> float | None:
-        """Core time that one task of a host gets between two times of the history."""
+        """Return the core time that one task of a host gets between two times of the history."""
         if start is None or end is None or end <= start:
             return None
         if self._cores is None:
@@ -91,12 +91,12 @@ class Cores:
 
 
 def _numbered(name: str) -> tuple[str, int, str]:
-    """A key that puts w2 before w10."""
+    """Return a sort key that puts w2 before w10."""
     digits = name[len(name.rstrip("0123456789")) :]
     return (name.rstrip("0123456789"), int(digits or 0), name)
 
 
-#: A phase: the attempts that have it, its bytes, and its core time.
+#: A phase: its key, its meaning, and pairs of bytes and core time of attempts.
 Phase = tuple[str, str, list[tuple[float, float]]]
 
 
@@ -105,7 +105,7 @@ def phases(
     cores: Sequence[Cores],
     start_core_s: float,
 ) -> list[Phase]:
-    """Bytes and core times of each phase of the model: key, meaning, pairs."""
+    """Return bytes and core times of each phase of the model: key, meaning, pairs."""
 
     def pairs(
         kind: str,
@@ -155,18 +155,18 @@ def phases(
 
 
 def _reducing(a: Attempt) -> tuple[float | None, float | None]:
-    """When a reduce's function runs and writes: after its merge, before its commit."""
+    """Return the interval of a reduce's function and writing: after merge, before commit."""
     return a.sorted_s, None if a.finished_s is None else a.finished_s - TASK_COMMIT_S
 
 
 def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[float]]:
-    """Observed fixed delays of the jobs, by key."""
+    """Return the observed fixed delays of the jobs in seconds, by key."""
     setups, starts = [], []
     for h in histories:
         if h.master_s is None:
             continue
         nodes = max(1, len({a.host for a in h.attempts}))
-        # of n nodes whose heartbeats are spread evenly the first comes after 1 / (n + 1) of one
+        # With evenly spread heartbeats of n nodes, the first is after 1 / (n + 1) of a period.
         wait = heartbeat_s / (nodes + 1)
         setups.append(max(0.0, h.master_s - wait - CONTAINER_LAUNCH_S))
         if h.inited_s is not None:
@@ -175,7 +175,7 @@ def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[f
 
 
 def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> list[float]:
-    """For each history the width of a uniform time that spreads maps as they were."""
+    """Return for each history the width of a uniform time with the spread of its maps."""
     found = []
     for attempts, machine in zip(trusted, cores, strict=True):
         times = [
@@ -188,7 +188,7 @@ def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> lis
 
 
 def stretch(a: Attempt, machine: Cores) -> float:
-    """Wall time over core time of an attempt: how many times longer sharing made it."""
+    """Return wall time over core time of an attempt: its slow-down by sharing."""
     got = machine.time(a.host, a.started_s, a.finished_s)
     if not got or a.started_s is None or a.finished_s is None:
         return 1.0
@@ -196,7 +196,7 @@ def stretch(a: Attempt, machine: Cores) -> float:
 
 
 def median_rate(pairs: Sequence[tuple[float, float]]) -> tuple[float, list[float]] | None:
-    """The median of bytes by core time, and how far each core time is from what that gives."""
+    """Return the median of bytes by core time, and the relative residual of each core time."""
     if not pairs:
         return None
     rate = statistics.median(size / time for size, time in pairs)

@@ -1,28 +1,28 @@
 """Rates and fixed delays of a cluster, estimated from its job histories.
 
-Every phase of a job has one cost in the model. An estimate is the one that makes the model's phase
-as long as the median of those observed; only the start of a task is the least. A task on a node
-that stumbled once, or a history with another load beside it, moves them little. What is left is
-said as residuals: how far phases lie from what the estimate makes of them, median and worst.
+Every phase of a job has one cost in the model. The estimate is the cost with which the phase takes
+the median of the observed times; only the start of a task takes the least. One slow task, or one
+history with another load beside it, has little influence. Residuals give the rest: the relative
+difference of phases from the estimate, median and worst.
 
 =================  ============================================================================
 ``task_start``     shortest time from the start of a reduce to the end of its shuffle, less the time
-                   its bytes from other nodes take on its link where the link's rate is known: what
-                   a container and its virtual machine need before the first byte. Losses and slow
-                   starts of the network are in it; where the first bytes on a link were seen
-                   (``first_percents_s``), they tell instead
+                   its bytes from other nodes take on its link where the link's rate is known:
+                   the start of a container and its virtual machine before the first byte. It
+                   includes losses and slow starts of the network; where the first bytes on a
+                   link were recorded (``first_percents_s``), they are used instead
 ``disk_rate``      bytes a reduce shuffled by the time its merge took
-``map_rate``       bytes a map read by what is left of its time without start and spill
-``reduce_rate``    bytes a reduce shuffled by what is left of its time after the merge without
-                   writing the last piece of the output, at most 16 MiB, at ``disk_rate``: the
-                   model writes the pieces before while the function runs
+``map_rate``       bytes a map read by its time without start and spill
+``reduce_rate``    bytes a reduce shuffled by its time after the merge without writing the last
+                   piece of the output, at most 16 MiB, at ``disk_rate``: the model writes the
+                   earlier pieces while the function runs
 ``job_setup``      from submission to the first map, less half a heartbeat
 ``job_cleanup``    from the end of the last task to the end of the job
 =================  ============================================================================
 
-Where tasks share cores the rates are what a task got of them under the load of the histories: they
-predict runs with that load, and say so. ``containers`` has the estimates for clusters on YARN, in
-core time.
+Where tasks share cores, the rates are those that a task got under the load of the histories: they
+predict runs with that load only. ``containers`` has the estimates for clusters on YARN, in core
+time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from eastwest.errors import InputError
 
 #: Share of a link's bits that are payload: 1,448 of 1,514 bytes of a full Ethernet frame.
 _PAYLOAD = 1448 / 1514
-#: Shortest phase that is taken as one: Hadoop tells times in milliseconds.
+#: Shortest accepted phase: Hadoop's times have a resolution of a millisecond.
 _LEAST_S = 0.001
 #: Largest piece of output that the model writes after the function has run on it.
 _PIECE_BYTES = 16 << 20
@@ -46,13 +46,13 @@ _PIECE_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Estimate:
-    """One parameter: ``value`` is in seconds, or in bytes per second where the key is a rate."""
+    """Estimate of one parameter: ``value`` in seconds, or in bytes per second for a rate."""
 
     key: str
     meaning: str
     value: float
     samples: int
-    #: Observed phase over the phase the estimate gives, less one: median of the sizes, and worst.
+    #: Observed over estimated phase, less one: median of the absolute values, and the worst.
     residual_median: float
     residual_worst: float
 
@@ -64,7 +64,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Observation:
-    """Something the histories show that is no parameter of the model."""
+    """Observed quantity of the histories that is no parameter of the model."""
 
     meaning: str
     unit: str  # s, or s/MB
@@ -76,7 +76,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class JobResidual:
-    """A history's runtime, and what the estimates make of it with its shuffle as it was."""
+    """Runtime of a history, and the one by the estimates with its shuffle as observed."""
 
     history: History
     observed_s: float
@@ -84,13 +84,13 @@ class JobResidual:
 
     @property
     def residual(self) -> float:
-        """Estimated over observed, less one."""
+        """Estimated over observed runtime, less one."""
         return self.estimated_s / self.observed_s - 1
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Estimates from histories, what else was seen, and what the estimates leave."""
+    """Estimates from histories, further observations, and residuals."""
 
     histories: list[History]
     estimates: list[Estimate]
@@ -99,7 +99,7 @@ class Calibration:
     warnings: list[str]
 
     def value(self, key: str) -> float:
-        """The estimate of a key, in seconds or bytes per second."""
+        """Return the estimate of a key, in seconds or bytes per second."""
         for estimate in self.estimates:
             if estimate.key == key:
                 return estimate.value
@@ -113,12 +113,12 @@ def estimate(
     cluster: Containers | None = None,
     first_percents_s: Sequence[float | None] = (),
 ) -> Calibration:
-    """Estimate a machine's parameters from histories of jobs that succeeded.
+    """Return a machine's parameters, estimated from histories of jobs that succeeded.
 
-    ``link_rates_bps`` has the rate of a node's link in each history, ``None`` where it does not
-    matter or is not known; ``heartbeat_s`` is the time between two heartbeats of a node. With a
+    ``link_rates_bps`` has the rate of a node's link in each history, ``None`` where it is
+    irrelevant or unknown; ``heartbeat_s`` is the time between two heartbeats of a node. With a
     ``cluster`` the estimates are those of a workload on YARN; without, of slots (Hadoop 1).
-    ``first_percents_s`` has, for each history whose network was watched, the time from the start of
+    ``first_percents_s`` has, for each history with a recorded network, the time from the start of
     the first reduce until 1 % of the bytes to some node had passed on its link.
     """
     if not histories:
@@ -174,7 +174,7 @@ def _on_yarn(
     heartbeat_s: float,
     cluster: Containers,
 ) -> Calibration:
-    """The estimates of a workload on YARN, in core time: see ``containers``."""
+    """Return the estimates of a workload on YARN, in core time (``containers``)."""
     found = _Estimates()
     wall_s = start[0] if start else 0.0
     machines = [Cores(history, cluster, wall_s) for history in histories]
@@ -187,7 +187,7 @@ def _on_yarn(
             if a.kind == "reduce" and a.started_s is not None
         ]
         known = _known(begins)
-        # without reduces the shortest map tells, as wall time
+        # Without reduces the shortest map gives the start, as wall time.
         start_s = statistics.median(known) if known else wall_s
     widths = containers.jitters(trusted, machines)
     jitter_s = min(statistics.median(widths), 2 * start_s) if widths else 0.0
@@ -219,7 +219,7 @@ def _on_yarn(
 
 
 def _job_on_yarn(values: dict[str, float], history: History, machine: Cores) -> float:
-    """The job with estimates in place of the phases of its tasks, stretched as sharing did."""
+    """Return the runtime with estimates for the phases of tasks, stretched by sharing."""
     launch = containers.CONTAINER_LAUNCH_S
     ends = []
     for a in history.of("map"):
@@ -263,7 +263,7 @@ class _Estimates:
 
 
 def _without_skew(history: History) -> list[Attempt]:
-    """Attempts on hosts whose clocks agree with the application master's."""
+    """Return the attempts on hosts whose clocks agree with the application master's."""
     return [
         a for kind in ("map", "reduce") for a in history.of(kind) if a.host not in history.skews_s
     ]
@@ -274,14 +274,14 @@ def _seen_start(
     rates: Sequence[float | None],
     firsts: Sequence[float | None],
 ) -> tuple[float, list[float], int] | None:
-    """The median of the starts that the network told, less the time of 1 % of a node's bytes."""
+    """Return the median start by the network's records, less the time of 1 % of a node's bytes."""
     starts = []
     for attempts, rate_bps, first_s in zip(trusted, rates, firsts, strict=True):
         if first_s is None:
             continue
         hosts = len({a.host for a in attempts if a.kind == "map"})
         shuffled = sum(_shuffled(a) for a in attempts if a.kind == "reduce")
-        # of what a node shuffles, all but its own part comes over its link
+        # Over a node's link comes what it shuffles, except the part from itself.
         per_node = shuffled * (hosts - 1) / hosts**2 if hosts else 0.0
         passing_s = 0.01 * 8 * per_node / (_PAYLOAD * rate_bps) if rate_bps else 0.0
         starts.append(max(0.0, first_s - passing_s))
@@ -294,7 +294,7 @@ def _seen_start(
 def _task_start(
     trusted: Sequence[Sequence[Attempt]], rates: Sequence[float | None], maps: Sequence[Attempt]
 ) -> tuple[float, list[float], int] | None:
-    """The shortest start of all; without reduces half of the shortest map, at most 1 s."""
+    """Return the shortest start of all; without reduces half of the shortest map, at most 1 s."""
     shortest: list[float] = []
     for attempts, rate_bps in zip(trusted, rates, strict=True):
         hosts = len({a.host for a in attempts if a.kind == "map"})
@@ -309,7 +309,7 @@ def _task_start(
         if starts:
             shortest.append(min(starts))
     if shortest:
-        # what a network adds only makes it longer
+        # The network can only lengthen this time.
         least = min(shortest)
         residuals = [s / least - 1 for s in shortest if least > 0]
         return least, residuals, len(shortest)
@@ -322,7 +322,7 @@ def _rate(
     size: Callable[[Attempt], float],
     time: Callable[[Attempt], float | None],
 ) -> tuple[float, list[float]] | None:
-    """The median of bytes by time, and how far each time is from what that gives."""
+    """Return the median of bytes by time, and the relative residual of each time."""
     pairs = [(size(a), time(a)) for a in attempts]
     usable = [(b, t) for b, t in pairs if b > 0 and t is not None and t >= _LEAST_S]
     if not usable:
@@ -395,7 +395,7 @@ def _observe(
 
 
 def _gap(history: History) -> float | None:
-    """From the last map to the first reduce, where reduces wait for all maps."""
+    """Return the seconds from the last map to the first reduce, where reduces wait for all maps."""
     maps, reduces = history.of("map"), history.of("reduce")
     last = max(_known(a.finished_s for a in maps), default=None)
     first = min(_known(a.started_s for a in reduces), default=None)
@@ -410,7 +410,7 @@ def _cpu_per_mb(a: Attempt, size: float) -> float | None:
 
 
 def _job_residual(found: Calibration, history: History, heartbeat_s: float) -> JobResidual:
-    """The job with estimates in place of its phases, its waits and its shuffle as they were."""
+    """Return the runtime with estimates for its phases; waits and shuffle as observed."""
     values = {e.key: e.value for e in found.estimates}
     rates = {key: values.get(f"costs.{key}") for key in ("disk_rate", "map_rate", "reduce_rate")}
     start = values.get("costs.task_start", 0.0)

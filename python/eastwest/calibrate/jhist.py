@@ -1,8 +1,8 @@
-"""Histories of jobs that have ended, as the calibration sees them.
+"""Histories of ended jobs, in the form that the calibration uses.
 
-``eastwest.traces.jhist`` reads them. Here times count from the submission of the job, and a
-history that is cut off or whose job has not ended is refused. A node's clock that is off shows in
-an order that cannot be.
+``eastwest.traces.jhist`` reads them. Here times count from the submission of the job, and a history
+that is truncated or whose job has not ended is refused. A wrong clock of a node shows in an
+impossible order of times.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from eastwest.errors import InputError
 from eastwest.traces import hadoop, jhist
 from eastwest.traces.source import Source
 
-#: Most bytes of a history, unpacked.
+#: Most bytes of a history, decompressed.
 MOST_BYTES = 1 << 30
 
 
 class HistoryError(InputError):
-    """A history cannot be used; the message names file and line."""
+    """Error of a history that is not usable; the message names file and line."""
 
 
 @dataclass
 class Attempt:
-    """One attempt at a task; times in seconds since the job was submitted."""
+    """Attempt at a task; times in seconds since the job was submitted."""
 
     name: str
     kind: str  # map or reduce
@@ -41,39 +41,39 @@ class Attempt:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it ended well and its times are complete."""
+        """Whether the attempt succeeded and its times are complete."""
         ends = (self.started_s, self.input_done_s, self.finished_s)
         return self.status == "SUCCEEDED" and all(end is not None for end in ends)
 
 
 @dataclass
 class History:
-    """One job's history; times in seconds since it was submitted."""
+    """History of one job; times in seconds since it was submitted."""
 
     path: Path
     job: str
     name: str
-    #: When it was submitted, in seconds since 1970.
+    #: Submission in seconds since 1970.
     submitted_at_s: float
     master_s: float | None
     inited_s: float | None
     finished_s: float
     status: str
     attempts: list[Attempt]
-    #: What cannot be, by host: a node's clock is off by at least so many seconds.
+    #: Least error in seconds of a host's clock, for hosts with impossible times.
     skews_s: dict[str, float]
 
     def of(self, kind: str) -> list[Attempt]:
-        """Attempts of a kind that succeeded, in the order of their starts."""
+        """Return the attempts of a kind that succeeded, in the order of their starts."""
         found = [a for a in self.attempts if a.kind == kind and a.succeeded]
         return sorted(found, key=lambda a: (a.started_s or 0.0, a.name))
 
 
 def read(path: str | Path) -> History:
-    """Read a history, in JSON or binary form, packed or not.
+    """Return the history of a file, in JSON or binary form, compressed or not.
 
-    Raises ``HistoryError`` where it is no history of this form, is cut off, or its job has not
-    ended; ``OSError`` where it cannot be read.
+    Raises ``HistoryError`` where it is not a history, is truncated, or its job has not ended;
+    ``OSError`` where it cannot be read.
     """
     path = Path(path)
     try:
@@ -148,12 +148,12 @@ def _history(
     )
 
 
-#: Clocks that agree to this are taken as the same: a heartbeat of a task takes so long at least.
+#: Tolerated disagreement of clocks in seconds: the least duration of a task's heartbeat.
 _TOLERANCE_S = 0.5
 
 
 def _skews(attempts: list[Attempt], job_end_s: float) -> dict[str, float]:
-    """By how much clocks of hosts must be off at least: an attempt's own stamps lie inside it."""
+    """Return the least clock error in s by host, from stamps outside of their attempt."""
     least: dict[str, float] = {}
     for attempt in attempts:
         start, end = attempt.started_s, attempt.finished_s

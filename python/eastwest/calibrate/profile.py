@@ -9,7 +9,7 @@ from eastwest.units import clean
 
 
 def toml_text(found: Calibration) -> str:
-    """The estimates as a profile that a scenario can name: ``machine = "machine.toml"``."""
+    """Return the estimates as a profile for a scenario: ``machine = "machine.toml"``."""
     lines = [
         "# Machine profile by `eastwest calibrate`. Put it beside a scenario and name it in its",
         '# workload of kind "mapreduce": machine = "machine.toml". Keys given there come first.',
@@ -40,7 +40,7 @@ def toml_text(found: Calibration) -> str:
 
 
 def written(estimate: Estimate) -> str:
-    """The value as a scenario writes it: whole milliseconds, or bytes per second in MB/s."""
+    """Return a value in a scenario's form: whole milliseconds, or bytes per second in MB/s."""
     if estimate.is_rate:
         return f"{max(0.001, estimate.value / 1e6):.3g} MB/s"
     return f"{round(estimate.value * 1000)} ms"

@@ -1,9 +1,9 @@
-"""Why something took as long as it did: the story of a flow, job, task or connection of a result.
+"""Explanations: the story of a flow, job, task or connection, and the causes of its duration.
 
 >>> import eastwest as ew
 >>> print(ew.explain(ew.load("results/a"), "flow", 17))          # doctest: +SKIP
 
-Every number comes from the tables of the result folder; what they cannot tell is called unknown.
+Every number comes from the tables of the result folder; what they do not contain is listed as
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["Moment", "Part", "Section", "Story", "explain", "slowest"]
 def explain(
     result: Result | str | Path, kind: str, id: int | str, *, workload: str | None = None
 ) -> Story:
-    """Tell why a ``"flow"``, ``"job"``, ``"task"`` or ``"connection"`` took as long as it did.
+    """Return why a ``"flow"``, ``"job"``, ``"task"`` or ``"connection"`` took as long as it did.
 
     ``id`` is the number in the column ``flow``, ``job`` or ``connection``; for a job also its name,
-    for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. ``workload`` picks one where several have such
-    a job. The story prints as text; its ``facts`` hold the numbers, with units in their names, and
-    its ``parts`` add up to ``total_us`` microseconds. Raises ``InputError`` where there is no such
-    thing or the folder is damaged.
+    for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. ``workload`` selects one where several have a
+    job of that name. The story prints as text; its ``facts`` hold the numbers, with units in their
+    names, and its ``parts`` add up to ``total_us`` microseconds. Raises ``InputError`` where the
+    object does not exist or the folder is damaged.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 
@@ -33,10 +33,10 @@ def explain(
 
 
 def slowest(result: Result | str | Path, top: int = 5) -> Story:
-    """List what is worth explaining: slow flows and jobs, and flows that lost and recovered.
+    """Return a list of candidates: slow flows and jobs, and flows that lost and recovered.
 
     ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
-    ``flows_recovered`` and ``jobs_by_runtime``, at most ``top`` each, the most telling first.
+    ``flows_recovered`` and ``jobs_by_runtime``, at most ``top`` each, the most extreme first.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 

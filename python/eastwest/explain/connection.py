@@ -1,4 +1,4 @@
-"""The story of one connection: its messages in order, and what happened to its packets."""
+"""The story of one connection: its messages in order, and the fate of its packets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_LISTED = 10
 
 
 def story(evidence: Evidence, number: int) -> Story:
-    """Explain one connection by its number in the table ``flows``."""
+    """Return the story of a connection by its number in the table ``flows``."""
     table = evidence.flows
     path = evidence.result.path
     messages = table.filter(pl.col("connection") == number).sort("start_s", "flow")

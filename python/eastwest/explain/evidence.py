@@ -1,7 +1,7 @@
 """Data of a result folder for explanations: rows, host and port names, settings, range of events.
 
-Everything that an explanation says comes through here, so that a damaged folder is refused with its
-name and not met as a surprise later.
+All data of an explanation is read here, so that a damaged folder is refused at once with a message
+that has its name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SPAN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zµ]*)\s*")
 
 @dataclass(frozen=True)
 class Event:
-    """A row of the table ``events``."""
+    """Row of the table ``events``."""
 
     time_s: float
     what: str
@@ -38,26 +38,26 @@ class Event:
     cause: str
 
     def covers(self, position: int) -> bool:
-        """Whether this packet carried the byte at ``position``; one without payload its own."""
+        """Whether the packet carried the byte at ``position``; without payload: its next byte."""
         return self.stream_start <= position < self.stream_start + max(1, self.bytes)
 
 
 class Evidence:
-    """The tables of one result."""
+    """Tables of one result, with checks."""
 
     def __init__(self, result: Result) -> None:
         self.result = result
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The resolved scenario as a mapping; empty where it cannot be read."""
+        """Resolved scenario as a mapping; empty where it cannot be read."""
         try:
             return tomllib.loads(self.result.scenario)
         except (OSError, ValueError):
             return {}
 
     def time_setting(self, *path: str) -> float | None:
-        """A setting that is a length of time, in seconds."""
+        """Return a setting that is a duration, in seconds."""
         return seconds(pick_setting(self.settings, *path))
 
     @cached_property
@@ -73,7 +73,7 @@ class Evidence:
 
     @cached_property
     def events_until_s(self) -> float | None:
-        """Time up to which events are known, nothing where there are none at all."""
+        """Time in seconds up to which events are recorded; None where there are none."""
         if self.result.format < 2 or self._asked_for_no_events():
             return None
         if not pick(self.result.summary, "event_log", "left_out"):
@@ -86,7 +86,7 @@ class Evidence:
         return asked is not None and str(asked).split()[0:1] == ["0"]
 
     def events_note(self, finish_s: float) -> str | None:
-        """Say what is missing from the events of something that ended at ``finish_s``."""
+        """Return a remark on missing events, for an object that ended at ``finish_s``."""
         until = self.events_until_s
         if until is None:
             return (
@@ -101,7 +101,7 @@ class Evidence:
         return None
 
     def events_of(self, connection: int | None, start_s: float, finish_s: float) -> list[Event]:
-        """Return events of both directions of a connection in a span of time, in order."""
+        """Return events of both directions of a connection in an interval of time, in order."""
         if connection is None or self.events_until_s is None:
             return []
         rows = self._events.filter(
@@ -115,11 +115,11 @@ class Evidence:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """The flow table."""
+        """Table of flows."""
         return self.result.flows
 
     def row(self, table: str, where: pl.Expr) -> dict[str, Any] | None:
-        """Return the first row of a table for which ``where`` holds; its times are numbers."""
+        """Return the first row of a table for which ``where`` holds, with its times checked."""
         found = self.result.table(table).filter(where).head(1)
         if found.height == 0:
             return None
@@ -128,7 +128,7 @@ class Evidence:
         return row
 
     def sound(self, table: str, row: dict[str, Any]) -> None:
-        """Refuse a row in which a number is missing or not finite."""
+        """Raise ``InputError`` for a row in which a number is missing or not finite."""
         for name, value in row.items():
             if name in {"connection", "stream_start"}:
                 continue
@@ -142,12 +142,12 @@ class Evidence:
         return dict(zip(links["link"].to_list(), links["name"].to_list(), strict=True))
 
     def port(self, link: int) -> str:
-        """Name of a port such as ``leaf0->h3``."""
+        """Return the name of a port, such as ``leaf0->h3``."""
         return self._port_names.get(link, f"link {link}")
 
     @cached_property
     def topology(self) -> dict[str, Any] | None:
-        """Nodes and cables of the run's fabric, where its scenario can still be read."""
+        """Nodes and cables of the run's fabric; None where its scenario cannot be read."""
         try:
             return core.topology(
                 self.result.scenario, str(self.result.path.resolve()), str(shipped.DATA), []
@@ -165,18 +165,18 @@ class Evidence:
         return set(self.result.links["src"].to_list())
 
     def host(self, number: int) -> str:
-        """Name of the host with this number."""
+        """Return the name of the host with this number."""
         plain = f"h{number}"
         if plain in self._senders or not 0 <= number < len(self._host_names):
             return plain
         return self._host_names[number]
 
     def ports_to(self, host: int) -> pl.DataFrame:
-        """Links that end at a host."""
+        """Return the links that end at a host."""
         return self.result.links.filter(pl.col("dst") == self.host(host))
 
     def ports_from(self, host: int) -> pl.DataFrame:
-        """Links that begin at a host."""
+        """Return the links that begin at a host."""
         return self.result.links.filter(pl.col("src") == self.host(host))
 
     @cached_property
@@ -190,7 +190,7 @@ class Evidence:
 
 
 def pick_setting(tree: Any, *path: str) -> Any:
-    """One value of a nested mapping, or nothing."""
+    """Return one value of a nested mapping, or None."""
     for key in path:
         if not isinstance(tree, dict) or key not in tree:
             return None
@@ -199,7 +199,7 @@ def pick_setting(tree: Any, *path: str) -> Any:
 
 
 def seconds(value: Any) -> float | None:
-    """A length of time as scenarios write it, such as ``"200 ms"``, in seconds."""
+    """Return a duration in the form of scenarios, such as ``"200 ms"``, in seconds."""
     if not isinstance(value, str):
         return None
     found = _SPAN.fullmatch(value)
@@ -213,7 +213,7 @@ def seconds(value: Any) -> float | None:
 
 
 def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | None:
-    """Least propagation delay from node to node over paths of fewest hops, in microseconds."""
+    """Return the least propagation delay in µs between nodes, over paths of fewest hops."""
     if shape is None:
         return None
     neighbours: dict[str, list[tuple[str, float]]] = {}

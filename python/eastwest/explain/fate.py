@@ -1,13 +1,13 @@
 """The course of one message: its losses, timeouts and recoveries, and the parts of its time.
 
 A message is a range of payload positions of one stream, the direction of a connection from its
-sender to its receiver. Its time is cut into parts that do not overlap and add up to it; where
-several hold, the first of these counts:
+sender to its receiver. Its time is divided into parts that do not overlap and add up to it; where
+several apply, the first of these counts:
 
-1. *timer*: the first byte missing at the receiver waits for the sender's retransmission timer. From
-   the loss of that byte, or the timeout before where it was lost again, until the timeout. Where
-   the loss is not in the table, from one least timeout before it, which is a lower bound.
-2. *behind*: messages written before on the same stream are not yet delivered; TCP keeps order.
+1. *timer*: the first byte missing at the receiver waits for the sender's retransmission timer. It
+   lasts from the loss of that byte (or the previous timeout, where it was lost again) until the
+   timeout. Where the loss is not in the table, it begins one least timeout before, a lower bound.
+2. *behind*: earlier messages of the stream are not yet delivered; TCP keeps the order.
 3. *recovery*: from a fast retransmit until everything outstanding at its start was acknowledged.
 4. *sending*: the rest: sending, queueing, sharing links, opening the connection and its window.
 """
@@ -26,7 +26,7 @@ _HANDSHAKE = {"syn", "syn_ack"}
 
 @dataclass(frozen=True)
 class Message:
-    """A message on a connection."""
+    """Message on a connection."""
 
     src: int
     dst: int
@@ -38,49 +38,49 @@ class Message:
     stream_start: int | None
 
     def position(self, event: Event) -> int:
-        """Position in the stream of the first byte that an event is about, from the message's."""
+        """Return the position of an event's first byte, relative to the start of the message."""
         return event.stream_start - (self.stream_start or 0)
 
     def sent_by(self, event: Event) -> bool:
-        """Whether an event is of its stream.
+        """Whether an event belongs to the stream of the message.
 
-        While a message is under way its sender cannot time out or recover for a later one: what
-        comes first in the stream is repaired first.
+        While a message is in flight, its sender cannot time out or recover for a later one: TCP
+        repairs the earliest missing byte first.
         """
         return (event.src, event.dst) == (self.src, self.dst)
 
     def at_us(self, time_s: float) -> float:
-        """Microseconds since it was written."""
+        """Return the microseconds since the message was written."""
         return (time_s - self.start_s) * 1e6
 
 
 @dataclass(frozen=True)
 class Silence:
-    """A wait for the retransmission timer."""
+    """Wait for the retransmission timer."""
 
     begin_s: float
     timeout_s: float
-    #: The loss it repairs, where the table has it.
+    #: Loss that the timeout repairs, where the table has it.
     loss: Event | None
-    #: Whether it follows another timeout of the same byte.
+    #: Whether it follows another timeout for that byte.
     again: bool
     #: Whether the timeout was found to be spurious.
     spurious: bool
 
     @property
     def lasts_s(self) -> float:
-        """Seconds from its beginning to the timeout."""
+        """Seconds from the beginning of the wait to the timeout."""
         return self.timeout_s - self.begin_s
 
     @property
     def at_least(self) -> bool:
-        """Whether its beginning is only a bound."""
+        """Whether the beginning of the wait is only a bound."""
         return self.loss is None and not self.again
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A labelled span of time in seconds."""
+    """Labelled interval of time in seconds."""
 
     label: str
     begin_s: float
@@ -117,14 +117,14 @@ def silences(events: list[Event], message: Message, least_rto_s: float) -> list[
 
 
 def _lost(loss: Event, timeout: Event, message: Message) -> bool:
-    """Whether a lost packet is what a timeout sends again."""
+    """Whether a lost packet is the one that a timeout retransmits."""
     if loss.kind in _HANDSHAKE:
         return is_handshake(timeout)
     return not is_handshake(timeout) and loss.covers(timeout.stream_start)
 
 
 def is_handshake(timeout: Event) -> bool:
-    """Whether a timeout is of a SYN or SYN-ACK: before them nothing is sent, so it has no bytes."""
+    """Whether a timeout is of a SYN or SYN-ACK, which have no payload before them."""
     return timeout.stream_start == 0 and timeout.bytes == 0
 
 
@@ -134,10 +134,10 @@ def _until(own: list[Event], first: Event, last: Event) -> bool:
 
 
 def recoveries(events: list[Event], message: Message) -> list[tuple[float, float]]:
-    """Return beginnings and ends of fast recoveries of a message's sender.
+    """Return starts and ends (s) of the fast recoveries of a message's sender.
 
-    One ends with ``recovered``, with a timeout, or with the message. What is repaired after a
-    timeout has no beginning here: its ``recovered`` is none of these.
+    A recovery ends with ``recovered``, with a timeout, or with the message. A repair after a
+    timeout has no start here: its ``recovered`` is ignored.
     """
     found: list[tuple[float, float]] = []
     begin: float | None = None
@@ -155,7 +155,7 @@ def recoveries(events: list[Event], message: Message) -> list[tuple[float, float
 
 
 def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
-    """Divide the time of a message, in microseconds; the values add up to ``total_us``."""
+    """Return the time of a message in µs by label; the values add up to ``total_us``."""
     spans = {label: [] for label in _ORDER}  # type: dict[str, list[tuple[float, float]]]
     for interval in intervals:
         begin = max(0.0, message.at_us(interval.begin_s))
@@ -182,7 +182,7 @@ def _covered(spans: list[tuple[float, float]]) -> float:
 
 @dataclass
 class Burst:
-    """Packets of one kind lost one after the other at one port."""
+    """Consecutive losses of packets of one kind at one port."""
 
     first: Event
     last: Event
@@ -191,7 +191,7 @@ class Burst:
 
 
 def bursts(events: list[Event]) -> Iterator[Burst | Event]:
-    """Yield events in order, with losses that follow each other at one port put together."""
+    """Yield events in order, with consecutive losses at one port combined."""
     open_burst: Burst | None = None
     for event in events:
         if event.what != "drop":

@@ -1,7 +1,7 @@
-"""The story of one flow: what it was, where its time went, what it met on the way.
+"""The story of one flow: its properties, the parts of its time, and its events.
 
-A flow is a message, a row of the table ``flows``. Its ideal time is ``fct_us`` / ``slowdown``:
-alone on the idle path, without handshake and slow start (docs/mechanisms/measuring.md).
+A flow is a message, a row of the table ``flows``. Its ideal time is ``fct_us`` / ``slowdown``: its
+time alone on the idle path, without handshake and slow start (docs/mechanisms/measuring.md).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from eastwest.explain.evidence import Event, Evidence, propagation_us
 from eastwest.explain.story import Moment, Part, Story, plural
 from eastwest.units import rate, size, span
 
-#: Purposes whose sender opens the connection; the others answer on one that is open.
+#: Purposes whose sender opens the connection; the other purposes answer on an open one.
 _OPENS = {"flow", "request", "replica"}
 _ANSWERS = {"response", "shuffle", "map-input"}
-#: Least retransmission timeout where a scenario does not say (docs/mechanisms/tcp.md).
+#: Least retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
 _LEAST_RTO_S = 0.2
 _CAUSES = {
     "queue-full": "the queue was full",
@@ -44,7 +44,7 @@ _KINDS = {
 
 
 def find(evidence: Evidence, number: int) -> dict[str, Any]:
-    """Return the row of a flow, or say which there are."""
+    """Return the row of a flow; raise ``InputError`` with the existing ones where it is missing."""
     row = evidence.row("flows", pl.col("flow") == number)
     if row is None:
         total = evidence.flows.height
@@ -54,7 +54,7 @@ def find(evidence: Evidence, number: int) -> dict[str, Any]:
 
 
 def message(row: dict[str, Any]) -> fate.Message:
-    """Take from a row of ``flows`` what its fate depends on."""
+    """Return the message of a row of ``flows``."""
     known = row["connection"] is not None and row["stream_start"] is not None
     return fate.Message(
         src=row["src"],
@@ -69,7 +69,7 @@ def message(row: dict[str, Any]) -> fate.Message:
 
 
 def story(evidence: Evidence, number: int) -> Story:
-    """Explain one flow."""
+    """Return the story of one flow."""
     row = find(evidence, number)
     this = message(row)
     events = evidence.events_of(this.connection, this.start_s, this.finish_s)
@@ -135,7 +135,7 @@ def _parts(
     ahead: neighbours.Ahead | None,
     blind: bool,
 ) -> None:
-    """Say where the time went; ``blind`` if losses are counted that no event tells of."""
+    """Add the parts of the time; ``blind`` if losses are counted that no event describes."""
     intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
     if ahead is not None:
         intervals.append(fate.Interval(fate.BEHIND, this.start_s, ahead.until_s))
@@ -164,7 +164,7 @@ def _parts(
 def _moments(
     evidence: Evidence, this: fate.Message, events: list[Event], waits: list[fate.Silence]
 ) -> Iterator[Moment]:
-    """Tell what happened in order."""
+    """Yield the events of the message and its connection, in order."""
     waited = {wait.timeout_s: wait for wait in waits}
     for item in fate.bursts(events):
         if isinstance(item, fate.Burst):
@@ -237,7 +237,7 @@ def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
 
 
 def _tcp(evidence: Evidence, result: Story, this: fate.Message) -> None:
-    """Add what the TCP trace shows of its sender, where there is one."""
+    """Add the sender's window from the TCP trace, where there is one."""
     if this.connection is None:
         return
     trace = evidence.result.table("tcp_trace").filter(
@@ -275,7 +275,7 @@ def _unknown(
     events: list[Event],
     waits: list[fate.Silence],
 ) -> None:
-    """Say what the tables do not tell about it."""
+    """Add what the tables do not contain about the flow."""
     note = evidence.events_note(this.finish_s)
     if note is not None:
         result.unknown.append(note)
@@ -316,7 +316,7 @@ def _unknown(
 def whole_connection(
     evidence: Evidence, number: int, first_s: float, last_s: float
 ) -> list[Moment]:
-    """Tell what happened on a connection in a span of time, in both directions."""
+    """Return the events of a connection in an interval of time, in both directions."""
     events = evidence.events_of(number, first_s, last_s)
     if not events:
         return []

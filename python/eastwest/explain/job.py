@@ -1,4 +1,4 @@
-"""The story of one job: its phases, the way that decided its end, and who else was there."""
+"""The story of one job: its phases, its critical path, and other jobs at that time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from eastwest.explain.path import CriticalPath, critical_path
 from eastwest.explain.story import Moment, Part, Story, plural
 from eastwest.units import clean, percent, size, span
 
-#: A task that took this many times the median of its kind in the job lagged behind.
+#: Least duration of a straggler, in medians of its kind in the job.
 _STRAGGLES = 1.5
 _MOST_LISTED = 3
 
 
 def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[str, Any]:
-    """Return the row of a job, by its number or its name."""
+    """Return the row of a job, by its number or its name; raise ``InputError`` if not unique."""
     path = evidence.result.path
     jobs = evidence.result.jobs
     if workload is not None:
@@ -46,14 +46,14 @@ def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[st
 
 
 def own(evidence: Evidence, table: str, job: dict[str, Any]) -> pl.DataFrame:
-    """Rows of a table that belong to a job."""
+    """Return the rows of a table that belong to a job."""
     return evidence.result.table(table).filter(
         (pl.col("job") == job["job"]) & (pl.col("workload") == job["workload"])
     )
 
 
 def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
-    """Explain one job."""
+    """Return the story of one job."""
     job = find(evidence, which, workload)
     tasks = own(evidence, "tasks", job)
     for row in tasks.iter_rows(named=True):
@@ -94,7 +94,7 @@ def _opening(job: dict[str, Any]) -> Story:
 
 
 def _moments(job: dict[str, Any], tasks: pl.DataFrame) -> list[Moment]:
-    """The phases of the job, from its submission on."""
+    """Return the phases of the job, from its submission on."""
     begin = job["submitted_s"]
     found: list[tuple[float, str]] = []
     for kind, done in (("map", "read its input"), ("reduce", "fetched its input")):
@@ -117,7 +117,7 @@ def _moments(job: dict[str, Any], tasks: pl.DataFrame) -> list[Moment]:
 
 
 def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
-    """Say which settings of the cluster are part of the waiting."""
+    """Add the settings of the cluster that are part of the waiting time."""
     given = evidence.workloads.get(job["workload"], {})
     lines = []
     for path, words in (
@@ -133,7 +133,7 @@ def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
 
 
 def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: CriticalPath) -> None:
-    """Tell of the fetches of the last reduce: the one that ended its shuffle, and the slowest."""
+    """Add the fetches of the last reduce: the one that ended its shuffle, and the slowest."""
     reduce = way.last_reduce
     if reduce is None or way.last_map is None:
         return
@@ -192,10 +192,10 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
 
 
 def _replicas(evidence: Evidence, job: dict[str, Any], tasks: pl.DataFrame) -> pl.DataFrame:
-    """Return what the task that finished last sent to replicas, where it can be told from others'.
+    """Return the flows to replicas of the task that finished last, where they are identifiable.
 
-    Flows name their job and hosts only: it can be told where no other task of its kind ran on the
-    host after its input was there.
+    Flows name their job and hosts only: the flows are identifiable where no other task of that kind
+    ran on the host after the task had its input.
     """
     flows = own(evidence, "flows", job).filter(pl.col("purpose") == "replica")
     kind = "reduce" if (tasks["kind"] == "reduce").any() else "map"
@@ -216,7 +216,7 @@ def _replicas(evidence: Evidence, job: dict[str, Any], tasks: pl.DataFrame) -> p
 
 
 def _output(evidence: Evidence, result: Story, written: pl.DataFrame) -> None:
-    """Tell how the last task's output reached its first replicas."""
+    """Add the transfer of the last task's output to its first replicas."""
     if written.height == 0:
         return
     slowest = written.sort("fct_us", "flow").row(-1, named=True)

@@ -1,4 +1,4 @@
-"""A flow among others: those ahead of it, those like it, and those it shared links with."""
+"""A flow among others: earlier ones on its stream, similar ones, and those on shared links."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from eastwest.explain.evidence import Evidence
 from eastwest.explain.story import Story, plural
 from eastwest.units import percent, size, span
 
-#: Flows of a purpose with sizes within this factor are alike.
+#: Largest ratio of sizes of similar flows.
 _ALIKE = 2
 _ENOUGH = 5
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """Messages written before on the same stream and not yet delivered."""
+    """Messages written earlier on the stream and not yet delivered."""
 
     messages: int
     bytes: int
@@ -32,7 +32,7 @@ class Ahead:
 
 
 def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
-    """Return the messages that a flow had to wait behind."""
+    """Return the messages of the stream that had to be delivered before a flow, or None."""
     if row["connection"] is None or row["stream_start"] is None:
         return None
     before = evidence.flows.filter(
@@ -50,7 +50,7 @@ def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
 
 
 def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
-    """Rank a flow among those of its workload, purpose and size."""
+    """Add the rank of a flow among those of its workload, purpose and size."""
     same = evidence.flows.filter(
         (pl.col("workload") == row["workload"]) & (pl.col("purpose") == row["purpose"])
     )
@@ -86,7 +86,7 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
 
 
 def beside(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
-    """Say which flows were under way meanwhile, and how full the ports at both ends were."""
+    """Add the flows in progress at that time, and the utilisation of the ports at both ends."""
     flows = evidence.flows
     meanwhile = (
         (pl.col("start_s") < row["finish_s"])
@@ -117,7 +117,7 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
 
 
 def at_once(flows: pl.DataFrame, start_s: float, finish_s: float) -> int:
-    """Return the largest number of flows under way at one time within a span."""
+    """Return the largest number of flows in progress at one time within an interval."""
     if flows.height == 0:
         return 0
     begin = np.clip(flows["start_s"].to_numpy(), start_s, finish_s)
@@ -128,7 +128,7 @@ def at_once(flows: pl.DataFrame, start_s: float, finish_s: float) -> int:
 
 
 def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s: float) -> str:
-    """Say what the samples tell about a port in a span of time."""
+    """Return a line on the samples of a port in an interval of time."""
     result = evidence.result
     interval = evidence.sample_s
     number = link["link"]

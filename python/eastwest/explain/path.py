@@ -1,8 +1,9 @@
-"""The way through a job that decided when it ended: stretches of time that add up to its runtime.
+"""The critical path of a job: consecutive intervals that add up to its runtime.
 
-It is followed backwards from the end: clean-up, the task that finished last, what that task waited
-for last, down to the submission. For a reduce that was still fetching when the last map of the job
-finished, the way goes through that map; otherwise through the reduce's own assignment.
+It is followed backwards from the end: clean-up, the task that finished last, the last event for
+which that task waited, down to the submission. For a reduce that was still fetching when the last
+map of the job finished, the path goes through that map; otherwise through the reduce's own
+assignment.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of the way: from ``begin_s`` to ``end_s`` something held the job up."""
+    """Interval of the critical path: ``words`` says what the job waited for."""
 
     what: str
     begin_s: float
@@ -24,7 +25,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The stretches in order, and the tasks they lead through."""
+    """Intervals of the path in order, and the tasks on it."""
 
     stretches: list[Stretch]
     last_map: dict[str, Any] | None
@@ -34,9 +35,9 @@ class CriticalPath:
 def critical_path(
     job: dict[str, Any], tasks: pl.DataFrame, wrote_from_s: float | None = None
 ) -> CriticalPath:
-    """Follow a job back from its end; ``tasks`` are its own.
+    """Return the critical path of a job; ``tasks`` are its own.
 
-    ``wrote_from_s`` is when the task that finished last began to send its output to replicas.
+    ``wrote_from_s`` is the time at which the last task began to send its output to replicas.
     """
     maps = _by_end(tasks.filter(pl.col("kind") == "map"))
     reduces = _by_end(tasks.filter(pl.col("kind") == "reduce"))
@@ -60,7 +61,7 @@ def critical_path(
 
 
 def _waiting(job: dict[str, Any], maps: pl.DataFrame, until_s: float) -> list[Stretch]:
-    """Return what came before the way's first task was given out, the last first."""
+    """Return the intervals before the assignment of the path's first task, the last first."""
     before = maps.filter(pl.col("assigned_s") < until_s).sort("assigned_s")
     if before.height == 0:
         return [Stretch("set-up, heartbeats, waiting for a slot", job["submitted_s"], until_s)]
@@ -79,7 +80,7 @@ def _by_end(tasks: pl.DataFrame) -> pl.DataFrame:
 def _shuffle(
     way: list[Stretch], reduce: dict[str, Any], last_map: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Add what a reduce did until its input was there; return the map it waited for, if any."""
+    """Add the intervals of a reduce until it had its input; return the map it waited for."""
     name = f"reduce {reduce['task']}"
     if last_map is not None and last_map["finished_s"] > reduce["assigned_s"]:
         words = f"{name}: learning of the last map, and fetching"
@@ -104,7 +105,7 @@ def _shuffle(
 def _ending(
     name: str, work: str, write: str, task: dict[str, Any], wrote_from_s: float | None
 ) -> list[Stretch]:
-    """Return what a task did after its input was there, the last first."""
+    """Return the intervals of a task after it had its input, the last first."""
     begin, end = task["input_done_s"], task["finished_s"]
     if wrote_from_s is None or not begin <= wrote_from_s <= end:
         return [Stretch(f"{name}: {work}, {write}", begin, end)]
@@ -117,7 +118,7 @@ def _ending(
 def _map(
     way: list[Stretch], task: dict[str, Any], wrote_from_s: float | None, writes: bool
 ) -> None:
-    """Add the stages of a map, which ``writes`` the output where the job has no reduces."""
+    """Add the intervals of a map; ``writes`` if it writes the output of a job without reduces."""
     name = f"map {task['task']}"
     write = "writing its output" if writes else "spilling"
     way += _ending(name, "computing the rest", write, task, wrote_from_s)

@@ -1,8 +1,8 @@
 """The parts of an explanation, and their text for a terminal.
 
-A story holds numbers (``facts``, with units in their names), the time split into ``parts`` that add
-up to it, ``moments`` in order, and sections of text. What the tables cannot tell is listed in
-``unknown``, never guessed.
+A story holds numbers (``facts``, with units in their names), the time divided into ``parts`` that
+add up to it, ``moments`` in order, and sections of text. Facts that the tables do not contain are
+listed in ``unknown``, and not estimated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_MOMENTS = 40
 
 @dataclass(frozen=True)
 class Part:
-    """A share of the time."""
+    """Share of the total time, in microseconds."""
 
     what: str
     us: float
@@ -29,7 +29,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Moment:
-    """Something that happened, in microseconds since the story begins."""
+    """Event, in microseconds since the story begins."""
 
     at_us: float
     text: str
@@ -45,7 +45,7 @@ class Section:
 
 @dataclass
 class Story:
-    """The explanation of one flow, job, task or connection."""
+    """Explanation of one flow, job, task or connection."""
 
     kind: str
     id: str
@@ -59,12 +59,12 @@ class Story:
     unknown: list[str] = field(default_factory=list)
 
     def add(self, title: str, *lines: str) -> None:
-        """Add a section, unless it has nothing to say."""
+        """Add a section, unless it is empty."""
         if lines:
             self.sections.append(Section(title, list(lines)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the story as plain values, for JSON."""
+        """Return the story as plain values, for JSON."""
         return {
             "kind": self.kind,
             "id": self.id,
@@ -79,7 +79,7 @@ class Story:
         }
 
     def lines(self) -> Iterator[str]:
-        """The story as lines of plain text, without control characters."""
+        """Yield the story as lines of plain text, without control characters."""
         yield clean(self.title, 300)
         yield from _wrapped(self.summary, "")
         if self.parts:
@@ -102,7 +102,7 @@ class Story:
                 yield from _wrapped(line, "  ")
 
     def text(self) -> str:
-        """The story as plain text."""
+        """Return the story as plain text."""
         return "\n".join(self.lines())
 
     def __str__(self) -> str:
@@ -132,7 +132,7 @@ class Story:
 
 
 def _wrapped(text: str, first: str, other: str | None = None) -> list[str]:
-    """Untrusted text, broken at spaces."""
+    """Return untrusted text as lines, broken at spaces."""
     rest = first + "  " if other is None and first else (other or "")
     return textwrap.wrap(
         clean(text, 2000),
@@ -145,7 +145,7 @@ def _wrapped(text: str, first: str, other: str | None = None) -> list[str]:
 
 
 def _finite(value: Any) -> Any:
-    """A value without numbers that JSON does not have."""
+    """Return a value with None for numbers that JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -154,5 +154,5 @@ def _finite(value: Any) -> Any:
 
 
 def plural(number: float, one: str, many: str = "") -> str:
-    """A number and its noun: ``1 flow``, ``2 flows``."""
+    """Return a number and its noun: ``1 flow``, ``2 flows``."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"

@@ -1,4 +1,4 @@
-"""The things that can be explained, by name."""
+"""The objects that can be explained, by name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from eastwest.explain.story import Story, plural
 from eastwest.results import Result
 from eastwest.units import clean, size, span
 
-#: What can be explained.
+#: Kinds of objects that can be explained.
 KINDS = ("flow", "job", "task", "connection")
 _LARGEST = 2**63 - 1
 
 
 def explain(result: Result | str | Path, kind: str, id: int | str, workload: str | None) -> Story:
-    """Tell the story; see ``eastwest.explain.explain``."""
+    """Return the story of an object; see ``eastwest.explain.explain``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     if kind == "flow":
         return flow.story(evidence, _number(kind, id))
@@ -41,7 +41,7 @@ def _number(kind: str, id: int | str) -> int:
 
 
 def slowest(result: Result | str | Path, top: int) -> Story:
-    """List candidates; see ``eastwest.explain.slowest``."""
+    """Return the list of candidates; see ``eastwest.explain.slowest``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     flows, jobs = evidence.flows, evidence.result.jobs
     told = Story(

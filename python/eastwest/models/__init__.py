@@ -1,6 +1,6 @@
-"""Analytic models from the literature, to be laid over simulations.
+"""Analytic models from the literature, for comparison with simulations.
 
-Modules load when they are first used: some need numpy, which takes its time.
+Modules are imported when they are first used, because numpy is slow to import.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A scenario as it is, with a control loop in its queues, and with one that looks ahead.
+"""Comparison of a scenario without a control loop in its queues, with one, and with prediction.
 
-The loop (``loop.Loop``) takes the place of ``fabric.queue``; queues of hosts and all else stay.
-What is compared is one link: the one named, or the one at which most waits without the loop.
+The loop (``loop.Loop``) replaces ``fabric.queue``; queues of hosts and all other settings stay. The
+comparison is of one link: the given one, or the one with the longest queue without the loop.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from eastwest.units import clean
 
 Numbers = NDArray[np.float64]
 
-#: The three runs.
+#: Names of the three runs.
 NAMES = ("as it is", "loop", "loop, looking ahead")
-#: Samples of the beginning from which the predictor only learns.
+#: Samples at the beginning for which the predictor is only trained.
 _LEARNING = 50
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The loop: packets, seconds, and shares of marks for a packet (and second) too much."""
+    """Settings of the loop: packets, seconds, and gains in shares of marks per packet."""
 
     set_point: int = 50
     interval_s: float = 500e-6
@@ -56,11 +56,11 @@ class Wanted:
 
     @property
     def steps(self) -> int:
-        """Intervals up to the horizon."""
+        """Number of intervals up to the horizon."""
         return max(1, round(self.horizon_s / self.interval_s))
 
     def settings(self, look_ahead: bool) -> dict[str, Setting]:
-        """Settings of the queue."""
+        """Return the settings of the queue."""
         return {
             "set_point": self.set_point,
             "interval_us": round(self.interval_s * 1e6),
@@ -73,31 +73,31 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """How well a queue was foreseen one horizon ahead: root mean squares in packets."""
+    """Accuracy of a prediction one horizon ahead: root mean squares in packets."""
 
-    #: What was foreseen for each sample, not a number where nothing was.
+    #: Prediction for each sample, NaN where there is none.
     queue: Numbers
     error: float
-    #: The same of taking the queue to stay as it is.
+    #: Error of the prediction that the queue stays constant.
     error_of_staying: float
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run: packets waiting for the link at each sample after the warm-up."""
+    """Result of one run: packets waiting for the link at each sample after the warm-up."""
 
     name: str
     result: Result
     link: str
     rate_bps: float
-    #: Wire bytes of a packet on the link, in the mean.
+    #: Mean length of a packet on the link, in bytes with framing.
     frame_bytes: int
     times_s: Numbers
     queue: Numbers
     foreseen: Foreseen
 
     def as_json(self) -> dict[str, Any]:
-        """Numbers of the run; delays are those of as many mean packets."""
+        """Return the numbers of the run; delays are queues times the mean packet's time."""
         packet_s = self.frame_bytes * 8 / self.rate_bps
         ends = {"p50": 0.5, "p99": 0.99}
         row = self.result.links.filter(self.result.links["name"] == self.link).row(0, named=True)
@@ -131,10 +131,10 @@ def compare(
     seed: int | None = None,
     force: bool = False,
 ) -> list[Case]:
-    """Run a scenario in three ways, into ``out/runs/1`` to ``3``.
+    """Run a scenario without loop, with loop and with prediction, in ``out/runs/1`` to ``3``.
 
-    ``settings`` hold for all. Queues are sampled each ``interval_s``. Raises ``InputError`` where
-    there is no such link, or where nothing is left after ``warm_up_s``.
+    ``settings`` apply to all runs. Queues are sampled each ``interval_s``. Raises ``InputError``
+    where the link does not exist, or where no samples are left after ``warm_up_s``.
     """
     wanted = wanted or Wanted()
     common = {
@@ -165,7 +165,7 @@ def compare(
 
 
 def foresee(queue: Numbers, steps: int) -> Foreseen:
-    """Foresee a sampled queue so many samples ahead, by what is known at each."""
+    """Return predictions of a sampled queue ``steps`` samples ahead, from earlier samples only."""
     predictor = Predictor(3, 0, scale=(max(1.0, float(queue.mean())), 1.0))
     ahead = np.full(len(queue), np.nan)
     for place, now in enumerate(queue[: max(0, len(queue) - steps)].tolist()):
@@ -212,7 +212,7 @@ def _case(
 
 
 def _link(result: Result, wanted: str | None) -> str:
-    """The link that was named, or the one at which most waits that leaves a switch."""
+    """Return the given link, or the switch's port with the longest queue."""
     import polars as pl  # noqa: PLC0415  slow to load
 
     names = result.links["name"].to_list()
@@ -231,7 +231,7 @@ def _link(result: Result, wanted: str | None) -> str:
 
 
 def _inline(table: Mapping[str, Any]) -> str:
-    """A table of plain values as TOML writes it in one line."""
+    """Return a table of plain values as TOML in one line."""
     texts = []
     for key, value in table.items():
         if isinstance(value, bool):

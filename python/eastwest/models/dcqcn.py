@@ -4,21 +4,21 @@ Y. Zhu et al., *Congestion control for large-scale RDMA deployments*, SIGCOMM 20
 Y. Zhu, M. Ghobadi, V. Misra and J. Padhye, *ECN or delay*, CoNEXT 2016, section 3. N equal flows
 share a link of C packets per second, each with the rate R = C/N. Where a packet is marked with
 probability p, a flow gets a notification in an interval of τ seconds with probability
-a = 1 − (1 − p)^(τR), and α rests at 1 − (1 − p)^(τ'R), for the timer τ' of α. A cycle of the byte
-counter (B packets) or the timer (T seconds) ends without a mark at the rates
+a = 1 − (1 − p)^(τR), and α is 1 − (1 − p)^(τ'R) at equilibrium, for the timer τ' of α. A cycle of
+the byte counter (B packets) or the timer (T seconds) ends without a mark at the rates
 
     b = R p / ((1 − p)^(−B) − 1),   d = R p / ((1 − p)^(−TR) − 1)
 
 and is past the F cycles of fast recovery for shares (1 − p)^(FB) and (1 − p)^(FTR) of these. At
-rest the cuts and the increases of the target and of the rate cancel:
+equilibrium the cuts and the increases of the target and of the rate cancel:
 
     (R_T − R) a/τ = R_AI ((1 − p)^(FB) b + (1 − p)^(FTR) d),   R α a/τ = (R_T − R) (b + d).
 
-For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue then rests where RED marks
-with p.
+For small p the solution is p³ = R_AI/(τ' R²) (1/B + 1/(TR))². The queue at equilibrium is the one
+that RED marks with p.
 
-Not in the model: hyper increase, rates above that of the link, the least rate, and that the mean
-of a product is not the product of means: the rules themselves give a fifth more rate at the same p
+Not in the model: hyper increase, rates above that of the link, the least rate, and that the mean of
+a product is not the product of means: the rules themselves give a fifth more rate at equal p
 (`docs/mechanisms/dcqcn.md`).
 """
 
@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Bits of a packet on the link by default: 1024 B of payload, 44 B of headers, 38 B of framing.
+#: Default bits of a packet on the link: 1024 B of payload, 44 B of headers, 38 B of framing.
 PACKET_BITS = (1024 + 44 + 38) * 8
 
 
@@ -36,7 +36,7 @@ class Dcqcn:
     """N flows at one congestion point; the defaults are those of the paper (2015, figure 14).
 
     Rates in bit/s on the link, times in seconds, the byte counter in bytes on the link, thresholds
-    in IP bytes. Raises `ValueError` for what is not above zero or not finite.
+    in IP bytes. Raises `ValueError` for values that are not above zero or not finite.
     """
 
     flows: float
@@ -63,7 +63,7 @@ class Dcqcn:
 
     @property
     def share_pps(self) -> float:
-        """Rate of a flow at rest, packets per second."""
+        """Rate of a flow at equilibrium, packets per second."""
         return self.capacity_bps / self.packet_bits / self.flows
 
     @property
@@ -79,7 +79,7 @@ class Dcqcn:
         return self.additive_increase_bps / self.packet_bits
 
     def _surplus(self, p: float) -> float:
-        """Cuts less increases, above zero where p is too large to be at rest."""
+        """Return cuts less increases; above zero where p exceeds its equilibrium value."""
         unmarked, rate = math.log1p(-p), self.share_pps
 
         def cycles(packets: float) -> tuple[float, float]:
@@ -94,7 +94,7 @@ class Dcqcn:
         return rate * alpha * told * told - self._increase_pps * (past_b + past_d) * (b + d)
 
     def marking(self) -> float:
-        """Probability p of a mark at rest."""
+        """Return the probability p of a mark at equilibrium."""
         low, high = 1e-12, 1 - 1e-12
         while high - low > 1e-9 * high:
             middle = math.sqrt(low * high)
@@ -108,7 +108,7 @@ class Dcqcn:
         return float((self._increase_pps * ends**2 / (self.alpha_timer_s * rate**2)) ** (1 / 3))
 
     def queue_bytes(self) -> float:
-        """IP bytes waiting at rest; infinite where no queue below `max_bytes` is marked enough."""
+        """Return the queue at equilibrium in IP bytes; infinite where RED cannot mark with p."""
         p = self.marking()
         if p > self.max_probability:
             return math.inf

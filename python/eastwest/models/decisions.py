@@ -1,8 +1,8 @@
 """Decision units for the control loop in a queue: a receding horizon, and an H∞ controller.
 
-Both are ``loop.Loop`` with another decision; sensor and actuation stay the same. Their model is
-``tcp_marked``: they are told how many TCP flows share the queue, and ``horizon_us`` is the round
-trip time of these flows with the queue at its set point.
+Both are ``loop.Loop`` with another decision; sensor and actuation are unchanged. Their model is
+``tcp_marked``: it needs the number of TCP flows that share the queue, and ``horizon_us`` is the
+round trip time of these flows with the queue at its set point.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_AIM = 4
 
 
 class _OfFlows(Loop):
-    """A loop that knows how many TCP flows share its queue."""
+    """Loop that knows how many TCP flows share its queue."""
 
     #: Number of flows.
     flows: int = 8
@@ -42,7 +42,7 @@ class _OfFlows(Loop):
 
 
 class HinfLoop(_OfFlows):
-    """Marks the share of packets that an H-infinity controller computes."""
+    """Loop that marks the share of packets that an H-infinity controller computes."""
 
     name = "hinf-loop"
     look_ahead: bool = False
@@ -68,7 +68,7 @@ class HinfLoop(_OfFlows):
 
 
 class HorizonLoop(_OfFlows):
-    """Marks the share of packets that brings the predicted queue close to its set point."""
+    """Loop that marks the share of packets that brings the predicted queue to its set point."""
 
     name = "horizon-loop"
     look_ahead: bool = False

@@ -7,11 +7,11 @@ The form is that of the third study (Gusat et al. 2009), which casts queues Q an
 
 where x is the distance from the equilibrium, u the feedback, w a disturbance. The loop is closed by
 u = y and cut there: the loop gain is L(s) = −C (sI − A − A_d e^(−sτ))⁻¹ B e^(−sτ), exact for any
-delay. Gain and phase margins are python-control's of L on a fine grid of frequencies. Stability is
-judged by itself, by the rightmost root of the characteristic equation
+delay. Gain and phase margins are python-control's of L on a fine grid of frequencies. Stability has
+a separate test, by the rightmost root of the characteristic equation
 det(sI − A − (A_d + B C) e^(−sτ)) = 0, from a spectral discretisation of the delay (D. Breda,
-S. Maset and R. Vermiglio, SIAM J. Sci. Comput. 27(2), 2005). Step responses take the delay as a
-Padé approximation, as python-control does.
+S. Maset and R. Vermiglio, SIAM J. Sci. Comput. 27(2), 2005). Step responses use a Padé
+approximation of the delay, by python-control.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ Numbers = NDArray[np.float64]
 _NODES = 24
 _FREQUENCIES = 1_500
 _PADE_ORDER = 6
-#: Steps that an integration may take.
+#: Most steps of an integration.
 MOST_STEPS = 5_000_000
 
 
 @dataclass(frozen=True)
 class Linear:
-    """A loop near its equilibrium; the first state is the queue."""
+    """Loop near its equilibrium; the first state is the queue."""
 
     states: tuple[str, ...]
     a: Numbers
     a_delayed: Numbers
     b: Numbers
     c: Numbers
-    #: What a disturbance, packets per second that arrive besides, does to the states.
+    #: Effect of the disturbance (arrivals in packets per second) on the derivatives of the states.
     d: Numbers
     delay_s: float
 
     def gain(self, omega: Numbers) -> NDArray[np.complex128]:
-        """Loop gain L(jω) at frequencies in radians per second."""
+        """Return the loop gain L(jω) at frequencies in radians per second."""
         late = np.exp(-1j * omega * self.delay_s)
         eye = np.eye(len(self.states))
         inner = 1j * omega[:, None, None] * eye - self.a - self.a_delayed * late[:, None, None]
@@ -66,24 +66,24 @@ class Linear:
 
 @dataclass(frozen=True)
 class Margins:
-    """How far a loop is from instability."""
+    """Distance of a loop from instability."""
 
     stable: bool
-    #: By how much the loop gain may grow, in dB; negative: by how much it is too large.
+    #: Gain margin in dB; negative: the excess of the loop gain.
     gain_db: float
     phase_deg: float
-    #: Frequency at which it would oscillate, in radians per second.
+    #: Frequency of the oscillation at the limit of stability, in radians per second.
     critical: float
     #: Greatest real part of a characteristic root, per second.
     rightmost: float
 
 
 def margins(loop: Linear) -> Margins:
-    """Gain and phase margins, and whether the loop is stable.
+    """Return gain and phase margins, and whether the loop is stable.
 
-    A loop gain can reach −180° or one more than once. Of a stable loop the nearest margins are
-    given, of an unstable one those that are missing: the gain by which it would be stable. Margins
-    are infinite where there is no such gain or phase.
+    A loop gain can cross −180° or 1 more than once. For a stable loop the nearest margins are
+    given, for an unstable one the (negative) margins that would make it stable. Margins are
+    infinite where there is no crossing.
     """
     import control  # noqa: PLC0415  slow to load
 
@@ -109,7 +109,7 @@ def margins(loop: Linear) -> Margins:
 
 
 def _grid(loop: Linear) -> Numbers:
-    """Frequencies from far below the slowest pole to some turns of the delay."""
+    """Return frequencies from far below the slowest pole to some periods of the delay."""
     poles = np.abs(np.linalg.eigvals(loop.a))
     slow = poles[poles > 0].min() if np.any(poles > 0) else 1.0
     fast = max(float(poles.max()), 2 * math.pi / loop.delay_s)
@@ -117,7 +117,7 @@ def _grid(loop: Linear) -> Numbers:
 
 
 def root(loop: Linear) -> float:
-    """Real part of the rightmost characteristic root of the closed loop, per second."""
+    """Return the real part of the rightmost root of the closed loop, per second."""
     size = len(loop.states)
     nodes = np.cos(np.pi * np.arange(_NODES + 1) / _NODES)  # 1 … −1, for now … τ ago
     weights = np.where((np.arange(_NODES + 1) % _NODES) == 0, 2.0, 1.0) * (-1.0) ** np.arange(
@@ -134,27 +134,27 @@ def root(loop: Linear) -> float:
 
 
 def step_response(loop: Linear, end_s: float, points: int = 400) -> tuple[Numbers, Numbers]:
-    """Times, and the queue's way from its equilibrium when a packet a second more arrives.
+    """Return times, and the queue's deviation after a step of one more packet per second.
 
     The delay is a Padé approximation of sixth order.
     """
     import control  # noqa: PLC0415  slow to load
 
-    size, unit = len(loop.states), loop.delay_s  # time in delays, or the Padé polynomials overflow
+    size, unit = len(loop.states), loop.delay_s  # time in delays: no overflow of Padé polynomials
     late = (loop.a_delayed + np.outer(loop.b, loop.c)) * unit
     inputs = np.column_stack((np.eye(size), loop.d * unit))
     outputs = np.vstack((late, np.eye(1, size)))
     plant = control.ss(loop.a * unit, inputs, outputs, np.zeros((size + 1, size + 1)))
     delay = control.tf2ss(control.tf(*control.pade(1.0, _PADE_ORDER)))
     feedback = control.append(*[delay] * size, control.ss([], [], [], [[0.0]]))
-    # what comes out of the delay goes into the states; the disturbance is left open
+    # The output of the delay is connected to the states; the disturbance stays an input.
     every: Any = control.feedback(plant, feedback, sign=1)
     times = np.linspace(0, end_s, points)
     _, queue = control.step_response(every[size, size], times / unit)
     return times, np.asarray(queue, dtype=np.float64)
 
 
-#: Derivatives of the states, of the states now and one delay ago.
+#: Derivatives of the states, given the states now and one delay ago.
 Flow = Callable[[list[float], list[float]], list[float]]
 
 
@@ -166,10 +166,10 @@ def integrate(
     step_s: float,
     low: list[float],
 ) -> tuple[Numbers, Numbers]:
-    """Integrate ż = f(z(t), z(t − τ(z))) by Heun's method; states never fall below ``low``.
+    """Return times and states of ż = f(z(t), z(t − τ(z))) by Heun's method, never below ``low``.
 
-    Before the beginning the states are those of the start. Raises ``ValueError`` for more than five
-    million steps.
+    Before the start the states are constant. Raises ``ValueError`` for more than five million
+    steps.
     """
     steps = math.ceil(end_s / step_s)
     if steps > MOST_STEPS:
@@ -197,7 +197,7 @@ def integrate(
 
 
 def positive(**values: float) -> None:
-    """Refuse values that are not numbers above 0, by their names."""
+    """Raise ``ValueError`` for values that are not numbers above 0, with their names."""
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name.replace('_', ' ')} must be more than 0, not {value}")

@@ -39,7 +39,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Controller:
-    """A linear controller: ż = A z + B y, u = C z + D y. The unit of time is a second."""
+    """Linear controller: ż = A z + B y, u = C z + D y. The unit of time is a second."""
 
     a: Numbers
     b: Numbers
@@ -59,7 +59,7 @@ class Controller:
 
 @dataclass(frozen=True)
 class Delayed:
-    """A linear plant with delays, near its equilibrium."""
+    """Linear plant with delays, near its equilibrium."""
 
     states: tuple[str, ...]
     inputs: tuple[str, ...]

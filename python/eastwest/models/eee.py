@@ -1,8 +1,8 @@
 """Energy-Efficient Ethernet (IEEE 802.3az) under Poisson arrivals: power and mean wait.
 
 One direction of a link sends frames of one length, ``frame_s`` each, that arrive as a Poisson
-process. When nothing is left to send it takes ``sleep_s`` (Ts) to fall asleep and, when it is to
-send again, ``wake_s`` (Tw) to wake; both cost full power, sleep costs ``sleep_share`` (φ) of it.
+process. When no frame is left to send, it takes ``sleep_s`` (Ts) to fall asleep and, when it is to
+send again, ``wake_s`` (Tw) to wake; both take full power, sleep takes ``sleep_share`` (φ) of it.
 
 **Power** is a renewal argument (S. Herrería-Alonso, M. Rodríguez-Pérez, M. Fernández-Veiga and
 C. López-García, *A GI/G/1 model for 10 Gb/s energy efficient Ethernet links*, IEEE Trans. Commun.
@@ -10,24 +10,24 @@ C. López-García, *A GI/G/1 model for 10 Gb/s energy efficient Ethernet links*,
 
     P / Pmax = 1 − (1 − φ) (1 − ρ) E[Toff] / E[V],
 
-where V is what a cycle holds besides sending: Toff + Ts + Tw where the link sleeps at once.
+where V is the time of a cycle besides sending: Toff + Ts + Tw where the link sleeps at once.
 
-**Mean wait** follows from how many frames A wait when sending starts (decomposition of S. Fuhrmann
-and R. Cooper, Oper. Res. 33(5), 1985):
+**Mean wait** follows from the number of frames A that wait when sending starts (decomposition of
+S. Fuhrmann and R. Cooper, Oper. Res. 33(5), 1985):
 
     W = λ s² / (2 (1 − ρ)) + E[A (A − 1)] / (2 λ E[A]).
 
 **Holding.** Frames that find the link asleep are held until ``trigger`` of them wait or the first
 has waited for ``timer_s``, whichever is sooner (``trigger`` 1: the standard, which wakes for the
-first frame). Frames that arrive during Ts count. With p_k(x) the Poisson
-probabilities, F(x) the one of fewer than ``trigger``, and T the timer, waking has not begun at t
-after the last frame with probability F(λt) up to T and exp(−λ (t − T)) F(λT) later; E[Toff] is its
-integral from Ts on. The frames N that are there when waking begins have, as arrivals are counted up
-to a stopping time, E[N] = λ (Ts + E[Toff]) and E[N (N − 1)] = 2λ ∫ E[N(t); still asleep] dt; those
-of Tw come on top.
+first frame). Frames that arrive during Ts count. With p_k(x) the Poisson probabilities, F(x) the
+probability of fewer than ``trigger``, and T the timer, waking has not begun at t after the last
+frame with probability F(λt) up to T and exp(−λ (t − T)) F(λT) later; E[Toff] is its integral from
+Ts on. The number of frames N when waking begins has, as arrivals are counted up to a stopping time,
+E[N] = λ (Ts + E[Toff]) and E[N (N − 1)] = 2λ ∫ E[N(t); still asleep] dt; arrivals during Tw are
+added.
 
 **Stall timer.** The link stays awake for ``stall_s`` after the last frame: with probability
-1 − exp(−λ · stall) a frame comes before and finds it so.
+1 − exp(−λ · stall) a frame arrives before its end and needs no waking.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import math
 import re
 from dataclasses import dataclass
 
-#: The largest trigger.
+#: Largest trigger, in frames.
 MOST_FRAMES = 100_000
 #: Labels of coalescing in the literature: a holding time and a count.
 _LABEL = re.compile(r"(\d+(?:\.\d+)?)(us|ms)(\d+)")
@@ -44,7 +44,7 @@ _LABEL = re.compile(r"(\d+(?:\.\d+)?)(us|ms)(\d+)")
 
 @dataclass(frozen=True)
 class Phy:
-    """A transceiver: seconds to fall asleep and to wake, and its rate in bit/s."""
+    """Transceiver: seconds to fall asleep and to wake, and its rate in bit/s."""
 
     name: str
     rate_bps: float
@@ -65,7 +65,7 @@ PHYS = {
 
 @dataclass(frozen=True)
 class Policy:
-    """When a link falls asleep and wakes; the fields are those of the module's text."""
+    """Rules for sleeping and waking of a link; the fields are those of the module's text."""
 
     name: str
     trigger: int = 1
@@ -85,16 +85,16 @@ class Policy:
 
 @dataclass(frozen=True)
 class Point:
-    """A link at one load: power as a share of an active link's, mean wait before sending."""
+    """Link at one load: power as a share of an active link's, mean wait in seconds."""
 
     power: float
     wait_s: float
-    #: Share of time asleep.
+    #: Share of time in which the link sleeps.
     asleep: float
 
 
 def labelled(label: str) -> Policy | None:
-    """Policy of a label: ``standard``, or coalescing such as ``12us10``; none if it is neither."""
+    """Return the policy of a label: ``standard``, or coalescing as ``12us10``; None for others."""
     if label == "standard":
         return Policy(label)
     found = _LABEL.fullmatch(label)
@@ -105,25 +105,25 @@ def labelled(label: str) -> Policy | None:
 
 
 def efficiency(phy: Phy, frame_bytes: float) -> float:
-    """Share of its energy that a single frame is sent with: Tframe / (Tw + Tframe + Ts)."""
+    """Return the share of energy in sending a single frame: Tframe / (Tw + Tframe + Ts)."""
     frame_s = frame_time_s(phy, frame_bytes)
     return frame_s / (phy.wake_s + frame_s + phy.sleep_s)
 
 
 def frame_time_s(phy: Phy, frame_bytes: float) -> float:
-    """Seconds that a frame takes to send."""
+    """Return the seconds that a frame takes to send."""
     if not (frame_bytes > 0 and math.isfinite(frame_bytes)):
         raise ValueError(f"a frame must have at least a byte, not {frame_bytes}")
     return frame_bytes * 8 / phy.rate_bps
 
 
 def legacy(load: float, frame_s: float) -> Point:
-    """Describe a link that never sleeps: full power, the wait of M/D/1."""
+    """Return power and wait of a link that never sleeps: full power, the wait of M/D/1."""
     return Point(1.0, _sending_wait_s(load, frame_s), 0.0)
 
 
 def ideal(load: float, frame_s: float, sleep_share: float = 0.1) -> Point:
-    """Describe a link that sleeps and wakes in no time: φ + (1 − φ) ρ, the wait of M/D/1."""
+    """Return power and wait of an ideal link: φ + (1 − φ) ρ, the wait of M/D/1."""
     power = sleep_share + (1 - sleep_share) * load
     return Point(power, _sending_wait_s(load, frame_s), 1 - load)
 
@@ -131,10 +131,10 @@ def ideal(load: float, frame_s: float, sleep_share: float = 0.1) -> Point:
 def under_poisson(
     policy: Policy, load: float, frame_s: float, phy: Phy, sleep_share: float = 0.1
 ) -> Point:
-    """Power and mean wait of a link with this policy.
+    """Return power and mean wait of a link with this policy under Poisson arrivals.
 
-    ``load`` is the share of time that frames take to send, above 0 and below 1; ``frame_s`` the
-    time of one; ``sleep_share`` the power asleep. Raises ``ValueError`` outside of these.
+    ``load`` is the share of time in which frames are sent, above 0 and below 1; ``frame_s`` the
+    time of one; ``sleep_share`` the power asleep, 0 to 1. Raises ``ValueError`` outside of these.
     """
     if not 0 < load < 1:
         raise ValueError(f"the load must be above 0 and below 1, not {load}")
@@ -153,18 +153,18 @@ def under_poisson(
 
 
 def _sending_wait_s(load: float, frame_s: float) -> float:
-    """Mean wait of M/D/1."""
+    """Return the mean wait of M/D/1 in seconds."""
     return load * frame_s / (2 * (1 - load))
 
 
 def _held(policy: Policy, arrivals: float, sleep_s: float) -> tuple[float, float, float]:
-    """E[Toff], E[N] and E[N (N − 1)] of a link that begins to fall asleep."""
+    """Return E[Toff], E[N] and E[N (N − 1)] of a link that begins to fall asleep."""
     from scipy.special import pdtr  # noqa: PLC0415  slow to load
 
     timer_s, most = policy.timer_s, policy.trigger - 1
     off_s, pairs = _sums(most, arrivals, sleep_s, timer_s)
     if math.isfinite(timer_s):
-        # from the timer's length on, waiting goes on only while no frame has started the timer
+        # After the timer's length, the link is still asleep only if no frame has started the timer.
         late = math.exp(-arrivals * max(0.0, sleep_s - timer_s)) / arrivals
         off_s += late * float(pdtr(most, arrivals * timer_s))
         if most > 0:
@@ -174,7 +174,7 @@ def _held(policy: Policy, arrivals: float, sleep_s: float) -> tuple[float, float
 
 
 def _sums(most: int, arrivals: float, start_s: float, end_s: float) -> tuple[float, float]:
-    """∫ P[N(t) ≤ most] dt and ∫ E[N(t); N(t) ≤ most] dt from ``start_s`` to ``end_s``."""
+    """Return ∫ P[N(t) ≤ most] dt and ∫ E[N(t); N(t) ≤ most] dt over the interval."""
     from scipy.special import gammainc  # noqa: PLC0415  slow to load
 
     if end_s <= start_s:

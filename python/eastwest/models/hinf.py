@@ -74,7 +74,7 @@ class Scales:
 
 @dataclass(frozen=True)
 class Design:
-    """A controller, and the properties of the loop with it."""
+    """Controller, and the properties of the loop with it."""
 
     controller: Controller
     #: Least γ by the bisection, and the norm of the closed loop with the returned controller and
@@ -214,7 +214,7 @@ def least(augmented: Any, outputs: int, inputs: int) -> tuple[Controller, float,
 
 
 class Sampled:
-    """A controller in discrete time (Tustin's method), with limits on its output.
+    """Controller in discrete time (Tustin's method), with limits on its output.
 
     While the output is at a limit, an observer corrects the states of the controller by the
     difference between the limited and the wanted output, so that its integrators do not wind up.

@@ -14,7 +14,7 @@ subject to
 Only the rates of the first interval are used. The next interval solves the programme again with new
 measurements (D. Mayne, J. Rawlings, C. Rao and P. Scokaert, *Constrained model predictive control:
 stability and optimality*, Automatica 36(6), 2000). w is the load that was declared for the future,
-plus an estimate of the undeclared load, which is assumed to stay as it is. The set point of a queue
+plus an estimate of the undeclared load, which is assumed to stay constant. The set point of a queue
 is 0 where the fair rates do not fill its link. The reward r_j = 2 H h C_j/σ_j for served packets is
 greater than what an idle link could save in the first sum, so that the programme never leaves a
 link idle in order to raise its queue.

@@ -5,15 +5,15 @@ G. Manoj Someswar and Ch. Dhanunjaya Rao, *Workload-Driven Design and Evaluation
 Incast and Its Implications for Big Data Workloads*, 2012. One client reads a block of which each of
 N servers sends ``block_bytes`` through one port of ``link_bps``.
 
-Bytes are payload, times are seconds, goodput is bits per second. Arguments outside of what an
-equation describes (no servers, no timeout where it is about one) raise ``ValueError``.
+Bytes are payload, times are seconds, goodput is bits per second. Arguments outside the domain of an
+equation (no servers, or no timeout where one is part of it) raise ``ValueError``.
 """
 
 from __future__ import annotations
 
 import math
 
-#: Round trip, link rate and minimum timeout of the study's comparisons.
+#: Round trip, link rate and least retransmission timeout of the study's comparisons.
 RTT_S = 1e-3
 LINK_BPS = 1e9
 RTO_S = 0.2
@@ -24,7 +24,7 @@ INITIAL_BYTES = 1448
 def goodput_before(
     senders: float, block_bytes: float, rtt_s: float = RTT_S, link_bps: float = LINK_BPS
 ) -> float:
-    """Goodput before incast, equation (1): one round trip and the time of all bytes on the link."""
+    """Return goodput before incast, equation (1): a round trip and the bytes on the link."""
     return 8 * block_bytes * senders / _busy_s(senders, block_bytes, rtt_s, link_bps)
 
 
@@ -35,14 +35,14 @@ def goodput_after(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Goodput after the onset, equation (2): every block waits for one whole timeout."""
+    """Return goodput after the onset, equation (2): every block waits for one whole timeout."""
     return goodput_partial(senders, block_bytes, 1.0, rto_s, rtt_s, link_bps)
 
 
 def slow_start_windows(block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> list[int]:
-    """Bytes sent in each round trip of a block sent alone, as in table 1.
+    """Return the payload bytes in each round trip of a block sent alone, as in table 1.
 
-    The window doubles each round trip; the last one carries what is left.
+    The window doubles each round trip; the last round trip has the rest of the block.
     """
     _positive("the block", block_bytes)
     _positive("the initial window", initial_bytes)
@@ -56,9 +56,9 @@ def slow_start_windows(block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> 
 
 
 def onset(buffer_bytes: float, largest_window_bytes: float) -> float:
-    """Number of senders at which incast begins, equation (3); as printed, without rounding.
+    """Return the number of senders at which incast begins, equation (3), without rounding.
 
-    The first whole number of senders that lose is this, rounded up.
+    Rounded up, it is the least number of senders with losses.
     """
     _positive("the buffer", buffer_bytes)
     _positive("the largest window", largest_window_bytes)
@@ -66,7 +66,7 @@ def onset(buffer_bytes: float, largest_window_bytes: float) -> float:
 
 
 def onset_senders(buffer_bytes: float, block_bytes: int, initial_bytes: int = INITIAL_BYTES) -> int:
-    """Equation (3), rounded up, with the largest window of table 1."""
+    """Return equation (3) rounded up, with the largest window of table 1."""
     return math.ceil(onset(buffer_bytes, max(slow_start_windows(block_bytes, initial_bytes))))
 
 
@@ -78,7 +78,7 @@ def goodput_partial(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Goodput after the onset for large blocks, equation (4): a share α of a timeout per block.
+    """Return goodput after the onset for large blocks, equation (4): α of a timeout per block.
 
     The study has α = 0.8 for 512 KB, 0.6 for 1024 KB, and more (1.0, 1.5) for many senders.
     """
@@ -97,7 +97,7 @@ def alpha_of(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Share of a timeout that a block waits, from its goodput: equation (4) solved for α."""
+    """Return α, the share of a timeout that a block waits, from its goodput by equation (4)."""
     _positive("the goodput", goodput_bps)
     _positive("the retransmission timeout", rto_s)
     took_s = 8 * senders * block_bytes / goodput_bps
@@ -105,7 +105,7 @@ def alpha_of(
 
 
 def overhead(default_s: float, fixed_s: float) -> float:
-    """Incast overhead of a job, equation (5): how much longer it takes with the default timeout.
+    """Return the incast overhead of a job, equation (5): its extra time with the default timeout.
 
     ``fixed_s`` is its time with a minimum timeout of 1 ms. The result is a share of that time.
     """
@@ -124,14 +124,14 @@ def goodput(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Goodput by (1) below the onset of (3), and by (4) from there on; α = 1 makes it (2)."""
+    """Return goodput by (1) below the onset of (3), and by (4) from there; α = 1 makes it (2)."""
     if senders < onset_senders(buffer_bytes, block_bytes):
         return goodput_before(senders, block_bytes, rtt_s, link_bps)
     return goodput_partial(senders, block_bytes, alpha, rto_s, rtt_s, link_bps)
 
 
 def _busy_s(senders: float, block_bytes: float, rtt_s: float, link_bps: float) -> float:
-    """Time of a block without losses: a round trip, and all bytes on the link."""
+    """Return the time of a block without losses in s: a round trip, and all bytes on the link."""
     if not (math.isfinite(senders) and senders >= 1):
         raise ValueError(f"at least one sender is needed, not {senders}")
     _positive("the block", block_bytes)

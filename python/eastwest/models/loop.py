@@ -1,15 +1,15 @@
-"""A control loop in a queue: set point, sensor, decision, actuation, one horizon ahead.
+"""A control loop in a queue: set point, sensor, decision and actuation, one horizon ahead.
 
-The loop of the third study (Gusat et al. 2009): what is to be (set point), what is (sensor), what
-to do about it (decision), and doing it (actuation). Here the sensor is the mean queue of each
-interval; the decision a share of packets, by a PI controller (Hollot, Misra, Towsley and Gong, *On
-designing improved controllers for AQM routers supporting TCP flows*, INFOCOM 2001),
+The loop of the third study (Gusat et al. 2009) has a set point, a sensor, a decision and an
+actuation. Here the sensor is the mean queue of each interval; the decision a share of packets, by a
+PI controller (Hollot, Misra, Towsley and Gong, *On designing improved controllers for AQM routers
+supporting TCP flows*, INFOCOM 2001),
 
     share = k_p e + k_i ∫ e dt,   e = queue − set point,
 
-on the queue as it will be when the decision is felt (``predict``), or as it is; the actuation a
-mark, or an early loss where marks are not understood. A class derived from ``Loop`` may replace
-each of them: ``sense``, ``decide``, ``actuate``.
+of the queue predicted for the time when the decision takes effect (``predict``), or of the present
+queue. The actuation is an ECN mark, or an early drop of packets without ECN. A class derived from
+``Loop`` may replace each of them: ``sense``, ``decide``, ``actuate``.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from eastwest.mechanisms.sketch import Arrival, Queue, Verdict
 from eastwest.models.predict import Predictor
 
 _PER_US = 1_000_000
-#: Shares of marks are some hundredths: what the predictor's inputs are divided by.
+#: Divisor of the predictor's inputs: shares of marks are some hundredths.
 _SHARE_SCALE = 0.01
-#: Steps before the horizon at which a decision begins to be felt.
+#: Steps before the horizon at which a decision begins to take effect.
 _FELT_BEFORE = 2
 
 
 class Loop(Queue):
-    """Marks a share of packets that holds the queue at a set point."""
+    """Queue that marks a share of packets to hold its length at a set point."""
 
     name = "closed-loop"
-    #: Packets that are to wait.
+    #: Set point in packets.
     set_point: int = 50
-    #: Time between decisions, and from a decision until it is felt (a round trip).
+    #: Time between decisions, and from a decision until its effect (a round trip), in µs.
     interval_us: int = 500
     horizon_us: int = 4500
-    #: Decide on the queue one horizon ahead; else on the queue as it is.
+    #: Whether the decision uses the queue predicted for one horizon ahead, not the present one.
     look_ahead: bool = True
-    #: Share of marks for a packet too much, and for one that is too much for a second.
+    #: Gains: share of marks per packet above the set point, and per packet and second.
     proportional: float = 1e-4
     integral: float = 1e-3
 
@@ -45,7 +45,7 @@ class Loop(Queue):
         self.next_ps = 0
         self.seen = 0
         self.sensed = 0.0
-        #: Packets that came in the last interval, those of them that were marked, and its length.
+        #: Packets that arrived in the last interval, the marked ones among them, its length in ps.
         self.arrived, self.marked, self.passed_ps = 0, 0, 0
         self.marks = 0
         self.began_ps = 0
@@ -55,7 +55,7 @@ class Loop(Queue):
         self.predictor = Predictor(3, 2, dead, scale=scale)
 
     def at_enqueue(self, arrival: Arrival) -> Verdict:
-        """Sense, decide once in each interval, and act."""
+        """Sense the queue, decide once in each interval, and return the verdict on a packet."""
         if not arrival.fits:
             return Verdict.DROP
         self.seen += 1
@@ -75,7 +75,7 @@ class Loop(Queue):
         return arrival.queued_packets
 
     def decide(self, sensed: float) -> float:
-        """The share of packets to mark, 0 to 1, for what is sensed now or one horizon ahead."""
+        """Return the share of packets to mark, 0 to 1, for a present or predicted value."""
         error = sensed - self.set_point
         self.summed += self.integral * error * self.interval_us * 1e-6
         self.summed = min(1.0, max(0.0, self.summed))
@@ -89,7 +89,7 @@ class Loop(Queue):
 
     def _foreseen_and_decided(self, sensed: float) -> float:
         if sensed == 0 and self.share == 0:
-            return 0.0  # a port that nothing waits at
+            return 0.0  # a port without a queue
         if self.look_ahead:
             self.predictor.see(sensed, self.share)
             sensed = self.predictor.ahead(self.steps)

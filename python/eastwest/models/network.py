@@ -34,12 +34,12 @@ _MOST_STEPS = 2_000_000
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue and the link that serves it. Units: packets and seconds."""
+    """Queue and the link that serves it. Units: packets and seconds."""
 
     name: str
     capacity_pps: float
     set_point: float
-    #: Largest number of waiting packets; packets beyond it are lost.
+    #: Most waiting packets; packets beyond it are lost.
     room: float = math.inf
     #: Delay after which the decision unit learns the length of the queue.
     sensed_s: float = 0.0
@@ -47,7 +47,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow, or a group of flows with one common rate, and the queues on its path."""
+    """Flow, or a group of flows with one common rate, and the queues on its path."""
 
     name: str
     over: tuple[str, ...]

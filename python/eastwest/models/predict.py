@@ -1,10 +1,10 @@
-"""Foresees a queue, and so the delay that packets will meet, one horizon ahead.
+"""Prediction of a queue, and so of the delay of packets, one horizon ahead.
 
-An autoregressive model with input, y(k + 1) = Σ a_i y(k − i) + Σ b_j u(k − d − j) + c, is fitted as
-it goes by recursive least squares with exponential forgetting (L. Ljung, *System Identification*,
-2nd ed., 1999, section 11.2). y is the queue, u what acts on it, such as a share of marks, known to
-take d steps to be felt. A prediction repeats the step up to the horizon; inputs that are not known
-yet are taken to stay as they are.
+An autoregressive model with input, y(k + 1) = Σ a_i y(k − i) + Σ b_j u(k − d − j) + c, is fitted
+online by recursive least squares with exponential forgetting (L. Ljung, *System Identification*,
+2nd ed., 1999, section 11.2). y is the queue, u an input such as a share of marks, which takes
+effect after d steps. A prediction repeats the step up to the horizon; future inputs are assumed to
+be constant.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-#: What the coefficients are taken for uncertain by at first, against samples scaled to about one.
+#: Initial variance of the coefficients, for samples scaled to about one.
 _UNCERTAIN = 1000.0
 
 
 class Predictor:
-    """Learns from one sample after the other, and foresees the next ones."""
+    """Model that is fitted to one sample after the other, and predicts later ones."""
 
     def __init__(
         self,
@@ -40,14 +40,14 @@ class Predictor:
         self._scale = scale
         size = order + inputs + 1
         self._weights: Numbers = np.zeros(size)
-        self._weights[0] = 1.0  # at first: nothing will change
+        self._weights[0] = 1.0  # initial model: the output is constant
         self._spread: Numbers = np.eye(size) * _UNCERTAIN
-        #: Newest last.
+        #: Last outputs, the newest last.
         self._outputs: list[float] = []
         self._acted: list[float] = []
 
     def see(self, output: float, acted: float) -> None:
-        """Take in a sample, and what has acted since the one before."""
+        """Update the model by a sample and the input since the one before."""
         known = self._regressors(self._outputs, self._acted)
         y, u = output / self._scale[0], acted / self._scale[1]
         if known is not None:
@@ -55,19 +55,17 @@ class Predictor:
             gain = spread / (self._forgetting + known @ spread)
             self._weights = self._weights + gain * (y - self._weights @ known)
             self._spread = (self._spread - np.outer(gain, spread)) / self._forgetting
-            self._spread = np.clip(self._spread, -1e4, 1e4)  # forgetting without news blows it up
+            self._spread = np.clip(self._spread, -1e4, 1e4)  # else it grows without excitation
         keep = max(self._order, self._inputs + self._dead) + 1
         self._outputs = [*self._outputs, y][-keep:]
         self._acted = [*self._acted, u][-keep:]
 
     def ahead(self, steps: int) -> float:
-        """Output so many steps from now, at least 0."""
+        """Return the output ``steps`` from now, at least 0."""
         outputs, acted = list(self._outputs), list(self._acted)
         if not outputs:
             return 0.0
-        limit = 4 * max(
-            1.0, *outputs
-        )  # what is foreseen far from all that was seen is not believed
+        limit = 4 * max(1.0, *outputs)  # bounds predictions far outside of the observed range
         for _ in range(steps):
             known = self._regressors(outputs, acted)
             if known is None:

@@ -8,8 +8,8 @@ target rates, λ and θ, packets per second. One packet in 1/s is sampled (s = 1
 
     F = q − Q_eq + w q̇/(s C),
 
-and cuts the rate by G F. Each 1/s packets without a report λ goes half of the way to θ; from the
-sixth time on θ grows by R_AI. With π = s while F > 0, otherwise 0:
+and cuts the rate by G F. Each 1/s packets without a report λ moves half of the way to θ; from
+the sixth time on θ grows by R_AI. With π = s while F > 0, otherwise 0:
 
     q̇ = N λ − C + w
     λ̇ = −G F(t − τ) λ π λ(t − τ) + (θ − λ)/2 · λ(t − τ) π / ((1 − π)^(−1/s) − 1)
@@ -17,7 +17,7 @@ sixth time on θ grows by R_AI. With π = s while F > 0, otherwise 0:
 
 Defaults are the study's: 10 Gbit/s, Q_eq 33,000 B, W_d 2, G_d 1/128 of a feedback of 6 bits, so
 that the largest, (2 w + 1) Q_eq, cuts by 63/128, and R_AI 5 Mb/s. Not in the model: the timer,
-hyperactive increase, quantisation, pauses. papers/control lays packets beside it.
+hyperactive increase, quantisation, pauses. papers/control compares it with packet simulations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 
 from eastwest.models.delay import Linear, Numbers, integrate, positive
 
-#: Levels of the feedback, and cycles of fast recovery.
+#: Levels of the quantised feedback, and cycles of fast recovery.
 _LEVELS, _RECOVERY = 63, 5
 
 
@@ -56,29 +56,29 @@ class Qcn:
 
     @property
     def gain(self) -> float:
-        """Share of its rate that a source gives up for a packet of feedback."""
+        """Share of its rate by which a source decreases per packet of feedback."""
         return self.gain_per_level * _LEVELS / ((2 * self.weight + 1) * self.set_point)
 
     @property
     def _recovering(self) -> float:
-        """How much of a packet's worth of recovery there is for each packet sent."""
+        """Steps of fast recovery per packet sent."""
         return float(self.sampled / ((1 - self.sampled) ** (-1 / self.sampled) - 1))
 
     @property
     def _growing(self) -> float:
-        """Increase of the target for each packet sent."""
+        """Increase of the target rate per packet sent."""
         share = (1 - self.sampled) ** (_RECOVERY / self.sampled)
         return float(share * self.increase_pps * self.sampled)
 
     def equilibrium(self) -> tuple[float, float, float]:
-        """Queue in packets, current rate and target rate in packets per second."""
+        """Return queue in packets, current rate and target rate in packets per second."""
         rate = self.capacity_pps / self.flows
         above = self._growing / self.sampled
         feedback = above / 2 * self._recovering / (self.gain * rate * self.sampled)
         return self.set_point + feedback, rate, rate + above
 
     def linear(self) -> Linear:
-        """The loop near the equilibrium: queue, current rate, target rate; cut at the feedback."""
+        """Return the loop near the equilibrium (queue and both rates), cut at the feedback."""
         queue, rate, _ = self.equilibrium()
         cut, s, recover = self.gain, self.sampled, self._recovering
         feedback = queue - self.set_point
@@ -90,7 +90,7 @@ class Qcn:
                 [0, s * rate, -s * rate],
             ]
         )
-        # What λ(t − τ) multiplies is 0 in the equilibrium, in both equations.
+        # The factor of λ(t − τ) is 0 at the equilibrium, in both equations.
         late = np.zeros((3, 3))
         report = np.array([1.0, self.weight * self.flows / (s * self.capacity_pps), 0])
         reaction = np.array([0, -cut * rate * s * rate, 0])
@@ -100,7 +100,7 @@ class Qcn:
         )  # fmt: skip
 
     def play(self, end_s: float, start: float = 2.0) -> tuple[Numbers, Numbers]:
-        """Times, and queue, current and target rate, from ``start`` times the fair rate."""
+        """Return times, and queue, current and target rate, from ``start`` times the fair rate."""
         rate = start * self.capacity_pps / self.flows
         n, c, s, cut = self.flows, self.capacity_pps, self.sampled, self.gain
         most, recover, grow = (

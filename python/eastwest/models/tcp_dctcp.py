@@ -6,12 +6,12 @@ than K packets waiting is marked, p = 1{q > K}:
 
     Ẇ = 1/R − W α p(t − R*) / (2R),   α̇ = g/R (p(t − R*) − α),   q̇ = N W/R − C,
 
-with R = T + q/C, and R* = T + K/C for the delay of marks. A step never rests: the queue goes round
-K in a limit cycle, which is found by integration. Beside it stands an estimate by the describing
-function of a relay: around the mean marking p̄ = √(2/W̄) the cycle has the frequency ω at which the
-linear part G(jω) has turned by 180°, and as amplitude A that at which the relay's gain,
+with R = T + q/C, and R* = T + K/C for the delay of marks. A step has no equilibrium: the queue
+oscillates around K in a limit cycle, which is found by integration. The describing function of a
+relay gives an estimate of it: around the mean marking p̄ = √(2/W̄) the cycle has the frequency ω at
+which the phase of the linear part G(jω) is −180°, and the amplitude A at which the relay's gain,
 2/(πA) √(1 − (b/A)²) for an offset b of the queue's mean from K, is 1/|G(jω)|.
-Not in the model: windows of whole segments with two as the least, slow start, bursts of packets.
+Not in the model: windows of whole segments of at least two, slow start, bursts of packets.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from eastwest.models.delay import Linear, Numbers, integrate, positive
 
 @dataclass(frozen=True)
 class Cycle:
-    """How the queue moves round the threshold, in packets and seconds."""
+    """Limit cycle of the queue around the threshold, in packets and seconds."""
 
     mean: float
     least: float
     most: float
     period_s: float
-    #: Share of time with an empty queue: the link is not full.
+    #: Share of time with an empty queue, in which the link is not full.
     empty: float
 
     @property
     def amplitude(self) -> float:
-        """From the lowest to the highest."""
+        """Difference between the highest and the lowest queue, in packets."""
         return self.most - self.least
 
 
@@ -59,16 +59,16 @@ class Dctcp:
 
     @property
     def rtt_s(self) -> float:
-        """Round trip with a queue at the threshold."""
+        """Round trip in seconds with a queue at the threshold."""
         return self.base_rtt_s + self.threshold / self.capacity_pps
 
     def equilibrium(self) -> tuple[float, float]:
-        """Mean window and mean marking: W = R C/N and p = √(2/W)."""
+        """Return mean window and mean marking: W = R C/N and p = √(2/W)."""
         window = self.rtt_s * self.capacity_pps / self.flows
         return window, min(1.0, math.sqrt(2 / window))
 
     def linear(self) -> Linear:
-        """The loop without the step, whose gain is set to one: queue, window, α."""
+        """Return the loop (queue, window, α) with gain one in place of the step."""
         window, mark = self.equilibrium()
         rtt, n = self.rtt_s, self.flows
         now = np.array(
@@ -85,7 +85,7 @@ class Dctcp:
         )  # fmt: skip
 
     def described(self) -> tuple[float, float]:
-        """Amplitude, from lowest to highest, and period of the cycle by the describing function."""
+        """Return peak-to-peak amplitude and period of the cycle by the describing function."""
         loop = self.linear()
         omega = np.geomspace(1e-3 / self.rtt_s, 10 / self.rtt_s, 20_000)
         gain = loop.gain(omega)
@@ -100,7 +100,7 @@ class Dctcp:
         return 2 * float(amplitude), 2 * math.pi / float(omega[place])
 
     def play(self, end_s: float) -> tuple[Numbers, Numbers]:
-        """Times, and queue, window and α over time, from near the equilibrium."""
+        """Return times, and queue, window and α over time, from near the equilibrium."""
         window, mark = self.equilibrium()
         n, c, base, g, k = (
             self.flows, self.capacity_pps, self.base_rtt_s, self.gain, self.threshold,
@@ -116,7 +116,7 @@ class Dctcp:
         return integrate(flow, start, lambda _: delay_s, end_s, delay_s / 100, [0.0, 1.0, 0.0])
 
     def cycle(self, rounds: float = 300.0) -> Cycle:
-        """The limit cycle: the second half of an integration over so many round trips."""
+        """Return the limit cycle: the second half of an integration over ``rounds`` round trips."""
         times, states = self.play(rounds * self.rtt_s)
         half = len(times) // 2
         queue = states[half:, 0]

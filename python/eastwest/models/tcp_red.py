@@ -7,9 +7,10 @@ second; R = T + q/C is the round trip, p the probability of a mark or loss:
 
     Ẇ = 1/R − W W(t − R) p(t − R) / (2 R(t − R)),   q̇ = N W/R − C,   ẋ = K (q − x),   p = red(x),
 
-with K = −C ln(1 − w): RED's average x looks at each packet. Equilibrium: W² p = 2, W = R C/N.
-Departures from Hollot et al.: terms of W(t − R) and q(t − R) are kept, so small windows count too.
-Not in the model: slow start, timeouts, one reduction per window, losses of a full queue.
+with K = −C ln(1 − w): RED updates its average x at each packet. Equilibrium: W² p = 2, W = R C/N.
+Difference from Hollot et al.: terms of W(t − R) and q(t − R) are kept, so the model is valid for
+small windows too. Not in the model: slow start, timeouts, one reduction per window, losses of a
+full queue.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from eastwest.models.delay import Linear, Numbers, integrate, positive
 
 @dataclass(frozen=True)
 class Red:
-    """RED's parameters, in packets; defaults as in the simulator."""
+    """Parameters of RED, in packets; defaults as in the simulator."""
 
     least: float = 5.0
     most: float = 15.0
     probability: float = 0.1
     weight: float = 0.002
     gentle: bool = True
-    #: Whether gaps between marks are made even, as by default in the simulator: twice the marks.
+    #: Whether gaps between marks are uniform (default of the simulator), which doubles the marks.
     even: bool = False
 
     def __post_init__(self) -> None:
@@ -42,9 +43,9 @@ class Red:
             raise ValueError("the weight and the probability must be above 0 and at most 1")
 
     def of(self, average: float) -> float:
-        """Share of packets that are marked at an average queue.
+        """Return the share of packets that are marked at an average queue.
 
-        Gaps that are even are uniform on 1 … 1/p, (1/p + 1)/2 in the mean.
+        Uniform gaps are between 1 and 1/p, with a mean of (1/p + 1)/2.
         """
         share = self._drawn(average)
         return 2 * share / (1 + share) if self.even else share
@@ -88,15 +89,15 @@ class TcpRed:
 
     @property
     def _averaging(self) -> float:
-        """Cut-off of RED's average, per second; without averaging, a hundred times the link's."""
+        """Cut-off of RED's average per second; without averaging, 100 times the link's."""
         if self.red.weight >= 1:
             return 100 * self.capacity_pps
         return -self.capacity_pps * math.log1p(-self.red.weight)
 
     def equilibrium(self) -> tuple[float, float, float, float]:
-        """Queue in packets, window in packets, probability, and round trip in seconds.
+        """Return queue in packets, window in packets, probability, and round trip in seconds.
 
-        Raises ``ValueError`` where the flows ask for more than RED's marking can hold back.
+        Raises ``ValueError`` where the flows need more marks than RED gives.
         """
         red = self.red
         low, high = red.least, 2 * red.most if red.gentle else red.most
@@ -112,7 +113,7 @@ class TcpRed:
         return high, rtt_s * self.capacity_pps / self.flows, red.of(high), rtt_s
 
     def _needed(self, queue: float) -> float:
-        """Probability that makes flows fill the link with this queue: 2/W²."""
+        """Return the probability with which flows fill the link with this queue: 2/W²."""
         window = (self.base_rtt_s + queue / self.capacity_pps) * self.capacity_pps / self.flows
         return 2 / window**2
 
@@ -120,7 +121,7 @@ class TcpRed:
         return self.red.of(queue) - self._needed(queue)
 
     def linear(self) -> Linear:
-        """The loop near the equilibrium: queue, window, average; cut at the probability."""
+        """Return the loop near the equilibrium (queue, window, average), cut at the probability."""
         queue, window, _, rtt = self.equilibrium()
         n, c, k = self.flows, self.capacity_pps, self._averaging
         slow = n / (rtt**2 * c)
@@ -135,9 +136,9 @@ class TcpRed:
     def play(
         self, end_s: float, start: tuple[float, float] | None = None
     ) -> tuple[Numbers, Numbers]:
-        """Times, and queue, window and average over time, from a queue and a window.
+        """Return times, and queue, window and average over time, from a queue and a window.
 
-        Without ``start``, from a tenth above the equilibrium.
+        Without ``start``, they begin a tenth above the equilibrium.
         """
         queue, window, _, rtt = self.equilibrium()
         begin_queue, begin_window = start or (1.1 * queue, 1.1 * window)

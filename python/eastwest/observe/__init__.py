@@ -1,17 +1,17 @@
-"""From monitoring to models: what a data centre's own measurements tell.
+"""Models of a data centre from its own monitoring: spans of transactions, and time series.
 
 ``eastwest observe`` on the command line; the guides are docs/guide/observe.md and metrics.md.
 
-Transactions: form.py says what the form of spans is; take.py brings a source into it, with a reader
-each for csv_spans, otlp_json, otlp_proto, jaeger and zipkin, and load.py opens it. mend.py and
-skew.py put right what is wrong with spans. calls.py makes call pairs and messages of them;
-nesting.py, convolution.py and grey.py infer transactions, truth.py says how well, and infer.py
-does it all.
+Transactions: form.py defines the normal form of spans; take.py converts a source to it, with the
+readers csv_spans, otlp_json, otlp_proto, jaeger and zipkin, and load.py opens it. mend.py repairs
+the trees of spans, skew.py corrects clock skew. calls.py derives call pairs and messages;
+nesting.py, convolution.py and grey.py infer transactions, truth.py measures their accuracy, and
+infer.py runs a method from input to output.
 
-Metric selection: metrics.py holds tables of time series and reads files, prometheus.py asks a
-Prometheus server, run_metrics.py takes them from a result folder; information.py estimates mutual
-information, lags.py finds by how much a metric leads the target, mrmr.py selects, stability.py
-repeats the selection on resampled rows, and select.py puts all of it together.
+Metric selection: metrics.py holds tables of time series and reads files, prometheus.py queries a
+Prometheus server, run_metrics.py takes metrics from a result folder; information.py estimates
+mutual information, lags.py finds the lag of each metric behind which the target follows, mrmr.py
+selects, stability.py repeats the selection on resampled rows, and select.py combines these steps.
 
-Export: openmetrics.py writes a run's metrics as text, exporter.py serves them to be scraped.
+Export: openmetrics.py writes the metrics of a run as text, exporter.py serves them for scraping.
 """

@@ -1,9 +1,9 @@
 """Actuation of metrics: whether a metric can be controlled at run time, and how.
 
-A selection of metrics feeds a control loop only where something can act on them. The study behind
-it sorts the selected metrics into controllable ones and others: the CPU of a tier calls for servers
-that are added at run time, a link for another design (Gusat et al. 2009, section 3). A table of
-rules says which is which; the first rule that fits a metric's name decides.
+A selection of metrics feeds a control loop only where an actuator exists. Gusat et al. 2009
+(section 3) sort the selected metrics into controllable and not controllable ones: the CPU of a tier
+is controlled by adding servers at run time, a link only by another design. A table of rules assigns
+an actuation to each metric; the first rule whose glob matches the metric's name applies.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Control(StrEnum):
 class Rule:
     """The actuation of metrics whose names match a glob."""
 
-    #: In any case of letters; compared with the name before its labels, or with all of it where
-    #: the glob has a ``{``.
+    #: Globs, compared without case: with the name before its labels, or with name and labels where
+    #: the glob contains ``{``.
     metrics: tuple[str, ...]
     control: Control
     actuation: str
 
     def fits(self, metric: str) -> bool:
-        """Whether it is about this metric."""
+        """Whether a glob of this rule matches the metric's name."""
         whole = metric.lower()
         name = whole.partition("{")[0]
         return any(
@@ -51,10 +51,10 @@ class Rule:
         )
 
 
-#: What no rule is about.
+#: Rule of a metric that no other rule matches.
 UNKNOWN = Rule(("*",), Control.UNKNOWN, "")
 
-#: The study's two kinds of metrics: names of our own, of Prometheus's exporters, of Kubernetes.
+#: Both kinds of metrics of the study: names of Eastwest, Prometheus exporters and Kubernetes.
 BUILT_IN = (
     Rule(
         ("eastwest_link_*", "*network*", "*packet*", "*bandwidth*", "*interface*", "ifhc*"),
@@ -70,14 +70,14 @@ BUILT_IN = (
 
 
 def rule_for(metric: str, rules: Sequence[Rule] = BUILT_IN) -> Rule:
-    """Return the first rule that is about a metric; ``UNKNOWN`` where there is none."""
+    """Return the first rule that matches a metric; ``UNKNOWN`` where none does."""
     return next((rule for rule in rules if rule.fits(metric)), UNKNOWN)
 
 
 def read(path: Path) -> tuple[Rule, ...]:
-    """Read a table of actuations, and put the built-in rules behind its own.
+    """Return the rules of a TOML file, followed by the built-in rules.
 
-    Raises ``InputError`` where it is no such table.
+    Raises ``InputError`` where the file is missing, too large, or not a table of rules.
     """
     if not path.exists():
         raise InputError(

@@ -1,20 +1,20 @@
-"""Transactions of spans as a replay needs them: who waits for whom, how long everybody computes.
+"""Transactions for a replay: calls with their dependencies and computing times, from spans.
 
-A span is a call of the node it was recorded on; a span of the caller's side with one span of
-another node below it is one call with it (``calls``). A caller's side without a called span is a
-call to what its attributes name (``peer.service`` …), as databases do not record; else it is
-computing. Where a transaction begins with a caller's side, that is a client outside: the
-transaction begins with the called.
+A span is a call of the node on which it was recorded. A client-side span with one child span on
+another node is one call together with it (``calls``). A client-side span without a called span is a
+call to the peer that its attributes name (``peer.service`` …), because databases do not record
+spans; without such an attribute it counts as computing. A client-side span at the root belongs to
+a client outside of the system: the transaction begins with the called span.
 
-- A call is made *after* those of its siblings that had ended when it began, without those that one
-  of them came after itself: the time since the last of their ends, or since the caller's start, is
-  its *gap*.
-- The caller waits for calls that end before it does. From the end of the last of them, or its
-  start, to its own end is its *rest*.
+- A call is made *after* those siblings that had ended when it began; siblings on which one of these
+  already depends are left out. The time since the last of their ends, or since the caller's start,
+  is its *gap*.
+- The caller waits for calls that end before it does. The time from the end of the last of them (or
+  from the caller's start) to the caller's own end is its *rest*.
 
-Between a caller's side and the called side lies what the recorded network took, and what the
-software of both hosts did. It cannot be told apart. As ``host`` it is counted as computing of the
-called component, so that a replay over a fast fabric takes as long as the recording did; as
+The time between the client side and the server side of a call has two parts that cannot be
+separated: the recorded network, and the software of both hosts. As ``host`` it counts as computing
+of the called component, so that a replay over a fast fabric takes as long as the recording did; as
 ``network`` it is left out, and the simulated network takes its place.
 """
 
@@ -29,7 +29,7 @@ import polars as pl
 from eastwest.errors import InputError
 from eastwest.observe.calls import client_side, parent_rows
 
-#: Attributes that say how large requests and responses are, the first there is; stable and older
+#: Attributes with the size of requests and of responses, in order of preference: stable and older
 #: names of OpenTelemetry's semantic conventions.
 REQUEST_KEYS = (
     "http.request.body.size",
@@ -48,12 +48,12 @@ RESPONSE_KEYS = (
     "http.response_content_length_uncompressed",
     "rpc.response.size",
 )
-#: Attributes that name what a caller's side without a called span calls.
+#: Attributes that name the callee of a client-side span without a called span.
 PEER_KEYS = ("peer.service", "db.system", "db.system.name", "messaging.system", "server.address")
 
-#: What lies between the two sides of a call counts as.
+#: Ways to count the time between both sides of a call.
 BETWEEN = ("host", "network")
-#: Most calls that are remembered as done before another, and largest message in bytes.
+#: Most predecessors of a call that are kept (``after``), and largest message in payload bytes.
 MOST_AFTER = 1000
 MOST_BYTES = 10**12
 UNKNOWN = "(unknown)"
@@ -61,7 +61,7 @@ UNKNOWN = "(unknown)"
 
 @dataclass(slots=True)
 class Call:
-    """A call; times in nanoseconds."""
+    """Call of a transaction; times in nanoseconds."""
 
     parent: int
     component: str
@@ -71,17 +71,17 @@ class Call:
     gap_ns: int
     rest_ns: int
     waited: bool
-    #: 0: not known.
+    #: Payload of the request in bytes; 0 where it is not known.
     request_bytes: int = 0
     response_bytes: int = 0
-    #: When the request left and the response came, from the arrival of the transaction.
+    #: Departure of the request and arrival of the response, in ns after the transaction's arrival.
     sent_ns: int = 0
     done_ns: int = 0
 
 
 @dataclass(slots=True)
 class Tree:
-    """A transaction: calls, each after its caller; ``start_ns`` since the first transaction."""
+    """Transaction: calls, each behind its caller; ``start_ns`` counts from the first arrival."""
 
     name: str
     start_ns: int
@@ -89,33 +89,33 @@ class Tree:
 
     @property
     def response_ns(self) -> int:
-        """How long it took."""
+        """Response time of the transaction in nanoseconds."""
         return self.calls[0].done_ns
 
 
 @dataclass
 class Book:
-    """All transactions in order of arrival, and what was seen on the way."""
+    """All transactions in order of arrival, and counts of what the spans lacked."""
 
     trees: list[Tree]
-    #: When the first arrived, nanoseconds since 1970.
+    #: Arrival of the first transaction, in nanoseconds since 1970.
     began_ns: int
-    #: How what lies between the two sides of a call was counted, its sum and that of all calls.
+    #: How the time between both sides of calls was counted, its sum in ns and that of all calls.
     between: str
     between_ns: int = 0
     remote: int = 0
-    #: Calls whose caller's side was not recorded, and calls whose called side was not.
+    #: Number of calls without a recorded client side, and of calls without a recorded server side.
     without_caller: int = 0
     without_called: int = 0
 
     @property
     def calls(self) -> int:
-        """Calls of all transactions."""
+        """Number of calls in all transactions."""
         return sum(len(tree.calls) for tree in self.trees)
 
 
 def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
-    """Make transactions of spans (all columns). Raises ``InputError`` where there are none."""
+    """Return the transactions of spans (all columns); raise ``InputError`` where there are none."""
     if between not in BETWEEN:
         raise InputError(f"between {between!r:.40}: expected one of {', '.join(BETWEEN)}")
     reader = _Reader(spans, between)
@@ -131,7 +131,7 @@ def book_of(spans: pl.DataFrame, between: str = "host") -> Book:
 
 
 def sizes(spans: pl.DataFrame, keys: tuple[str, ...]) -> list[int]:
-    """Bytes that attributes say, 0 where they say none."""
+    """Return the payload bytes that attributes of each span state; 0 where they state none."""
     text = spans["attributes"]
     if text.null_count() == len(text):
         return [0] * len(text)
@@ -147,7 +147,7 @@ def sizes(spans: pl.DataFrame, keys: tuple[str, ...]) -> list[int]:
 
 
 class _Reader:
-    """Spans as lists, and the walk through their trees."""
+    """Columns of spans as lists, with the walk through their trees."""
 
     def __init__(self, spans: pl.DataFrame, between: str) -> None:
         parents = parent_rows(spans)
@@ -181,11 +181,11 @@ class _Reader:
         self.made = Book([], 0, between)
 
     def tree(self, root: int) -> Tree:
-        """The transaction that begins with a span; its start is not shifted yet."""
+        """Return the transaction with a root span; its start still counts from 1970."""
         trace = self.trace[root]
         tree = Tree(trace, self.start[root])
         zero = self.start[root]
-        # (the outer span, the call that makes it, and what else is known of the call)
+        # (outer span, index of the calling call, predecessors, gap in ns, whether it is awaited)
         waiting: list[tuple[int, int, list[int], int, bool]] = [(root, -1, [], 0, True)]
         numbers: dict[int, int] = {}
         while waiting:
@@ -215,7 +215,7 @@ class _Reader:
                 if child_waited:
                     last = max(last, self.end[row])
             call.rest_ns = max(0, end - last)
-            # the first is taken next, so that calls are numbered in the order of their starts
+            # The first call goes on top of the stack, so that calls are numbered by their starts.
             waiting.extend(
                 (row, number, before, gap, child_waited)
                 for row, before, gap, child_waited in reversed(children)
@@ -223,7 +223,7 @@ class _Reader:
         return tree
 
     def _called(self, outer: int) -> tuple[int, str, str]:
-        """The span of the called side, and who answers."""
+        """Return the row of the server-side span (or the span itself), the callee, its service."""
         below = self.below.get(outer, ())
         if len(below) == 1 and self.client[outer]:
             inner = below[0]
@@ -239,14 +239,14 @@ class _Reader:
         return outer, self.component[outer], self.service[outer]
 
     def _inside(self, outer: int, inner: int) -> tuple[int, int]:
-        """Start and end of what the called component does."""
+        """Return start and end of the called component's work, in nanoseconds."""
         row = inner if self.made.between == "network" else outer
         return self.start[row], max(self.start[row], self.end[row])
 
     def _order(self, inner: int, begin: int, end: int) -> list[tuple[int, list[int], int, bool]]:
-        """Give the calls that a span makes, as they begin.
+        """Return the calls that a span makes, in the order of their starts.
 
-        Each with those it comes after, its gap, and whether it is waited for.
+        Each is a tuple: row, predecessors, gap in ns, and whether the caller waits for it.
         """
         rows = sorted(
             self.below.get(inner, ()), key=lambda row: (self.start[row], self.end[row], row)
@@ -262,7 +262,7 @@ class _Reader:
                 over.append((ended, other))
                 latest = max(latest, self.start[other])
             after: list[int] = []
-            # those that ended before another one of them began are waited for through that one
+            # A call that ended before another predecessor began is awaited through the latter.
             for ended, other in reversed(over):
                 if after and ended <= latest and self.start[other] < latest:
                     break
@@ -279,7 +279,7 @@ class _Reader:
 
 
 def _peers(spans: pl.DataFrame) -> list[str]:
-    """Return the peer that each span's attributes name; empty where they name none."""
+    """Return the peer named by the attributes of each span; empty where they name none."""
     text = spans["attributes"]
     if text.null_count() == len(text):
         return [""] * len(text)

@@ -1,9 +1,9 @@
 """Core time of the components of replayed transactions, over time.
 
-A call of the table that is replayed has two times of computing: its caller computes ``gap_s``
-before it sends the request, and its component ``rest_s`` before it answers. Both end when that is
-sent, so that the run's table ``calls`` says when they were, also where they waited for a processor
-first.
+A call of the replayed table has two computing times: its caller computes ``gap_s`` before it sends
+the request, and its component computes ``rest_s`` before it sends the response. Both computations
+end when the message is sent, so the run's table ``calls`` gives their times, also where they waited
+for a processor first.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import polars as pl
 from eastwest.observe.metrics import Numbers
 from eastwest.results import Result
 
-#: The file in a folder of ``eastwest observe workload``.
+#: Name of the table in a folder of ``eastwest observe workload``.
 _FILE = "transactions.tsv"
 
 
 def core_seconds(result: Result, times: Numbers) -> dict[tuple[str, str, int], Numbers]:
-    """Core seconds by workload, component and host until the end of each interval.
+    """Return core seconds by workload, component and host: arrays of the sum until each time.
 
-    Those of transactions that have not finished are not in it: the run keeps no calls of them.
+    Unfinished transactions are not included, because the run records no calls of them.
     """
     found = {}
     for workload, file in _tables(result):
@@ -38,14 +38,14 @@ def core_seconds(result: Result, times: Numbers) -> dict[tuple[str, str, int], N
         ):
             begin, end = part["begin_s"].to_numpy(), part["end_s"].to_numpy()
             sums = _passed(begin, times) - _passed(end, times)
-            # a difference of large sums can be lower than the one before by its rounding
+            # Rounding can make a difference of large sums lower than the one before.
             grown: Numbers = np.maximum.accumulate(np.maximum(sums, 0.0))
             found[workload, str(component), int(host)] = grown
     return found
 
 
 def _tables(result: Result) -> list[tuple[str, Path]]:
-    """Workloads of transactions with the tables that they replay."""
+    """Return the names of workloads of transactions, each with the table that it replays."""
     workloads = tomllib.loads(result.scenario).get("workload", [])
     of_it = [each for each in workloads if each.get("kind") == "transactions"]
     paths = [(each["name"], result.path / each["file"]) for each in of_it]
@@ -53,7 +53,7 @@ def _tables(result: Result) -> list[tuple[str, Path]]:
 
 
 def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) -> pl.DataFrame:
-    """Calls of a run with their times of computing in the table that was replayed."""
+    """Return the calls of a run, with the columns of computing times from the replayed table."""
     book = pl.read_csv(
         io.BytesIO(file.read_bytes()), separator="\t", quote_char=None, infer_schema=False
     )
@@ -64,7 +64,7 @@ def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) ->
         pl.col("transaction").rle_id(), pl.col("call").cast(pl.UInt32),
         pl.col("start_s", "gap_s", "rest_s").cast(pl.Float64),
     )  # fmt: skip
-    # transactions are numbered in the order of their arrival
+    # Transactions of the run are numbered in the order of arrival.
     starts = book.filter(pl.col("call") == 0).sort("start_s", maintain_order=True)
     order = starts.select("transaction").with_row_index("recorded")
     book = book.join(order, on="transaction").select(
@@ -77,7 +77,7 @@ def _recorded(result: Result, workload: str, file: Path, calls: pl.DataFrame) ->
 
 
 def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
-    """Times of computing with the call that computes."""
+    """Return a frame of computing intervals, each with its call."""
     callers = calls.select(
         "transaction", pl.col("call").cast(pl.Int64).alias("parent"), "component", "host"
     )
@@ -94,7 +94,7 @@ def _pieces(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Pieces without what another of the same call covers: they take one processor together."""
+    """Return the intervals without overlaps in a call: its computations share one processor."""
     over = ["transaction", "call"]
     before = pl.col("end_s").cum_max().shift(1).over(over).fill_null(-np.inf)
     return (
@@ -105,7 +105,7 @@ def _apart(pieces: pl.DataFrame) -> pl.DataFrame:
 
 
 def _passed(at: Numbers, times: Numbers) -> Numbers:
-    """Sum over moments of the time since each, at every one of ``times``."""
+    """Return the sum, for each of ``times``, of the seconds since every earlier moment ``at``."""
     order = np.sort(at)
     sums = np.concatenate(([0.0], np.cumsum(order)))
     count = np.searchsorted(order, times, side="right")

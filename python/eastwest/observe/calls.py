@@ -1,14 +1,14 @@
-"""Call pairs and messages: what a tracer of the network would have seen of the spans.
+"""Call pairs and messages: what a passive tracer of the network would have observed of the spans.
 
-A node is an instance (else a service). A *call pair* is a request from one node to another with its
-answer; a request from outside starts a transaction. A passive tracer (Aguilera et al., SOSP 2003)
-knows source, destination and time of each message, and which answer belongs to which request; not
-which request a node was serving when it sent another. That is the call's *parent*, which methods
-infer, and which is kept here only to be compared with.
+A node is an instance (or a service, where no instance is known). A *call pair* is a request from
+one node to another with its response; a request from outside starts a transaction. A passive tracer
+(Aguilera et al., SOSP 2003) knows source, destination and time of each message, and the response to
+each request; it does not know which request a node was serving when it sent another. That request
+is the call's *parent*: methods infer it, and the true one is kept here only for comparison.
 
-Times are those of the span that is on the caller's node, where it is there: a span of kind client,
-or of unknown kind, whose only child is on another node. Otherwise both sides have the called
-span's.
+Times on the caller's node are those of its span where it was recorded: a span of kind client or of
+unknown kind, whose only child is on another node. Otherwise both sides have the times of the called
+span.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ import polars as pl
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-#: Name of what is not in the data: whoever sends the requests that start transactions.
+#: Name of the client outside of the data, which sends the requests that start transactions.
 OUTSIDE = "(outside)"
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Call pairs, in the order of their requests; row numbers are their names."""
+    """Call pairs, in the order of their requests; a call is identified by its row number."""
 
     #: Names of nodes; ``caller`` and ``callee`` are their numbers.
     nodes: tuple[str, ...]
     caller: Integers
     callee: Integers
-    #: On the caller's clock: when the request left, and when the answer came.
+    #: Departure of the request and arrival of the response, on the caller's clock.
     sent_ns: Integers
     returned_ns: Integers
-    #: On the called node's clock: when the request came, and when the answer left.
+    #: Arrival of the request and departure of the response, on the called node's clock.
     received_ns: Integers
     answered_ns: Integers
-    #: The true parent: a row, −1 for a request from outside. Not for methods that infer it.
+    #: True parent: a row, −1 for a request from outside. Hidden from methods that infer it.
     parent: Integers
-    #: The true transaction: number of its root.
+    #: True transaction: number of its root.
     transaction: Integers
     #: Row of the called span in the table of spans.
     span: Integers
@@ -53,11 +53,11 @@ class Calls:
 
     @property
     def inside(self) -> Flags:
-        """Which calls come from a node of the data: those whose parents are to be inferred."""
+        """Mask of the calls from a node of the data: those whose parents are to be inferred."""
         return np.not_equal(self.caller, 0)
 
     def compressed(self, factor: float) -> Self:
-        """Let transactions start ``factor`` times as fast one after the other, each as it is."""
+        """Return the calls with transactions ``factor`` times as frequent, of equal durations."""
         if factor == 1.0:
             return self
         number = int(self.transaction.max(initial=-1)) + 1
@@ -86,7 +86,7 @@ class Calls:
 
 
 def concurrency(calls: Calls) -> float:
-    """Transactions open at once, on the average over the time in which any is open."""
+    """Return the mean number of open transactions, over the time in which any is open."""
     outer = ~calls.inside
     start, end = np.sort(calls.sent_ns[outer]), calls.returned_ns[outer]
     order = np.argsort(calls.sent_ns[outer], kind="stable")
@@ -99,7 +99,7 @@ def concurrency(calls: Calls) -> float:
 
 
 def calls_of(spans: pl.DataFrame) -> Calls:
-    """Find the call pairs of spans, with the parents that the spans name."""
+    """Return the call pairs of spans, with the parents that the spans state."""
     parents = parent_rows(spans)
     nodes, node = _nodes(spans)
     remote = (parents >= 0) & (node[parents] != node)
@@ -127,7 +127,7 @@ def calls_of(spans: pl.DataFrame) -> Calls:
 
 
 def parent_rows(spans: pl.DataFrame) -> Integers:
-    """Row of each span's parent; −1 where it has none."""
+    """Return the row of each span's parent; −1 where it has none."""
     there = spans.select("trace_id", "span_id", pl.int_range(pl.len(), dtype=pl.Int64).alias("row"))
     found = spans.select("trace_id", "parent_id").join(
         there,
@@ -148,7 +148,7 @@ def _nodes(spans: pl.DataFrame) -> tuple[tuple[str, ...], Integers]:
 
 
 def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
-    """Which spans are the caller's side of a call to another node."""
+    """Return a mask of the spans that are the client side of a call to another node."""
     children = np.bincount(parents[parents >= 0], minlength=len(parents))
     kind = spans["kind"].fill_null("")
     client = kind.is_in(["client", "producer"]).to_numpy()
@@ -158,7 +158,7 @@ def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
 
 
 def _entries(parents: Integers, remote: Flags) -> Integers:
-    """For each span, the span with which its node was entered: itself, or one above it."""
+    """Return for each span the row of the span that entered its node: itself or an ancestor."""
     rows = np.arange(len(parents))
     above = np.where(remote | (parents < 0), rows, parents)
     while True:
@@ -169,7 +169,7 @@ def _entries(parents: Integers, remote: Flags) -> Integers:
 
 
 def _transactions(parents: Integers) -> Integers:
-    """Number transactions: a trace has as many as it has roots."""
+    """Return the transaction number of each span; a trace has one transaction for each root."""
     rows = np.arange(len(parents))
     top = np.where(parents < 0, rows, parents)
     while True:

@@ -1,4 +1,4 @@
-"""Packets of captured ports: which port, and when each came out at the far end of its cable."""
+"""Packets of captured ports: arrival times at the far end of each port's cable."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.observe.metrics import Numbers
 
-#: Types of blocks of pcapng, and the option that has an interface's name.
+#: Block types of pcapng (interface description, enhanced packet), and the option if_name.
 _INTERFACE, _PACKET, _NAME = 1, 6, 2
-#: Bytes that a block of a type has at least.
+#: Least number of bytes in a block of each type.
 _LEAST = {_INTERFACE: 20, _PACKET: 32}
 _HEAD = struct.Struct("<II")
 _WHEN = struct.Struct("<III")
 
 
 def packet_times(path: Path) -> dict[str, Numbers]:
-    """Times in seconds of the packets of each port, by the port's name.
+    """Return the arrival times of each port's packets, in seconds, by the port's name.
 
     ``path`` is the ``capture.pcapng`` of a run, whose times count nanoseconds. Raises
     ``InputError`` where it is damaged.
@@ -49,7 +49,7 @@ def packet_times(path: Path) -> dict[str, Numbers]:
 
 
 def _name(options: memoryview) -> str:
-    """Name of an interface among its options."""
+    """Return the name of an interface from the options of its block."""
     at = 0
     while at + 4 <= len(options):
         code, length = struct.unpack_from("<HH", options, at)

@@ -1,9 +1,9 @@
 """Data of a span that has no column of its own: links, events, trace state, scope, counts.
 
-It is kept in the column ``extra``: a JSON object whose names and values are those of a span in
-OTLP's JSON, with three names more: ``statusMessage``, ``scope``, and ``resource`` (what a resource
-has besides attributes). ``recordedParent`` is the parent that a mended span named. The export of
-spans writes all of it back. Graphs, transactions and workloads do not use it; the account says so
+The column ``extra`` holds it as a JSON object. Its names and values are those of a span in OTLP's
+JSON, and four more: ``statusMessage``, ``scope``, ``resource`` (fields of a resource besides its
+attributes) and ``recordedParent``, the parent that a mended span named. The export of spans writes
+all of it back. Graphs, transactions and workloads do not use it; the account of the import says so
 where that matters.
 """
 
@@ -19,13 +19,13 @@ from eastwest.observe.otlp_values import pairs
 from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import SpanError, dumped
 
-#: Longest text of one span, in characters.
+#: Longest ``extra`` of one span, in characters.
 MOST_EXTRA = 1 << 18
 
 _UNUSED = "kept for export; graphs, transactions and workloads do not use them"
 _DROPPED = "the tracer left them out: what they said is not known"
-#: What is kept, its type, and what the account says of it: the thing, and what follows. Nothing is
-#: said of what has no bearing on transactions.
+#: Fields that are kept: their type, and the remark and its consequence for the account. Fields
+#: without influence on transactions have no remark.
 _KEPT: dict[str, tuple[type, str, str]] = {
     "links": (
         list,
@@ -53,7 +53,7 @@ _KEPT: dict[str, tuple[type, str, str]] = {
 
 @dataclass(frozen=True)
 class Shared:
-    """Fields of ``extra`` that all spans of a scope share, and their text."""
+    """Fields of ``extra`` shared by all spans of a scope, and their JSON text."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     text: str | None = None
@@ -63,7 +63,7 @@ NOTHING = Shared()
 
 
 def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Shared:
-    """Make what spans of a scope share, from an ``InstrumentationScope`` and its resource."""
+    """Return the shared fields of the spans of an ``InstrumentationScope`` and its resource."""
     fields: dict[str, Any] = {}
     if isinstance(scope, dict) and any(scope.values()):
         fields["scope"] = {name: value for name, value in scope.items() if value}
@@ -78,9 +78,9 @@ def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Sh
 
 
 def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | None:
-    """Text of ``extra``, and a remark for each thing in it; empty values are none.
+    """Return the text of ``extra`` with a remark for each thing in it; None for empty values.
 
-    ``found`` has fields of a span in OTLP's JSON. Fields that are not known are left out and told.
+    ``found`` has fields of a span in OTLP's JSON. Unknown fields are left out, with a remark.
     """
     kept: dict[str, Any] = {}
     for name, value in found.items():
@@ -93,7 +93,7 @@ def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | Non
         kind, what, then = _KEPT[name]
         sound = _sound(value, kind)
         if sound is None:
-            remarks.note(f"{name} is not of its kind: left out", value, "it is not exported")
+            remarks.note(f"{name} has the wrong type: left out", value, "it is not exported")
             continue
         kept[name] = sound
         if what:
@@ -106,23 +106,23 @@ def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | Non
 
 
 def with_parent(extra: str | None, parent: str) -> str:
-    """Keep the parent that a span named, where mending takes it away."""
+    """Return ``extra`` with the recorded parent of a span from which mending takes it away."""
     fields = orjson.loads(extra) if extra else {}
     return dumped({**fields, "recordedParent": parent})
 
 
 def link(trace: str, span: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """A link of OTLP."""
+    """Return a link of OTLP's JSON."""
     return {"traceId": trace, "spanId": span, "attributes": pairs(attributes)}
 
 
 def event(time_ns: int, name: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """An event of OTLP."""
+    """Return an event of OTLP's JSON."""
     return {"timeUnixNano": str(time_ns), "name": name, "attributes": pairs(attributes)}
 
 
 def _sound(value: Any, kind: type) -> Any:
-    """A value of its kind; nothing where it is of another."""
+    """Return a value if it has the type ``kind``, else None."""
     if kind is list:
         sound = isinstance(value, list) and all(isinstance(each, dict) for each in value)
         return value if sound else None

@@ -1,19 +1,20 @@
-"""Convolution: which messages follow which at a node, and after how long, from times alone.
+"""Convolution: which messages cause which at a node, and after what delay, from times alone.
 
 Aguilera et al., *Performance Debugging for Distributed Systems of Black Boxes* (SOSP 2003), section
-5. Messages from A to X are a signal s(t), those from X to B another, r(t): the number of messages
-in each step of time. If A's messages cause X's, their cross-correlation
+5. Messages from A to X are a signal s(t), messages from X to B a signal r(t): the number of
+messages in each time step. If A's messages cause X's, their cross-correlation
 
     c(d) = Σ_t s(t) · r(t + d)
 
 has a spike at the delay d. It is computed by fast Fourier transform for all d at once. A spike is a
-local maximum above mean + ``DEVIATIONS`` standard deviations of c over all delays looked at.
-Neither pairs of requests and answers nor single transactions are needed or found: the result is a
-graph of messages that cause messages.
+local maximum above mean + ``DEVIATIONS`` standard deviations of c over all delays. The method
+needs no pairs of requests and responses, and finds no single transactions: the result is a graph of
+messages that cause messages.
 
-It is compared with two truths. A message *belongs to* another that came to its node before, within
-the same call: what correlates, so that precision counts it as right. The *direct* cause is the last
-of these: recall counts direct causes only. Both are counted by kinds of messages, not one by one.
+The result is compared with two truths. A message *belongs to* an earlier message that arrived at
+its node within one call: the two correlate, so precision counts the pair as right. The *direct*
+cause is the last of these earlier messages: recall counts direct causes only. Both measures count
+kinds of messages, not single messages.
 """
 
 from __future__ import annotations
@@ -27,37 +28,37 @@ from scipy import fft
 
 from eastwest.observe.calls import Calls, Integers
 
-#: How far above the mean a spike must be, in standard deviations.
+#: Least height of a spike, in standard deviations above the mean.
 DEVIATIONS = 8.0
-#: A step of time, in nanoseconds: a delay is told no finer.
+#: Time step in nanoseconds, which is the resolution of delays.
 STEP_NS = 1_000_000
-#: Longest delay that is looked for, in steps.
+#: Longest delay of the search, in steps.
 MOST_STEPS = 2000
-#: Steps of one transform; longer recordings are cut into pieces that overlap.
+#: Steps of one transform; longer recordings are cut into overlapping pieces.
 _PIECE = 1 << 16
-#: A message class with fewer messages is not looked at.
+#: Least number of messages of a kind that is analysed.
 LEAST_MESSAGES = 8
-#: Nodes: of a message that comes, the node it comes to, where the message that leaves goes.
+#: Nodes: source of the arriving message, the node itself, destination of the departing message.
 Kind = tuple[int, int, int]
-#: Most pieces: a recording that lasts longer has too fine a step.
+#: Most pieces; a longer recording needs a longer step.
 _MOST_PIECES = 4096
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages: when, from where, to where; times of the node that causes or is caused."""
+    """Messages: source, destination and times on the clocks of both nodes."""
 
     nodes: tuple[str, ...]
     source: Integers
     target: Integers
-    #: When it left its source, on that node's clock; and when it reached its target.
+    #: Departure on the clock of the source, and arrival on that of the destination.
     left_ns: Integers
     came_ns: Integers
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Messages from ``origin`` to ``node`` cause messages from there to ``target``."""
+    """Finding that messages from ``origin`` to ``node`` cause messages from there to ``target``."""
 
     origin: int
     node: int
@@ -68,7 +69,7 @@ class Cause:
 
 
 def messages_of(calls: Calls) -> Messages:
-    """Requests and answers as messages, in the order of their sending."""
+    """Return requests and responses as messages, in the order of their departure."""
     left = np.concatenate([calls.sent_ns, calls.answered_ns])
     came = np.concatenate([calls.received_ns, calls.returned_ns])
     source = np.concatenate([calls.caller, calls.callee])
@@ -80,7 +81,7 @@ def messages_of(calls: Calls) -> Messages:
 def causes(
     messages: Messages, step_ns: int = STEP_NS, deviations: float = DEVIATIONS
 ) -> list[Cause]:
-    """Find which messages cause which."""
+    """Return the causes that the messages show, one for each spike of a pair of kinds."""
     begin = int(min(messages.left_ns.min(), messages.came_ns.min()))
     length = int(max(messages.left_ns.max(), messages.came_ns.max()) - begin) // step_ns + 1
     if length > _PIECE * _MOST_PIECES:
@@ -106,7 +107,7 @@ def causes(
 
 
 def correlation(arrivals: Integers, departures: Integers, length: int) -> npt.NDArray[np.float64]:
-    """Cross-correlation of two sets of times, in steps, for delays from 0 to ``MOST_STEPS``."""
+    """Return the cross-correlation of two sets of times in steps, an array over the delay."""
     most = min(MOST_STEPS, length)
     total = np.zeros(most)
     for first in range(0, length, _PIECE):
@@ -122,7 +123,7 @@ def correlation(arrivals: Integers, departures: Integers, length: int) -> npt.ND
 
 
 def _spike(signal: npt.NDArray[np.float64], deviations: float) -> tuple[int, float] | None:
-    """The highest spike and its height, where there is one."""
+    """Return delay (steps) and height (standard deviations) of the highest spike, or None."""
     spread = float(signal.std())
     if not spread:
         return None
@@ -132,7 +133,7 @@ def _spike(signal: npt.NDArray[np.float64], deviations: float) -> tuple[int, flo
 
 
 def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
-    """How often messages from one node to another belong to those to a third, and cause them."""
+    """Count by kind the pairs of messages that belong together, and those with a direct cause."""
     children: dict[int, list[int]] = {}
     for child, parent in enumerate(calls.parent.tolist()):
         if parent >= 0:
@@ -161,28 +162,28 @@ def true_causes(calls: Calls) -> tuple[Counter[Kind], Counter[Kind]]:
 
 @dataclass(frozen=True)
 class CauseAccuracy:
-    """How right the causes found are; only kinds with ``LEAST_MESSAGES`` messages count as true."""
+    """Accuracy of causes; only kinds with at least ``LEAST_MESSAGES`` messages count as true."""
 
     found: int
-    #: Of those found, the kinds that belong together.
+    #: Number of found kinds that belong together.
     right: int
-    #: True direct causes, and how many of them were found.
+    #: Number of true direct causes, and of those found among them.
     direct: int
     direct_found: int
 
     @property
     def precision(self) -> float:
-        """Share of what was found that belongs together."""
+        """Share of the found causes that belong together."""
         return self.right / self.found if self.found else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of the direct causes that was found."""
+        """Share of the direct causes that were found."""
         return self.direct_found / self.direct if self.direct else 1.0
 
 
 def compare(found: list[Cause], calls: Calls) -> CauseAccuracy:
-    """Compare causes with the true ones."""
+    """Return the accuracy of causes, compared with the true ones."""
     belong, direct = (
         {kind for kind, times in counted.items() if times >= LEAST_MESSAGES}
         for counted in true_causes(calls)

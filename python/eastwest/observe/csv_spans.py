@@ -1,10 +1,10 @@
-"""Spans in CSV: a line of names, then a span a line, as Nezha and many exporters write them.
+"""Spans in CSV: a header line, then a span in each line, as Nezha and many exporters write them.
 
-Columns are known by their names, whatever their case and underscores. The unit of a time is that in
-its name (``StartTimeUnixNano``, ``start_us``, ``duration_ms``); without one it is the unit in which
-the first value lies between 1980 and 2100, and noted. An end is taken before a duration: Nezha
-gives both, in different units. Columns that are not known are kept as attributes. The service of a
-span that names only its pod is the pod's name without what Kubernetes adds to it.
+Columns are recognised by their names, without regard to case and underscores. The unit of a time is
+that in its name (``StartTimeUnixNano``, ``start_us``, ``duration_ms``); without one it is the unit
+in which the first value lies between 1980 and 2100, and the account notes it. An end has precedence
+over a duration: Nezha gives both, in different units. Unknown columns become attributes. The
+service of a span that names only its pod is the pod's name without the suffixes of Kubernetes.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from eastwest.observe.span import MOST_ATTRIBUTES, MOST_TEXT, NO_PARENT, service
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
-#: Longest line of a CSV file.
+#: Longest line of a CSV file, in bytes.
 MOST_LINE_BYTES = 1 << 20
-#: Bytes that are parsed at once.
+#: Number of bytes that are parsed at once.
 _BLOCK = 4 << 20
-#: Longest identifier.
+#: Longest identifier, in characters.
 _MOST_ID = 128
-#: What leaves a kind or a status open, in small letters.
+#: Values that leave a kind or a status open, in lower case.
 _OPEN = {
     "kind": ["", "unspecified", "span_kind_unspecified"],
     "status": ["", "unset", "status_code_unset"],
 }
-#: How names of OpenTelemetry begin.
+#: Prefixes of OpenTelemetry's names.
 _PREFIX = {"kind": "span_kind", "status": "status_code"}
-#: Most columns.
+#: Most columns of a file.
 _MOST_COLUMNS = 1000
 
-#: Columns of the form by the names that sources give them, in small letters without signs.
+#: Columns of the normal form by their names in sources, in lower case without punctuation.
 NAMES = {
     "trace_id": ("traceid", "trace"),
     "span_id": ("spanid", "id"),
@@ -55,7 +55,7 @@ NAMES = {
     "status": ("status", "statuscode"),
     "attributes": ("attributes", "tags"),
 }
-#: Times: how their names begin, without a unit.
+#: Prefixes of the names of times, without a unit.
 _TIMES = {
     "start": ("start", "starttime", "timestamp", "starttimestamp", "startts"),
     "end": ("end", "endtime", "endtimestamp", "endts", "finish"),
@@ -78,10 +78,10 @@ class _Columns:
     names: list[str]
     separator: str
     known: dict[str, str] = field(default_factory=dict)
-    #: Column and nanoseconds in its unit; none where that is to be found.
+    #: Column and its unit in nanoseconds; None where the unit is still to be found.
     times: dict[str, tuple[str, int | None]] = field(default_factory=dict)
 
-    #: Columns of words of which it was found out whether they are that.
+    #: Columns of kind and status whose values have been checked.
     settled: set[str] = field(default_factory=set)
 
     @property
@@ -92,13 +92,13 @@ class _Columns:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be CSV with a span in each line."""
     columns = _columns(start.partition(b"\n")[0].decode(errors="replace"))
     return {"trace_id", "span_id"} <= set(columns.known) and "start" in columns.times
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read a file into ``writer``."""
+    """Read the spans of a file into ``writer``."""
     columns: _Columns | None = None
     services: dict[str, str] = {}
     for line, block in _blocks(source):
@@ -120,12 +120,12 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Whole rows, many at a time, with the number of their first line; quotes are closed."""
+    """Yield blocks of whole rows with the number of their first line; quotes are closed."""
     line, held, first = 1, [], 1
     quotes = 0
     for block in source.blocks(MOST_LINE_BYTES, _BLOCK):
         if source.cut and not block.endswith(b"\n"):
-            break  # the row in which a damaged packed file ends
+            break  # the incomplete last row of a damaged compressed file
         held.append(block)
         quotes += block.count(b'"')
         line += block.count(b"\n")
@@ -190,7 +190,7 @@ def _near(meant: str, names: Sequence[str]) -> str:
 def _parsed(
     block: bytes, columns: _Columns, file: str, line: int, problems: Account
 ) -> pl.DataFrame:
-    """Rows as text, with their lines in ``line``."""
+    """Return rows as a frame of text, with their line numbers in the column ``line``."""
     texts = dict.fromkeys(columns.names, pl.String())
     try:
         frame = pl.read_csv(
@@ -211,7 +211,7 @@ def _parsed(
 def _parsed_slowly(
     block: bytes, columns: _Columns, file: str, line: int, problems: Account
 ) -> pl.DataFrame:
-    """Row by row, so that those of the wrong length are told."""
+    """Parse row by row, and report rows of the wrong length to the account."""
     text = block.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=columns.separator)
     rows: list[list[str | None]] = []
@@ -223,7 +223,7 @@ def _parsed_slowly(
         except StopIteration:
             break
         except csv.Error as error:
-            problems.bad(file, began, "is no row of CSV", str(error))
+            problems.bad(file, began, "is not a row of CSV", str(error))
             continue
         if len(row) == wanted:
             rows.append([str(began), *(value or None for value in row)])
@@ -234,9 +234,9 @@ def _parsed_slowly(
 
 
 def _settle_words(columns: _Columns, frame: pl.DataFrame, file: str, problems: Account) -> None:
-    """Make attributes of columns that are called kind or status and hold something else.
+    """Make attributes of columns that are named kind or status and hold something else.
 
-    Such as codes of HTTP under ``status_code``. The first rows that have values there decide.
+    An example is ``status_code`` with codes of HTTP. The first rows with values decide.
     """
     for name, known in (("kind", KINDS), ("status", STATUSES)):
         column = columns.known.get(name)
@@ -278,7 +278,7 @@ def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
 
 
 def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
-    """Columns of the form; null where a value cannot be read."""
+    """Return the columns of the normal form; null where a value cannot be read."""
 
     def text(name: str) -> pl.Expr:
         column = columns.known.get(name)
@@ -334,13 +334,13 @@ def _cast(frame: pl.DataFrame, columns: _Columns) -> pl.DataFrame:
 
 
 def _rough(given: pl.Expr, unit: int) -> pl.Expr:
-    """Nanoseconds of texts such as 1.7e9, to one part in 2 ** 53."""
+    """Return nanoseconds of texts in floating point (1.7e9), with a relative error of 2⁻⁵³."""
     time = given.cast(pl.Float64, strict=False) * float(unit)
     return pl.when(time.abs() < 9e18).then(time).round(0).cast(pl.Int64, strict=False)
 
 
 def _decimal(given: pl.Expr, unit: int) -> pl.Expr:
-    """Nanoseconds of texts such as 1700000000.123456789, exact to one of them."""
+    """Return nanoseconds of texts in decimals (1700000000.123456789), exact to one nanosecond."""
     whole = given.str.extract(r"^-?([0-9]{1,18})\.[0-9]+$", 1).cast(pl.Int64, strict=False)
     digits = given.str.extract(r"^-?[0-9]{1,18}\.([0-9]+)$", 1).str.pad_end(9, "0")
     part = digits.str.slice(0, 9).cast(pl.Int64, strict=False)
@@ -356,7 +356,7 @@ def _tell(
     file: str,
     problems: Account,
 ) -> None:
-    """Say which values are not kept as they are."""
+    """Report the values that are not kept as they are to the account."""
 
     def tell(marks: pl.Series, column: str, reason: str, then: str) -> None:
         if marks.any():
@@ -402,7 +402,7 @@ def _good(
     file: str,
     problems: Account,
 ) -> pl.DataFrame:
-    """Rows that can be used; the others are told."""
+    """Return the usable rows; report the others to the account."""
     inside = pl.col("start_ns", "end_ns").is_between(EARLIEST_NS, LATEST_NS)
     short = pl.col("attributes").str.len_bytes().fill_null(0) <= MOST_ATTRIBUTES
     needed = pl.col("trace_id", "span_id", "start_ns", "end_ns").is_not_null()
@@ -435,7 +435,7 @@ def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
 
 
 def _finished(frame: pl.DataFrame, services: dict[str, str]) -> pl.DataFrame:
-    """Give spans that name no service that of their pod."""
+    """Return spans with a service each: those that name none get that of their pod."""
     lacking = frame.filter(pl.col("service").is_null())["instance"].unique().drop_nulls()
     if len(lacking):
         for pod in lacking.to_list():

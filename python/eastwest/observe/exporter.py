@@ -1,7 +1,7 @@
-"""Serves a run's metrics over HTTP, so that a monitoring system can scrape them.
+"""Serves the metrics of a run over HTTP, so that a monitoring system can scrape them.
 
-The run is replayed: a scrape gets the values at the simulated time that the clock has reached,
-``speed`` simulated seconds in each second. At its end the last values stay.
+The run is replayed: a scrape returns the values at the simulated time that the clock has reached,
+at ``speed`` simulated seconds per second. After the end of the run the last values remain.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def server(
     speed: float = 1.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> ThreadingHTTPServer:
-    """Make a server for ``/metrics``, whose replay begins now; the caller lets it serve.
+    """Return a server for ``/metrics`` whose replay begins now; the caller runs it.
 
-    Port 0 takes a free one (``server_port``). An infinite ``speed`` is the end of the run at once.
+    Port 0 selects a free port (``server_port``). With an infinite ``speed`` the run is at its end.
     """
     if not speed > 0:
         raise ValueError(f"the speed must be above 0, not {speed}")
     begin = clock()
 
     class Handler(BaseHTTPRequestHandler):
-        """Answers scrapes."""
+        """Handler of scrapes."""
 
         server_version = "eastwest"
         sys_version = ""
@@ -56,6 +56,6 @@ def server(
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing of each scrape."""
+            """Suppress the log line of each scrape."""
 
     return ThreadingHTTPServer((host, port), Handler)

@@ -1,11 +1,11 @@
 """The normal form of spans: a folder with ``spans.json``, ``spans.parquet``, ``resources.parquet``.
 
-A span is one piece of work of one component, with a start and an end. Every source is brought into
-these columns. A column that a source does not know is null, and named under ``lacks``.
+A span is one piece of work of one component, with a start and an end. Every source is converted to
+these columns. A column that a source does not provide is null, and listed under ``lacks``.
 
-Times are whole nanoseconds since 1970, after correction of clock skew; ``shift_ns`` is what was
-added, so that ``start_ns - shift_ns`` is what the source says. Spans of one trace lie together, in
-the order of their start.
+Times are whole nanoseconds since 1970, after correction of clock skew; ``shift_ns`` is the
+correction, so that ``start_ns - shift_ns`` is the time in the source. Spans of one trace are
+adjacent, in the order of their start.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ ABOUT = "spans.json"
 
 #: Sources, by the name that ``--format`` takes.
 SOURCES = {
-    "otlp-json": "OpenTelemetry in JSON: one document, or a document a line",
-    "otlp-proto": "OpenTelemetry in protobuf: one message, or messages with their lengths before",
-    "jaeger": "Jaeger's JSON, as its query service gives it",
+    "otlp-json": "OpenTelemetry in JSON: one document, or one document per line",
+    "otlp-proto": "OpenTelemetry in protobuf: one message, or messages with length prefixes",
+    "jaeger": "Jaeger's JSON, as its query service returns it",
     "zipkin": "Zipkin's JSON, version 2",
-    "csv": "CSV with a line of names, such as Nezha's",
+    "csv": "CSV with a header line, such as Nezha's",
 }
 
-#: What a span is of its operation: the side of a call it was recorded on.
+#: Kinds of spans: the side of a call on which a span was recorded.
 KINDS = ("internal", "server", "client", "producer", "consumer")
 
-#: How a span ended; null where the source leaves it open.
+#: Outcomes of spans; null where the source leaves it open.
 STATUSES = ("ok", "error")
 
-#: What was mended: null for most.
+#: Repairs of a span; null for most spans.
 MENDED = ("lost-parent", "cycle", "shared-id")
 
-#: Earliest and latest time that is taken for one: 1980 and 2100. Others are in another unit.
+#: Earliest and latest accepted time: 1980 and 2100. Other values are in another unit.
 EARLIEST_NS = 315_532_800 * 10**9
 LATEST_NS = 4_102_444_800 * 10**9
 
 #: Tables: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
-    # One row a span. ``service``: what the operator calls the component; ``instance``: the pod,
-    # container or process; ``host``: the node it runs on. ``parent_id`` is that of a span which is
-    # there, in the same trace; ``mended`` says what was put right. ``resource``: row of the other
-    # table; ``attributes``: a JSON object; ``extra``: what else the source said (``carried``),
-    # which only the export of spans uses.
+    # One row for each span. ``service``: the operator's name of the component; ``instance``: the
+    # pod, container or process; ``host``: the node it runs on. ``parent_id`` is that of an existing
+    # span in this trace; ``mended`` names the repair. ``resource``: row of the other table;
+    # ``attributes``: a JSON object; ``extra``: other data of the source (``carried``), which only
+    # the export of spans uses.
     "spans": {
         "trace_id": "str",
         "span_id": "str",
@@ -68,11 +68,11 @@ TABLES: dict[str, dict[str, str]] = {
         "shift_ns": "i64",
         "mended": "str",
     },
-    # One row a set of attributes that many spans share: a JSON object.
+    # One row for each set of attributes that many spans share: a JSON object.
     "resources": {"resource": "u32", "attributes": "str"},
 }
 
-#: Columns that folders of earlier builds do not have; they are null there.
+#: Columns that folders of earlier versions lack; they are null there.
 LATER = ("extra",)
 
 #: Columns of spans that are never null.
@@ -80,7 +80,7 @@ NEEDED = ("trace_id", "span_id", "start_ns", "end_ns", "shift_ns")
 
 
 def schema(table: str) -> dict[str, pl.DataType]:
-    """Columns of a table with their types as polars knows them."""
+    """Return the columns of a table with their polars types."""
     import polars as pl  # noqa: PLC0415  slow to load: not for a look at the names
 
     types = {"u32": pl.UInt32(), "i64": pl.Int64(), "str": pl.String()}

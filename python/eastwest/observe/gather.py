@@ -1,6 +1,6 @@
 """Gathers the spans that a reader finds, and passes them on as frames.
 
-What readers write to: here (``write.SpanWriter``), or on a worker of a cluster (``take_cluster``).
+Readers write to a subclass: ``write.SpanWriter``, or that of a cluster's worker (``take_cluster``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from eastwest.errors import InputError
 from eastwest.observe.form import TABLES, schema
 from eastwest.observe.span import Place, written
 
-#: Spans that are gathered before they are passed on.
+#: Number of spans that are passed on at once.
 FLUSH_ROWS = 1 << 16
-#: Characters of attributes and extras at which they are passed on before there are so many.
+#: Characters of attributes and extras that are passed on at once, also with fewer spans.
 FLUSH_TEXT = 64 << 20
 #: Most sets of attributes that spans share.
 MOST_RESOURCES = 100_000
@@ -25,20 +25,20 @@ READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]
 
 
 class Gathering:
-    """Spans as they are read; ``part`` takes each frame of them."""
+    """Buffer of spans while they are read; subclasses take each frame in ``part``."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
         self._schema = {name: schema("spans")[name] for name in READ}
-        #: Attributes that spans share, as JSON, with their numbers.
+        #: Shared attributes as JSON, with their numbers.
         self.resources: dict[str, int] = {}
-        #: Spans so far, and bytes of the attributes and extras that were passed on.
+        #: Number of spans so far, and characters of attributes and extras passed on.
         self.spans = 0
         self.text_bytes = 0
         self._held = 0
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Take some spans, in the columns of ``READ``."""
+        """Take a frame of spans with the columns of ``READ``."""
         raise NotImplementedError
 
     def resource(self, attributes: Mapping[str, Any]) -> int | None:
@@ -47,7 +47,7 @@ class Gathering:
         return None if text is None else self.numbered(text)
 
     def numbered(self, text: str) -> int:
-        """The number of attributes that spans share.
+        """Return the number of a JSON text of shared attributes.
 
         Raises ``InputError`` where there are more than ``MOST_RESOURCES``.
         """
@@ -84,7 +84,7 @@ class Gathering:
             self.flush()
 
     def add_frame(self, frame: pl.DataFrame) -> None:
-        """Add spans with some of the columns; the others are null."""
+        """Add a frame of spans with some of the columns; the others are null."""
         self.flush()
         if frame.height:
             self.spans += frame.height
@@ -98,7 +98,7 @@ class Gathering:
             )
 
     def flush(self) -> None:
-        """Pass on what has been gathered."""
+        """Pass on the spans in the buffer."""
         if self._rows:
             columns = zip(READ, map(list, zip(*self._rows, strict=True)), strict=True)
             self._rows, self._held = [], 0

@@ -1,13 +1,13 @@
 """The three graphs of a data centre, with mappings between them.
 
-- *services*: which service relies on which;
-- *components*: what is deployed, as an operation of an instance, and what calls what;
+- *services*: which service depends on which;
+- *components*: operations of instances, and the calls between them;
 - *infrastructure*: hosts, switches and links.
 
 A service is mapped to its components, a component to its host (Gusat et al., *Benchmarking the
-Ethernet-Federated Datacenter*, section 1). The infrastructure is that of a scenario. Where spans do
-not say their host, or say one that the scenario does not have, a file says which instance is where;
-else instances are placed in the order of their names on one host after the other, and it is said
+Ethernet-Federated Datacenter*, section 1). The infrastructure is that of a scenario. Where spans
+name no host, or one that the scenario lacks, a file maps instances to hosts; without a file,
+instances are placed in the order of their names on one host after the other, and the result says
 that this was assumed.
 """
 
@@ -30,10 +30,10 @@ from eastwest.errors import InputError
 from eastwest.observe.calls import parent_rows
 from eastwest.units import clean
 
-#: Most components, and most instances, that are told apart.
+#: Most components, and most instances, that are distinguished.
 MOST_NODES = 100_000
 _MOST_PLACEMENT_BYTES = 16 << 20
-#: The network where no scenario says what it is.
+#: Node that stands for the network where no scenario describes it.
 NETWORK = "(network)"
 
 Graph: TypeAlias = "nx.DiGraph[str]"
@@ -41,17 +41,17 @@ Graph: TypeAlias = "nx.DiGraph[str]"
 
 @dataclass
 class Graphs:
-    """Three graphs and what maps one to the next."""
+    """Three graphs and the mappings between them."""
 
     services: Graph
     components: Graph
-    #: Not directed: cables.
+    #: Undirected: an edge for each cable.
     infrastructure: nx.Graph[str]
     #: Components of each service.
     components_of: dict[str, list[str]]
     #: Host of each instance.
     host_of: dict[str, str]
-    #: Where hosts come from: ``spans``, ``file`` or ``assumed``.
+    #: Source of the hosts: ``spans``, ``file`` or ``assumed``.
     placed_by: str
     #: Component and instance of each span.
     component: list[str] = field(repr=False, default_factory=list)
@@ -70,7 +70,7 @@ class Graphs:
         return paths
 
     def way(self, caller: str, called: str) -> list[str]:
-        """Hosts and switches from one instance to another, along a shortest way."""
+        """Return hosts and switches on a shortest path from one instance to another."""
         here, there = self.host_of.get(caller), self.host_of.get(called)
         if here is None or there is None:
             return []
@@ -85,7 +85,7 @@ def build(
     topology: Mapping[str, Any] | None = None,
     placement: Mapping[str, str] | None = None,
 ) -> Graphs:
-    """Make the graphs of spans; ``topology`` is what the extension says of a scenario."""
+    """Return the graphs of spans; ``topology`` is the extension's description of a scenario."""
     unknown = "(unknown)"
     named = spans.select(
         pl.coalesce("service", "instance").fill_null(unknown).alias("service"),
@@ -119,7 +119,7 @@ def build(
 
 
 def _calls(named: pl.DataFrame, parents: np.ndarray[Any, Any], level: str) -> Graph:
-    """Nodes of one level, and an edge where a span of one is the parent of one of another."""
+    """Return the nodes of one level, with an edge from each span's parent's node to its own."""
     graph: Graph = nx.DiGraph()
     nodes = named.group_by(level).agg(
         pl.len().alias("spans"),
@@ -156,7 +156,7 @@ def _place(
     topology: Mapping[str, Any] | None,
     placement: Mapping[str, str] | None,
 ) -> tuple[nx.Graph[str], dict[str, str], str]:
-    """The infrastructure, and the host of each instance."""
+    """Return the infrastructure, the host of each instance, and the source of the hosts."""
     instances = sorted(named["instance"].unique().to_list())
     said = dict(
         named.filter(pl.col("host").is_not_null())
@@ -168,7 +168,7 @@ def _place(
     if topology is None:
         host_of = {**said, **_chosen(placement, instances)}
         placed_by = "file" if placement else "spans" if said else "assumed"
-        # without a word about hosts, every instance has one of its own
+        # Without any information on hosts, every instance has a host of its own.
         host_of = {name: host_of.get(name, f"host of {name}") for name in instances}
         graph.add_node(NETWORK, kind="switch")
         for host in sorted(set(host_of.values())):
@@ -189,14 +189,14 @@ def _place(
         return graph, host_of, "file"
     if said and set(said.values()) <= set(hosts) and len(said) == len(instances):
         return graph, said, "spans"
-    # what is on one host stays on one host
+    # Instances of one recorded host are placed on one host.
     together = sorted({said.get(name, name) for name in instances})
     on = {name: hosts[place % len(hosts)] for place, name in enumerate(together)}
     return graph, {name: on[said.get(name, name)] for name in instances}, "assumed"
 
 
 def _fabric(graph: nx.Graph[str], topology: Mapping[str, Any]) -> list[str]:
-    """Add the nodes and cables of a scenario; return its hosts."""
+    """Add the nodes and cables of a scenario to a graph; return its hosts."""
     hosts = [str(name) for name in topology["nodes"][: topology["hosts"]]]
     for name in topology["nodes"]:
         graph.add_node(str(name), kind="switch")
@@ -225,7 +225,7 @@ def _nearest(name: str, among: list[str]) -> str:
 
 
 def read_placement(path: Path) -> dict[str, str]:
-    """Read a CSV file with the columns ``instance`` and ``host``."""
+    """Return instances with their hosts from a CSV file (columns ``instance`` and ``host``)."""
     if not path.is_file():
         raise InputError(f"{path}: there is no such file of places")
     if path.stat().st_size > _MOST_PLACEMENT_BYTES:
@@ -252,7 +252,7 @@ def read_placement(path: Path) -> dict[str, str]:
 
 
 def _writable(graph: nx.Graph[str]) -> nx.Graph[str]:
-    """Copy a graph for GraphML: names without what XML cannot hold, no missing values."""
+    """Return a copy for GraphML: names without characters that XML forbids, no missing values."""
     names: dict[str, str] = {}
     taken: Counter[str] = Counter()
     for name in graph:
@@ -271,7 +271,7 @@ def _writable(graph: nx.Graph[str]) -> nx.Graph[str]:
 
 
 def placed(graphs: Graphs) -> dict[str, list[str]]:
-    """Instances on each host that has some."""
+    """Return the instances on each host that has any."""
     found: dict[str, list[str]] = defaultdict(list)
     for name, host in sorted(graphs.host_of.items()):
         found[host].append(name)

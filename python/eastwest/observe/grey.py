@@ -1,13 +1,13 @@
 """Grey-box transactions: linking by one shared attribute, stitching by a user's rules.
 
-*Linking* puts all spans that share the value of one attribute (a request's number in a header or a
-log) into one transaction. Which of them called which is told from time: a span hangs below the
-innermost span of its own node in which it lies, else the innermost of its node in which it starts,
-else the same of any node.
+*Linking* puts all spans that share the value of one attribute (such as a request number in a header
+or a log) into one transaction. Their parents are inferred from times: the parent of a span is the
+innermost span of its own node that contains it, else the innermost of its node that contains its
+start, else the innermost of any node, by both criteria in turn.
 
-*Stitching* joins spans whose attributes match as a rule says, such as a client's port and operation
-with a server's. Rules are tried one after the other on spans that have no parent yet; joined spans
-make up a transaction. Magpie (Barham et al., OSDI 2004) calls such rules a schema of joins.
+*Stitching* joins spans whose attributes match by a rule, such as a client's port and operation with
+a server's. Rules apply in their order to spans that have no parent yet; joined spans form a
+transaction. Magpie (Barham et al., OSDI 2004) calls the rules a schema of joins.
 
 An attribute is a column of spans, or ``attributes.NAME``. A rule file holds tables ``[[stitch]]``:
 
@@ -16,8 +16,8 @@ An attribute is a column of spans, or ``attributes.NAME``. A rule file holds tab
 - ``order``: ``inside`` (the default): the child lies in the parent; ``after``: it starts after the
   parent's end; ``started``: after its start;
 - ``within``: longest time from the parent's start (``after``: end) to the child's start;
-- ``strip``: a regular expression; what it matches is cut out of values before they are compared;
-- ``once``: a parent takes one child by this rule.
+- ``strip``: a regular expression; its matches are removed from values before the comparison;
+- ``once``: each parent gets at most one child by this rule.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from eastwest.observe.calls import Integers
 from eastwest.observe.form import TABLES
 from eastwest.units import clean
 
-#: Spans that are looked at for one child, the last to start first.
+#: Most candidate parents of one child: those that started last.
 MOST_CANDIDATES = 256
 _ORDERS = ("inside", "after", "started")
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -48,19 +48,19 @@ _MOST_RULES_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Joined:
-    """Spans with inferred parents, and the transactions that they make up."""
+    """Spans with inferred parents, and their transactions."""
 
     #: Row of each span's parent, or −1.
     parent: Integers
     #: Number of each span's transaction.
     transaction: Integers
-    #: Spans without the attribute: alone.
+    #: Number of spans without the attribute; each is a transaction of its own.
     alone: int = 0
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule of stitching."""
+    """Rule of stitching."""
 
     match: dict[str, str]
     differ: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Rule:
 
 
 def link(spans: pl.DataFrame, by: str) -> Joined:
-    """Make transactions of the spans that share the attribute ``by``."""
+    """Return transactions of the spans that share the attribute ``by``."""
     value = spans.select(_value(by, "").alias("value"))["value"]
     known = value.is_not_null().to_numpy()
     if not known.any():
@@ -84,7 +84,7 @@ def link(spans: pl.DataFrame, by: str) -> Joined:
 
 
 def _nested(spans: pl.DataFrame, group: Integers) -> Integers:
-    """Parents from time alone, among spans of one group."""
+    """Return the row of each span's parent (−1: none), inferred from times within its group."""
     start, end = spans["start_ns"].to_numpy(), spans["end_ns"].to_numpy()
     named = spans.select(pl.coalesce("instance", "service").fill_null("").alias("node"))["node"]
     node = named.rank("dense").to_numpy().astype(np.int64).tolist()
@@ -108,7 +108,7 @@ def _nested(spans: pl.DataFrame, group: Integers) -> Integers:
 
 
 def stitch(spans: pl.DataFrame, rules: list[Rule]) -> Joined:
-    """Join spans by rules, and make transactions of what is joined."""
+    """Return the spans joined by rules, and the transactions that they form."""
     parent = np.full(spans.height, -1, np.int64)
     for rule in rules:
         _apply(spans, rule, parent)
@@ -120,7 +120,7 @@ def stitch(spans: pl.DataFrame, rules: list[Rule]) -> Joined:
 
 
 def _apply(spans: pl.DataFrame, rule: Rule, parent: Integers) -> None:
-    """Find parents by one rule for spans that have none."""
+    """Set the parents that one rule finds for spans without one (in place)."""
     above = pl.concat_list([_value(name, rule.strip) for name in rule.match])
     below = pl.concat_list([_value(name, rule.strip) for name in rule.match.values()])
     keys = spans.select(above.alias("above"), below.alias("below"))
@@ -167,7 +167,7 @@ def _apply(spans: pl.DataFrame, rule: Rule, parent: Integers) -> None:
 
 
 def _value(name: str, strip: str) -> pl.Expr:
-    """The value of an attribute as text; null where it is missing or empty."""
+    """Return an expression for an attribute as text; null where it is missing or empty."""
     if name.startswith("attributes."):
         key = name.removeprefix("attributes.")
         value = pl.col("attributes").str.json_path_match(f"$['{key}']")
@@ -179,9 +179,9 @@ def _value(name: str, strip: str) -> pl.Expr:
 
 
 def check_field(name: object) -> str:
-    """Say what is wrong with the name of an attribute; nothing where it can be one."""
+    """Return what is wrong with the name of an attribute; empty where it is valid."""
     if not isinstance(name, str) or not name:
-        return "an attribute's name is expected"
+        return "the name of an attribute is expected"
     if name in _FIELDS:
         return ""
     if name.startswith("attributes.") and len(name) > 11 and "'" not in name and "\\" not in name:
@@ -194,14 +194,14 @@ class _Check:
     problems: list[Problem] = field(default_factory=list)
 
     def wrong(self, path: str, value: object, message: str) -> None:
-        """Add a problem."""
+        """Add a problem to the list."""
         self.problems.append(
             {"path": path, "value": clean(repr(value), 80), "message": message, "hint": None}
         )
 
 
 def read_rules(path: Path) -> list[Rule]:
-    """Read a file of rules; raises ``ProblemsError`` with all that is wrong with it."""
+    """Return the rules of a file; raise ``ProblemsError`` with all that is wrong with it."""
     if not path.is_file():
         raise InputError(f"{path}: there is no such file of rules")
     if path.stat().st_size > _MOST_RULES_BYTES:

@@ -1,6 +1,6 @@
 """Infers transactions of spans by a method, compares them with the truth, and writes them.
 
-What a method may see is made first: parents are taken away, and where it is black-box, all but
+The input of a method is made first: parents are removed, and for a black-box method everything but
 source, destination and times of messages. The result is spans in the normal form with the inferred
 parents and transactions, so that graphs and workloads are made of them as of any spans.
 """
@@ -24,7 +24,7 @@ from eastwest.observe.kept_account import accounts
 from eastwest.observe.load import Spans
 from eastwest.observe.write import SpanWriter
 
-#: Methods, by what they see.
+#: Inference methods with the information that they use.
 METHODS = {
     "ids": "white-box: the parents that the spans name",
     "linking": "grey-box: spans that share one attribute",
@@ -37,12 +37,12 @@ _COLUMNS = [name for name in TABLES["spans"] if name not in {"resource", "shift_
 
 @dataclass
 class Inferred:
-    """The result of an inference method."""
+    """Result of an inference method."""
 
     method: str
-    #: Spans with inferred parents; none where the method finds no single transactions.
+    #: Spans with inferred parents; None where the method finds no single transactions.
     spans: pl.DataFrame | None
-    #: What there is to say of it: counts, and how right it is where the spans say it.
+    #: Summary: counts, and the accuracy where the spans state the truth.
     said: dict[str, Any] = field(default_factory=dict)
 
 
@@ -57,7 +57,7 @@ def infer(
     step_ns: int = convolution.STEP_NS,
     told: nesting.Told | None = None,
 ) -> Inferred:
-    """Infer transactions; raises ``InputError`` where spans or settings do not allow it."""
+    """Infer transactions; raise ``InputError`` where spans or settings do not allow it."""
     frame = spans.frame(*_COLUMNS)
     if method == "linking":
         return _joined(frame, method, grey.link(frame.drop("parent_id"), by))
@@ -70,7 +70,7 @@ def infer(
         return _joined(frame, method, grey.Joined(parent, _tops(parent)))
     calls = calls_of(frame)
     if not calls.inside.any():
-        raise InputError(f"{spans.name}: no node calls another: there are no messages to look at")
+        raise InputError(f"{spans.name}: no node calls another: there are no messages to analyse")
     if method == "nesting":
         return _nesting(frame, calls, rounds, speeds, told)
     if method == "convolution":
@@ -79,13 +79,13 @@ def infer(
 
 
 def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> dict[str, Any]:
-    """Write inferred spans as a folder in the normal form; return what ``spans.json`` says.
+    """Write inferred spans as a folder in the normal form; return the content of ``spans.json``.
 
-    The account of ``source``, of which they were made, is carried on.
+    The account of the ``source`` spans is copied into it.
     """
     if inferred.spans is None:
         raise InputError(f"{inferred.method} finds no single transactions: there are no spans")
-    # what contradicted itself was settled when the spans were imported
+    # Contradictions in the spans were resolved when they were imported.
     problems = Account(stop=False, lossy=True)
     made = inferred.spans
     if "extra" in made.columns and made["extra"].null_count() < made.height:
@@ -114,7 +114,7 @@ def _tops(parent: Integers) -> Integers:
 
 
 def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
-    """Compare parents of spans with the true ones, and name the transactions anew."""
+    """Compare inferred parents with the true ones, and return spans with new transaction names."""
     true = parent_rows(frame)
     right = (joined.parent >= 0) & (joined.parent == true)
     inferred, known = int((joined.parent >= 0).sum()), int((true >= 0).sum())
@@ -127,7 +127,7 @@ def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
         "recall": round(int(right.sum()) / known, 6) if known else None,
     }
     ids = frame["span_id"]
-    # identifiers of one trace are unique, those of a new transaction need not be
+    # Identifiers are unique within a trace, but not within an inferred transaction.
     number = pl.Series(np.arange(frame.height)).cast(pl.String)
     own = ids if ids.is_unique().all() else number
     above = own.gather(np.maximum(joined.parent, 0)).to_list()
@@ -162,7 +162,7 @@ def _nesting(
 
 
 def _spans_of(frame: pl.DataFrame, calls: Calls, parents: Integers) -> pl.DataFrame:
-    """Make spans of calls: one at the caller and one at the called node, as a tracer sees them."""
+    """Return spans of calls: one at the caller and one at the called node, as a tracer records."""
     services = dict(
         frame.select(pl.coalesce("instance", "service").fill_null("(unknown)"), "service")
         .unique("instance", keep="first", maintain_order=True)

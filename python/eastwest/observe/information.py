@@ -1,19 +1,19 @@
 """Mutual information between metrics, in nats.
 
-**Discretised.** A metric with at most b different values has a class for each of them. Any other of
-n values becomes b classes of equal frequency by average rank: values are ranked from 1, equal ones
-get the mean of their ranks r, and their class is ⌈r b / n⌉, so that equal values are never torn
-apart; where many are equal, others share a class and some classes are empty. I(X; Y) is the plug-in
-estimate Σ p(x, y) ln(p(x, y)/p(x) p(y)); it is too high by about (b − 1)²/2n (Miller 1955), for all
-metrics of b classes alike, and by less for those of fewer.
+**Discretised.** A metric with at most b distinct values has a class for each of them. Any other
+metric of n values is cut into b classes of equal frequency by average rank: values are ranked from
+1, ties get the mean r of their ranks, and their class is ⌈r b / n⌉, so that equal values are always
+in one class; with many ties some classes are empty. I(X; Y) is the plug-in estimate
+Σ p(x, y) ln(p(x, y)/p(x) p(y)); its bias is about +(b − 1)²/2n (Miller 1955), equal for all metrics
+of b classes, and smaller for metrics of fewer.
 
 **Nearest neighbours.** The first estimator of Kraskov, Stögbauer and Grassberger (*Estimating
 mutual information*, Phys. Rev. E 69, 066138, 2004): with ε the distance to the k-th neighbour in
 the plane (greater of both differences), and n_x, n_y points within less than ε along an axis,
-I = ψ(n) + ψ(k) − ⟨ψ(n_x + 1) + ψ(n_y + 1)⟩, no less than 0. As in scikit-learn's
-``mutual_info_regression``, to which tests hold it, metrics are divided by their standard deviation
-and get noise of 1e-10 against ties, drawn for each by its name. Neighbours are found by scipy's k-d
-tree, and those along an axis by bisection: ten times as fast.
+I = ψ(n) + ψ(k) − ⟨ψ(n_x + 1) + ψ(n_y + 1)⟩, at least 0. As in scikit-learn's
+``mutual_info_regression``, with which tests compare it, metrics are divided by their standard
+deviation and get noise of 1e-10 against ties, seeded by the metric's name. Neighbours are found by
+scipy's k-d tree, and points along an axis by bisection, which is ten times as fast.
 """
 
 from __future__ import annotations
@@ -29,46 +29,49 @@ from numpy.typing import NDArray
 
 from eastwest.observe.metrics import Numbers
 
-#: Rows for each cell of a table of two metrics that the default number of classes leaves (Cochran).
+#: Least mean of rows in a cell of a table of two metrics, for the default classes (Cochran).
 _ROWS_PER_CELL = 5
 MOST_BINS = 100
 _NOISE = 1e-10
 
 
 class Estimator(Protocol):
-    """Mutual information between the columns of a table."""
+    """Estimator of the mutual information between the columns of a table."""
 
     def between(self, first: int, second: int) -> float:
-        """Mutual information of two columns, in nats."""
+        """Return the mutual information of two columns, in nats."""
 
     def column(self, number: int) -> Any:
-        """A column as ``against`` needs it, here or somewhere else."""
+        """Return a column in the form that ``against`` takes, on this or another machine."""
 
     def against(self, number: int, other: Any) -> float:
-        """Mutual information of a column and one of another table of as many rows, in nats."""
+        """Return the mutual information, in nats, of a column and one of another table.
+
+        Both tables have the same number of rows.
+        """
 
 
 def default_bins(rows: int) -> int:
-    """Classes for so many rows: ten, or fewer so that cells have five rows in the mean."""
+    """Return the default number of classes: ten, or fewer for a mean of five rows in a cell."""
     return max(2, min(10, math.isqrt(rows // _ROWS_PER_CELL)))
 
 
 def average_ranks(values: Numbers) -> Numbers:
-    """Ranks from 1; equal values have the mean of theirs."""
+    """Return ranks from 1; ties have the mean of their ranks."""
     groups = _groups(values)
     return groups.spread(groups.ranks)
 
 
 def classes(values: Numbers, bins: int) -> NDArray[np.int64]:
-    """Class of each value, from 0: one for each different value, or equal frequency by rank."""
+    """Return the class of each value, from 0: one for each distinct value, or by rank."""
     groups = _groups(values)
     return groups.spread(groups.classes(bins))
 
 
 def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
-    """Return the numbers of distinct values and of classes, where ties make the classes fewer.
+    """Return the numbers of distinct values and of classes, where ties reduce the classes.
 
-    Nothing where each value has a class of its own, or all ``bins`` classes are in use.
+    Returns None where each value has a class of its own, or all ``bins`` classes are in use.
     """
     groups = _groups(values)
     used = len(np.unique(groups.classes(bins)))
@@ -77,23 +80,23 @@ def shared_classes(values: Numbers, bins: int) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Equal values of a metric, in the order of their size."""
+    """Distinct values of a metric in ascending order, with their frequencies."""
 
     order: NDArray[np.int64]
-    #: How many there are of each.
+    #: Number of rows with each distinct value.
     counts: NDArray[np.int64]
-    #: Means of their ranks, from 1.
+    #: Mean rank of each distinct value, from 1.
     ranks: Numbers
 
     def classes(self, bins: int) -> NDArray[np.int64]:
-        """Class of each of the different values."""
+        """Return the class of each distinct value."""
         if len(self.ranks) <= bins:
             return np.arange(len(self.ranks))
         found = np.ceil(self.ranks * bins / len(self.order)).astype(np.int64) - 1
         return np.minimum(found, bins - 1)
 
     def spread(self, of_each: NDArray[Any]) -> NDArray[Any]:
-        """Give every value what belongs to the different values."""
+        """Return an array of all rows from an array of distinct values."""
         found = np.empty(len(self.order), dtype=of_each.dtype)
         found[self.order] = np.repeat(of_each, self.counts)
         return found
@@ -108,7 +111,7 @@ def _groups(values: Numbers) -> _Groups:
 
 
 class Discretised:
-    """Mutual information of columns cut into classes of equal frequency."""
+    """Estimator on columns cut into classes of equal frequency."""
 
     def __init__(self, values: Numbers, bins: int) -> None:
         if not 2 <= bins <= MOST_BINS:
@@ -117,15 +120,15 @@ class Discretised:
         self._columns = [_column(values[:, i], bins) for i in range(values.shape[1])]
 
     def between(self, first: int, second: int) -> float:
-        """Mutual information of two columns, in nats."""
+        """Return the mutual information of two columns, in nats."""
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Column:
-        """A column as ``against`` needs it, here or somewhere else."""
+        """Return a column in the form that ``against`` takes, on this or another machine."""
         return self._columns[number]
 
     def against(self, number: int, other: Column) -> float:
-        """Mutual information of a column and another one of as many rows and classes, in nats."""
+        """Return the mutual information, in nats, of a column and another of equal length."""
         own = self._columns[number]
         cells = np.bincount(
             own.classes.astype(np.intp) * self._bins + other.classes, minlength=self._bins**2
@@ -135,7 +138,7 @@ class Discretised:
 
 @dataclass(frozen=True)
 class Column:
-    """A column cut into classes; entropy in nats."""
+    """Column cut into classes, with its entropy in nats."""
 
     classes: NDArray[np.uint8]
     entropy: float
@@ -147,17 +150,17 @@ def _column(values: Numbers, bins: int) -> Column:
 
 
 def _entropy(counts: NDArray[np.int64]) -> float:
-    """Entropy of the frequencies that were counted."""
+    """Return the entropy in nats of counted frequencies."""
     some = counts[counts > 0].astype(np.float64)
     total = some.sum()
     return float(np.log(total) - (some * np.log(some)).sum() / total)
 
 
 class Neighbours:
-    """Mutual information of columns by distances to nearest neighbours.
+    """Estimator by distances to nearest neighbours (Kraskov et al. 2004).
 
-    What noise a column gets depends on ``seed`` and its name alone, so that it does not matter what
-    stands beside it.
+    The noise of a column depends on ``seed`` and its name alone, so that the result does not depend
+    on the other columns of the table.
     """
 
     def __init__(
@@ -173,15 +176,15 @@ class Neighbours:
         self._neighbours = neighbours
 
     def between(self, first: int, second: int) -> float:
-        """Mutual information of two columns, in nats."""
+        """Return the mutual information of two columns, in nats."""
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Points:
-        """A column as ``against`` needs it, here or somewhere else."""
+        """Return a column in the form that ``against`` takes, on this or another machine."""
         return self._columns[number]
 
     def against(self, number: int, other: Points) -> float:
-        """Mutual information of a column and another one of as many rows, in nats."""
+        """Return the mutual information, in nats, of a column and another of equal rows."""
         from scipy.spatial import cKDTree  # noqa: PLC0415  slow to load
         from scipy.special import digamma  # noqa: PLC0415
 
@@ -196,15 +199,16 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Points:
-    """A column divided by its standard deviation, with noise against ties; and in order."""
+    """Column divided by its standard deviation, with noise against ties; and its sorted values."""
 
     values: Numbers
     ordered: Numbers
 
     def within(self, reach: Numbers) -> NDArray[np.int64]:
-        """Points nearer than ``reach``, each itself among them."""
+        """Return for each point the number of points nearer than ``reach``, itself included."""
         ordered = self.ordered
-        # The k-th neighbour lies at just this distance along one axis: rounding must not let it in.
+        # The k-th neighbour lies at exactly this distance along one axis: rounding must not
+        # include it.
         rounding = 4 * np.finfo(np.float64).eps * max(abs(ordered[0]), abs(ordered[-1]))
         inside = np.maximum(0.0, reach * (1 - 1e-9) - rounding)
         low = np.searchsorted(ordered, self.values - inside, side="left")

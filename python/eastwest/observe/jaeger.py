@@ -1,9 +1,10 @@
-"""Jaeger's JSON: what its query service and its page give (``data`` → ``spans``, ``processes``).
+"""Jaeger's JSON, as its query service and web page return it (``data`` → ``spans``, ``processes``).
 
-A trace has its processes beside its spans, mostly behind them, so that it is taken whole: at most
-``json_stream.MOST_VALUE`` characters. Times are microseconds. The parent is the first reference of
-kind ``CHILD_OF`` in the same trace, else the first ``FOLLOWS_FROM``. Other references become links
-and logs become events (``carried``); warnings become the attribute ``jaeger.warnings``.
+A trace has its processes beside its spans, mostly behind them, so each trace is parsed as a whole:
+at most ``json_stream.MOST_VALUE`` characters. Times are microseconds. The parent is the first
+reference of kind ``CHILD_OF`` in this trace, else the first ``FOLLOWS_FROM``. Other references
+become links and logs become events (``carried``); warnings become the attribute
+``jaeger.warnings``.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: Lengths of the identifiers of trace, span and parent, as clients write them.
+#: Usual lengths of the identifiers of trace, span and parent, in characters.
 _LENGTHS = {(trace, 16, parent) for trace in (16, 32) for parent in (0, 16)}
-#: Places by what was said of them: each trace says it again.
+#: Cache of places by their description, which every trace repeats.
 _Places = dict[tuple[Any, ...], Place]
 _MOST_PLACES = 10_000
-#: Kinds of references that a parent may have, the first of them where none is said.
+#: Kind of reference of a parent; the default where a reference has no kind.
 _CHILD = "CHILD_OF"
 _PARENTS = (_CHILD, "FOLLOWS_FROM")
-#: Fields of a span that have columns, and those that are used besides.
+#: Fields of a span that are read: those with columns, and others in use.
 _PLAIN = frozenset(
     (
         *("traceID", "spanID", "operationName", "references", "startTime", "duration", "tags"),
@@ -50,7 +51,7 @@ _PLAIN = frozenset(
     )
 )
 _USED = frozenset(("parentSpanID", "process", "startTimeMillis"))
-#: What is carried of the flags that nearly all spans have: none, or that it was sampled.
+#: Texts of ``extra`` for the usual flags: none, or sampled.
 _USUAL_FLAGS = {0: None, 1: '{"flags":1}'}
 _STATUSES = ("OK", "ERROR", "UNSET")
 _NO_SERVICE = "spans have no service, instance and host"
@@ -58,12 +59,12 @@ _LOOKS = re.compile(rb'"(?:traceID|spanID|operationName|processes|processID)"\s*
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be Jaeger's JSON."""
     return len(set(_LOOKS.findall(start))) >= 2
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read a file into ``writer``."""
+    """Read the spans of a file into ``writer``."""
     stream = JsonStream(source)
     known: _Places = {}
     remarks = Remarks(source.name, problems)
@@ -81,7 +82,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 def _document(stream: JsonStream, known: _Places, writer: Gathering, remarks: Remarks) -> None:
-    """Read what the query service answers, or one trace by itself."""
+    """Read an answer of the query service, or a single trace."""
     alone: dict[str, Any] = {}
     line = stream.line
     found = False
@@ -134,7 +135,7 @@ def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> N
 
 
 def _known_place(process: Any, known: _Places, writer: Gathering, remarks: Remarks) -> Place:
-    """A place that was met before, or a new one."""
+    """Return the place of a process, from the cache or new."""
     try:
         name, tags = process["serviceName"], process.get("tags") or ()
         key = (name, *((tag["key"], type(tag["value"]), tag["value"]) for tag in tags))
@@ -149,9 +150,9 @@ def _known_place(process: Any, known: _Places, writer: Gathering, remarks: Remar
 
 
 def _add_plain(span: Any, places: dict[str, Place], writer: Gathering) -> bool:
-    """Add a span as nearly all clients write it; false, and nothing done, for any other.
+    """Add a span in the usual form of clients; return False, with nothing added, for any other.
 
-    The same as ``_add`` with its checks in line: a million spans come this way.
+    Fast path of ``_add`` with its checks inlined: a million spans take it.
     """
     try:
         trace, own, name = span["traceID"], span["spanID"], span["operationName"]
@@ -225,9 +226,9 @@ def _flat(tags: object, remarks: Remarks) -> dict[str, Any]:
 def _parent(
     span: dict[str, Any], trace: str, remarks: Remarks
 ) -> tuple[str | None, list[dict[str, Any]]]:
-    """The identifier of the parent, from references or the older parentSpanID; other references.
+    """Return the parent's identifier, from references or the older parentSpanID; other references.
 
-    Raises ``SpanError`` where they are not as Jaeger has them.
+    Raises ``SpanError`` where they do not have Jaeger's form.
     """
     references = span.get("references")
     if not references:
@@ -257,13 +258,13 @@ def _parent(
 
 
 def _trace_of(reference: dict[str, Any], trace: str) -> str:
-    """The trace that a reference names, or else that of its span."""
+    """Return the trace that a reference names, or else that of its span."""
     named = reference.get("traceID")
     return id_of(named, "the traceID of a reference") if named else trace
 
 
 def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
-    """Logs as events; one is named by its field ``event``."""
+    """Return logs as events of OTLP; the field ``event`` of a log is its name."""
     found = []
     logs = span.get("logs") or []
     for log in logs if isinstance(logs, list) else [logs]:

@@ -1,7 +1,7 @@
-"""Reads JSON documents piece by piece: what lies deep inside is handed out as it comes.
+"""Reads JSON documents as a stream: nested values are handed out as they are parsed.
 
-Documents of spans grow to gigabytes. A reader walks down to the spans with ``fields`` and ``items``
-and takes each with ``value``; never is more than one of them, and a block of text, in memory.
+Documents of spans grow to gigabytes. A reader descends to the spans with ``fields`` and ``items``
+and takes each with ``value``; memory holds at most one of them and one block of text.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Any, NoReturn
 from eastwest.traces.source import Source
 from eastwest.units import size
 
-#: Longest value that is taken whole, in characters.
+#: Longest value that is parsed as a whole, in characters.
 MOST_VALUE = 16 << 20
 _BLOCK = 1 << 20
 _SPACE = " \t\r\n"
 
 
 class JsonError(ValueError):
-    """The input is not valid JSON from ``line`` on."""
+    """Error of input that is not valid JSON from ``line`` on."""
 
     def __init__(self, line: int, reason: str, cut: bool = False) -> None:
         super().__init__(reason)
         self.line = line
         self.reason = reason
-        #: Whether the file ends here: what came before counts.
+        #: Whether the file ends here, so that the values before it are usable.
         self.cut = cut
 
 
 class JsonStream:
-    """The JSON documents of a file, one after the other."""
+    """Reader of the JSON documents of a file, one after the other."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -41,7 +41,7 @@ class JsonStream:
         self._text = ""
         self._at = 0
         self._lines = 1
-        #: Up to where lines were counted.
+        #: Offset in the text up to which lines were counted.
         self._counted = 0
         self._ended = False
         if source.peek(3) == codecs.BOM_UTF8:
@@ -49,17 +49,17 @@ class JsonStream:
 
     @property
     def line(self) -> int:
-        """Line that is being read, from 1."""
+        """Number of the line that is being read, from 1."""
         self._lines += self._text.count("\n", self._counted, self._at)
         self._counted = self._at
         return self._lines
 
     def more(self) -> bool:
-        """Whether another document follows; separators between documents are passed over."""
+        """Whether another document follows; separators between documents are skipped."""
         return self._peek(_SPACE + ",\x1e") != ""
 
     def skip_line(self) -> bool:
-        """Pass over the rest of a line; false at the end of the file."""
+        """Skip the rest of a line; return False at the end of the file."""
         while True:
             end = self._text.find("\n", self._at)
             if end >= 0:
@@ -70,7 +70,7 @@ class JsonStream:
                 return False
 
     def fields(self) -> Iterator[str]:
-        """Yield the keys of an object; before the next, the value must have been taken."""
+        """Yield the keys of an object; the caller takes each value before the next key."""
         self._expect("{", "an object")
         first = True
         while self._peek() != "}":
@@ -85,7 +85,7 @@ class JsonStream:
         self._at += 1
 
     def items(self) -> Iterator[None]:
-        """Yield once before each item of an array; the item must be taken."""
+        """Yield once before each item of an array; the caller takes the item."""
         self._expect("[", "an array")
         first = True
         while self._peek() != "]":
@@ -96,7 +96,7 @@ class JsonStream:
         self._at += 1
 
     def null(self) -> bool:
-        """Take a value if it is null, and say whether it was."""
+        """Take a value if it is null; return whether it was."""
         if self._peek() != "n":
             return False
         if self.value() is not None:
@@ -104,7 +104,7 @@ class JsonStream:
         return True
 
     def value(self) -> Any:
-        """Take a value as a whole."""
+        """Take a value as a whole, and return it."""
         self._peek()
         while True:
             try:
@@ -118,7 +118,7 @@ class JsonStream:
             except ValueError as error:
                 self._wrong(str(error).lower())
             else:
-                # a number that touches the end of the block may go on
+                # A number at the end of the block may continue in the next one.
                 if end < len(self._text) or self._ended or isinstance(found, (dict, list, str)):
                     self._at = end
                     return found
@@ -128,7 +128,7 @@ class JsonStream:
                 self._ended = True
 
     def _peek(self, spaces: str = _SPACE) -> str:
-        """Return the next sign that is no space, without taking it; none at the end."""
+        """Return the next character that is no space, without taking it; empty at the end."""
         while True:
             text, at = self._text, self._at
             if at < len(text) and text[at] not in spaces:

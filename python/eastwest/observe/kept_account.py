@@ -2,7 +2,7 @@
 
 A folder's JSON has the account of its own reader (``rows_skipped``, ``skipped``, ``changed``,
 ``noted``: see ``eastwest.account``), and in ``accounts`` those of the spans that it was made of.
-Folders come from anywhere: what is no account is passed over, and texts are bounded.
+Folders come from anywhere: invalid accounts are ignored, and texts are bounded.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 from eastwest.account import KINDS, MOST_REASONS, read_entry
 from eastwest.units import clean, count
 
-#: Accounts that are carried on, one behind the other.
+#: Most accounts that are copied, one behind the other.
 MOST_ACCOUNTS = 8
-#: Most bytes of a file with accounts, and lines of a run's notes.
+#: Most bytes of a file with accounts, and most lines in a run's notes.
 _MOST_BYTES = 16 << 20
 _MOST_LINES = 12
 
@@ -26,7 +26,7 @@ Accounts = list[dict[str, Any]]
 
 
 def accounts(about: Mapping[str, Any], name: str) -> Accounts:
-    """The account of a folder and those of what it was made of; ``name`` is what it is called."""
+    """Return the account of a folder, called ``name``, and those of the spans it was made of."""
     own = _account(about, name)
     before = about.get("accounts")
     found = [own] if any(own[kind] for kind in KINDS) else []
@@ -51,7 +51,7 @@ def _account(given: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def lines(found: Accounts) -> Iterator[str]:
-    """A line for each reason of all accounts."""
+    """Yield a line for each reason of all accounts."""
     for account in found:
         for kind, word in KINDS.items():
             for each in account[kind]:
@@ -67,9 +67,9 @@ def _place(first: Mapping[str, Any]) -> str:
 
 
 def beside(table: Path) -> Accounts:
-    """Accounts of the spans of which a table of calls was made; none where nothing says so.
+    """Return the accounts of the spans of which a table of calls was made; none where none is kept.
 
-    They lie in ``workload.json`` beside the table, or where a run has kept them.
+    They are in ``workload.json`` beside the table, or where a run has kept them.
     """
     for file in (table.with_name(f"{table.stem}.account.json"), table.with_name("workload.json")):
         try:
@@ -84,10 +84,10 @@ def beside(table: Path) -> Accounts:
 
 
 def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tuple[str, bytes]]]:
-    """Notes of a run that replays transactions, and files that keep their accounts with it.
+    """Return notes of a run that replays transactions, and files that keep their accounts with it.
 
-    ``text`` is the scenario as it was given, with file names relative to ``base_dir``, and
-    ``resolved`` the one that is kept in the result, with the names of the copies there.
+    ``text`` is the given scenario, with file names relative to ``base_dir``; ``resolved`` is the
+    scenario kept in the result, with the names of the copied files.
     """
     if "transactions" not in text:
         return [], []
@@ -108,7 +108,7 @@ def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tu
 
 
 def _tables(text: str) -> Sequence[tuple[str, str]]:
-    """Names and files of a scenario's workloads of transactions."""
+    """Return names and files of a scenario's workloads of transactions."""
     workloads = tomllib.loads(text).get("workload", [])
     return [
         (str(each.get("name", "")), str(each["file"]))

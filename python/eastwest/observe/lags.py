@@ -1,4 +1,4 @@
-"""By how many rows each metric leads the target: the lag with most information about it."""
+"""Lags: the number of rows by which each metric leads the target, by mutual information."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from eastwest.observe.metrics import Numbers
 
 
 def best_lags(values: Numbers, target: Numbers, most: int, bins: int) -> NDArray[np.int64]:
-    """Rows by which each column leads the target, from 0 to ``most``.
+    """Return the number of rows by which each column leads the target, from 0 to ``most``.
 
-    That is the lag whose mutual information with the target is greatest, of equal ones the
-    shortest. All lags are judged on the same rows of the target, by discretised information
-    whatever estimator the selection uses: it is quick, and only lags of one metric are compared.
+    It is the lag with the greatest mutual information about the target; the shortest among equals.
+    All lags are compared on the same rows of the target. The discretised estimate serves for every
+    estimator of the selection: it is fast, and only lags of one metric are compared.
     """
     lags = np.zeros(values.shape[1], dtype=np.int64)
     if most == 0:
@@ -33,7 +33,7 @@ def best_lags(values: Numbers, target: Numbers, most: int, bins: int) -> NDArray
 
 
 def shifted(values: Numbers, lags: NDArray[np.int64], most: int) -> Numbers:
-    """Columns as they were ``lags`` rows before; the first ``most`` rows are lost."""
+    """Return columns delayed by ``lags`` rows, without the first ``most`` rows."""
     rows = len(values) - most
     columns = [
         values[most - lag : most - lag + rows, column] for column, lag in enumerate(lags.tolist())

@@ -1,20 +1,21 @@
 """The hierarchy of a workload: work → transaction → flow → burst → packet.
 
 Each level has two random variables, a size and a gap (Gusat et al., *Benchmarking the
-Ethernet-Federated Datacenter*, section 1). What they are in spans is our reading:
+Ethernet-Federated Datacenter*, section 1). Their definition on spans is our own:
 
-- *work*: a busy time, in which one transaction follows the other within ``IDLE`` times the mean gap
+- *work*: a busy period, in which transactions follow each other within ``IDLE`` times the mean gap
   between arrivals. Size: its transactions; gap: the idle time before the next.
 - *transaction*: size: its flows; gap: time from one arrival to the next.
 - *flow*: the messages of a transaction from one component to another. Size: its bursts; gap: time
   from the first message of one flow to that of the next in the transaction.
-- *burst*: a message, a request or a response. Size: bytes; gap: time to the next in the flow.
-- *packet*: size: bytes of payload by a segment size; gap: none within a burst: the network decides.
+- *burst*: a message, a request or a response. Size: payload bytes; gap: time to the next in the
+  flow.
+- *packet*: size: payload bytes after segmentation; gap: none within a burst: the network decides.
 
-To every variable exponential, lognormal, gamma, Weibull and Pareto distributions are fitted by
+Exponential, lognormal, gamma, Weibull and Pareto distributions are fitted to every variable by
 maximum likelihood; the one with the least Kolmogorov–Smirnov distance is named, if that is at most
-``CLOSE``; else the sample itself stands for the variable (``empirical``). The distance is that to
-the sample from which the parameters come, so no probability is given with it.
+``CLOSE``; else the sample itself represents the variable (``empirical``). The distance is that to
+the sample from which the parameters were estimated, so it has no p-value.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ from eastwest.observe.book import Book, Tree
 
 Floats = npt.NDArray[np.float64]
 
-#: A work ends where nothing arrives for so many mean gaps.
+#: Idle time that ends a work, in mean gaps between arrivals.
 IDLE = 10.0
 #: Largest Kolmogorov–Smirnov distance of a fit that is named.
 CLOSE = 0.05
-#: Payload of a full packet: 1,500 bytes less 52 of IPv4 and TCP headers with time stamps.
+#: Payload of a full packet in bytes: 1,500 less 52 of IPv4 and TCP headers with timestamps.
 SEGMENT = 1448
-#: Values that a fit sees, evenly by rank; fewest of them.
+#: Most values that a fit uses, evenly spaced by rank; and fewest.
 MOST_VALUES = 5_000
 LEAST_VALUES = 20
-#: Quantiles that stand for a sample.
+#: Number of quantiles that represent a sample.
 _QUANTILES = 101
 
 _CANDIDATES: dict[str, tuple[stats.rv_continuous, tuple[str, ...]]] = {
@@ -57,7 +58,7 @@ _CANDIDATES: dict[str, tuple[stats.rv_continuous, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Fit:
-    """A distribution fitted to a variable."""
+    """Distribution fitted to a variable."""
 
     name: str
     parameters: dict[str, float]
@@ -73,16 +74,16 @@ class Variable:
     what: str
     unit: str
     values: Floats
-    #: Candidates, the nearest first.
+    #: Fitted distributions, in ascending order of distance.
     fits: tuple[Fit, ...]
 
     @property
     def best(self) -> Fit | None:
-        """The nearest candidate, if it is close enough."""
+        """Distribution with the least KS distance, or None above ``CLOSE``."""
         return self.fits[0] if self.fits and self.fits[0].distance <= CLOSE else None
 
     def as_json(self) -> dict[str, Any]:
-        """Give it for ``workload.json``."""
+        """Return the variable as an object of ``workload.json``."""
         said: dict[str, Any] = {"level": self.level, "what": self.what, "unit": self.unit}
         said["count"] = len(self.values)
         if len(self.values):
@@ -98,7 +99,7 @@ class Variable:
 
 
 def levels(book: Book) -> list[Variable]:
-    """All variables of a workload, from the top level down."""
+    """Return all variables of a workload, from the top level down."""
     samples = _Samples()
     arrivals = np.array([tree.start_ns for tree in book.trees], np.float64) / 1e9
     gaps = np.diff(arrivals)
@@ -120,19 +121,22 @@ def levels(book: Book) -> list[Variable]:
 
 
 def variable(level: str, what: str, unit: str, values: Sequence[float] | Floats) -> Variable:
-    """A variable with all that fits it."""
+    """Return a variable with the distributions fitted to its values."""
     found = np.asarray(values, np.float64)
     return Variable(level, what, unit, found, fits(found))
 
 
 def fits(values: Floats) -> tuple[Fit, ...]:
-    """Distributions fitted to positive values, the nearest first; none for too few values."""
+    """Return the distributions fitted to positive values, the nearest first.
+
+    The tuple is empty for too few values.
+    """
     if len(values) < LEAST_VALUES or values.min() == values.max():
         return ()
     ordered = np.sort(values)
     place = np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_VALUES)).round().astype(int)
     sample = ordered[place]
-    # a gap of nothing has no logarithm
+    # A gap of 0 has no logarithm.
     positive = np.maximum(sample, max(1e-9, 1e-6 * float(sample.mean())))
     found = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -145,7 +149,7 @@ def fits(values: Floats) -> tuple[Fit, ...]:
                     if name == "pareto"
                     else law.fit(positive, floc=0.0)
                 )
-            except (ValueError, RuntimeError):  # no maximum was found
+            except (ValueError, RuntimeError):  # the likelihood has no maximum
                 continue
             distance = float(stats.kstest(positive, law(*given).cdf).statistic)
             shape = [*given[:-2], given[-1]]
@@ -156,7 +160,7 @@ def fits(values: Floats) -> tuple[Fit, ...]:
 
 
 def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
-    """Draw values: from the distribution that fits, else from the sample."""
+    """Draw values from the distribution that fits, else from the sample."""
     best = of.best
     if best is None:
         return random.choice(of.values, count) if len(of.values) else np.zeros(count)
@@ -167,7 +171,7 @@ def draw(of: Variable, random: np.random.Generator, count: int) -> Floats:
 
 
 class _Samples:
-    """Samples of flows and bursts."""
+    """Samples of the sizes and gaps of flows and bursts."""
 
     def __init__(self) -> None:
         self.flows: list[float] = []
@@ -177,7 +181,7 @@ class _Samples:
         self.burst_gaps: list[float] = []
 
     def add(self, tree: Tree) -> None:
-        """Count a transaction's messages between components."""
+        """Add the messages between components of a transaction."""
         times: dict[tuple[str, str], list[int]] = defaultdict(list)
         for call in tree.calls:
             if call.parent < 0:
@@ -200,7 +204,7 @@ class _Samples:
 
 
 def _works(gaps: Floats) -> tuple[Floats, Floats]:
-    """Transactions of each work, and the idle times between works."""
+    """Return the number of transactions in each work, and the idle times (s) between works."""
     if not len(gaps):
         return np.ones(1), np.zeros(0)
     breaks = np.flatnonzero(gaps > IDLE * gaps.mean())
@@ -209,7 +213,7 @@ def _works(gaps: Floats) -> tuple[Floats, Floats]:
 
 
 def _packets(sizes: Sequence[float]) -> Floats:
-    """Payloads of the packets of messages."""
+    """Return the payload bytes of each packet of messages."""
     if not sizes:
         return np.zeros(0)
     of = np.clip(np.asarray(sizes), 1, 1000 * SEGMENT)

@@ -1,7 +1,7 @@
 """Opens spans: a folder in the normal form, or a recorded file of any known format.
 
 A file is imported into a temporary folder first. Folders come from anywhere: format version and
-columns are checked before anything is handed out.
+columns are checked before the spans can be read.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from eastwest.traces.opened import Opened, read_about, sound
 
 
 class Spans(Opened):
-    """Open spans; leave them with ``with`` or ``close``, as they may lie in a temporary folder."""
+    """Open spans; close them by ``with`` or ``close``, as they may lie in a temporary folder."""
 
     def scan(self) -> pl.LazyFrame:
-        """The table of spans; columns that an earlier build did not know are null."""
+        """Return the table of spans; columns that an earlier version did not write are null."""
         scan = pl.scan_parquet(self.path / "spans.parquet", glob=False)
         there, kinds = set(scan.collect_schema()), schema("spans")
         missing = [name for name in LATER if name not in there]
         return scan.with_columns(pl.lit(None, kinds[name]).alias(name) for name in missing)
 
     def resources(self) -> list[str]:
-        """Attributes that spans share, each a JSON object, by their number.
+        """Return the attributes that spans share, each a JSON object, in the order of numbers.
 
         Raises ``InputError`` where the table is damaged.
         """
@@ -41,7 +41,7 @@ class Spans(Opened):
         return list(found["attributes"])
 
     def frame(self, *columns: str) -> pl.DataFrame:
-        """Some columns of all spans; raises ``InputError`` where the table is damaged."""
+        """Return some columns of all spans; raise ``InputError`` where the table is damaged."""
         with sound(self.name):
             return self.scan().select(*columns).collect(engine="streaming")
 
@@ -49,8 +49,8 @@ class Spans(Opened):
 def open_spans(path: str | Path, *, source_format: str = "auto", lossy: bool = False) -> Spans:
     """Open a folder in the normal form, or a file of a known format.
 
-    Spans of a file that can only be read with another meaning are refused unless ``lossy``. Raises
-    ``InputError`` where it is neither, or damaged.
+    A file whose spans can only be read with a change of their meaning is refused unless ``lossy``.
+    Raises ``InputError`` where the path is neither a folder nor a known file, or is damaged.
     """
     path = Path(path)
     if path.is_dir():

@@ -1,19 +1,19 @@
-"""Puts right what makes a set of spans no set of trees, and counts it.
+"""Repairs a set of spans so that it is a set of trees, and counts the repairs.
 
 The rules, in this order, within each trace:
 
-- Two spans of one id, one recorded by the caller and one by the called (Zipkin's shared spans), are
-  one call seen from both sides: the caller's gets ``/client`` behind its id and becomes the parent
-  of the other.
-- Of other spans with one id the first in the file stays.
-- A parent that is not there: the span becomes a root, and keeps the mark ``lost-parent``.
+- Two spans of one id, one recorded by the caller and one by the callee (Zipkin's shared spans), are
+  both sides of one call: the caller's gets ``/client`` behind its id and becomes the parent of the
+  other.
+- Of other spans with one id the first in the file is kept.
+- A span whose parent is missing becomes a root, with the mark ``lost-parent``.
 - Parents that form a cycle: the span of it that starts first (the first in the file among equals)
-  becomes a root, and keeps the mark ``cycle``.
-- A span that ends before it starts ends when it starts.
+  becomes a root, with the mark ``cycle``.
+- A span that ends before it starts gets its start as its end.
 
-What a recording may have without being wrong (a parent outside of the recorded time, a span that
-was sent twice) is noted. What contradicts itself (another span of the same id, a cycle, an end
-before the start) cannot be taken as it was recorded: it is refused unless the import is lossy.
+Gaps of a recording that are no error (a parent outside of the recorded time, a span that was sent
+twice) are noted. Contradictions (another span with an id in use, a cycle, an end before the start)
+cannot be imported as recorded: they are refused unless the import is lossy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KEY = ("trace_id", "span_id")
 
 @dataclass
 class Mended:
-    """How often each thing was put right."""
+    """Number of repairs of each kind."""
 
     repeated: int = 0
     differing: int = 0
@@ -42,19 +42,19 @@ class Mended:
     lost: int = 0
     cycles: int = 0
     negative: int = 0
-    #: The first of each, by the names above: trace and span.
+    #: Trace and span of the first repair of each kind.
     first: dict[str, str] = field(default_factory=dict)
 
     def seen(self, what: str, rows: pl.DataFrame) -> int:
-        """Keep the first of some spans, and return how many there are."""
+        """Remember the first of some spans for one kind of repair, and return their number."""
         if rows.height:
             self.first.setdefault(what, "/".join(rows.select(_KEY).row(0)))
         return rows.height
 
     def tell(self, problems: Account, file: str) -> None:
-        """Add what was put right to what a reader has to say.
+        """Add the repairs to the account of a reader.
 
-        Raises ``InputError`` for what changes the meaning, unless the account is lossy.
+        Raises ``InputError`` for repairs that change the meaning, unless the account is lossy.
         """
         for what, (reason, then) in _NOTED.items():
             if rows := getattr(self, what):
@@ -89,7 +89,7 @@ _CHANGED = {
 
 
 def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
-    """Mend spans of whole traces, in the order of the file; return them in that of the form."""
+    """Return mended spans in the order of the normal form, and the repairs; input in file order."""
     found = Mended()
     frame = frame.with_columns(
         pl.lit(0, pl.Int64).alias("shift_ns"), pl.lit(None, pl.String).alias("mended")
@@ -125,14 +125,14 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
 
 
 def _extras(frame: pl.DataFrame, cut: npt.NDArray[np.bool_]) -> pl.Series:
-    """Extras in which spans that lose their parent keep what they named."""
+    """Return ``extra`` of all spans, with the recorded parent of those that lose theirs."""
     rows = np.flatnonzero(cut)
     some = frame[rows].select("extra", "parent_id").rows()
     return frame["extra"].scatter(rows, [with_parent(extra, parent) for extra, parent in some])
 
 
 def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
-    """Take the two sides of shared ids apart, and leave other repeated spans out."""
+    """Separate both sides of shared ids, and leave out other repeated spans."""
     double = frame.filter(pl.struct(_KEY).is_duplicated())
     if not double.height:
         return frame
@@ -155,7 +155,7 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
             pl.when(client).then(renamed).otherwise("span_id").alias("span_id"),
             pl.when(client | server).then(pl.lit("shared-id")).otherwise("mended").alias("mended"),
         )
-        # where a third span has the id too, the server's side is the one that stays
+        # Where a third span has the id too, the server's side is the one that is kept.
         frame = frame.sort(~pl.col("row").is_in(list(servers)), "row")
     again = frame.filter(~pl.struct(_KEY).is_first_distinct())
     kept = frame.filter(pl.struct(_KEY).is_first_distinct()).sort("row")
@@ -168,7 +168,7 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
 
 
 def _parents(frame: pl.DataFrame) -> Integers:
-    """Row of each span's parent; below zero where there is none."""
+    """Return the row of each span's parent; below zero where there is none."""
     there = frame.select(*_KEY, pl.int_range(pl.len(), dtype=pl.Int64).alias("parent"))
     joined = frame.select("trace_id", "parent_id").join(
         there,
@@ -181,10 +181,10 @@ def _parents(frame: pl.DataFrame) -> Integers:
 
 
 def _cycle_cuts(parents: Integers, start: Integers) -> list[int]:
-    """One row of each cycle: the one that loses its parent.
+    """Return one row of each cycle: the span that loses its parent.
 
-    After more steps towards the root than there are spans, only what hangs below a cycle is not
-    done, and the rows reached are exactly those of the cycles.
+    After more steps towards the root than there are spans, only spans at or below a cycle are not
+    at a root, and the rows reached are exactly those of the cycles.
     """
     reached, steps = parents, 1
     while steps < len(parents) and (reached >= 0).any():

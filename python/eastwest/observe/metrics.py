@@ -1,7 +1,7 @@
-"""Tables of monitored metrics: a column for each, a row for each time; read from files.
+"""Tables of monitored metrics: a column for each metric, a row for each time; read from files.
 
-A value that is missing, infinite or not a number is missing (NaN). Names are untrusted text: they
-are compared and returned as they are, and cleaned where they are shown.
+A value that is infinite or not a number counts as missing (NaN). Names are untrusted text: they are
+compared and returned unchanged, and cleaned where they are shown.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 
-#: Most values that a table may hold: 8 bytes each.
+#: Most values that a table may hold, of 8 bytes each.
 MOST_VALUES = 400_000_000
-#: Rows of a CSV file from which it is told what its columns are.
+#: Rows of a CSV file from which the types of its columns are inferred.
 _INFERRED = 10_000
-#: Columns that are named where they are left out.
+#: Most columns that a remark names.
 _MOST_TOLD = 3
-#: Columns that are taken for times where none is named, in small letters.
+#: Names of a column of times, where none is given, in lower case.
 _TIME_NAMES = ("timestamp", "time", "time_s", "ts", "date", "datetime")
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Time series on one grid of times: ``values`` has a row for each time, a column for each."""
+    """Time series on one grid of times: ``values`` has the shape (times, names)."""
 
     names: tuple[str, ...]
     values: Numbers
-    #: Seconds; nothing where the rows are only in order.
+    #: Times in seconds; None where only the order of rows is known.
     times_s: Numbers | None = None
-    #: What the reader left out or changed, a sentence without its full stop each.
+    #: Remarks on what the reader left out or changed, each a sentence without its full stop.
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -59,13 +59,13 @@ class Metrics:
             raise InputError(f"two metrics have the same name: {clean(twice, 80)}")
 
     def place(self, name: str) -> int:
-        """Number of the column of a metric. Raises ``InputError`` with the nearest name."""
+        """Return the number of a metric's column; raise ``InputError`` with the nearest name."""
         return place_of(self.names, name)
 
     def without(self, patterns: Sequence[str], keep: str) -> Metrics:
-        """Leave out metrics that fit a glob, but never ``keep``.
+        """Return the metrics without those that match a glob; ``keep`` always stays.
 
-        Raises ``InputError`` where a pattern fits no metric.
+        Raises ``InputError`` where a glob matches no metric.
         """
         kept = without(self.names, patterns, keep)
         names = tuple(self.names[i] for i in kept)
@@ -73,7 +73,7 @@ class Metrics:
 
 
 def place_of(names: Sequence[str], name: str) -> int:
-    """Place of a name among others. Raises ``InputError`` with the nearest one."""
+    """Return the place of a name among others; raise ``InputError`` with the nearest one."""
     if name in names:
         return names.index(name)
     plain = {each.lower(): each for each in reversed(names)}
@@ -85,13 +85,13 @@ def place_of(names: Sequence[str], name: str) -> int:
 
 
 def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[int]:
-    """Places of the names that fit none of the globs, or are ``keep``.
+    """Return the places of the names that match none of the globs, or are ``keep``.
 
-    Raises ``InputError`` where a pattern fits no name.
+    Raises ``InputError`` where a glob matches no name.
     """
     gone: set[str] = set()
     for pattern in patterns:
-        # [ and ] stand in many names of metrics, so a whole name is always itself
+        # Names of metrics often contain [ and ], so a whole name always matches itself.
         fitting = {n for n in names if n == pattern or fnmatch.fnmatchcase(n, pattern)}
         if not fitting:
             raise InputError(f"no metric fits {clean(pattern, 80)!r}, which is to be left out")
@@ -102,7 +102,7 @@ def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[in
 def joined(
     series: Mapping[str, tuple[Sequence[float] | Numbers, Sequence[float] | Numbers]],
 ) -> Metrics:
-    """Put series of unequal length together by their times (seconds); what one lacks is missing."""
+    """Join series of unequal times (seconds) into one table; gaps are missing values."""
     if not series:
         raise InputError("there are no series")
     repeated = 0
@@ -124,7 +124,7 @@ def joined(
 
 
 def _infinite(names: Sequence[str], values: Numbers) -> tuple[str, ...]:
-    """Make infinite values missing, in place, and say so."""
+    """Make infinite values missing (in place), and return a remark on them."""
     infinite = np.isinf(values)
     if not infinite.any():
         return ()
@@ -137,10 +137,10 @@ def _infinite(names: Sequence[str], values: Numbers) -> tuple[str, ...]:
 
 
 def read(path: Path, time: str | None = None) -> Metrics:
-    """Read a CSV file (also gzipped) or a Parquet file with a metric in each column.
+    """Return the metrics of a CSV file (also gzipped) or a Parquet file, one in each column.
 
-    ``time`` names the column of times; without it, one that is called so is taken. Columns of text
-    are left out. Raises ``InputError`` where the file is not such a table.
+    ``time`` names the column of times; by default it is found by its name. Columns of text are left
+    out. Raises ``InputError`` where the file is not a table of metrics.
     """
     frame = frame_of(path)
     room(frame.height, frame.width, str(path))
@@ -150,9 +150,9 @@ def read(path: Path, time: str | None = None) -> Metrics:
 def frame_of(
     path: Path, columns: Sequence[str] | None = None, rows: int | None = None
 ) -> pl.DataFrame:
-    """Read a file, or some of its columns, or its first rows.
+    """Return the frame of a file, or some of its columns, or its first rows.
 
-    Raises ``InputError`` where it is no table, or larger than what is held at once.
+    Raises ``InputError`` where it is not a table, or exceeds the limit of values in memory.
     """
     import polars as pl  # noqa: PLC0415  slow to load
 
@@ -193,7 +193,7 @@ def _refuse_doubles(path: Path) -> None:
 
 
 def room(rows: int, columns: int, where: str) -> None:
-    """Refuse more values than are held at once."""
+    """Raise ``InputError`` for a table that exceeds the limit of values in memory."""
     if rows * columns > MOST_VALUES:
         raise InputError(
             f"{where}: {rows:,} rows of {columns:,} metrics are more than {MOST_VALUES:,} values; "
@@ -202,7 +202,7 @@ def room(rows: int, columns: int, where: str) -> None:
 
 
 def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str | None, list[str]]:
-    """The column of times, and those of numbers."""
+    """Return the name of the column of times, and those of the columns of numbers."""
     import polars as pl  # noqa: PLC0415
 
     column = _time_column(frame.columns, time, path)
@@ -214,7 +214,7 @@ def columns_of(frame: pl.DataFrame, time: str | None, path: Path) -> tuple[str |
 
 
 def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
-    """Make metrics of a table, in the order of their times."""
+    """Return the metrics of a table, in the order of their times."""
     import polars as pl  # noqa: PLC0415
 
     column, numeric = columns_of(frame, time, path)
@@ -235,7 +235,7 @@ def of_frame(frame: pl.DataFrame, time: str | None, path: Path) -> Metrics:
 
 
 def left_out(frame: pl.DataFrame, time: str | None, numeric: Sequence[str]) -> tuple[str, ...]:
-    """Say which columns are no numbers, and what is in them instead."""
+    """Return a remark on the columns that are not numbers, with their types."""
     import polars as pl  # noqa: PLC0415
 
     others = [name for name in frame.columns if name != time and name not in numeric]
@@ -251,7 +251,7 @@ def left_out(frame: pl.DataFrame, time: str | None, numeric: Sequence[str]) -> t
     return (f"{len(others):,} columns are no numbers and are left out: {', '.join(some)}{more}",)
 
 
-#: What programs written in Go put behind a time, as Nezha's collector does.
+#: Suffix of times that programs written in Go print, such as Nezha's collector.
 _GO = r" \+0000 UTC( m=[+-][0-9.]+)?$"
 
 
@@ -266,7 +266,7 @@ def _time_column(columns: Sequence[str], time: str | None, path: Path) -> str | 
 
 
 def _seconds(column: pl.Series, path: Path) -> Numbers:
-    """Times as seconds: numbers as they are, dates and texts of dates since 1970."""
+    """Return times in seconds: numbers unchanged, dates and texts of dates since 1970."""
     import polars as pl  # noqa: PLC0415
 
     found: Any = column

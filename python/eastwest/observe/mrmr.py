@@ -1,4 +1,4 @@
-"""Minimum redundancy, maximum relevance: metrics that tell most of a target and least twice.
+"""Minimum redundancy, maximum relevance: selection of informative and different metrics.
 
 H. Peng, F. Long and C. Ding, *Feature Selection Based on Mutual Information*, IEEE TPAMI 27(8),
 2005; the quotient from C. Ding and H. Peng, *Minimum redundancy feature selection from microarray
@@ -8,12 +8,12 @@ I(x; c). Each next one, of those not chosen, has the greatest
     difference:  I(x; c) − 1/(m − 1) Σ I(x; x_i)
     quotient:    I(x; c) / (1/(m − 1) Σ I(x; x_i)),
 
-the sum over the m − 1 chosen ones; of equal ones the first in order. A metric without any
-redundancy has an infinite quotient if it is relevant at all, and 0 if not.
+the sum over the m − 1 chosen ones; among equals the first in order. A metric without any redundancy
+has an infinite quotient if it is relevant at all, and 0 if not.
 
-Information is never negative, so a score in which some of the terms are still missing is an upper
-bound. Candidates are kept by their bounds and completed only while they lead (lazy evaluation, as
-Minoux 1978 for greedy algorithms): the result is the same, and hopeless metrics cost nothing.
+Information is never negative, so a score in which some terms are still missing is an upper bound.
+Candidates are kept by their bounds and completed only while they lead (lazy evaluation, as in
+Minoux 1978 for greedy algorithms): the result is unchanged, and weak candidates cost nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from enum import StrEnum
 
 
 class Scheme(StrEnum):
-    """How relevance and redundancy make a score."""
+    """Combination of relevance and redundancy into a score."""
 
     DIFFERENCE = "difference"
     QUOTIENT = "quotient"
@@ -34,25 +34,25 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True)
 class Pick:
-    """A chosen metric; information in nats."""
+    """Chosen metric; information in nats."""
 
     #: Number of the candidate.
     column: int
     relevance: float
-    #: Mean information that it shares with those chosen before.
+    #: Mean information shared with the metrics chosen before.
     redundancy: float
     score: float
 
 
-#: Between two candidates.
+#: Mutual information of two candidates, in nats, by their numbers.
 Information = Callable[[int, int], float]
 
 
 def select(
     relevance: list[float], information: Information, count: int, scheme: Scheme
 ) -> list[Pick]:
-    """Choose up to ``count`` candidates, whose relevance for the target is given."""
-    shared = [0.0] * len(relevance)  # with the first `known` of the chosen ones
+    """Return up to ``count`` chosen candidates, given their relevance for the target."""
+    shared = [0.0] * len(relevance)  # information shared with the first `known` chosen ones
     known = [0] * len(relevance)
     chosen: list[Pick] = []
     while len(chosen) < min(count, len(relevance)):
@@ -77,7 +77,7 @@ def select(
 
 
 def _score(relevance: float, shared: float, chosen: int, scheme: Scheme) -> float:
-    """Score with ``shared`` information among ``chosen`` metrics; a bound if that is a part."""
+    """Return the score from ``shared`` information with ``chosen`` metrics, or an upper bound."""
     if chosen == 0:
         return relevance
     redundancy = shared / chosen

@@ -1,4 +1,4 @@
-"""Nesting: which request a node was serving when it sent another, from times alone.
+"""Nesting: which request a node was serving when it sent another, inferred from times alone.
 
 Aguilera, Mogul, Wiener, Reynolds, Muthitacharoen, *Performance Debugging for Distributed Systems of
 Black Boxes* (SOSP 2003), section 4. A call B→C may have the parent A→B if it lies within it. Of
@@ -7,19 +7,19 @@ each delay between the two requests is possible (each of n candidates counts 1/n
 with the highest count wins; one that has a child at C already counts less. Buckets of delay (a
 ratio of ``RATIO``) and the weight of earlier children (1 / (1 + number)) are our choice.
 
-That uses nothing but the delay since the parent's request, which says little where a node sends
-many requests one after the other. ``follow`` goes on from there (our own step): nodes mostly send
-the next request shortly after the last answer. Within a parent, events follow each other: its
-request, requests to others, their answers, its own answer. With the assignment so far, the hazard
+This uses only the delay since the parent's request, which is little information where a node sends
+many requests one after the other. ``follow`` is our own extension: nodes mostly send the next
+request shortly after the last response. Within a parent, events follow each other: its request,
+requests to others, their responses, its own response. With the current assignment, the hazard
 
-    h(C, g | s) = (requests to C that came g after the last event, in state s) /
-                  (times that nothing had come for g, in state s) / width of bucket g
+    h(C, g | s) = (requests to C with gap g after the last event, in state s) /
+                  (times without an event until gap g, in state s) / width of bucket g
 
-is estimated for every state s: the node, the last event, whether an answer is awaited, and the last
-up to ``HISTORY`` destinations, each smoothed by the estimate for one destination less. A request
-goes to the candidate with the highest hazard, which is the likeliest of the events that can have
-happened now and had not happened before. Assignment and estimate are repeated. Only nodes and times
-are used.
+is estimated for every state s: the node, the last event, whether a response is awaited, and the
+last up to ``HISTORY`` destinations, each smoothed by the estimate for one destination less. A
+request is assigned to the candidate with the highest hazard, which is the most likely of the events
+that can happen at this time and had not happened before. Assignment and estimate are repeated. Only
+nodes and times are used.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ import numpy as np
 
 from eastwest.observe.calls import Calls, Integers
 
-#: From one bucket of delay to the next on the scoreboard.
+#: Ratio of consecutive buckets of delay on the scoreboard.
 RATIO = 1.3
-#: Rounds of assignment and estimate.
+#: Number of rounds of assignment and estimate.
 ROUNDS = 6
-#: Destinations before that a hazard may depend on.
+#: Number of earlier destinations on which a hazard may depend.
 HISTORY = 3
-#: How many observations an estimate from less history is worth.
+#: Weight of an estimate from a shorter history, in observations.
 _SMOOTH = 2.0
-#: Hazard of what was never seen.
+#: Hazard of an event that was never observed.
 _LEAST = 1e-3
-#: Most candidates of one call that are looked at: those that started last.
+#: Most candidates of one call that are considered: those that started last.
 MOST_CANDIDATES = 256
 
 Told = Callable[[str, float], None]
-#: What can happen within a call; of things at the same time, answers come first.
+#: Events within a call, in their order at equal times: responses come first.
 _ANSWER, _BEGIN, _SEND, _END = 0, 1, 2, 3
-#: Node, last event, the node of that, whether an answer is awaited, and destinations before.
+#: Node, last event, node of that event, whether a response is awaited, and earlier destinations.
 State = tuple[int, ...]
 
 
 def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Integers:
-    """Infer the parent of each call: a row, or −1. With no rounds, the published algorithm."""
+    """Return the parent of each call: a row, or −1. Without rounds, by the published algorithm."""
     found = candidates(calls)
     parents = scoreboard(calls, found)
     for turn in range(rounds):
@@ -71,7 +71,10 @@ def nest(calls: Calls, rounds: int = ROUNDS, told: Told | None = None) -> Intege
 
 
 def candidates(calls: Calls) -> list[list[int]]:
-    """Calls within which each call lies, those that started first first; none from outside."""
+    """Return for each call the calls that contain it, in the order of their starts.
+
+    The list of a call from outside is empty.
+    """
     by_node: dict[int, list[int]] = defaultdict(list)
     order = np.argsort(calls.received_ns, kind="stable")
     received, answered = calls.received_ns.tolist(), calls.answered_ns.tolist()
@@ -96,7 +99,7 @@ def candidates(calls: Calls) -> list[list[int]]:
 
 
 def scoreboard(calls: Calls, found: list[list[int]]) -> Integers:
-    """Choose parents by the published algorithm."""
+    """Return the parents of calls by the published algorithm."""
     caller, callee, sent, received = _lists(calls)
     log = math.log(RATIO)
 
@@ -132,23 +135,23 @@ def _lists(calls: Calls) -> tuple[list[int], list[int], list[int], list[int]]:
 
 
 def _bucket(gap_ns: int) -> int:
-    """Number of a gap's bucket: up to a microsecond, then doubling."""
+    """Return the number of a gap's bucket: 0 up to a microsecond, then doubling widths."""
     return (gap_ns // 1000).bit_length() if gap_ns > 0 else 0
 
 
 @dataclass
 class _Hazards:
-    """How likely which request is after which gap, in which state."""
+    """Hazards of requests by state, destination and gap."""
 
     history: int
-    #: Requests by state, destination and bucket of the gap.
+    #: Number of requests by state, then destination and bucket of the gap.
     events: dict[State, dict[tuple[int, int], int]]
-    #: Times that nothing had come yet, by state and bucket.
+    #: Number of times without an event until each bucket, by state.
     risks: dict[State, list[int]]
 
     @classmethod
     def of(cls, calls: Calls, parents: Integers, history: int) -> _Hazards:
-        """Estimate from an assignment."""
+        """Return the hazards estimated from an assignment of parents."""
         events: dict[State, dict[tuple[int, int], int]] = {}
         risks: dict[State, list[int]] = {}
         for states, (kind, to), bucket in _steps(calls, parents, history):
@@ -164,7 +167,7 @@ class _Hazards:
         return cls(history, events, risks)
 
     def rate(self, state: State, past: tuple[int, ...], to: int, gap: int) -> float:
-        """The hazard of a request to ``to``, per nanosecond up to a factor that all share."""
+        """Return the hazard of a request to ``to``, per nanosecond up to a common factor."""
         bucket = _bucket(gap)
         hazard = _LEAST
         none: dict[tuple[int, int], int] = {}
@@ -181,7 +184,7 @@ class _Hazards:
 def _steps(
     calls: Calls, parents: Integers, history: int
 ) -> Iterator[tuple[list[State], tuple[int, int], int]]:
-    """Yield, for every event of every call, the states before it, what it is, and the gap."""
+    """Yield for every event of every call the states before it, kind and node, and the gap."""
     children: dict[int, list[int]] = defaultdict(list)
     for child, parent in enumerate(parents.tolist()):
         if parent >= 0:
@@ -214,11 +217,11 @@ def _steps(
 
 
 def follow(calls: Calls, found: list[list[int]], table: _Hazards) -> Integers:
-    """Choose parents in the order of requests, each by the hazards after what came before."""
+    """Return parents, chosen in the order of requests by the hazards after earlier events."""
     caller, callee, sent, received = _lists(calls)
     returned = calls.returned_ns.tolist()
     chosen = np.full(len(calls), -1, np.int64)
-    # of every parent: last event (time, kind, node), answers awaited, last destinations
+    # Of every parent: last event (time, kind, node), awaited responses, last destinations.
     past: dict[int, tuple[int, int, int, tuple[tuple[int, int], ...], tuple[int, ...]]] = {}
     for child, parents in enumerate(found):
         if not parents:

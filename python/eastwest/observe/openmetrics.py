@@ -1,8 +1,8 @@
-"""A run's metrics in the text format of OpenMetrics 1.0, for Prometheus and what reads like it.
+"""Metrics of a run in the text format of OpenMetrics 1.0, for Prometheus and compatible systems.
 
-``series`` writes all samples with their times, counted from a chosen start: a file that
-``promtool tsdb create-blocks-from openmetrics`` takes into a server's storage. ``snapshot`` writes
-the values of one moment without a time, which is what a scrape gets.
+``series`` writes all samples with their times, counted from a given start: a file for
+``promtool tsdb create-blocks-from openmetrics``, which adds it to a server's storage. ``snapshot``
+writes the values of one moment without a time, the answer to a scrape.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from eastwest.errors import InputError
 from eastwest.observe.metrics import Numbers
 from eastwest.observe.run_metrics import Family
 
-#: Seconds that Prometheus tells apart.
+#: Resolution of Prometheus's times, in seconds.
 STEP_S = 0.001
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 def series(families: Iterable[Family], times_s: Numbers, start_s: float = 0.0) -> Iterator[str]:
-    """Lines of all samples; ``start_s`` is the time of the run's beginning since 1970.
+    """Yield the lines of all samples; ``start_s`` is the start of the run since 1970.
 
-    Times have milliseconds, as Prometheus does, and more digits where samples are closer: no two
-    have one time. Raises ``InputError`` where a time in nanoseconds would not tell them apart.
+    Times have milliseconds, as in Prometheus, and more digits where samples are closer, so that all
+    times are distinct. Raises ``InputError`` where nanoseconds would not distinguish them.
     """
     stamps = _stamps([start_s + float(time) for time in times_s])
     for family in families:
@@ -49,7 +49,7 @@ def _stamps(times_s: list[float]) -> list[str]:
 
 
 def snapshot(families: Iterable[Family], place: int) -> str:
-    """Text of the values at the end of one interval; before the first one, with ``place`` −1."""
+    """Return the text of the values at the end of an interval; ``place`` −1: before the first."""
     lines = []
     for family in families:
         lines += _head(family)
@@ -73,7 +73,7 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape untrusted text; other control characters become spaces."""
+    """Return untrusted text escaped; other control characters become spaces."""
     plain = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     return plain.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 

@@ -1,10 +1,10 @@
 """OpenTelemetry's spans in JSON (OTLP 1.x, opentelemetry-proto's ``trace.proto``).
 
-One document (``resourceSpans`` → ``scopeSpans`` → ``spans``), or documents one after the other, as
-the Collector's file exporter writes them. The protobuf names (``resource_spans``), the older
-``instrumentationLibrarySpans`` and Tempo's ``batches`` are taken for what they are. Times and kinds
-may be numbers or text. A document of logs or metrics is passed over, and noted. What a span says
-besides the columns of the form (links, events, its scope …) is carried along (``carried``).
+The input is one document (``resourceSpans`` → ``scopeSpans`` → ``spans``), or documents one after
+the other, as the Collector's file exporter writes them. The protobuf names (``resource_spans``),
+the older ``instrumentationLibrarySpans`` and Tempo's ``batches`` are accepted too. Times and kinds
+may be numbers or text. A document of logs or metrics is skipped with a remark. Data of a span that
+has no column (links, events, its scope …) is kept in ``extra`` (``carried``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS = (None, "internal", "server", "client", "producer", "consumer")
 #: StatusCode of trace.proto, by number; 0 is unset.
 CODES = (None, "ok", "error")
 _KIND_NAMES = {f"SPAN_KIND_{kind.upper()}": kind for kind in KINDS if kind}
-#: How names end that leave a kind or a status open.
+#: Suffixes of names that leave a kind or a status open.
 _OPEN = ("_UNSPECIFIED", "_UNSET")
 _CODE_NAMES = {"STATUS_CODE_OK": "ok", "STATUS_CODE_ERROR": "error"}
 _TOP = {"resourceSpans", "resource_spans", "batches"}
@@ -48,32 +48,32 @@ _SCOPES = {"scopeSpans", "scope_spans", "instrumentationLibrarySpans"}
 _SCOPE = {"scope", "instrumentationLibrary", "instrumentation_library"}
 _LOOKS = re.compile(rb'"(?:resourceSpans|resource_spans|scopeSpans|batches)"\s*:')
 _MOST_DEPTH = 8
-#: Fields of a span that have columns; others are carried along.
+#: Fields of a span that have columns; others go into ``extra``.
 _COLUMNS = frozenset(
     (
         *("traceId", "spanId", "parentSpanId", "name", "kind", "attributes", "status"),
         *("startTimeUnixNano", "endTimeUnixNano"),
     )
 )
-#: Names of protobuf that differ from those of its JSON.
+#: Pattern in names of protobuf that differ from those of its JSON.
 _SNAKE = re.compile(r"_([a-z])")
-#: Longest name of an attribute that is kept.
+#: Longest name of an attribute, in characters.
 MOST_KEY = 1024
 
-#: Values that are taken as they are.
+#: Types of values that need no conversion.
 _AS_THEY_ARE: dict[str, type] = {"stringValue": str, "boolValue": bool, "doubleValue": float}
-#: Lengths of the identifiers of trace, span and parent, and of times, as exporters write them.
+#: Usual lengths of the identifiers of trace, span and parent, in characters.
 _LENGTHS = {(32, 16, 0), (32, 16, 16)}
 _DIGITS = (19, 19)
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be OTLP in JSON."""
     return _LOOKS.search(start) is not None
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read a file into ``writer``."""
+    """Read the spans of a file into ``writer``."""
     stream = JsonStream(source)
     remarks = Remarks(source.name, problems)
     while stream.more():
@@ -126,7 +126,7 @@ def _resource(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
 
 
 def late_resource(spans: int, remarks: Remarks) -> None:
-    """Say of spans that they came before their resource; refuse them unless lossy."""
+    """Report spans that came before their resource; refuse them unless lossy."""
     if spans:
         remarks.change(
             "a resource that follows its spans",
@@ -136,7 +136,7 @@ def late_resource(spans: int, remarks: Remarks) -> None:
 
 
 def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
-    """Say of a field of a resource or scope that it is left out."""
+    """Report a field of a resource or scope that is left out."""
     if not value:
         return
     if key in {"schemaUrl", "schema_url"}:
@@ -164,7 +164,7 @@ def rest_of(resource: Any, remarks: Remarks) -> dict[str, Any]:
 
 
 def place_from(resource: Any, writer: Gathering, remarks: Remarks) -> Place:
-    """Say where the spans of a resource were recorded."""
+    """Return the place where the spans of a resource were recorded."""
     try:
         pairs = resource.get("attributes") if isinstance(resource, dict) else None
         attributes = flat(pairs, remarks)
@@ -222,9 +222,9 @@ def _add_plain(
     remarks: Remarks,
     stream: JsonStream,
 ) -> bool:
-    """Add a span as nearly all exporters write it; false, and nothing done, for any other.
+    """Add a span in the usual form of exporters; return False, with nothing added, for any other.
 
-    The same as ``_add`` with its checks in line: a million spans come this way.
+    Fast path of ``_add`` with its checks inlined: a million spans take it.
     """
     try:
         trace, own, name = span["traceId"], span["spanId"], span["name"]
@@ -232,7 +232,7 @@ def _add_plain(
         parent, kind = span.get("parentSpanId", ""), span.get("kind", 0)
         status = span.get("status") or ()
         code = status.get("code", 0) if status else 0
-        # identifiers of their usual length and in small letters, times of today
+        # identifiers of their usual length in lower case, and times between 1980 and 2100
         if (
             type(kind) is not int
             or type(code) is not int
@@ -297,7 +297,7 @@ def _add(span: Any, place: Place, of: Shared, writer: Gathering, remarks: Remark
 
 
 def _others(span: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a span that have no column, by their names in JSON."""
+    """Return the fields of a span that have no column, by their names in JSON."""
     found = {
         name: value for key, value in span.items() if (name := camel(key)) not in _COLUMNS and value
     }
@@ -308,7 +308,7 @@ def _others(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def camel(name: str) -> str:
-    """A name of protobuf as its JSON writes it: ``traceState`` for ``trace_state``."""
+    """Return a name of protobuf as its JSON writes it: ``traceState`` for ``trace_state``."""
     return _SNAKE.sub(lambda match: match[1].upper(), name)
 
 
@@ -323,7 +323,7 @@ def named(
     what: str,
     remarks: Remarks,
 ) -> str | None:
-    """A member of an enumeration by its number or its name; nothing where it is unknown."""
+    """Return a member of an enumeration by its number or its name; None where it is unknown."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(names):
         return names[value]
     if isinstance(value, str) and (value in texts or value.endswith(_OPEN)):
@@ -334,7 +334,7 @@ def named(
 
 
 def unknown(what: str, value: object, remarks: Remarks) -> str | None:
-    """Say that a kind or a status is not known, and return nothing for it."""
+    """Report an unknown kind or status, and return None for it."""
     then = {
         "kind": "whose side of a call it is, is told from the spans around it",
         "status": "it counts neither as done nor as failed",
@@ -344,7 +344,7 @@ def unknown(what: str, value: object, remarks: Remarks) -> str | None:
 
 
 def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:
-    """Attributes as a mapping, from the list of keys and values of OTLP."""
+    """Return attributes as a mapping, from OTLP's list of keys and values."""
     if pairs is None:
         return {}
     if not isinstance(pairs, list):
@@ -353,7 +353,7 @@ def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:
 
 
 def mapping(pairs: Iterator[tuple[str, Any]], remarks: Remarks) -> dict[str, Any]:
-    """Attributes by their names; of equal ones the last counts."""
+    """Return attributes by their names; of equal names the last value counts."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         short = key[:MOST_KEY]
@@ -372,13 +372,13 @@ def _pairs(pairs: list[Any], depth: int, remarks: Remarks) -> Iterator[tuple[str
         if not isinstance(pair, dict) or not isinstance(pair.get("key"), str):
             raise SpanError("an attribute is no key with a value", pair)
         value = pair.get("value")
-        # most are texts: no need to look further
+        # Fast path: most values are texts.
         text = value.get("stringValue") if isinstance(value, dict) else None
         yield pair["key"], text if isinstance(text, str) else _value(value, depth, remarks)
 
 
 def _value(value: object, depth: int, remarks: Remarks) -> Any:
-    """A value from its AnyValue; arrays and lists of pairs inside are taken with it."""
+    """Return a value from its AnyValue, with arrays and lists of pairs inside."""
     if not isinstance(value, dict) or not value:
         return None
     name, held = next(iter(value.items()))
@@ -396,7 +396,7 @@ def _value(value: object, depth: int, remarks: Remarks) -> Any:
 
 
 def _no_value(held: object, remarks: Remarks) -> None:
-    """Say that a value is none of OTLP's."""
+    """Report a value of a type that OTLP does not have."""
     remarks.note("a value that OTLP does not have: left out", held, "the attribute is empty")
 
 
@@ -413,7 +413,7 @@ def _integer(held: object, remarks: Remarks) -> int:
 
 
 def double(held: object, remarks: Remarks) -> Any:
-    """A number with a point; as text what JSON has no number for."""
+    """Return a finite number; as text a value that JSON has no number for."""
     try:
         number = float(held) if type(held) in {int, float, str} else math.nan  # type: ignore[arg-type]
     except (ValueError, OverflowError):
@@ -426,14 +426,14 @@ def double(held: object, remarks: Remarks) -> Any:
 
 
 def as_text(base64: object, remarks: Remarks) -> Any:
-    """Bytes as the text in base64 that JSON has for them."""
+    """Return bytes as their base64 text in JSON."""
     if not isinstance(base64, str):
         return _no_value(base64, remarks)
     remarks.note("an attribute of bytes: kept as text in base64", "", "it is exported as a string")
     return base64
 
 
-#: Readers of simple values, by the beginning of their names.
+#: Readers of simple values, by the prefix of their field's name.
 _SIMPLE: dict[str, Callable[[object, Remarks], Any]] = {
     "string": _text,
     "bool": _flag,

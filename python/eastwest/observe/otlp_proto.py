@@ -1,10 +1,10 @@
 """OpenTelemetry's spans in protobuf (OTLP 1.x): messages of ``TracesData``.
 
-A file is one message, or messages each with its length before it: four bytes with the highest first
-(the Collector's file exporter) or a varint. Messages are walked down to the spans field by field,
-as the encoding of protobuf allows, and each span is read by opentelemetry-proto's own class; never
-is more than one in memory. What a span says besides the columns of the form is carried along, in
-the words of OTLP's JSON (``carried``).
+A file is one message, or messages each with a length prefix: four bytes in big-endian order (the
+Collector's file exporter) or a varint. Messages are traversed down to the spans field by field, by
+the encoding of protobuf, and each span is parsed by opentelemetry-proto's own class; memory holds
+one span at a time. Data of a span that has no column is kept in ``extra``, in the form of OTLP's
+JSON (``carried``).
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ if TYPE_CHECKING:
 MOST_MESSAGE = 16 << 20
 _BLOCK = 1 << 20
 _MOST_DEPTH = 8
-#: Fields of TracesData, ResourceSpans and ScopeSpans that are walked into, with their wire type.
+#: Tags (field number and wire type) of fields that are traversed down to the spans.
 _RESOURCE_SPANS = _RESOURCE = _SCOPE = 1 << 3 | 2
 _SCOPE_SPANS = _SPANS = 2 << 3 | 2
 _SCHEMA = 3 << 3 | 2
 
 
 class WireError(ValueError):
-    """The input is not valid protobuf."""
+    """Error of input that is not valid protobuf."""
 
 
 class _Wire:
-    """Bytes of a file, taken from the front."""
+    """Bytes of a file, read from the front."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._data = b""
         self._at = 0
-        #: Bytes taken so far.
+        #: Number of bytes taken so far.
         self.taken = 0
 
     def ready(self, length: int) -> bool:
-        """Whether so many bytes are left."""
+        """Whether at least ``length`` bytes are left."""
         while len(self._data) - self._at < length:
             block = self._source.read(_BLOCK)
             if not block:
@@ -74,7 +74,7 @@ class _Wire:
         return True
 
     def take(self, length: int) -> bytes:
-        """Take bytes."""
+        """Return the next ``length`` bytes."""
         if not self.ready(length):
             raise WireError("the file ends within a message")
         at = self._at
@@ -83,7 +83,7 @@ class _Wire:
         return self._data[at : at + length]
 
     def varint(self) -> int:
-        """Take a whole number."""
+        """Return the next varint."""
         value = shift = 0
         while shift < 70:
             if self._at >= len(self._data) and not self.ready(1):
@@ -98,7 +98,7 @@ class _Wire:
         raise WireError("a number is longer than ten bytes")
 
     def skip(self, length: int) -> None:
-        """Pass over bytes."""
+        """Skip ``length`` bytes."""
         while length > 0:
             step = min(length, _BLOCK)
             self.take(step)
@@ -106,12 +106,12 @@ class _Wire:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be OTLP in protobuf."""
     return _framing(start) is not None
 
 
 def _framing(start: bytes) -> str | None:
-    """How messages are parted: ``none``, ``fixed`` or ``varint``."""
+    """Return the framing of messages: ``none``, ``fixed`` or ``varint``; None for no OTLP."""
     if len(start) >= 6 and start[0] == 0 and start[4] == _RESOURCE_SPANS:
         return "fixed" if _inside(start[4:], int.from_bytes(start[:4])) else None
     if _inside(start, None):
@@ -123,7 +123,7 @@ def _framing(start: bytes) -> str | None:
 
 
 def _inside(data: bytes, length: int | None) -> bool:
-    """Whether a message of ``TracesData`` begins here, which has so many bytes."""
+    """Whether a message of ``TracesData`` with ``length`` bytes begins here."""
     if len(data) < 4 or data[0] != _RESOURCE_SPANS:
         return False
     inner, used = _number(data[1:])
@@ -143,7 +143,7 @@ def _number(data: bytes) -> tuple[int, int]:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read a file into ``writer``."""
+    """Read the spans of a file into ``writer``."""
     framing = _framing(source.peek(64))
     if framing is None:
         raise InputError(f"{source.name}: is no OTLP in protobuf")
@@ -165,7 +165,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
 
 
 class _Reader:
-    """Walks down a message to its spans."""
+    """Traversal of a message down to its spans."""
 
     def __init__(self, file: str, wire: _Wire, writer: Gathering, problems: Account) -> None:
         from google.protobuf.message import DecodeError  # noqa: PLC0415
@@ -179,7 +179,7 @@ class _Reader:
         self._remarks = Remarks(file, problems)
 
     def traces(self, length: int | None) -> None:
-        """Read a message of ``TracesData``: of so many bytes, or to the end of the file."""
+        """Read a message of ``TracesData`` with ``length`` bytes, or up to the end of the file."""
         for tag, inner in self._fields(length):
             if tag == _RESOURCE_SPANS:
                 self._resource_spans(inner)
@@ -187,7 +187,7 @@ class _Reader:
                 self._left(tag, inner, 0)
 
     def _fields(self, length: int | None) -> Iterator[tuple[int, int]]:
-        """Yield the fields of a message with their lengths; what they hold must be taken."""
+        """Yield tag and length of each field of a message; the caller takes its content."""
         wire = self._wire
         end = None if length is None else wire.taken + length
         while wire.ready(1) if end is None else wire.taken < end:
@@ -208,7 +208,7 @@ class _Reader:
             raise WireError("a field is longer than its message")
 
     def _left(self, tag: int, length: int, spans: int) -> None:
-        """Pass over a field that is not read, and say so."""
+        """Skip a field that is not read, and report it."""
         schema = tag == _SCHEMA and length < _BLOCK
         found = self._wire.take(length).decode(errors="replace") if schema else str(tag >> 3)
         if not schema:
@@ -228,7 +228,7 @@ class _Reader:
                 self._left(tag, inner, spans)
 
     def _scope_spans(self, length: int, place: Place, rest: Mapping[str, Any]) -> int:
-        """Read the spans of a scope; return how many there were."""
+        """Read the spans of a scope; return their number."""
         spans = 0
         of = shared(None, rest, self._remarks) if rest else NOTHING
         for tag, inner in self._fields(length):
@@ -252,7 +252,7 @@ class _Reader:
         return self._wire.take(length)
 
     def _place(self, data: bytes) -> tuple[Place, dict[str, Any]]:
-        """Where spans were recorded, and what their resource has besides attributes."""
+        """Return the place of spans, and the fields of their resource besides attributes."""
         then = "its spans have no service, instance and host"
         try:
             resource = self._resource()
@@ -297,7 +297,7 @@ class _Reader:
 
 
 def _others(span: Span) -> dict[str, Any]:
-    """Fields of a span that have no column, as OTLP's JSON has them; for most spans none."""
+    """Return the fields of a span that have no column, in OTLP's JSON; none for most spans."""
     message, events, links = span.status.message, span.events, span.links
     if not (
         events
@@ -326,7 +326,7 @@ def _others(span: Span) -> dict[str, Any]:
 
 
 def as_json(message: Message) -> dict[str, Any]:
-    """A message as OTLP's JSON has it, but for identifiers, which protobuf has in base64."""
+    """Return a message in OTLP's JSON, except identifiers, which protobuf has in base64."""
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415  slow to load
 
     return MessageToDict(message)
@@ -339,7 +339,7 @@ def _identifier(value: bytes, what: str) -> str:
 
 
 def _flat(pairs: Any, remarks: Remarks, longest: int) -> dict[str, Any]:
-    """Attributes as a mapping; no text of theirs is longer than ``longest`` bytes."""
+    """Return attributes as a mapping; their texts have at most ``longest`` bytes."""
     if longest <= MOST_KEY:
         found = {pair.key: _value(pair.value, 0, remarks) for pair in pairs}
         if len(found) == len(pairs):

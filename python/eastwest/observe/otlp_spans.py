@@ -1,10 +1,9 @@
-"""Imported spans as OTLP in JSON again: a document a line, what the source said as it said it.
+"""Writes imported spans as OTLP in JSON, one document per line, with the data of the source.
 
-Times are those of the source, without the correction of clocks; a span whose parent was taken away
-by mending names it again; links, events, scope and the other fields of ``extra`` are written back.
-What the account of the import says was left out or changed stays so. Attributes of bytes are
-strings in base64. A span of a source that has no resource gets one of its service, instance and
-host.
+Times are those of the source, without the correction of clocks; a span whose parent was removed by
+mending names it again; links, events, scope and the other fields of ``extra`` are written back.
+Whatever the import left out or changed, by its account, stays so. Attributes of bytes are strings
+in base64. A span without a resource in its source gets one of its service, instance and host.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from eastwest.observe.otlp_values import pairs
 from eastwest.traces.opened import sound
 from eastwest.units import clean
 
-#: Spans of a document: a line.
+#: Number of spans in a document, which is one line.
 _SPANS = 5_000
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
-#: Fields of ``extra`` that are those of a span.
+#: Fields of ``extra`` that belong to a span in OTLP.
 _OF_SPAN = (
     *("traceState", "flags", "links", "events"),
     *("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"),
@@ -35,7 +34,7 @@ _OF_SPAN = (
 
 
 def lines(spans: Spans) -> Iterator[str]:
-    """Documents of imported spans, each a line.
+    """Yield documents of imported spans, one per line.
 
     Raises ``InputError`` where the folder is damaged.
     """
@@ -49,7 +48,7 @@ def lines(spans: Spans) -> Iterator[str]:
 
 
 def _document(frame: pl.DataFrame, resources: list[dict[str, Any]], name: str) -> str:
-    """Spans by their resource and scope, as one document."""
+    """Return one document of spans, by their resource and scope."""
     found: dict[str, dict[str, Any]] = {}
     scopes: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in frame.iter_rows(named=True):
@@ -105,7 +104,7 @@ def _span(row: Mapping[str, Any], extra: Mapping[str, Any], name: str) -> dict[s
 
 
 def _object(text: str | None, name: str) -> dict[str, Any]:
-    """An object of JSON; an empty one for null."""
+    """Return an object of JSON; an empty one for null."""
     if text is None:
         return {}
     try:

@@ -7,12 +7,12 @@ from typing import Any
 
 
 def pairs(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Attributes as a list of keys and values."""
+    """Return attributes as OTLP's list of keys and values."""
     return [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
 
 
 def any_value(value: Any) -> dict[str, Any]:
-    """A value of JSON as an ``AnyValue``; an empty one for null."""
+    """Return a value of JSON as an ``AnyValue``; an empty one for null."""
     if value is None:
         return {}
     if isinstance(value, list):

@@ -1,14 +1,14 @@
-"""A run's transactions as OpenTelemetry spans: OTLP in JSON, a document a line.
+"""Writes the transactions of a run as OpenTelemetry spans: OTLP in JSON, one document per line.
 
-What a data centre whose applications are traced would have recorded of the run. A call between two
-components is a span of kind client at the caller, from the request's leaving to the response's
-arrival, and one of kind server at the called, from the request's arrival to the response's leaving;
-a call within a component is one span of kind internal. Sizes are the attributes
-``http.request.body.size`` and ``http.response.body.size``. A component is an instance
-(``service.instance.id``) of its service on the host of the run.
+The spans are those that tracing in the applications would have recorded. A call between two
+components is a span of kind client at the caller, from the departure of the request to the arrival
+of the response, and one of kind server at the callee, from the arrival of the request to the
+departure of the response; a call within a component is one span of kind internal. Payload sizes are
+the attributes ``http.request.body.size`` and ``http.response.body.size``. A component is an
+instance (``service.instance.id``) of its service on the host of the run.
 
 Identifiers follow from the digest of the run and the numbers of workload, transaction and call, so
-that the same run has the same spans.
+that equal runs have equal spans.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from eastwest.errors import InputError
 from eastwest.observe.otlp_values import pairs
 from eastwest.results import Result
 
-#: When a run begins: 2020-01-01, in seconds since 1970.
+#: Default start of a run: 2020-01-01, in seconds since 1970.
 BEGAN_S = 1_577_836_800
-#: When it can begin: 1980 to 2090.
+#: Allowed range of the start of a run: 1980 to 2090.
 EARLIEST_S, LATEST_S = 315_532_800, 3_786_912_000
-#: Spans of a document: a line.
+#: Number of spans in a document, which is one line.
 _SPANS = 5_000
 _INTERNAL, _SERVER, _CLIENT = 1, 2, 3
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
-    """Documents of a run's transactions, each a line. Raises ``InputError`` where it has none."""
+    """Yield documents of a run's transactions, one per line; raise ``InputError`` without any."""
     calls = result.calls
     if not calls.height:
         raise InputError(f'{result.path} has no transactions: they come from kind = "transactions"')
@@ -60,7 +60,7 @@ def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
 
 
 class _Writer:
-    """Spans of a document by their resource."""
+    """Builder of a document: spans by their resource."""
 
     def __init__(self, result: Result, began_s: int) -> None:
         topology = core.topology(result.scenario, str(result.path), str(shipped.DATA), [])
@@ -71,7 +71,7 @@ class _Writer:
         self.count = 0
 
     def add(self, row: dict[str, Any], caller: dict[str, Any] | None, client: int) -> None:
-        """Add a call; ``client`` is the host its transaction's first request came from, or −1."""
+        """Add a call; ``client`` is the host that sent the transaction's first request, or −1."""
         number = row["transaction"]
         trace = self._id(row["workload"], number, -1, "trace")[:32]
         server = self._id(row["workload"], number, row["call"], "called")[:16]
@@ -129,7 +129,7 @@ class _Writer:
         self.count += 1
 
     def document(self) -> str:
-        """Give the spans so far as a line, and begin anew."""
+        """Return the document of the spans added so far as one line, and start a new one."""
         found = []
         for (service, component, host), spans in self.spans.items():
             place = {

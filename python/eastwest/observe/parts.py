@@ -1,8 +1,8 @@
-"""Tables of metrics in many files: the same columns in each, rows one file after the other.
+"""Tables of metrics in many files with equal columns; the rows of the files are concatenated.
 
-Such as a Parquet or CSV file for each day. What is asked for is read, some columns at a time, so
-that a table may be larger than memory. Columns may stand in another order in each file; all must
-have the same ones.
+An example is a Parquet or CSV file for each day. Only the requested columns are read, some at a
+time, so that a table may be larger than memory. The order of columns may differ between files; the
+set of columns may not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from eastwest.observe.metrics import (
 )
 from eastwest.units import clean
 
-#: Files of a table, and rows of each that are looked at for their columns.
+#: Most files of a table, and rows of each from which its column types are inferred.
 MOST_FILES = 100_000
 _LOOKED_AT = 10_000
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
@@ -34,23 +34,23 @@ _ENDINGS = (".parquet", ".csv", ".csv.gz")
 
 @dataclass(frozen=True)
 class Parts:
-    """Files with the same metrics, and their names in the order of the first file."""
+    """Files with equal metrics, and the names of metrics in the order of the first file."""
 
     files: tuple[Path, ...]
     names: tuple[str, ...]
-    #: Column of times.
+    #: Name of the column of times.
     time: str | None
-    #: What is left out of the files.
+    #: Remarks on columns that are left out.
     notes: tuple[str, ...] = ()
 
     def place(self, name: str) -> int:
-        """Number of a metric. Raises ``InputError`` with the nearest name."""
+        """Return the number of a metric's column; raise ``InputError`` with the nearest name."""
         return place_of(self.names, name)
 
     def read(self, names: Sequence[str] | None = None) -> Metrics:
-        """Read metrics of all files, in the order of their times.
+        """Return metrics of all files, in the order of their times.
 
-        Raises ``InputError`` where that is more than is held at once.
+        Raises ``InputError`` where they exceed the limit of values in memory.
         """
         names = self.names if names is None else names
         wanted = [*([] if self.time is None else [self.time]), *names]
@@ -76,7 +76,7 @@ class Parts:
 
 
 def find(source: str | Path) -> list[Path]:
-    """The files of a folder, or those that fit a glob, in the order of their names."""
+    """Return the files of a folder, or those that match a glob, sorted by name."""
     path = Path(source)
     if path.is_dir():
         found = [each for each in path.iterdir() if each.name.endswith(_ENDINGS)]
@@ -96,7 +96,7 @@ def find(source: str | Path) -> list[Path]:
 
 
 def look(files: Sequence[Path], time: str | None = None) -> Parts:
-    """Find out what columns there are. Raises ``InputError`` where files differ in them."""
+    """Return the files with their common columns; raise ``InputError`` where columns differ."""
     first = files[0]
     frame = frame_of(first, rows=_LOOKED_AT)
     column, numeric = columns_of(frame, time, first)
@@ -117,7 +117,7 @@ def look(files: Sequence[Path], time: str | None = None) -> Parts:
 
 
 def _part(metrics: Metrics, names: Sequence[str], path: Path) -> Metrics:
-    """Give the metrics of a file in the order that is wanted."""
+    """Return the metrics of a file in the order of ``names``."""
     for name in names:
         if name not in metrics.names:
             raise InputError(f"{path}: {clean(name, 80)} is no column of numbers here")

@@ -1,12 +1,13 @@
-"""The critical path of a transaction, and where its time goes.
+"""The critical path of a transaction, and the components to which its time belongs.
 
-The path is found from the end: of the spans below the one at hand, the one that ended last, but not
-later than the time at hand, is what was waited for last; the time between its end and the time at
-hand is the span's own. The path goes on in that span, and then from its start. What it is made of
-adds up to the length of the root. A span that outlives its parent counts up to the parent's end.
+The path is found backwards from the end. At a span and a time, the child that ended last, but not
+after that time, is the last for which the span waited; the time between the child's end and that
+time belongs to the span itself. The path continues in the child up to its start, and from there in
+the span again. The pieces add up to the duration of the root. A span that ends after its parent
+counts up to the parent's end.
 
-Time on the caller's side of a call while the called span had not begun or had ended is the
-*network's*: links, queues, and the stacks of both hosts. It needs spans of both sides.
+On the client side of a call, the time before the called span began and after it ended belongs to
+the *network*: links, queues, and the stacks of both hosts. It needs spans of both sides.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ import polars as pl
 
 from eastwest.observe.calls import Integers, parent_rows
 
-#: Most spans of one transaction that are followed.
+#: Most spans of one transaction that are analysed.
 MOST_SPANS = 100_000
-#: Most transactions whose time is added up; of more, every so-manieth is taken.
+#: Most transactions whose times are added up; of more, every n-th is taken.
 MOST_TRANSACTIONS = 20_000
-#: What time between two nodes is put down to.
+#: Name to which the time between two nodes is attributed.
 NETWORK = "(network)"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of the critical path: time that a span, or the network on its way, took."""
+    """Interval of the critical path, spent by a span itself or by the network on its behalf."""
 
     row: int
     start_ns: int
@@ -37,7 +38,7 @@ class Piece:
 
 
 class Forest:
-    """Spans as trees."""
+    """Trees of spans: parents, children and roots by row."""
 
     def __init__(self, spans: pl.DataFrame) -> None:
         self.parents: Integers = parent_rows(spans)
@@ -54,7 +55,7 @@ class Forest:
         self.roots = [row for row, parent in enumerate(self.parents.tolist()) if parent < 0]
 
     def tree(self, root: int) -> list[int]:
-        """Rows of a transaction, each before those below it, in the order of their start."""
+        """Return the rows of a transaction: parents before children, siblings by start."""
         found: list[int] = []
         waiting = [root]
         while waiting and len(found) < MOST_SPANS:
@@ -65,9 +66,9 @@ class Forest:
         return found
 
     def critical(self, root: int) -> list[Piece]:
-        """The critical path of a transaction, in the order of time."""
+        """Return the critical path of a transaction, in the order of time."""
         pieces: list[Piece] = []
-        # (row, from when on it is looked at, up to when)
+        # (row, start and end of the interval on the path)
         waiting = [(root, self.start[root], self.end[root])]
         while waiting and len(pieces) < MOST_SPANS:
             row, least, now = waiting.pop()
@@ -90,13 +91,13 @@ class Forest:
         return sorted(pieces, key=lambda piece: (piece.start_ns, piece.end_ns, piece.row))
 
     def _alone(self, row: int) -> bool:
-        """Whether a span only waits for one call to another node: the caller's side of it."""
+        """Whether the span is the client side of a single call to another node."""
         below = self.children.get(row, ())
         return len(below) == 1 and self.parents[row] >= 0
 
 
 def time_by_service(forest: Forest) -> tuple[dict[str, float], int]:
-    """Seconds on critical paths by service, the network apart, and how many were added up."""
+    """Return seconds on critical paths by service and network, and the number of transactions."""
     step = -(-len(forest.roots) // MOST_TRANSACTIONS)
     roots = forest.roots[:: max(1, step)]
     total: dict[str, float] = defaultdict(float)

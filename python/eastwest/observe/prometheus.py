@@ -1,8 +1,8 @@
 """Metrics from a Prometheus server, through its HTTP API (``/api/v1/query_range``).
 
-A series becomes a column called ``name{label="value", …}`` with its labels in order; those labels
-that all series share with one value (mostly ``instance`` and ``job``) are left out. What the server
-sends is untrusted: answers are bounded, and names are text.
+A series becomes a column called ``name{label="value", …}`` with its labels in order; labels that
+have one value in all series (mostly ``instance`` and ``job``) are left out. The server's answers
+are untrusted: their size is bounded, and names are treated as text.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from eastwest.errors import InputError
 from eastwest.observe.metrics import Metrics, Numbers, joined, room
 from eastwest.units import clean
 
-#: Points of a series that a server gives in one answer (11,000), less one.
+#: Most points of a series in one request: the limit of a server (11,000) with a margin.
 _MOST_POINTS = 10_000
 _LARGEST_ANSWER = 512 * 1024 * 1024
 _PATIENCE_S = 60
-#: Remarks of a server that are told.
+#: Most remarks of a server that are reported.
 _MOST_REMARKS = 5
-#: How names of what is counted up end (Prometheus, "Metric and label naming"; OpenMetrics).
+#: Names of counters by their suffix (Prometheus, "Metric and label naming"; OpenMetrics).
 _COUNTED = re.compile(r"[^{]*(?:_total|_count|_sum|_bucket)(?:\{.*)?", re.DOTALL)
 
 
@@ -38,7 +38,7 @@ _Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class _Answer:
-    """Labels of series, with their times in seconds and values as two rows; and remarks."""
+    """Answer of a server: label sets, their times (s) and values as two rows, and remarks."""
 
     series: list[tuple[dict[str, str], Numbers]]
     notes: list[str]
@@ -47,11 +47,11 @@ class _Answer:
 def fetch(
     url: str, query: str, start_s: float, end_s: float, step_s: float, *, rates: bool = True
 ) -> Metrics:
-    """Ask a server for all series of a query from ``start_s`` to ``end_s``, every ``step_s``.
+    """Return all series of a query from ``start_s`` to ``end_s``, every ``step_s``.
 
-    Times are seconds since 1970. With ``rates``, series whose names say that they are counted up
-    become rates per second. Raises ``InputError`` with the server's words where it refuses, and
-    where it has no such series.
+    Times are seconds since 1970. With ``rates``, series that are counters by their names become
+    rates per second. Raises ``InputError`` with the server's message where it refuses, and where it
+    has no series for the query.
     """
     if not (math.isfinite(start_s) and math.isfinite(end_s) and start_s < end_s):
         raise InputError(f"the time must run forwards, not from {start_s} to {end_s} s")
@@ -77,10 +77,10 @@ def fetch(
 
 
 def rated(metrics: Metrics) -> Metrics:
-    """Make rates per second of what is counted up; the first row is lost.
+    """Return metrics with counters as rates per second; the first row is lost.
 
-    A value below the one before means that counting began anew, as in Prometheus. What is counted
-    up is told by names alone, so that a note says of how many metrics this was assumed.
+    A value below the one before means that the counter was reset, as in Prometheus. Counters are
+    recognised by names alone, so a note says for how many metrics this was assumed.
     """
     if metrics.times_s is None or len(metrics.times_s) < 2:
         raise InputError("rates need two times at least")
@@ -98,19 +98,19 @@ def rated(metrics: Metrics) -> Metrics:
     if counters:
         some = clean(counters[0], 60)
         notes.append(
-            f"{len(counters):,} metrics are counted up by their names (_total, _count, _sum, "
+            f"{len(counters):,} metrics are counters by their names (_total, _count, _sum, "
             f"_bucket), such as {some}: they are rates per second"
         )
     if resets:
         notes.append(
-            f"{resets:,} values of them are below the one before: counting began anew there, and "
-            "what was counted between the two is not known"
+            f"{resets:,} values of them are below the one before: the counter was reset there, and "
+            "what it counted between the two is not known"
         )
     return Metrics(metrics.names, values, metrics.times_s[1:], tuple(notes))
 
 
 def _named(series: Mapping[_Labels, Numbers]) -> dict[str, tuple[Numbers, Numbers]]:
-    """Series by names that tell them apart."""
+    """Return times and values of series by names that distinguish them."""
     every = [dict(labels) for labels in series]
     shared = {
         (key, value)
@@ -128,7 +128,7 @@ def _named(series: Mapping[_Labels, Numbers]) -> dict[str, tuple[Numbers, Number
 
 
 def series_name(name: str, labels: Mapping[str, str]) -> str:
-    """Write a series as Prometheus does."""
+    """Return the name of a series as Prometheus writes it."""
     if not labels:
         return name
     inner = ",".join(
@@ -138,10 +138,12 @@ def series_name(name: str, labels: Mapping[str, str]) -> str:
 
 
 def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) -> _Answer:
-    """One answer: labels and points of each series, and what the server remarks."""
+    """Return one answer of the server: labels and points of each series, and its remarks."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise InputError(f"{clean(url)}: a server is named such as http://localhost:9090")
+        raise InputError(
+            f"{clean(url)}: expected the address of a server, as http://localhost:9090"
+        )
     times = {"start": start_s, "end": end_s, "step": step_s}
     form = {"query": query} | {key: repr(float(time)) for key, time in times.items()}
     request = urllib.request.Request(
@@ -156,7 +158,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
         raise InputError(f"{clean(url)} refuses: {_refusal(content, error)}") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "reason", error)
-        raise InputError(f"{clean(url)} cannot be asked: {clean(str(why))}") from None
+        raise InputError(f"{clean(url)} cannot be reached: {clean(str(why))}") from None
     if len(content) > _LARGEST_ANSWER:
         raise InputError(f"{clean(url)}: more than 512 MB: ask for fewer series or a longer step")
     try:
@@ -172,7 +174,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
 
 
 def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
-    """Series of an answer; native histograms, which are no numbers, are left out and told."""
+    """Return the series of an answer, without native histograms, which a note counts."""
     found, histograms = [], 0
     for each in result:
         histograms += "histograms" in each
@@ -191,7 +193,7 @@ def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:
 
 
 def _remarks(answer: dict[str, Any], kind: str) -> list[str]:
-    """Return the server's remarks on its answer, such as that a part of it is missing."""
+    """Return the server's remarks on its answer, for instance that a part of it is missing."""
     said = answer.get(kind) or []
     some = said[:_MOST_REMARKS] if isinstance(said, list) else [said]
     return [f"the server says ({kind}): {clean(str(each), 200)}" for each in some]

@@ -1,7 +1,7 @@
-"""Where a reader of spans is, and what it has to say of the span that it reads.
+"""Position of a reader of spans in its file, and its remarks on the span that it reads.
 
-Functions far below the reader (attributes, links) find what they cannot keep as it was recorded.
-They get a ``Remarks`` instead of the account, the name of the file and the number of the line.
+Functions far below the reader (attributes, links) find values that cannot be kept as recorded. They
+get a ``Remarks`` in place of the account, the name of the file and the number of the line.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from eastwest.account import Account
 
 
 class Remarks:
-    """The account of one file, and the line that is being read."""
+    """Account of one file, and the line that is being read."""
 
     def __init__(self, file: str, problems: Account) -> None:
         self.file = file
         self.problems = problems
-        #: From 1; 0: the file as a whole, where a format has no lines.
+        #: Line from 1; 0 stands for the whole file, where a format has no lines.
         self.line = 0
 
     def note(self, reason: str, found: object = "", consequence: str = "", rows: int = 1) -> None:
-        """Say something of ``rows`` spans, or of what they hold; they are kept."""
+        """Report a remark on ``rows`` spans, or on their contents; the spans are kept."""
         text = str(found)[:60] if found != "" else ""
         self.problems.note(self.file, self.line, reason, text, rows, consequence)
 
     def change(self, reason: str, consequence: str, found: object = "", rows: int = 1) -> None:
-        """Take ``rows`` spans with another meaning; raises ``InputError`` unless lossy."""
+        """Report ``rows`` spans whose meaning changes; raises ``InputError`` unless lossy."""
         text = str(found)[:60] if found != "" else ""
         self.problems.change(self.file, self.line, reason, consequence, text, rows)
 
     def bad(self, reason: str, found: str = "") -> None:
-        """Leave a span out, or stop at it with ``InputError``."""
+        """Report a span that is left out, or stop at it with ``InputError``."""
         self.problems.bad(
             self.file,
             self.line,

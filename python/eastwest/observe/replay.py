@@ -1,13 +1,13 @@
-"""Writes the folder of a workload: what the simulator replays, and what is known of it.
+"""Writes the folder of a workload: a table for the simulator, and a description of the workload.
 
-- ``transactions.tsv``: a call a line, as ``kind = "transactions"`` reads it;
-- ``messages.csv``: the study's trace format, a message a line: when, from and to which component,
-  priority, bytes and the transaction (Gusat et al., *Benchmarking the Ethernet-Federated
-  Datacenter*, section 1);
-- ``workload.json``: where it comes from, where sizes come from, and the fitted hierarchy;
-- ``scenario.toml``: a fabric to run it on, and ``sort.toml``: beside a sort of Hadoop;
+- ``transactions.tsv``: a call in each line, in the format of ``kind = "transactions"``;
+- ``messages.csv``: the study's trace format, a message in each line: time, source and destination
+  component, priority, payload bytes and transaction (Gusat et al., *Benchmarking the
+  Ethernet-Federated Datacenter*, section 1);
+- ``workload.json``: the source, the origin of sizes, and the fitted hierarchy;
+- ``scenario.toml``: a fabric for the replay, and ``sort.toml``: the replay beside a sort of Hadoop;
 - ``what-if.toml`` and ``customers.toml``: cases to compare, and ``sweep.toml``: a sweep along the
-  study's axes (topology, traffic; a sweep tables all metrics), to be edited.
+  axes of the study (topology, traffic; a sweep tabulates all metrics), as a start for own ones.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from eastwest.observe.load import Spans
 from eastwest.spreadsheet import text_cell
 from eastwest.traces.source import Told
 
-#: Format of the folders this version writes.
+#: Format of the folders that this version writes.
 WORKLOAD_FORMAT = 1
 #: Name of the file that describes the workload.
 ABOUT = "workload.json"
-#: Table of calls, and messages in the study's format.
+#: Files with the table of calls, and with messages in the study's format.
 TABLE = "transactions.tsv"
 MESSAGES = "messages.csv"
-#: Priority of all messages in the study's format: spans say none.
+#: Priority of all messages in the study's format, because spans have none.
 PRIORITY = 0
 
 COLUMNS = (
@@ -58,11 +58,11 @@ COLUMNS = (
     "rest_s",
     "waited",
 )
-#: Columns of spans that are not needed.
+#: Columns of spans that a workload does not use.
 _UNUSED = ("resource", "extra", "shift_ns")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MOST_NAME = 200
-#: Hosts of a leaf in the scenario that is written.
+#: Number of hosts at each leaf of the scenario.
 _PER_LEAF = 6
 
 
@@ -79,10 +79,10 @@ def write(
     force: bool = False,
     told: Told | None = None,
 ) -> dict[str, Any]:
-    """Write the folder of a workload and return what ``workload.json`` says.
+    """Write the folder of a workload and return the content of ``workload.json``.
 
-    With ``transactions``, so many are made (``synthetic``). Raises ``InputError`` for what is
-    wrong, and ``FolderError`` where the folder cannot be.
+    With ``transactions``, that number is synthesised (``synthetic``). Raises ``InputError`` for
+    wrong settings or spans, and ``FolderError`` where the folder cannot be made.
     """
     rules = sizes.size_rule(request), sizes.size_rule(response)
     place = NewFolder(out, force, "a folder of a workload", ABOUT, parents=False)
@@ -132,7 +132,7 @@ def _write_folder(place: NewFolder, book: Book, about: dict[str, Any]) -> None:
 
 
 def table(book: Book) -> Iterator[str]:
-    """Lines of ``transactions.tsv``."""
+    """Yield the lines of ``transactions.tsv``."""
     yield "\t".join(COLUMNS) + "\n"
     for tree in book.trees:
         name = text_cell(named(tree.name))
@@ -156,7 +156,7 @@ def table(book: Book) -> Iterator[str]:
 
 
 def messages(book: Book) -> Iterator[str]:
-    """Lines of ``messages.csv``, in the order of time within each transaction."""
+    """Yield the lines of ``messages.csv``, in the order of time within each transaction."""
     yield "timestamp_s,source,destination,priority,burst_bytes,transaction\n"
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
@@ -180,13 +180,13 @@ def messages(book: Book) -> Iterator[str]:
 
 
 def seconds(time_ns: int) -> str:
-    """Nanoseconds as seconds, without loss and without idle zeros."""
+    """Return nanoseconds as text in seconds, exact and without trailing zeros."""
     whole, rest = divmod(time_ns, 10**9)
     return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")
 
 
 def named(text: str) -> str:
-    """A name without what would make other columns or lines of it."""
+    """Return a name without characters that separate columns or lines."""
     return _CONTROL.sub(" ", text).strip()[:_MOST_NAME] or UNKNOWN
 
 
@@ -219,7 +219,7 @@ def _about(
 
 
 def fabric(components: int, rate: str) -> str:
-    """Two racks or more with a host for each component, and one to spare."""
+    """Return the TOML of at least two racks with a host for each component and one spare."""
     leaves = max(2, -(-(components + 1) // _PER_LEAF))
     return f"""\
 [fabric]
@@ -243,7 +243,7 @@ hosts = ["h1..h{leaves * _PER_LEAF - 1}"]
 
 
 def scenario(components: int) -> str:
-    """The replay on a fabric of its own."""
+    """Return the scenario of the replay on a fabric without other traffic."""
     return f"""\
 # The recorded transactions on a leaf-spine fabric with a host for each component.
 # Change it as you like; what-if.toml has cases to compare.
@@ -255,7 +255,7 @@ seed = 1
 
 
 def beside_a_sort(components: int) -> str:
-    """The replay while Hadoop sorts on the same hosts."""
+    """Return the scenario of the replay while Hadoop sorts on the same hosts."""
     return f"""\
 # The recorded transactions while Hadoop sorts on the same hosts, which have slower links.
 schema = 1

@@ -1,9 +1,9 @@
 """Metrics of a run over time, as a monitoring system of a real data centre would record them.
 
-They are made of the tables that are sampled at the run's interval (``traffic``, ``link_samples``,
-``queues``, ``power``) and of those with a row for each thing that happened (``flows``, ``events``,
-``tasks``, ``transactions``, ``calls``), whose rows are counted up to the end of each interval, as
-are the packets of captured ports. Nothing is simulated anew.
+They derive from the tables that are sampled at the run's interval (``traffic``, ``link_samples``,
+``queues``, ``power``) and from tables with a row for each event (``flows``, ``events``, ``tasks``,
+``transactions``, ``calls``). Events, and packets of captured ports, are counted up to the end of
+each interval. No simulation is needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """Kinds of families, as OpenMetrics calls them."""
+    """Types of metric families, by OpenMetrics."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Series:
-    """One time series of a family: a value at the end of each interval."""
+    """Time series of a family: a value at the end of each interval."""
 
     labels: dict[str, str]
     values: Numbers
@@ -43,7 +43,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Family:
-    """Series of one name."""
+    """Metric family: the series of one name."""
 
     #: Name; counters are written with ``_total`` behind it.
     name: str
@@ -53,12 +53,12 @@ class Family:
 
     @property
     def sample(self) -> str:
-        """Name of its samples."""
+        """Name of the family's samples."""
         return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
 
 
 def times_of(result: Result) -> Numbers:
-    """Ends of the sampled intervals of a run, in seconds."""
+    """Return the ends of the sampled intervals of a run, in seconds."""
     times = result.traffic["time_s"].unique().sort().to_numpy().astype(np.float64)
     if len(times) < 2:
         raise InputError(
@@ -68,7 +68,7 @@ def times_of(result: Result) -> Numbers:
 
 
 def families(result: Result) -> list[Family]:
-    """All metrics of a run over time; families without a series are left out."""
+    """Return all metrics of a run over time; families without a series are left out."""
     times = times_of(result)
     series = 2 * len(result.links) + 50
     if series * len(times) > MOST_VALUES:
@@ -83,7 +83,7 @@ def families(result: Result) -> list[Family]:
 
 
 def metrics(result: Result) -> Metrics:
-    """All metrics of a run as a table, named as exported; what is counted as rates per second."""
+    """Return all metrics of a run by their exported names; counters become rates per second."""
     columns = {
         series_name(family.sample, series.labels): series.values
         for family in families(result)
@@ -94,7 +94,7 @@ def metrics(result: Result) -> Metrics:
 
 
 def host_names(result: Result) -> list[str]:
-    """Names of the hosts by their numbers."""
+    """Return the names of the hosts in the order of their numbers."""
     links = result.links.sort("link")
     return links.filter(links["tier"] == "host-up")["src"].to_list()
 
@@ -123,7 +123,7 @@ def _links(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _flows(result: Result, times: Numbers) -> Iterator[Family]:
-    """Messages by workload and purpose, and by class and purpose."""
+    """Yield the families of messages by workload and purpose, and by class and purpose."""
     flows = result.flows.sort("finish_s")
     for by in ("workload", "class"):
         keys = flows.select(by, "purpose").unique().sort(by, "purpose")
@@ -143,7 +143,7 @@ def _flows(result: Result, times: Numbers) -> Iterator[Family]:
             yield Family(f"{stem}_{name}", Kind.COUNTER, f"{text}, by {by}.", rows)
 
 
-#: What is counted of messages: name, meaning, and the weight of each.
+#: Sums over messages: name, help text, and the weight of each message.
 _FLOW_SUMS: tuple[tuple[str, str, Callable[[pl.DataFrame], Numbers | None]], ...] = (
     ("completed", "Messages that have arrived whole", lambda _: None),
     ("bytes", "Payload of them", lambda part: part["bytes"].to_numpy().astype(np.float64)),
@@ -197,7 +197,7 @@ def _power(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
-    """Transactions by workload."""
+    """Yield the families of transactions by workload."""
     ended = result.table("transactions").sort("finished_s")
     for name, text, column in (
         ("completed", "Transactions whose response has arrived, by workload.", None),
@@ -212,7 +212,7 @@ def _transactions(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _components(result: Result, times: Numbers) -> Iterator[Family]:
-    """Core time of the components of transactions."""
+    """Yield the family of core time by component."""
     names = host_names(result)
     series = [
         Series({"component": component, "host": names[host], "workload": workload}, values)
@@ -223,7 +223,7 @@ def _components(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _packets(result: Result, times: Numbers) -> Iterator[Family]:
-    """Packets of the ports that are captured (``measure.capture``)."""
+    """Yield the family of packets at captured ports (``measure.capture``)."""
     path = result.path / "capture.pcapng"
     captured = packet_times(path) if path.is_file() else {}
     tiers = dict(result.links.select("name", "tier").iter_rows())
@@ -236,8 +236,8 @@ def _packets(result: Result, times: Numbers) -> Iterator[Family]:
 
 
 def _places(at: Numbers, times: Numbers) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Interval that each moment lies in; as many as there are for what came after the last."""
-    slack = 1e-9 * max(1.0, float(times[-1]))  # samples carry the end of their interval as they are
+    """Return the interval in which each moment lies; ``len(times)`` after the last interval."""
+    slack = 1e-9 * max(1.0, float(times[-1]))  # a sample at the end of an interval belongs to it
     return np.searchsorted(times, at - slack, side="left")
 
 

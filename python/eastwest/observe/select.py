@@ -1,4 +1,4 @@
-"""Selects metrics for a target, from a table of them to a list with reasons."""
+"""Selects the metrics that explain a target, from a table of time series to a list with reasons."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from eastwest.observe.metrics import Metrics, Numbers
 from eastwest.observe.mrmr import Scheme
 from eastwest.units import clean
 
-#: Fewest rows that a selection can be made of.
+#: Fewest rows for a selection.
 FEWEST_ROWS = 20
 MOST_REPLICATES = 10_000
 
 
 class Method(StrEnum):
-    """How mutual information is estimated."""
+    """Estimators of mutual information."""
 
     DISCRETISED = "discretised"
     NEIGHBOURS = "neighbours"
@@ -38,21 +38,21 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """How to select."""
+    """Settings of a selection."""
 
     count: int = 10
     scheme: Scheme = Scheme.DIFFERENCE
     method: Method = Method.DISCRETISED
-    #: Classes of a discretised metric; nothing: by the number of rows.
+    #: Classes of a discretised metric; None: by the number of rows.
     bins: int | None = None
     neighbours: int = 3
     #: Most rows by which a metric may lead the target.
     lags: int = 0
-    #: Globs of metrics that are not looked at.
+    #: Globs of metrics that are excluded.
     exclude: tuple[str, ...] = ()
-    #: Metrics with a greater share of missing values are left out.
+    #: Greatest share of missing values of a candidate.
     most_missing: float = 0.2
-    #: Replicates of the bootstrap.
+    #: Number of bootstrap replicates.
     bootstrap: int = 0
     seed: int = 1
 
@@ -71,21 +71,21 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A selected metric; information in nats."""
+    """Selected metric; information in nats."""
 
     metric: str
     relevance: float
     redundancy: float
     score: float
-    #: Rows by which it leads the target.
+    #: Number of rows by which the metric leads the target.
     lag: int
-    #: Share of bootstrap selections that have it; nothing without a bootstrap.
+    #: Share of bootstrap selections with this metric; None without a bootstrap.
     frequency: float | None
 
 
 @dataclass(frozen=True)
 class Merged:
-    """A discretised metric of which different values share classes, because many are equal."""
+    """Discretised metric whose distinct values share classes, because of ties."""
 
     metric: str
     values: int
@@ -94,28 +94,28 @@ class Merged:
 
 @dataclass(frozen=True)
 class Selection:
-    """Metrics selected for a target, best first, and what was not looked at."""
+    """Metrics selected for a target, best first, and the metrics that were excluded."""
 
     target: str
     chosen: tuple[Chosen, ...]
     rows: int
     candidates: int
-    #: Classes of discretised metrics.
+    #: Number of classes of discretised metrics.
     bins: int
     constant: tuple[str, ...]
     missing: tuple[str, ...]
-    #: Metrics with gaps that were filled.
+    #: Number of metrics with gaps that were filled.
     filled: int
     notes: tuple[str, ...]
-    #: Agreement of the bootstrap's selections, at most 1.
+    #: Stability of the bootstrap's selections, at most 1.
     stability: float | None
-    #: Relevance of every candidate.
+    #: Relevance of every candidate, in nats.
     relevance: dict[str, float]
-    #: Metrics with fewer classes than asked for and than they have values.
+    #: Metrics with fewer classes than requested and than distinct values.
     merged: tuple[Merged, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return the whole selection as an object for JSON."""
         chosen = [
             {
                 "metric": each.metric,
@@ -150,12 +150,12 @@ def select(
     *,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Selection:
-    """Select metrics that tell most of ``target`` and least of each other.
+    """Return the metrics with most information about ``target`` and least redundancy.
 
     Rows without a value of the target are left out. Metrics that are constant, or lack more than
-    ``most_missing`` of their values, are not looked at; smaller gaps are filled with the value
-    before, as monitoring does, at the beginning with the first one. ``progress`` hears what is done
-    and which share of it. Raises ``InputError`` where nothing is left to select from.
+    ``most_missing`` of their values, are excluded; smaller gaps are filled with the previous value,
+    as monitoring systems do, and at the beginning with the first value. ``progress`` gets the name
+    of the current step and the share done. Raises ``InputError`` where no candidate is left.
     """
     wanted = wanted or Wanted()
     metrics.place(target)
@@ -174,7 +174,7 @@ def select(
 
 
 def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
-    """Say where rows are no equal times apart."""
+    """Return remarks on rows at unequal distances in time."""
     if metrics.times_s is None or len(metrics.times_s) < 2:
         return ()
     gaps = np.diff(metrics.times_s)
@@ -193,36 +193,36 @@ def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Told:
-    """Facts about candidates other than their values: names, lags, which are constant."""
+    """Facts about candidates besides their values: names, lags, exclusions."""
 
     names: tuple[str, ...]
-    #: Rows by which each leads the target.
+    #: Number of rows by which each candidate leads the target.
     lags: tuple[int, ...]
-    #: Rows to select from, and classes of discretised metrics.
+    #: Number of rows to select from, and of classes of discretised metrics.
     rows: int
     bins: int
     constant: tuple[str, ...]
     missing: tuple[str, ...]
     filled: int
-    #: Those that are the target under another name.
+    #: Candidates equal to the target.
     same: tuple[str, ...]
-    #: Those, or the target, whose different values share classes.
+    #: Candidates, or the target, whose distinct values share classes.
     merged: tuple[Merged, ...] = ()
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some candidates without gaps, each as it was its lag before; behind them the target."""
+    """Some candidates without gaps, delayed by their lags; the last column is the target."""
 
     told: Told
     values: Numbers
 
 
 def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
-    """Prepare candidates, which are all metrics but the target; there may be none.
+    """Return candidates, prepared from all metrics but the target; there may be none.
 
-    What becomes of one does not depend on the others. Raises ``InputError`` where the target cannot
-    be told of.
+    The preparation of a candidate does not depend on the others. Raises ``InputError`` where the
+    target is constant or has too few values.
     """
     table = _prepared(metrics, target, wanted.most_missing)
     rows = len(table.target) - wanted.lags
@@ -252,7 +252,7 @@ def block_of(metrics: Metrics, target: str, wanted: Wanted) -> Block:
 
 
 def _merged(names: Sequence[str], values: Numbers, bins: int) -> tuple[Merged, ...]:
-    """Columns in which different values share classes that others leave empty."""
+    """Return the columns in which distinct values share classes while other classes are empty."""
     found = ((name, shared_classes(values[:, i], bins)) for i, name in enumerate(names))
     return tuple(Merged(name, *counts) for name, counts in found if counts is not None)
 
@@ -276,7 +276,7 @@ def selection(
     often: Sequence[float] | None,
     stable: float | None,
 ) -> Selection:
-    """Put together what was found; candidates are numbered through all blocks."""
+    """Return the selection from its parts; candidates are numbered through all blocks."""
     names = [name for block in blocks for name in block.names]
     lags = [lag for block in blocks for lag in block.lags]
     chosen = tuple(
@@ -317,7 +317,7 @@ class _Table:
 
 
 def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
-    """Candidates without gaps, and the target."""
+    """Return candidates without gaps, and the target."""
     place = metrics.place(target)
     there = ~np.isnan(metrics.values[:, place])
     aim = metrics.values[there, place]
@@ -345,7 +345,7 @@ def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
 
 
 def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numbers:
-    """Fill gaps with the value before; at the beginning with the first one."""
+    """Return values with gaps filled by the previous value; at the beginning by the first one."""
     at = np.where(gaps, -1, np.arange(len(values)))
     at = np.maximum.accumulate(at)
     return values[np.where(at < 0, int(np.flatnonzero(~gaps)[0]), at)]
@@ -354,14 +354,14 @@ def _carried(values: Numbers, gaps: np.ndarray[Any, np.dtype[np.bool_]]) -> Numb
 def estimator_of(
     block: Block, values: Numbers, columns: Sequence[int] | NDArray[np.int64], wanted: Wanted
 ) -> Estimator:
-    """Estimate information between some columns of a block, on some of its rows.
+    """Return an estimator of information between some columns of a block, on some of its rows.
 
-    ``values`` are those rows, ``columns`` the places in the block.
+    ``values`` (rows, all columns of the block) has those rows, ``columns`` the places of columns.
     """
     some = values[:, columns]
     if wanted.method is Method.DISCRETISED:
         return Discretised(some, block.told.bins)
-    # the target's name is no metric's
+    # The target has no name here, so that none of the metrics can have its name.
     names = [*block.told.names, ""]
     return Neighbours(some, wanted.neighbours, wanted.seed, [names[place] for place in columns])
 
@@ -369,7 +369,7 @@ def estimator_of(
 def _selected(
     estimator: Estimator, candidates: int, wanted: Wanted, progress: Callable[[float], None]
 ) -> tuple[list[float], list[mrmr.Pick]]:
-    """Relevance of all candidates, and those chosen; the column behind them is the target."""
+    """Return the relevance of all candidates, and the chosen ones; the target is last."""
     count = min(wanted.count, candidates)
     relevance = []
     for column in range(candidates):
@@ -380,7 +380,7 @@ def _selected(
     def information(first: int, second: int) -> float:
         nonlocal asked
         asked += 1
-        if asked % 64 == 0:  # how many it will be is not known: near the end it slows down
+        if asked % 64 == 0:  # the final number is unknown: progress slows down near the end
             progress(1 - 0.5 / (1 + asked / (candidates * max(1, count) / 4)))
         return estimator.between(first, second)
 
@@ -392,7 +392,7 @@ def _selected(
 def _bootstrap(
     block: Block, wanted: Wanted, progress: Callable[[float], None]
 ) -> tuple[list[float] | None, float | None]:
-    """How often each candidate is selected on resampled rows, and how stable that is."""
+    """Return how often each candidate is selected on resampled rows, and the stability."""
     if wanted.bootstrap == 0:
         return None, None
     last = block.values.shape[1] - 1
@@ -402,7 +402,7 @@ def _bootstrap(
         varied = varying(drawn)
         progress(replicate / wanted.bootstrap)
         if len(varied) < 2 or varied[-1] != last:
-            return []  # a target that does not change on these rows selects nothing
+            return []  # a target that is constant on these rows selects nothing
         estimator = estimator_of(block, drawn, varied, wanted)
         _, picks = _selected(estimator, len(varied) - 1, wanted, lambda _: None)
         return [int(varied[pick.column]) for pick in picks]
@@ -411,19 +411,19 @@ def _bootstrap(
 
 
 def varying(values: Numbers) -> NDArray[np.int64]:
-    """Columns that change."""
+    """Return the numbers of the columns that are not constant."""
     return np.flatnonzero(values.max(axis=0) > values.min(axis=0))
 
 
 def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
-    """Numbers of the rows of a replicate of the bootstrap."""
+    """Return the numbers of the rows of a bootstrap replicate."""
     drawn = stability.resampled(rows, stability.default_block(rows), wanted.seed, replicate)
-    # a row twice would be its own nearest neighbour
+    # A repeated row would be its own nearest neighbour.
     return np.unique(drawn) if wanted.method is Method.NEIGHBOURS else drawn
 
 
 def _notes(same: Sequence[str], target: str) -> tuple[str, ...]:
-    """Say what makes a selection worth less than it looks."""
+    """Return warnings about candidates that are equal to the target."""
     return tuple(
         f"{clean(name, 80)} is {clean(target, 80)} itself under another name: leave it out "
         "(exclude) unless that is what you look for"

@@ -1,9 +1,9 @@
-"""Bytes of requests and responses that spans do not say.
+"""Bytes of requests and responses that spans do not state.
 
-A call takes the size that its span's attributes say. Without one it takes that of another call of
-the same operation, drawn at random, where any says it; else one from a stated distribution. The
-default is that of queries in a web search service (Alizadeh et al., *Data Center TCP*, SIGCOMM
-2010, section 2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. How many come from where is told.
+A call takes the size in its span's attributes. Without one it takes that of another call of its
+operation, drawn at random, if any states one; else one from a given distribution. The default is
+that of queries in a web search service (Alizadeh et al., *Data Center TCP*, SIGCOMM 2010, section
+2.2): requests of 1.6 kB, responses of 1.6 to 2 kB. The result counts sizes by their origin.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.observe.book import MOST_BYTES, Book, Call, Tree
 
-#: Requests and responses where nothing says their sizes.
+#: Default rules for requests and responses without any known size.
 REQUEST = "1600"
 RESPONSE = "uniform:1600:2000"
 
 
 @dataclass(frozen=True)
 class SizeRule:
-    """A distribution of sizes: ``fixed``, ``uniform`` or ``lognormal``."""
+    """Distribution of sizes in bytes: ``fixed``, ``uniform`` or ``lognormal``."""
 
     kind: str
     first: float
     second: float = 0.0
 
     def draw(self, random: np.random.Generator, count: int) -> list[int]:
-        """Give sizes in bytes, each at least 1."""
+        """Return ``count`` random sizes in bytes, each at least 1."""
         if self.kind == "fixed":
             return [int(self.first)] * count
         if self.kind == "uniform":
@@ -39,14 +39,14 @@ class SizeRule:
         return [int(n) for n in np.clip(np.rint(drawn), 1, MOST_BYTES)]
 
     def __str__(self) -> str:
-        """Say it as it is written, and read."""
+        """Return the rule in the form that ``size_rule`` reads."""
         if self.kind == "fixed":
             return f"{self.first:.0f}"
         return f"{self.kind}:{self.first:g}:{self.second:g}"
 
 
 def size_rule(text: str) -> SizeRule:
-    """Read a rule: ``1600``, ``uniform:1600:2000`` or ``lognormal:MEDIAN:SIGMA``."""
+    """Return the rule of a text: ``1600``, ``uniform:1600:2000`` or ``lognormal:MEDIAN:SIGMA``."""
     kind, *numbers = ["fixed", text] if ":" not in text else text.split(":")
     wanted = {"fixed": 1, "uniform": 2, "lognormal": 2}
     try:
@@ -69,19 +69,19 @@ def size_rule(text: str) -> SizeRule:
 
 @dataclass
 class Origins:
-    """Counts of requests and responses by the source of their size."""
+    """Numbers of requests and responses by the origin of their size."""
 
     attributes: int = 0
     operation: int = 0
     default: int = 0
 
     def as_json(self) -> dict[str, int]:
-        """Give the counts by name."""
+        """Return the numbers by name."""
         return asdict(self)
 
 
 def fill(book: Book, request: SizeRule, response: SizeRule, seed: int) -> dict[str, dict[str, int]]:
-    """Give calls between components their sizes; say where those come from."""
+    """Set the sizes of calls between components (in place); return their numbers by origin."""
     calls = [call for tree in book.trees for call in tree.calls if travels(tree, call)]
     rules = {"request_bytes": request, "response_bytes": response}
     found = {}

@@ -1,24 +1,24 @@
-"""Clocks of different hosts that do not agree: found, corrected, told.
+"""Clock skew between hosts: estimated, corrected and reported.
 
-A clock is a host, or where that is not known an instance, or else a service. A call that is waited
-for lies within its caller's span, so that for a span of clock b below one of clock a the shift x of
-b's times that is true is bounded::
+Each host has a clock; where the host is not known, each instance, or else each service. An awaited
+call lies within its caller's span. So for a span of clock b below one of clock a, the true shift x
+of b's times is bounded::
 
     start_a − start_b ≤ x ≤ end_a − end_b
 
-The middle of both bounds is the estimate of NTP (RFC 5905, section 8): right where the way there
-takes as long as the way back. A call that is longer than its caller says nothing of clocks.
+The middle of both bounds is the estimate of NTP (RFC 5905, section 8): it is exact if request and
+response take equal times. A call longer than its caller gives no information on clocks.
 
-A clock tells time in steps: its *resolution* is the largest power of ten, from 1 ns to 1 s, in
-which all of its times are whole. Each bound is right to the sum of both resolutions, the *slack*:
-a start that is cut to its step lies up to one step too early, an end that is a cut start with a cut
+A clock counts in steps: its *resolution* is the largest power of ten, from 1 ns to 1 s, of which
+all of its times are multiples. Each bound is right to the sum of both resolutions, the *slack*: a
+truncated start lies up to one step too early, an end that is a truncated start plus a truncated
 duration up to two.
 
 The rule: two clocks disagree if more than half of the calls between them (at least ``LEAST_CALLS``)
-cannot be with x = 0, by more than the slack. Their shift is then the median of the middles, if it
-is larger than the slack and more calls can be with it than without. Shifts add up along the pairs
-of clocks with most calls (a spanning tree), from the clock on which most traces begin, which is
-taken for right. Drift within a recording is not seen.
+are impossible with x = 0, by more than the slack. Their shift is then the median of the middles, if
+it is larger than the slack and more calls are possible with it than without. Shifts add up along
+the pairs of clocks with most calls (a spanning tree), from the clock on which most traces begin,
+which is assumed to be right. Drift within a recording is not corrected.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.units import clean, span
 
-#: Fewest calls between two clocks from which their shift is told.
+#: Fewest calls between two clocks for an estimate of their shift.
 LEAST_CALLS = 4
 _MOST_LISTED = 200
-#: Coarsest clock that is thought of, and the coarsest that is not worth a remark.
+#: Coarsest resolution that is considered, and the coarsest without a remark.
 _COARSEST_NS = 10**9
 FINE_NS = 1000
 
 
 @dataclass
 class Skew:
-    """Clocks that were shifted, and how well it fits."""
+    """Clocks that were shifted, with the numbers of possible calls before and after."""
 
-    #: Nanoseconds that are added to the times of a clock; clocks that are right are not here.
+    #: Nanoseconds added to the times of a clock; clocks without a shift are not listed.
     shift_ns: dict[str, int] = field(default_factory=dict)
     clocks: int = 0
     calls: int = 0
-    #: Steps in which clocks tell time.
+    #: Resolution of each clock in nanoseconds.
     resolution_ns: dict[str, int] = field(default_factory=dict)
-    #: Calls between clocks outside their callers before and after the correction, by more than the
-    #: slack; and those that were outside by less.
+    #: Calls between clocks that lie outside their callers by more than the slack, before and after
+    #: the correction; and those outside by less.
     outside_before: int = 0
     outside_after: int = 0
     within_slack: int = 0
@@ -76,7 +76,7 @@ class Skew:
         }
 
     def tell(self, problems: Account, file: str) -> None:
-        """Add what was found of clocks to what a reader has to say."""
+        """Report coarse and shifted clocks to the account of a reader."""
         for step, clocks in sorted(Counter(self.resolution_ns.values()).items()):
             if step > FINE_NS:
                 problems.note(
@@ -113,7 +113,11 @@ def _clock() -> pl.Expr:
 
 
 def edges(frame: pl.DataFrame) -> pl.DataFrame:
-    """Bounds of the shift for every call between two clocks, and roots with their clock."""
+    """Return the bounds of the shift for every call between two clocks, and roots by clock.
+
+    Columns: ``caller``, ``clock``, ``low`` and ``high`` (ns). In a row of roots the caller is null
+    and ``low`` is their number.
+    """
     spans = frame.select("trace_id", "span_id", "parent_id", "kind", _clock(), "start_ns", "end_ns")
     above = spans.select(
         "trace_id",
@@ -144,7 +148,7 @@ def edges(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def divisors(frame: pl.DataFrame) -> dict[str, int]:
-    """The greatest common divisor of all times of each clock, in nanoseconds since 1970."""
+    """Return for each clock the greatest common divisor of its times, in ns since 1970."""
     times = frame.group_by(_clock(), maintain_order=True).agg("start_ns", "end_ns")
     return {
         clock: int(np.gcd.reduce(np.concatenate([start, end])))
@@ -156,7 +160,7 @@ def divisors(frame: pl.DataFrame) -> dict[str, int]:
 
 
 def joined(parts: list[dict[str, int]]) -> dict[str, int]:
-    """Divisors of all parts of a recording, in the order of the clocks' names."""
+    """Return the divisors of all parts of a recording, in the order of the clocks' names."""
     found: dict[str, int] = {}
     for part in parts:
         for clock, divisor in part.items():
@@ -165,7 +169,7 @@ def joined(parts: list[dict[str, int]]) -> dict[str, int]:
 
 
 def _resolution(divisor: int) -> int:
-    """The largest power of ten, at most 1 s, that divides a number."""
+    """Return the largest power of ten, at most 1 s, that divides a number of nanoseconds."""
     step = 1
     while step < _COARSEST_NS and divisor % (10 * step) == 0:
         step *= 10
@@ -173,7 +177,7 @@ def _resolution(divisor: int) -> int:
 
 
 def estimate(found: pl.DataFrame, divisors_ns: Mapping[str, int]) -> Skew:
-    """Tell shifts from the bounds of all calls, and the divisors of the times of each clock."""
+    """Return the shifts, from the bounds of all calls and the divisors of each clock's times."""
     resolution = {name: _resolution(divisor) for name, divisor in divisors_ns.items()}
     calls = _with_slack(found.filter(pl.col("caller").is_not_null()), resolution)
     roots = found.filter(pl.col("caller").is_null()).group_by("clock").agg(pl.col("low").sum())
@@ -198,7 +202,7 @@ def estimate(found: pl.DataFrame, divisors_ns: Mapping[str, int]) -> Skew:
 
 
 def _with_slack(calls: pl.DataFrame, resolution: Mapping[str, int]) -> pl.DataFrame:
-    """Calls with the sum of both clocks' steps."""
+    """Return the calls with a column of the slack: the sum of both clocks' resolutions."""
 
     def steps(name: str) -> pl.Expr:
         return pl.col(name).replace_strict(resolution, default=1, return_dtype=pl.Int64)
@@ -209,14 +213,14 @@ def _with_slack(calls: pl.DataFrame, resolution: Mapping[str, int]) -> pl.DataFr
 
 
 def _outside(calls: pl.DataFrame, shift: pl.Expr, slack: pl.Expr) -> int:
-    """Count the calls that, after a shift, lie outside their callers by more than a slack."""
+    """Return the number of calls outside their callers by more than a slack, after a shift."""
     late = (pl.col("low") - slack > shift) | (pl.col("high") + slack < shift)
     return int(calls.select(late.sum()).item() or 0)
 
 
 def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of clocks, those with most calls first, with their shift or 0."""
-    # a span longer than its caller says nothing of the clocks
+    """Return pairs of clocks, those with most calls first, with their shift or 0."""
+    # A span longer than its caller gives no information on the clocks.
     usable = calls.filter(pl.col("low") <= pl.col("high"))
     key = ["caller", "clock"]
     middle = pl.col("low") + (pl.col("high") - pl.col("low")) // 2
@@ -253,7 +257,7 @@ def _pairs(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tree(pairs: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
-    """Join clocks by the pairs with most calls; neighbours with their shift against each other."""
+    """Return the spanning tree by the most calls: neighbours of each clock with their shift."""
     tree: dict[str, list[tuple[str, int]]] = {}
     group: dict[str, str] = {}
 
@@ -274,7 +278,7 @@ def _tree(pairs: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
 
 
 def _walk(names: list[str], tree: dict[str, list[tuple[str, int]]]) -> dict[str, int]:
-    """Add shifts up from the first of each set of clocks that call each other."""
+    """Return the shift of each clock: the sum from the first clock of its connected set."""
     shift: dict[str, int] = {}
     for name in names:
         if name in shift:
@@ -291,7 +295,7 @@ def _walk(names: list[str], tree: dict[str, list[tuple[str, int]]]) -> dict[str,
 
 
 def correct(spans: pl.LazyFrame, skew: Skew) -> pl.LazyFrame:
-    """Add the shifts to the times of spans."""
+    """Return spans with the shifts added to their times."""
     if not skew.shift_ns:
         return spans
     shift = _clock().replace_strict(skew.shift_ns, default=0, return_dtype=pl.Int64)

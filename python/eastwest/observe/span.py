@@ -1,8 +1,8 @@
-"""One span as readers find it, and the words that sources share: identifiers, names, places.
+"""One span as readers find it, and the conventions of sources: identifiers, names, places.
 
-OpenTelemetry's semantic conventions name where a span was recorded; older names of the same things
-(OpenTracing's, Jaeger's) are taken too. The service of a source that says only the pod is the pod's
-name without the two parts that Kubernetes adds to a deployment's pods.
+OpenTelemetry's semantic conventions name the place where a span was recorded; older names of these
+attributes (OpenTracing's, Jaeger's) are accepted too. If a source names only the pod, its service
+is the pod's name without the two suffixes that Kubernetes adds to a deployment's pods.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import orjson
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.remarks import Remarks
 
-#: Longest name or identifier, and longest set of attributes of one span, that is kept.
+#: Longest name or identifier, and longest text of attributes of one span, in characters.
 MOST_TEXT = 4096
 MOST_ATTRIBUTES = 1 << 16
 
@@ -26,14 +26,14 @@ SERVICE_KEYS = ("service.name",)
 INSTANCE_KEYS = ("k8s.pod.name", "service.instance.id", "container.id", "client-uuid")
 HOST_KEYS = ("k8s.node.name", "host.name", "hostname", "host.id", "ip")
 
-#: What removes the digits of identifiers.
+#: Translation that removes the hexadecimal digits of identifiers.
 NO_HEX = str.maketrans("", "", "0123456789abcdef")
 _NO_HEX_OR_DASH = str.maketrans("", "", "0123456789abcdef-")
-#: Parents that are none, as sources write it.
+#: Values of sources that stand for no parent.
 NO_PARENT = frozenset(("", "0", "root", "null", "none", "nan", "-1"))
 
-#: For what the faster writer refuses: integers beyond 64 bits. Made once: ``json.dumps`` makes one
-#: at every call.
+#: Fallback for integers beyond 64 bits, which orjson refuses. It is made once, because
+#: ``json.dumps`` makes an encoder at every call.
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
 _POD = re.compile(r"(?P<service>.+?)-[a-f0-9]{8,10}-[a-z0-9]{5}")
 _STATEFUL = re.compile(r"(?P<service>.+)-[0-9]{1,4}")
@@ -47,7 +47,7 @@ _KINDS = {
 
 
 class SpanError(ValueError):
-    """A span that cannot be used; ``found`` is what stands there."""
+    """Error of a span that cannot be used; ``found`` is the offending value."""
 
     def __init__(self, reason: str, found: object = "") -> None:
         super().__init__(reason)
@@ -57,7 +57,7 @@ class SpanError(ValueError):
 
 @dataclass(slots=True)
 class Place:
-    """Where spans were recorded."""
+    """Place where spans were recorded: service, instance and host."""
 
     service: str | None = None
     instance: str | None = None
@@ -66,7 +66,7 @@ class Place:
 
 
 def text_of(value: object) -> str | None:
-    """Text of a name; nothing where it is missing or empty."""
+    """Return the text of a name, cut to ``MOST_TEXT``; None where it is missing or empty."""
     if not isinstance(value, str) or not value:
         return None
     if len(value) <= MOST_TEXT and (value.isascii() or value.isprintable()):
@@ -75,7 +75,7 @@ def text_of(value: object) -> str | None:
 
 
 def name_of(value: object, remarks: Remarks) -> str | None:
-    """The name of an operation; told where it is not kept as it was."""
+    """Return the name of an operation, with a remark where it was changed."""
     name = text_of(value)
     if name != value and value:
         reason = f"an operation's name that is no text, or longer than {MOST_TEXT:,} signs: changed"
@@ -84,9 +84,9 @@ def name_of(value: object, remarks: Remarks) -> str | None:
 
 
 def id_of(value: object, what: str) -> str:
-    """An identifier; raises ``SpanError`` where it is none.
+    """Return a valid identifier; raise ``SpanError`` for any other value.
 
-    Hexadecimal digits are made small letters; in others, such as base64, the case has a meaning.
+    Hexadecimal digits become lower case; in other codes, such as base64, case is kept.
     """
     if isinstance(value, str) and 0 < len(value) <= 128 and value.isascii():
         small = value.lower()
@@ -95,7 +95,7 @@ def id_of(value: object, what: str) -> str:
 
 
 def parent_of(value: object) -> str | None:
-    """The identifier of a parent; nothing for a root."""
+    """Return the identifier of a parent; None for a root."""
     if value is None or (isinstance(value, str) and value.lower() in NO_PARENT):
         return None
     parent = id_of(value, "the parent's identifier")
@@ -103,7 +103,7 @@ def parent_of(value: object) -> str | None:
 
 
 def whole(value: object, what: str) -> int:
-    """A whole number, also one in text; raises ``SpanError`` where it is none."""
+    """Return a whole number, also from text; raise ``SpanError`` for any other value."""
     if isinstance(value, str) and 0 < len(value) <= 20 and value.isascii():
         try:
             return int(value)
@@ -117,25 +117,25 @@ def whole(value: object, what: str) -> int:
 
 
 def time_of(value: int, what: str) -> int:
-    """Nanoseconds since 1970; raises ``SpanError`` where they lie outside 1980 to 2100."""
+    """Return nanoseconds since 1970; raise ``SpanError`` outside 1980 to 2100."""
     if not EARLIEST_NS <= value <= LATEST_NS:
         raise SpanError(f"{what} lies outside 1980 to 2100: is it in another unit?", value)
     return value
 
 
 def kind_of(value: object) -> str | None:
-    """The kind of a span by its name; nothing where it is not known."""
+    """Return the kind of a span by its name; None where it is unknown."""
     return _KINDS.get(value.lower()) if isinstance(value, str) else None
 
 
 def service_of_pod(pod: str) -> str:
-    """Name a pod's service: the pod's name without what Kubernetes adds to it."""
+    """Return the service of a pod: its name without the suffixes of Kubernetes."""
     match = _POD.fullmatch(pod) or _STATEFUL.fullmatch(pod)
     return match["service"] if match else pod
 
 
 def place_of(attributes: Mapping[str, Any]) -> Place:
-    """Say where spans with these attributes were recorded."""
+    """Return the place where spans with these resource attributes were recorded."""
 
     def first(keys: tuple[str, ...]) -> str | None:
         return next((found for key in keys if (found := text_of(attributes.get(key)))), None)
@@ -148,7 +148,7 @@ def place_of(attributes: Mapping[str, Any]) -> Place:
 
 
 def dumped(fields: Mapping[str, Any]) -> str:
-    """Fields as a JSON object; raises ``SpanError`` for what cannot be written."""
+    """Return fields as a JSON object; raise ``SpanError`` for what cannot be written."""
     try:
         return orjson.dumps(fields).decode()
     except TypeError:
@@ -156,7 +156,7 @@ def dumped(fields: Mapping[str, Any]) -> str:
 
 
 def written(attributes: Mapping[str, Any]) -> str | None:
-    """Attributes as a JSON object, where there are any; raises ``SpanError`` if too long."""
+    """Return attributes as a JSON object, None for none; raise ``SpanError`` if too long."""
     if not attributes:
         return None
     text = dumped(attributes)
@@ -166,7 +166,7 @@ def written(attributes: Mapping[str, Any]) -> str | None:
 
 
 def _written_slowly(attributes: Mapping[str, Any]) -> str:
-    """Write what orjson refuses: large integers, lone halves of UTF-16 pairs."""
+    """Return fields as JSON where orjson refuses: large integers, lone UTF-16 surrogates."""
     try:
         text = _ENCODE(attributes)
     except (ValueError, RecursionError):

@@ -1,11 +1,11 @@
-"""Selects metrics on the workers of a Dask cluster, from tables larger than one memory.
+"""Selects metrics on the workers of a Dask cluster, from tables larger than the memory of one.
 
-Candidates are shared out in blocks of columns. A worker reads the columns of its block and the
-target from the files (which it must find under the same paths), keeps them, and answers what they
-tell of the target and of each chosen metric, which travels: as classes, one byte a row, or where
-nearest neighbours are asked for as numbers, 16 bytes a row. What is done to a block is what
-``select`` does to a whole table, in the same order of additions: the selection is the same to the
-last bit.
+Candidates are divided into blocks of columns. A worker reads the columns of its block and the
+target from the files (it must find them under the same paths) and keeps them. It returns the
+information of its columns about the target and about each chosen metric. A chosen metric is sent to
+all workers: as classes, one byte a row, or for nearest neighbours as numbers, 16 bytes a row. A
+block is processed exactly as ``select`` processes a whole table, with additions in the same order:
+both selections are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from eastwest.units import clean
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: Columns of a block, at most.
+#: Most columns of a block.
 MOST_COLUMNS = 64
-#: Blocks for each thread of a worker, where there are columns enough.
+#: Blocks for each thread of a worker, where there are enough columns.
 _FOR_EACH = 4
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """The candidates of a block that vary on some rows."""
+    """Candidates of a block that vary on some rows, with their estimator."""
 
-    #: Places in the block of the candidates that change on these rows.
+    #: Places in the block of the candidates that vary on these rows.
     varied: NDArray[np.int64]
-    #: Of them and of the target; nothing where that does not change.
+    #: Estimator on them and the target; None where the target is constant.
     estimator: Estimator | None
 
     def relevance(self) -> list[float]:
@@ -73,12 +73,12 @@ def select(
     columns: int | None = None,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Selection:
-    """Select metrics as ``eastwest.observe.select.select`` does, on a cluster.
+    """Return the selection of ``eastwest.observe.select.select``, computed on a cluster.
 
-    ``address`` is that of the scheduler, ``columns`` the number of columns of a block (default:
-    so many that all workers have some, at most 64). Raises ``InputError`` where no scheduler
-    answers, where workers are of another build or cannot read the files, and for all that the local
-    selection refuses.
+    ``address`` is that of the scheduler, ``columns`` the number of columns of a block (default: a
+    number that gives all workers some, at most 64). Raises ``InputError`` where no scheduler
+    answers, where workers have another build or cannot read the files, and wherever the local
+    selection raises it.
     """
     parts.place(target)
     kept = [parts.names[i] for i in without(parts.names, wanted.exclude, target)]
@@ -141,7 +141,7 @@ class _Spread:
     def _selected(
         self, cut: Sequence[Any], progress: Callable[[float], None] = lambda _: None
     ) -> tuple[list[float], list[mrmr.Pick]]:
-        """Relevance of all candidates, and those chosen, by their number among those that vary."""
+        """Return the relevance of all candidates that vary, and the chosen ones by their number."""
         submit: Callable[..., Any] = self._client.submit
         found: list[list[float]] = self._client.gather(
             [submit(_Cut.relevance, one, pure=False) for one in cut]
@@ -178,17 +178,17 @@ class _Spread:
             if one is not None
         ]
         if len(places) < len(blocks) or not sum(map(len, places)):
-            return []  # the target does not change on these rows, or nothing else does
+            return []  # the target, or every candidate, is constant on these rows
         numbers = np.concatenate(places)
         _, picks = self._selected(cut)
         return [int(numbers[pick.column]) for pick in picks]
 
 
-# What workers do.
+# Functions that run on workers.
 
 
 def _block(parts: Parts, target: str, names: Sequence[str], wanted: Wanted) -> Block:
-    """Read and prepare some candidates."""
+    """Return candidates that a worker has read and prepared."""
     lost = next((path for path in parts.files if not path.is_file()), None)
     if lost is not None:
         from distributed import get_worker  # noqa: PLC0415  only where Dask is
@@ -215,7 +215,7 @@ def _varied(cut: _Cut) -> NDArray[np.int64] | None:
 
 
 def _cut_of(block: Block, wanted: Wanted, replicate: int | None) -> _Cut:
-    """Prepare what changes of a block, on all rows or on those of a replicate."""
+    """Return the candidates of a block that vary, on all rows or on those of a replicate."""
     drawn = _drawn(block, wanted, replicate)
     varied = varying(drawn)
     last = drawn.shape[1] - 1

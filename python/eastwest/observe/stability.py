@@ -1,10 +1,10 @@
-"""How stable a selection is: the same on resampled rows.
+"""Stability of a selection: its agreement with selections on resampled rows.
 
 Rows of time series depend on their neighbours, so blocks of consecutive rows are drawn with
-replacement (moving block bootstrap: H. Künsch, Ann. Statist. 17(3), 1989), n^(1/3) rows long where
-nothing else is asked for. The stability of all selections together is the estimator of
-S. Nogueira, K. Sechidis and G. Brown (*On the Stability of Feature Selection Algorithms*, JMLR 18,
-2018): 1 when each selection is the same, 0 when they agree no more than by chance.
+replacement (moving block bootstrap: H. Künsch, Ann. Statist. 17(3), 1989), n^(1/3) rows long by
+default. The stability of all selections is the estimator of S. Nogueira, K. Sechidis and G. Brown
+(*On the Stability of Feature Selection Algorithms*, JMLR 18, 2018): 1 when all selections are
+equal, 0 when they agree no more than by chance.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Rows = NDArray[np.int64]
 
 
 def default_block(rows: int) -> int:
-    """Rows of a block: n^(1/3)."""
+    """Return the default number of rows of a block: n^(1/3)."""
     return max(1, round(math.cbrt(rows)))
 
 
 def resampled(rows: int, block: int, seed: int, replicate: int) -> Rows:
-    """Numbers of the rows of one replicate."""
+    """Return the numbers of the rows of one bootstrap replicate."""
     random = np.random.default_rng([seed, replicate])
     starts = random.integers(0, rows - block + 1, size=-(-rows // block))
     return (starts[:, None] + np.arange(block)).ravel()[:rows]
@@ -35,10 +35,10 @@ def frequencies(
     replicates: int,
     selection: Callable[[int], Sequence[int]],
 ) -> tuple[list[float], float | None]:
-    """How often each candidate is selected, and the stability of all selections.
+    """Return how often each candidate is selected, and the stability of all selections.
 
-    ``selection`` makes that of one replicate. There is no stability for fewer than two replicates,
-    or where each replicate must take all candidates.
+    ``selection`` returns the selection of one replicate. The stability is None for fewer than two
+    replicates, and where each replicate must select all candidates.
     """
     table = np.zeros((replicates, candidates))
     for replicate in range(replicates):
@@ -47,7 +47,7 @@ def frequencies(
 
 
 def _stability(table: NDArray[np.float64]) -> float | None:
-    """1 − mean variance of the columns over that of random selections of the same size."""
+    """Return 1 − mean variance of the columns over that of random selections of equal size."""
     replicates, candidates = table.shape
     share = float(table.sum()) / (replicates * candidates) if table.size else 0.0
     if replicates < 2 or not 0 < share < 1:

@@ -1,12 +1,12 @@
-"""Transactions of any number that are like those of a recording.
+"""Synthesises any number of transactions from those of a recording.
 
-- ``trees``: every transaction is one of the recording, drawn at random, so that whatever goes
-  together in it stays together; only the time to the next arrival is drawn anew.
-- ``levels``: its structure is one of the recording; times are drawn anew, each from those that the
-  recording has for that operation, and so are sizes: what goes together within an operation's calls
-  is lost, and combinations appear that the recording has not.
+- ``trees``: every transaction is one of the recording, drawn at random, so that all correlations
+  within it are kept; only the time to the next arrival is drawn anew.
+- ``levels``: its structure is one of the recording; times and sizes are drawn anew, each from those
+  that the recording has for that operation. Correlations between the calls of an operation are
+  lost, and combinations appear that the recording does not have.
 
-Times between arrivals come from the distribution that fits them, or from the recording's own.
+Times between arrivals come from the distribution that fits them, or from the recording itself.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from eastwest.errors import InputError
 from eastwest.observe.book import Book, Call, Tree
 from eastwest.observe.levels import Variable, draw
 
-#: How transactions are made.
+#: Ways to draw transactions.
 DRAWS = ("trees", "levels")
-#: Most calls of what is made.
+#: Most calls of the synthesised transactions.
 MOST_CALLS = 5_000_000
 
 
 def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Book:
-    """Make transactions. Raises ``InputError`` where there would be too many calls."""
+    """Return synthesised transactions; raise ``InputError`` where they have too many calls."""
     if how not in DRAWS:
         raise InputError(f"draw {how!r:.40}: expected one of {', '.join(DRAWS)}")
     random = np.random.default_rng([seed, 2])
@@ -49,7 +49,7 @@ def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Bo
 
 
 def _redrawing(book: Book, random: np.random.Generator) -> Callable[[Call], Call]:
-    """Return a function that gives a call another's times and sizes, of the same operation."""
+    """Return a function that replaces a call's times and sizes by another's of its operation."""
     known: dict[tuple[str, str], list[Call]] = defaultdict(list)
     for tree in book.trees:
         for call in tree.calls:

@@ -18,7 +18,7 @@ from eastwest.traces.source import Source, Told
 from eastwest.units import clean
 
 Reader = Callable[[Source, Gathering, Account], None]
-#: Readers by the format they know.
+#: Readers by the name of their format.
 READERS: dict[str, Reader] = {
     "otlp-json": otlp_json.read,
     "otlp-proto": otlp_proto.read,
@@ -26,17 +26,17 @@ READERS: dict[str, Reader] = {
     "zipkin": zipkin.read,
     "csv": csv_spans.read,
 }
-#: Bytes that are looked at to find the format.
+#: Number of bytes from which the format is recognised.
 _START = 1 << 16
 
 
 @dataclass
 class Imported:
-    """An import that has ended: where the spans lie, and what is said of them."""
+    """Result of an import: the folder of the spans, and its description."""
 
     path: Path
     source_format: str
-    #: What ``spans.json`` says.
+    #: Content of ``spans.json``.
     about: dict[str, Any]
     problems: Account
 
@@ -54,13 +54,12 @@ def import_spans(
     dask: str | None = None,
     lossy: bool = False,
 ) -> Imported:
-    """Read ``files`` of spans, of whatever formats, and write the folder ``out``.
+    """Read ``files`` of spans, of any known formats, and write the folder ``out``.
 
     With ``dask``, the address of a scheduler, its workers read the files, which they must find
-    under the same paths. Raises ``InputError`` where a file cannot be used, and, unless
-    ``on_bad_row`` is ``skip``, where a span of it cannot, and, unless ``lossy``, where one can only
-    be taken with another meaning than recorded. Spans that are not ``lasting`` are not forced to
-    disk.
+    under the same paths. Raises ``InputError`` where a file is not usable; unless ``on_bad_row`` is
+    ``skip``, where a span is not usable; and unless ``lossy``, where the meaning of a span would
+    change. Spans that are not ``lasting`` are not synchronised to disk.
     """
     if not files:
         raise InputError("no file was given: name files with spans")
@@ -94,9 +93,9 @@ def read_file(
     told: Told | None = None,
     name: str | None = None,
 ) -> dict[str, Any]:
-    """Read the spans of a file, and return what there is to say of it.
+    """Read the spans of a file, and return its entry of ``spans.json``.
 
-    ``name`` is what messages call it where that is not its path. Raises ``InputError`` as
+    ``name`` stands for the file in messages, in place of its path. Raises ``InputError`` as
     ``import_spans`` does.
     """
     before = into.spans
@@ -109,7 +108,7 @@ def read_file(
 
 
 def sniff(source: Source) -> str:
-    """Name the format of ``source``: one of ``form.SOURCES``; it is not read on.
+    """Return the format of ``source``: one of ``form.SOURCES``; its position is kept.
 
     Raises ``InputError`` where the file is empty or of no known format.
     """

@@ -1,9 +1,9 @@
 """Reads files of spans on the workers of a Dask cluster.
 
-A worker reads a file as ``take`` does, and sends its spans back as Parquet; attributes that spans
-share get their numbers here, in the order of the files. So what is written is what one machine
-writes, byte for byte. Files lie where workers find them under the same paths. A few more files are
-under way than there are threads, and no more: that bounds memory, here and there.
+A worker reads a file as ``take`` does, and returns its spans as Parquet; attributes that spans
+share get their numbers here, in the order of the files. So the output equals that of one machine,
+byte for byte. Files must be on the workers under the same paths. The number of files in progress is
+little more than the number of threads, which bounds memory here and there.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
 from eastwest.traces.source import Told
 from eastwest.units import clean, size
 
-#: Most bytes that the spans of one file may take when they are packed.
+#: Most bytes of the compressed spans of one file.
 MOST_PACKED = 1 << 30
-#: Files under way for each thread of a worker.
+#: Files in progress for each thread of a worker.
 _FOR_EACH = 2
 
 
 @dataclass(frozen=True)
 class FileRead:
-    """The spans and facts that a worker has read from a file."""
+    """Spans and facts that a worker has read from a file."""
 
     said: dict[str, Any]
     #: Frames of spans, each a Parquet file.
     parts: tuple[bytes, ...]
-    #: Attributes that spans share, by their number in this file.
+    #: Attributes that spans share, in the order of their numbers in this file.
     resources: tuple[str, ...]
     problems: Account
 
 
 class _Packed(Gathering):
-    """Spans that are kept in memory, packed."""
+    """Buffer of spans that are kept in memory, compressed."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -72,10 +72,10 @@ def read_files(
     address: str,
     told: Told | None = None,
 ) -> list[dict[str, Any]]:
-    """Read files into ``into``, in their order; return what there is to say of each.
+    """Read files into ``into``, in their order; return the entry of ``spans.json`` of each.
 
     ``address`` is that of the scheduler. Raises ``InputError`` where none answers, where workers
-    are of another build or have no such file, and for all that ``take.read_file`` refuses.
+    have another build or lack the file, and wherever ``take.read_file`` raises it.
     """
     client = connected(address, f"eastwest-{secrets.token_hex(6)}")
     said: list[dict[str, Any]] = []
@@ -102,7 +102,7 @@ def read_files(
 
 
 def _take(found: FileRead, into: Gathering, problems: Account) -> None:
-    """Add the spans of a file, with attributes by their number among those of all files."""
+    """Add the spans of a file, with attributes renumbered for all files."""
     numbers = pl.Series([into.numbered(text) for text in found.resources], dtype=pl.UInt32)
     for part in found.parts:
         frame = pl.read_parquet(io.BytesIO(part))
@@ -112,7 +112,7 @@ def _take(found: FileRead, into: Gathering, problems: Account) -> None:
     problems.take(found.problems)
 
 
-# What a worker does.
+# Functions that run on workers.
 
 
 def _read(path: str, name: str, source_format: str, stop: bool, lossy: bool = False) -> FileRead:

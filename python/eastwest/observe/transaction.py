@@ -1,4 +1,4 @@
-"""One transaction: which one is shown, and its path through the three graphs."""
+"""One transaction: its choice, and its path through the three graphs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from eastwest.units import clean
 
 @dataclass(frozen=True)
 class Transaction:
-    """A transaction with its path."""
+    """Transaction with its path through the graphs."""
 
     root: int
     trace_id: str
-    #: Rows of its spans, each before those below it.
+    #: Rows of its spans, parents before children.
     rows: list[int]
     critical: list[Piece]
-    #: Edges of each graph that it goes along, with how often; cables as sorted pairs.
+    #: Edges of each graph on its path, with the number of times; cables as sorted pairs.
     services: Counter[tuple[str, str]]
     components: Counter[tuple[str, str]]
     cables: Counter[tuple[str, str]]
 
 
 def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
-    """Row of the root of the transaction that is meant: by its trace, or the slowest."""
+    """Return the row of the root of a transaction: the one with that trace, or the slowest."""
     if not wanted:
         return max(forest.roots, key=lambda row: (forest.end[row] - forest.start[row], -row))
     traces = spans["trace_id"]
@@ -38,12 +38,14 @@ def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
     if not found:
         raise InputError(f"there is no transaction {clean(wanted, 60)!r}")
     if len({traces[row] for row in found}) > 1:
-        raise InputError(f"{len(found)} transactions begin with {clean(wanted, 60)!r}: say more")
+        raise InputError(
+            f"{len(found)} transactions begin with {clean(wanted, 60)!r}: give more characters"
+        )
     return found[0]
 
 
 def follow(forest: Forest, spans: pl.DataFrame, graphs: Graphs, root: int) -> Transaction:
-    """Follow a transaction through the graphs."""
+    """Return a transaction with its path through the graphs."""
     rows = forest.tree(root)
     services: Counter[tuple[str, str]] = Counter()
     components: Counter[tuple[str, str]] = Counter()

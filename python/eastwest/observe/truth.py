@@ -1,9 +1,9 @@
-"""How good an inference is: compared with the parents that the spans name, at several loads.
+"""Accuracy of an inference: comparison with the parents that the spans state, at several loads.
 
 *Precision* is the share of inferred parents that are right, *recall* the share of true parents that
 were found; requests from outside have no parent and count only where one is inferred for them. A
-transaction is *whole* if all of its calls have their true parents. Concurrency is changed by
-letting the same transactions start faster one after the other, each as it was recorded.
+transaction is *whole* if all of its calls have their true parents. To vary the concurrency,
+transactions start at shorter or longer intervals, each as it was recorded.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from eastwest.observe.calls import Calls, Integers, concurrency
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How right an assignment of parents is."""
+    """Accuracy of an assignment of parents."""
 
-    #: How many times as fast as recorded transactions start.
+    #: Rate at which transactions start, relative to the recording.
     speed: float
-    #: Transactions open at once, while any is.
+    #: Mean number of open transactions, over the time in which any is open.
     concurrency: float
     calls: int
-    #: Calls that lie within more than one call of the node that sent them.
+    #: Number of calls that lie within more than one call of the node that sent them.
     ambiguous: int
     precision: float
     recall: float
-    #: Share of the transactions all of whose calls are right.
+    #: Share of the transactions in which the parents of all calls are right.
     whole: float
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers by name."""
+        """Return the numbers by name."""
         return {name: round(value, 6) for name, value in asdict(self).items()}
 
 
 def accuracy(calls: Calls, parents: Integers, ambiguous: int, speed: float = 1.0) -> Accuracy:
-    """Compare inferred parents with the true ones."""
+    """Return the accuracy of inferred parents, compared with the true ones."""
     inferred, true = parents >= 0, calls.parent >= 0
     right = inferred & (parents == calls.parent)
     wrong = np.unique(calls.transaction[inferred != true])
@@ -59,7 +59,7 @@ def accuracy(calls: Calls, parents: Integers, ambiguous: int, speed: float = 1.0
 def over_speeds(
     calls: Calls, speeds: Sequence[float], infer: Callable[[Calls], Integers]
 ) -> Iterator[Accuracy]:
-    """Infer parents with transactions starting faster and slower than recorded."""
+    """Yield the accuracy at each speed: transactions start faster or slower than recorded."""
     from eastwest.observe.nesting import candidates  # noqa: PLC0415  it is no part of a method
 
     for speed in speeds:

@@ -1,7 +1,7 @@
-"""What if: the same transactions under other circumstances, each case with one or more seeds.
+"""What-if comparison: the same transactions in other scenarios, each case with one or more seeds.
 
-A file of cases names a scenario and what each case sets in it; the first case is what the others
-are compared with:
+A file of cases names a scenario and the settings of each case; the first case is the reference of
+the comparison:
 
 ```toml
 scenario = "scenario.toml"
@@ -18,8 +18,8 @@ name = "beside a shuffle"
 scenario = "shuffle.toml"      # another scenario with the same transactions
 ```
 
-Cases run as sweeps of one point do: through the run store, on several cores or on a cluster. So
-what was run before, by whatever command, is not run again.
+Cases run like sweeps of one point: through the run store, on several cores or on a cluster. So a
+run that the store has, from whatever command, is not repeated.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from eastwest.sweep import State, prepare
 from eastwest.sweep.check import load
 from eastwest.units import clean
 
-#: The file of cases in the folder of a workload.
+#: Name of the file of cases in the folder of a workload.
 FILE = "what-if.toml"
 MOST_CASES = 24
-#: Most seeds of a case: all transactions of all of them are held in memory.
+#: Most seeds of a case: memory holds the transactions of all of them.
 MOST_SEEDS = 100
 _MOST_BYTES = 1 << 20
 _MOST_NAME = 60
@@ -54,7 +54,7 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class Case:
-    """One case: a scenario with settings."""
+    """Case of a comparison: a scenario with settings."""
 
     name: str
     scenario: Path
@@ -62,7 +62,7 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """Read a file of cases, or that of a folder. Raises ``InputError`` with all that is wrong."""
+    """Return the cases of a file or folder; raise ``InputError`` with all that is wrong."""
     file = path / FILE if path.is_dir() else path
     if not file.is_file():
         raise InputError(f"{path}: there is no file of cases ({FILE})")
@@ -105,7 +105,7 @@ def _case(
     _known(table, {"name", "scenario", "set"}, where, problems)
     name, scenario = table.get("name", f"case {number + 1}"), table.get("scenario", default)
     if not isinstance(name, str) or not 0 < len(name) <= _MOST_NAME:
-        problems.append(f"{where}name: must be text of 1 to {_MOST_NAME} letters")
+        problems.append(f"{where}name: must be text of 1 to {_MOST_NAME} characters")
         name = f"case {number + 1}"
     if not isinstance(scenario, str):
         problems.append(f"{where}scenario: is required, here or at the top of the file")
@@ -142,17 +142,17 @@ def run_cases(
 ) -> list[list[Result]]:
     """Run all cases with as many seeds, from ``first_seed`` (default: the scenario's) upwards.
 
-    Returns for each case its results in the order of the seeds, the same for all cases; they lie in
-    the store, which is asked first. ``jobs``, ``dask``, ``store`` and ``retry`` are those of
-    ``eastwest.sweep``; ``told`` hears the number of a case and how far its runs are. Raises
-    ``InputError`` where a run fails or has no finished transactions.
+    Returns for each case its results in the order of the seeds, which are equal for all cases; they
+    lie in the store, from which finished runs are taken. ``jobs``, ``dask``, ``store`` and
+    ``retry`` are those of ``eastwest.sweep``; ``told`` gets the number of a case and the state of
+    its runs. Raises ``InputError`` where a run fails or has no finished transactions.
     """
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"seeds: must be from 1 to {MOST_SEEDS}, not {seeds}")
     first = _own_seed(cases[0]) if first_seed is None else first_seed
     numbers = list(range(first, first + seeds))
     found = []
-    # Sweeps leave folders with tables of all metrics; here the runs themselves are what is wanted.
+    # A sweep leaves a folder with tables of all metrics; only the runs themselves are needed here.
     with Partial.scratch() as scratch:
         for place, case in enumerate(cases):
 
@@ -191,7 +191,7 @@ def run_cases(
 
 
 def _sweep_of(case: Case, seeds: list[int]) -> dict[str, Any]:
-    """A case as a sweep of one point."""
+    """Return a case as a sweep of one point."""
     return {
         "name": case.name,
         "scenario": str(case.scenario.resolve()),
@@ -202,14 +202,14 @@ def _sweep_of(case: Case, seeds: list[int]) -> dict[str, Any]:
 
 
 def _own_seed(case: Case) -> int:
-    """The seed that a case's scenario has by itself."""
+    """Return the seed in a case's scenario."""
     source = load_source(case.scenario)
     resolved = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), [], None)
     return int(tomllib.loads(resolved["scenario_toml"]).get("seed", 1))
 
 
 def check(result: Result, name: str) -> None:
-    """Refuse a result without transactions."""
+    """Raise ``InputError`` for a result without finished transactions."""
     if not result.transactions.height:
         raise InputError(
             f"case {clean(name, 60)!r}: no transaction has finished ({result.path}); "

@@ -1,8 +1,8 @@
-"""Writes the normal form of spans, parts as they come.
+"""Writes the normal form of spans, in parts as they arrive.
 
-Frames of spans (``gather``) are written as parts. At the end they are mended (``mend``) some traces
-at a time, so that memory stays bounded, clocks are corrected (``skew``), and the parts become one
-file. The folder is made beside its place and renamed when it is whole.
+Frames of spans (``gather``) are written as parts. At the end the parts are mended (``mend``) some
+traces at a time, so that memory is bounded; clocks are corrected (``skew``), and the parts become
+one file. The folder is written under a temporary name and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.gather import FLUSH_ROWS, Gathering
 
-#: About so many spans are mended at once, and about so many bytes of attributes and extras.
+#: Approximate numbers of spans, and of bytes of attributes and extras, that are mended at once.
 MEND_ROWS = 1 << 18
 MEND_BYTES = 256 << 20
-#: Columns that are null where there is nothing to say.
+#: Columns whose null values do not mean that the source lacks them.
 _NEVER_LACKING = ("extra", "mended")
 
 
 class SpanWriter(Gathering):
-    """Spans being written: a context manager that leaves nothing unless ``finish`` was called."""
+    """Writer of spans: a context manager that leaves no folder unless ``finish`` was called."""
 
     def __init__(
         self, out: Path, force: bool = False, lasting: bool = True, mend_rows: int = MEND_ROWS
@@ -58,14 +58,14 @@ class SpanWriter(Gathering):
         self._made.close()
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Write some spans as a part."""
+        """Write a frame of spans as a part."""
         path = self._partial / f"spans-{len(self._parts):06}.part"
         with polars_writes(path):
             frame.write_parquet(path, compression="lz4")
         self._parts.append(path)
 
     def finish(self, about: Mapping[str, Any], problems: Account, file: str) -> dict[str, Any]:
-        """Mend what is there, give the folder its name, and return what ``spans.json`` says."""
+        """Mend the spans, give the folder its name, and return the content of ``spans.json``."""
         self.flush()
         mended, found = self._mend(problems, file)
         found.tell(problems, file)
@@ -92,7 +92,7 @@ class SpanWriter(Gathering):
         return text
 
     def _mend(self, problems: Account, file: str) -> tuple[list[Path], skew.Skew]:
-        """Write mended parts, each of whole traces; return them and what is wrong with clocks."""
+        """Write mended parts, each of whole traces; return them and the skew of clocks."""
         buckets = max(-(-self.spans // self._mend_rows), -(-self.text_bytes // MEND_BYTES))
         read = pl.scan_parquet(self._parts)
         new: list[Path] = []
@@ -115,7 +115,7 @@ class SpanWriter(Gathering):
         return new, skew.estimate(pl.concat(clocks), skew.joined(divisors))
 
     def _join(self, parts: list[Path], found: skew.Skew) -> dict[str, Any]:
-        """Make one file of the parts; return what there is to say of it."""
+        """Write one file of all parts; return its entry of ``spans.json``."""
         spans = skew.correct(pl.scan_parquet(parts), found).select(*TABLES["spans"])
         path = self._partial / "spans.parquet"
         with polars_writes(path):

@@ -1,8 +1,8 @@
 """Zipkin's JSON, version 2: lists of spans, or of lists of spans (its ``/traces``).
 
-Times are microseconds. A span without a duration, which Zipkin allows, ends when it starts, and is
-noted. ``shared`` spans, recorded by both sides under one id, are taken apart by ``mend``.
-Annotations become events (``carried``). Version 1 is refused by its name.
+Times are microseconds. A span without a duration, which Zipkin allows, ends when it starts, with a
+remark. ``shared`` spans, recorded by both sides under one id, are separated by ``mend``.
+Annotations become events (``carried``). Version 1 is refused with a message that names it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from eastwest.observe.span import (
 )
 from eastwest.traces.source import Source
 
-#: Fields of a span that have columns or become attributes; ``shared`` is used by ``mend``.
+#: Fields of a span that have columns or become attributes; ``shared`` is for ``mend``.
 _COLUMNS = frozenset(
     (
         *("traceId", "id", "parentId", "name", "kind", "timestamp", "duration", "tags", "shared"),
@@ -42,12 +42,12 @@ _LOOKS = (re.compile(rb'"traceId"\s*:'), re.compile(rb'"id"\s*:'))
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be Zipkin's JSON."""
     return start.lstrip().startswith(b"[") and all(each.search(start) for each in _LOOKS)
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read a file into ``writer``."""
+    """Read the spans of a file into ``writer``."""
     stream = JsonStream(source)
     places: dict[tuple[Any, ...], Place] = {}
     remarks = Remarks(source.name, problems)
@@ -129,7 +129,7 @@ def _add(
 
 
 def _tags(span: dict[str, Any]) -> dict[str, Any]:
-    """Attributes: tags, the other side, and whether it was recorded for debugging."""
+    """Return the attributes of a span: tags, the remote endpoint, and the debug flag."""
     tags = span.get("tags") or {}
     if not isinstance(tags, dict):
         raise SpanError("tags are no object", tags)
@@ -140,7 +140,7 @@ def _tags(span: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events(span: dict[str, Any], remarks: Remarks) -> list[dict[str, Any]]:
-    """Annotations as events."""
+    """Return annotations as events of OTLP."""
     found = []
     annotations = span.get("annotations") or []
     for each in annotations if isinstance(annotations, list) else [annotations]:

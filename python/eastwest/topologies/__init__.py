@@ -5,8 +5,8 @@
 * :mod:`eastwest.topologies.topohub`: JSON of topohub, networks of SNDlib with their demands.
 * :mod:`eastwest.topologies.coloured`: routes for a known matrix of traffic.
 
-Each reader gives a :class:`~eastwest.topologies.fabric.Fabric`, which is written as the topology
-file that ``kind = "graph"`` reads.
+Each reader returns a :class:`~eastwest.topologies.fabric.Fabric`, which is written as the topology
+file for ``kind = "graph"``.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from eastwest.topologies.fabric import Assumed, Fabric
 
 __all__ = ["FORMATS", "Assumed", "Fabric", "read", "sniff"]
 
-#: Bytes of a descriptor at most.
+#: Largest descriptor in bytes.
 MOST_BYTES = 16 << 20
 
 _READERS = {"htsim": htsim.read, "mrperf": mrperf.read, "topohub": topohub.read}
-#: The formats there are.
+#: Names of the formats.
 FORMATS = tuple(_READERS)
 
 
 def read(path: Path, form: str | None = None, assumed: Assumed | None = None) -> Fabric:
-    """Read a descriptor; without ``form`` its content tells what it is.
+    """Return the fabric of a descriptor; without ``form`` its content determines the format.
 
-    Raises ``InputError`` with the place and the reason where it is none, or makes no fabric.
+    Raises ``InputError`` with place and reason where it is invalid, or describes no fabric.
     """
     if not path.is_file():
         raise InputError(f"{path} is no file")
@@ -45,7 +45,7 @@ def read(path: Path, form: str | None = None, assumed: Assumed | None = None) ->
 
 
 def sniff(data: bytes) -> str:
-    """Tell the format of a descriptor from its first bytes."""
+    """Return the format of a descriptor by its first bytes."""
     start = data[:4096].lstrip(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"{"):
         return "topohub"

@@ -1,8 +1,8 @@
-"""Routes for a known matrix of traffic: one shortest path for each pair, the fullest link kept low.
+"""Routes for a known traffic matrix: one shortest path per pair, with the least maximal load.
 
-The offline-optimised ("coloured") routes that Gusat et al. (*Benchmarking the Ethernet-Federated
-Datacenter*, 2009) compare adaptive routing with. A mixed-integer programme: for each pair s and
-each of its shortest paths p a variable x_sp of 0 or 1,
+These are the offline-optimised ("coloured") routes with which Gusat et al. (*Benchmarking the
+Ethernet-Federated Datacenter*, 2009) compare adaptive routing. A mixed-integer programme: for each
+pair s and each of its shortest paths p a variable x_sp of 0 or 1,
 
     minimise z,  Σ_p x_sp = 1 for each s,  Σ_(p over l) b_s x_sp ≤ r_l z for each link l,
 
@@ -27,9 +27,9 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Pairs at most: as many routes as the simulator follows.
+#: Most pairs: the simulator's limit of routes.
 MOST_PAIRS = 32_767
-#: Paths of one pair, and of all, that are looked at.
+#: Most paths of one pair, and of all pairs, that are considered.
 MOST_PATHS, MOST_PATHS_OF_ALL = 256, 200_000
 _MOST_FILE_BYTES = 64 << 20
 _MOST_BPS = 1e15
@@ -40,14 +40,14 @@ Matrix = dict[tuple[str, str], float]
 
 @dataclass
 class Network:
-    """Switches and cables as routing sees them."""
+    """Switches and cables for the computation of routes."""
 
     hosts: list[str]
-    #: The switch of every host.
+    #: Switch of every host.
     edge: dict[str, str]
     #: Rate of a host's cable, bit/s.
     host_rate_bps: dict[str, float]
-    #: Neighbours of each switch in the order of their cables, each once.
+    #: Distinct neighbours of each switch in the order of their cables.
     neighbours: dict[str, list[str]]
     #: Rate of the first cable from one switch to another, bit/s.
     rate_bps: dict[Link, float]
@@ -55,19 +55,19 @@ class Network:
 
 @dataclass
 class Coloured:
-    """Routes that were found."""
+    """Routes with their load."""
 
-    #: The switches of each pair in their order.
+    #: Switches on the path of each pair, in order.
     routes: dict[tuple[str, str], list[str]]
-    #: Traffic of the fullest link over its rate, with these routes; and the least that is possible.
+    #: Traffic over rate of the most loaded link with these routes, and its lower bound.
     largest_load: float
     least_possible: float
-    #: Whether there are no better ones.
+    #: Whether the routes are proven to be optimal.
     proven: bool
     notes: list[str] = field(default_factory=list)
 
     def csv(self) -> str:
-        """Write the file of routes."""
+        """Return the file of routes."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["from", "to", "via"])
@@ -76,7 +76,7 @@ class Coloured:
 
 
 def network(shape: Mapping[str, Any]) -> Network:
-    """Take what ``core.topology`` says of a scenario's fabric."""
+    """Return the network of a fabric that ``core.topology`` describes."""
     names, count = list(shape["nodes"]), int(shape["hosts"])
     hosts = names[:count]
     is_host = set(hosts)
@@ -94,7 +94,7 @@ def network(shape: Mapping[str, Any]) -> Network:
 
 
 def uniform(net: Network) -> Matrix:
-    """All hosts send to all others alike, each as much as its cable carries."""
+    """Return the matrix in which every host shares its cable's rate equally among all others."""
     if len(net.hosts) * (len(net.hosts) - 1) > MOST_PAIRS:
         raise InputError(f"{len(net.hosts)} hosts make more than {MOST_PAIRS} pairs")
     share = {host: net.host_rate_bps[host] / max(1, len(net.hosts) - 1) for host in net.hosts}
@@ -102,7 +102,7 @@ def uniform(net: Network) -> Matrix:
 
 
 def read_matrix(path: Path, net: Network) -> Matrix:
-    """Read a CSV file with the columns from, to and bps."""
+    """Return the traffic matrix of a CSV file with the columns from, to and bps."""
     if not path.is_file():
         raise InputError(f"{path} is no file")
     if path.stat().st_size > _MOST_FILE_BYTES:
@@ -147,7 +147,7 @@ def _demand(
 
 
 def shortest_paths(net: Network, a: str, b: str, most: int = MOST_PATHS) -> Iterator[list[str]]:
-    """Shortest paths between two switches, in the order of cables."""
+    """Yield shortest paths between two switches, in the order of cables."""
     distance = _distances(net, b)
     if a not in distance:
         return
@@ -177,7 +177,7 @@ def _distances(net: Network, start: str) -> dict[str, int]:
 
 
 def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[str]]) -> float:
-    """Traffic of the fullest link between switches over its rate."""
+    """Return traffic over rate of the most loaded link between switches."""
     carried: dict[Link, float] = {}
     for pair, bps in matrix.items():
         via = routes[pair]
@@ -187,7 +187,7 @@ def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[st
 
 
 def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured:
-    """Find routes with the least largest load."""
+    """Return routes with the least maximal load."""
     paths: dict[tuple[str, str], list[list[str]]] = {}
     notes, total = [], 0
     known: dict[tuple[str, str], list[list[str]]] = {}
@@ -214,7 +214,7 @@ def _solve(
     paths: Mapping[tuple[str, str], list[list[str]]],
     time_limit_s: float,
 ) -> tuple[dict[tuple[str, str], int], float, bool]:
-    """The number of each pair's path, the bound, and whether it is met."""
+    """Return the number of each pair's path, the lower bound, and whether it is reached."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  # slow to load
     from scipy.sparse import coo_array  # noqa: PLC0415
 
@@ -234,7 +234,7 @@ def _solve(
                 values.append(matrix[pair] / net.rate_bps[link])
             pair_rows.append(number)
             variables += 1
-    if not link_row:  # all pairs stay below one switch each
+    if not link_row:  # both hosts of every pair are at one switch
         return dict.fromkeys(paths, 0), 0.0, True
     scale = max(values)
     rows += list(range(len(link_row)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Nodes and cables of a fabric at most: as many as the simulator reads.
+#: Most nodes and cables of a fabric: the limits of the simulator.
 MOST_NODES = 200_000
 MOST_CABLES = 800_000
 
@@ -20,19 +20,19 @@ _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class Assumed:
-    """Values that are assumed where a descriptor gives none."""
+    """Assumptions where a descriptor gives no values."""
 
-    #: Rate of a cable, bit/s, where the file gives none.
+    #: Rate of a cable in bit/s, where the file gives none.
     rate_bps: float | None = None
-    #: Delay of a cable, with that of its switches, seconds (scenario S1: 5 µs).
+    #: Delay of a cable with that of its switches in seconds (scenario S1: 5 µs).
     delay_s: float = 5e-6
-    #: Hosts at each node of a network of switches.
+    #: Number of hosts at each node of a network of switches.
     hosts_per_node: int = 1
 
 
 @dataclass(frozen=True)
 class Cable:
-    """A cable between two nodes, by their names."""
+    """Cable between two nodes, by their names."""
 
     a: str
     b: str
@@ -42,18 +42,18 @@ class Cable:
 
 @dataclass
 class Fabric:
-    """Hosts, switches and cables that a descriptor describes."""
+    """Hosts, switches and cables of a descriptor."""
 
     hosts: list[str] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)
     cables: list[Cable] = field(default_factory=list)
-    #: What was assumed or left out.
+    #: Remarks on values that were assumed or left out.
     notes: list[str] = field(default_factory=list)
-    #: Traffic from host to host, bit/s, where the file has it.
+    #: Traffic from host to host in bit/s, where the file has it.
     demands_bps: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def check(self) -> Fabric:
-        """Refuse what the simulator would not run; returns itself."""
+        """Return the fabric; raise ``InputError`` for one that the simulator would refuse."""
         demand_size(len(self.hosts) + len(self.switches), len(self.cables))
         names = [*self.hosts, *self.switches]
         twice = next((name for name, n in Counter(names).items() if n > 1), None)
@@ -65,7 +65,7 @@ class Fabric:
         return self
 
     def _connected(self) -> None:
-        """Refuse nodes that cannot be reached."""
+        """Raise ``InputError`` for nodes that cannot be reached."""
         neighbours: dict[str, list[str]] = {name: [] for name in [*self.hosts, *self.switches]}
         for cable in self.cables:
             neighbours[cable.a].append(cable.b)
@@ -82,7 +82,7 @@ class Fabric:
             raise InputError(f"it is not connected: no path from {self.hosts[0]} to {some}")
 
     def to_toml(self, source: str) -> str:
-        """Write the topology file; ``source`` says in its first line where it comes from."""
+        """Return the topology file; its first line names the ``source``."""
         lines = [f"# {clean(source, 200)}", *(f"# {clean(note, 400)}" for note in self.notes)]
         lines += [f"hosts = {json.dumps(self.hosts)}", f"switches = {json.dumps(self.switches)}"]
         for c in self.cables:
@@ -97,7 +97,7 @@ def _whole(value: float) -> int:
 
 
 def demand_size(nodes: int, cables: int) -> None:
-    """Refuse fabrics larger than the simulator reads, before they are laid out."""
+    """Raise ``InputError`` for fabrics above the simulator's limits, before they are built."""
     if nodes > MOST_NODES:
         raise InputError(f"makes {nodes} nodes; at most {MOST_NODES} are allowed")
     if cables > MOST_CABLES:
@@ -105,6 +105,6 @@ def demand_size(nodes: int, cables: int) -> None:
 
 
 def name_of(text: object, otherwise: str) -> str:
-    """Turn a label into a name that scenarios can write, or take another."""
+    """Return a label as a name that scenarios can write, or ``otherwise`` where it has none."""
     label = _OTHER.sub("-", text)[:64].strip("-") if isinstance(text, str) else ""
     return label if _NAME.fullmatch(label) else otherwise

@@ -1,13 +1,13 @@
 """Fat trees of htsim (``.topo``): two or three tiers of switches, tier by tier.
 
-The file has pairs of key and number, one a line, those of a tier after its line ``Tier n``; ``#``
-begins a comment. Of tier 0 ``Radix_Down`` hosts hang on each switch, ``Radix_Up`` ports go up. A
-switch of a higher tier is joined to one below it by ``Bundle`` parallel cables (1). ``Podsize``
-hosts make a pod of a tree of three tiers. Numbers of switches follow from these; the radix of the
-highest tier must agree with them.
+The file has pairs of key and number, one per line; those of a tier follow its line ``Tier n``;
+``#`` begins a comment. In tier 0 each switch has ``Radix_Down`` hosts and ``Radix_Up`` ports to
+the tier above. A switch of a higher tier is connected to one below it by ``Bundle`` parallel cables
+(1). In a tree of three tiers ``Podsize`` hosts form a pod. Numbers of switches follow from these;
+the radix of the highest tier must agree with them.
 
-Cables of a tier are those below it. The latencies of two switches are halved between the cables on
-both sides, so that those of a path add up as in htsim. ``Oversubscribed`` is what follows from the
+Cables of a tier are those below it. The latency of a switch is divided equally between the cables
+on both sides, so that the sum along a path is that of htsim. ``Oversubscribed`` follows from the
 radices and is only compared with them.
 """
 
@@ -44,8 +44,8 @@ class _Described:
 
 
 def read(data: bytes, assumed: Assumed) -> Fabric:
-    """Read a ``.topo`` file."""
-    del assumed  # everything is said
+    """Return the fat tree of a ``.topo`` file."""
+    del assumed  # the file has all values
     described = _parse(data.decode("utf-8", "replace"))
     count = described.tree.get("tiers", 0)
     if count not in {2, 3}:
@@ -161,7 +161,7 @@ def _demand_radix(tier: dict[str, int], ports: int) -> None:
 def _join(
     fabric: Fabric, tiers: list[dict[str, int]], level: int, pairs: list[tuple[str, str]]
 ) -> None:
-    """Lay the cables below a tier."""
+    """Add the cables below a tier to the fabric."""
     tier = tiers[level]
     ends = [tier["switch_latency_ns"], tiers[level - 1]["switch_latency_ns"] if level else 0]
     delay_s = (tier["downlink_latency_ns"] + sum(ends) / 2) * 1e-9

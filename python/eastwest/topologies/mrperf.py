@@ -1,13 +1,13 @@
-"""Clusters of MRPerf (XML): racks of nodes on a switch each, joined by a router or as a DCell.
+"""Clusters of MRPerf (XML): racks of nodes at one switch each, joined by a router or as a DCell.
 
-A ``rack_group`` has a list of racks, and node groups that every one of its racks has. Nodes are
-named as in MRPerf, ``n_rg0_1_ng0_35``: rack group, rack, node group, node, numbered in the order of
-the file. A ``router`` is one more switch that every rack is joined to; without one there can be a
-single rack only. ``<topology>dcell</topology>`` makes a DCell of level 1 of the racks instead (Guo
-et al. 2008), which needs one rack more than a rack has nodes.
+A ``rack_group`` has a list of racks, and node groups that each of its racks has. Nodes are named as
+in MRPerf, ``n_rg0_1_ng0_35``: rack group, rack, node group, node, numbered in the order of the
+file. A ``router`` is a further switch to which every rack is connected; without one there can be
+only one rack. ``<topology>dcell</topology>`` makes a DCell of level 1 of the racks instead (Guo et
+al. 2008), which needs one more rack than a rack has nodes.
 
-The file says the rate of a node's card, not that of cables between switches: the same is assumed
-unless another is given. Disks, processors and memory are not looked at.
+The file has the rate of a node's network card, not that of cables between switches: the card's rate
+is assumed for both unless another is given. Disks, processors and memory are ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Element:
 
 
 def _parse(data: bytes) -> _Element:
-    """Read the elements and their text; no declarations, so nothing that could expand."""
+    """Return the root element with texts; declarations are refused, so that nothing can expand."""
     parser = expat.ParserCreate()
     stack = [_Element("")]
     seen = 0
@@ -74,7 +74,7 @@ def _parse(data: bytes) -> _Element:
         raise InputError(
             f"line {error.lineno}: is not XML: {expat.ErrorString(error.code)}"
         ) from None
-    except (ValueError, LookupError) as error:  # an encoding that is not known
+    except (ValueError, LookupError) as error:  # an unknown encoding
         raise InputError(f"is not XML: {clean(str(error), 100)}") from None
     return stack[0].below[0]
 
@@ -87,7 +87,7 @@ class _Rack:
 
 
 def read(data: bytes, assumed: Assumed) -> Fabric:
-    """Read an XML descriptor."""
+    """Return the cluster of an XML descriptor."""
     top = _parse(data)
     if top.name != "topo":
         raise InputError(f"is a description of {clean(top.name, 40)}, not of a topology (topo)")
@@ -164,7 +164,7 @@ def _rate(card: str | None, machine: str) -> float:
 
 
 def _dcell(fabric: Fabric, racks: list[_Rack], uplink_bps: float, delay_s: float) -> Fabric:
-    """Join racks as the cells of a DCell of level 1; see the fabric ``dcell``."""
+    """Return racks connected as the cells of a DCell of level 1; see the fabric ``dcell``."""
     n = len(racks[0].nodes)
     if any(len(rack.nodes) != n for rack in racks) or len(racks) != n + 1:
         raise InputError(

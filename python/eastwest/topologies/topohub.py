@@ -1,9 +1,9 @@
 """Networks of topohub (JSON), among them those of SNDlib: nodes, links with lengths, demands.
 
-Nodes become switches with hosts of their own (one each unless said otherwise). The file gives the
-length of a link in kilometres, which becomes its delay at 5 µs/km (light in fibre, two thirds of
-c). It gives no rates: all cables get that assumed. ``demands`` are a matrix of traffic in Mbit/s
-between nodes; they go from the first host of one node to the first host of the other.
+Nodes become switches with hosts of their own (one each by default). The file gives the length of a
+link in kilometres, which becomes its delay at 5 µs/km (light in fibre, two thirds of c). It gives
+no rates: all cables get the assumed one. ``demands`` are a traffic matrix in Mbit/s between nodes;
+they go from the first host of one node to the first host of the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST_KM = 200_000.0
 
 
 def read(data: bytes, assumed: Assumed) -> Fabric:
-    """Read a JSON descriptor."""
+    """Return the network of a JSON descriptor."""
     try:
         tree = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -63,7 +63,7 @@ def _list(tree: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _switches(fabric: Fabric, nodes: list[Any]) -> dict[str, str]:
-    """Name of the switch of every node, by the node's id as text."""
+    """Return the name of the switch of every node, by the node's id as text."""
     switch: dict[str, str] = {}
     taken: set[str] = set()
     for number, node in enumerate(nodes):

@@ -1,5 +1,5 @@
-"""Recorded workloads: readers of job histories, and the one form they are brought into.
+"""Recorded workloads: readers of job histories, and their common normal form.
 
-``form`` says what that form is; ``write`` and ``load`` write and read it. Each reader knows one
-format and hands on what it finds as ``form`` names it.
+``form`` defines the normal form; ``write`` and ``load`` write and read it. Each reader knows one
+format and passes its records on in the columns of ``form``.
 """

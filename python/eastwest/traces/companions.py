@@ -1,7 +1,7 @@
-"""Files that lie beside histories and are no traces: topologies and configurations of jobs.
+"""Companion files of job histories: topologies of clusters and configurations of jobs.
 
 A topology (Rumen's) lists the hosts of a cluster by rack, and fills the table ``hosts``. A
-configuration (``job_…_conf.xml``) adds what its job's history does not say: queue, user, paths.
+configuration (``job_…_conf.xml``) adds what its job's history lacks: queue, user, paths.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from eastwest.traces.write import Writer
 from eastwest.units import size
 
 _KEY = re.compile(rb'"([A-Za-z]+)"\s*:')
-#: Largest companion.
+#: Largest companion file in bytes.
 MOST_BYTES = 32 << 20
 
 
 def whole(source: Source) -> bytes:
-    """Read a companion whole. Raises ``InputError`` where it is too large or cut off."""
+    """Return the content of a companion; raise ``InputError`` if it is too large or truncated."""
     pieces, length = [], 0
     while block := source.read():
         pieces.append(block)
@@ -36,7 +36,7 @@ def whole(source: Source) -> bytes:
 
 
 def read_topology(source: Source, writer: Writer) -> int:
-    """Add the hosts of a topology; return how many it has."""
+    """Add the hosts of a topology to the trace; return their number."""
     try:
         found = json.loads(whole(source))
         racks = [(_name(rack), rack["children"] or []) for rack in found["children"]]
@@ -55,9 +55,9 @@ def _name(node: Any) -> str | None:
 
 
 def read_conf(source: Source, confs: hadoop.Confs) -> None:
-    """Keep a configuration for the job that its file's name has.
+    """Add a configuration to ``confs`` under the job in its file's name.
 
-    Raises ``InputError`` where it has none, or the file is damaged.
+    Raises ``InputError`` where the name has no job, or the file is damaged.
     """
     job = hadoop.job_id(source.path.name)
     found = settings(whole(source), source.name)
@@ -70,9 +70,9 @@ def read_conf(source: Source, confs: hadoop.Confs) -> None:
 
 
 def settings(text: bytes, where: str) -> dict[str, str]:
-    """Settings of a configuration in XML that the import has a use for.
+    """Return the settings of an XML configuration that the import uses, by name.
 
-    Raises ``InputError`` where it is damaged, or declares entities, which no configuration needs.
+    Raises ``InputError`` where it is damaged or declares entities, which no configuration needs.
     """
     reader = _Settings(where)
     try:
@@ -117,7 +117,7 @@ class _Settings:
         self._held = []
 
 
-#: What other files are that lie beside traces, by what an object of theirs has.
+#: Other JSON files that lie beside traces, recognised by the keys of an object of theirs.
 _KINDS = (
     ({"children", "name"}, "topology", ""),
     (
@@ -136,7 +136,7 @@ _KINDS = (
 
 
 def kind_of(start: bytes) -> tuple[str, str]:
-    """Say what companion a file is that starts so: ``topology``, ``conf``, or what to call it."""
+    """Return the kind of companion by the first bytes: ``topology``, ``conf``, or a description."""
     text = start.lstrip()
     if text.startswith((b"<?xml", b"<configuration", b"<!--")):
         return ("conf", "") if b"<configuration" in text else ("", "XML, but no configuration")

@@ -1,13 +1,13 @@
 """The normal form of a trace: a folder with ``trace.json`` and Parquet tables.
 
-Every source is brought into these tables. A column that a source does not know is null, and named
-under ``lacks`` in ``trace.json``; a table of which it knows nothing is not there. What a source
-calls missing (Rumen's −1) is null too, never zero.
+Every source is converted to these tables. A column that a source does not provide is null, and
+listed under ``lacks`` in ``trace.json``; a table without any data is left out. A value that the
+source marks as missing (Rumen's −1) is null too, never zero.
 
-Times are seconds from the zero of the trace: the source's own where it counts from one (SWIM, a
+Times are seconds from the zero of the trace: the source's own zero where it has one (SWIM, a
 table), else the first submission. ``began_s`` in ``trace.json`` is that zero in seconds since 1970,
-where the source says it. Bytes are bytes. ``job`` counts jobs from 0 in the
-order of their submission; jobs of the same moment stay in the order of the source.
+where the source states it. Sizes are in bytes. ``job`` counts jobs from 0 in the order of
+submission; jobs with equal times keep the order of the source.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ SOURCES = {
     "rumen": "Rumen: job objects in JSON, one after the other",
     "mrv1": 'job history of Hadoop 0.20 to 1.x: KIND KEY="value" lines',
     "jhist": "job history of Hadoop 2 and 3: Avro's JSON or binary form",
-    "spark": "Spark event log: a JSON object a line",
+    "spark": "Spark event log: one JSON object per line",
     "table": "CSV or Parquet with columns named as here",
 }
 
-#: Latest time and longest span that is taken for one, in seconds: 100 years. More is another unit.
+#: Latest time and longest duration that is accepted, in seconds: 100 years. More is another unit.
 MOST_S = 100 * 366 * 86_400.0
 
-#: How an attempt or a job ended.
+#: Outcomes of an attempt or a job.
 OUTCOMES = ("succeeded", "failed", "killed")
 
 #: Tables: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
-    # One row a job. ``name`` is what its user called it, ``source_id`` what the framework did.
-    # ``input_bytes``: read by its maps or first stages from files; ``shuffle_bytes``: fetched by
-    # reduces, or by later stages; ``output_bytes``: written to files; ``map_output_bytes``: what
-    # maps emit before they combine and compress it, which is not what is shuffled. ``map_s`` and
-    # ``reduce_s``: task-seconds of the attempts that succeeded.
+    # One row for each job. ``name`` is the user's name for it, ``source_id`` the framework's.
+    # ``input_bytes``: read from files by its maps or first stages; ``shuffle_bytes``: fetched by
+    # reduces, or by later stages; ``output_bytes``: written to files; ``map_output_bytes``:
+    # emitted by maps before combining and compression, which differs from the shuffled bytes.
+    # ``map_s`` and ``reduce_s``: task-seconds of the attempts that succeeded.
     "jobs": {
         "job": "u32",
         "name": "str",
@@ -66,9 +66,9 @@ TABLES: dict[str, dict[str, str]] = {
         "map_s": "f64",
         "reduce_s": "f64",
     },
-    # One row an attempt at a task. ``kind``: map, reduce, setup, cleanup, or task (Spark).
+    # One row for each attempt at a task. ``kind``: map, reduce, setup, cleanup, or task (Spark).
     # ``stage`` is Spark's. ``input_done_s``: end of the map function or of a reduce's shuffle;
-    # ``sorted_s``: end of a reduce's merge. ``shuffle_bytes``: what it fetched.
+    # ``sorted_s``: end of a reduce's merge. ``shuffle_bytes``: fetched by this attempt.
     "attempts": {
         "job": "u32",
         "task": "str",
@@ -94,7 +94,7 @@ TABLES: dict[str, dict[str, str]] = {
         "spilled_records": "u64",
         "cpu_s": "f64",
     },
-    # One row a stage of a job that is a graph (Spark). ``after``: stages it waits for.
+    # One row for each stage of a job that is a graph (Spark). ``after``: stages it waits for.
     "stages": {
         "job": "u32",
         "stage": "u32",
@@ -111,9 +111,9 @@ TABLES: dict[str, dict[str, str]] = {
         "task_s": "f64",
         "cpu_s": "f64",
     },
-    # One row a file or folder that a job names. ``access``: read or write.
+    # One row for each file or folder that a job names. ``access``: read or write.
     "files": {"job": "u32", "path": "str", "access": "str", "bytes": "u64"},
-    # One row a host that the trace names.
+    # One row for each host that the trace names.
     "hosts": {"rack": "str", "host": "str"},
 }
 
@@ -129,7 +129,7 @@ NEEDED = {
 
 
 def schema(table: str) -> dict[str, pl.DataType]:
-    """Columns of a table with their types as polars knows them."""
+    """Return the columns of a table with their polars types."""
     import polars as pl  # noqa: PLC0415  slow to load: not for a look at the names
 
     types = {

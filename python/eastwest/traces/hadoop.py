@@ -1,9 +1,9 @@
 """Shared parts of the readers of Hadoop's histories: jobs, counters, host names, settings.
 
 A job's bytes are those of its own counters where the history has them, else the sum over its tasks
-of the last attempt that succeeded, as Hadoop counts them. A task's input and output are what its
-counters say of every file system but the local one. A job without reduces shuffles nothing; nothing
-else is ever taken for zero.
+of the last attempt that succeeded, as Hadoop counts them. The input and output of a task are the
+sums of its counters over all file systems but the local one. A job without reduces has 0 shuffled
+bytes; no other missing value is replaced by zero.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Most attempts of jobs that have not ended, in memory together.
+#: Most attempts of unfinished jobs in memory.
 MOST_ATTEMPTS = 500_000
-#: Earliest time, in milliseconds since 1970, that is one: 1980. Less is another unit.
+#: Earliest accepted time in milliseconds since 1970: 1980. Smaller values are in another unit.
 EARLIEST_MS = 315_532_800_000
-#: Latest time in milliseconds since 1970: 2100.
+#: Latest accepted time in milliseconds since 1970: 2100.
 LATEST_MS = 4_102_444_800_000
 _MOST_COUNT = (1 << 63) - 1
 _LOCAL = "FILE"
@@ -37,7 +37,7 @@ _OUTCOMES = {
     "ERROR": "failed",
     "KILLED": "killed",
 }
-#: Words for what has not ended.
+#: Hadoop's states of jobs and attempts that have not ended.
 _NOT_ENDED = {"RUNNING", "PREP", "STARTING", "UNASSIGNED", "NEW", "SCHEDULED", "COMMIT_PENDING"}
 _KINDS = {
     "MAP": "map",
@@ -48,7 +48,7 @@ _KINDS = {
     "JOB_CLEANUP": "cleanup",
     "TASK_CLEANUP": "cleanup",
 }
-#: Columns of an attempt by the counter they come from; those of files are found by their endings.
+#: Columns of an attempt by their counter; those of files are found by the counters' suffixes.
 _COUNTERS = {
     "MAP_OUTPUT_BYTES": "map_output_bytes",
     "REDUCE_SHUFFLE_BYTES": "shuffle_bytes",
@@ -69,7 +69,7 @@ _SOURCE_ID = re.compile(r"(?:task|attempt)_([0-9A-Za-z]+_[0-9]+)_[a-z]+_[0-9]+(?
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt at a task, with times in milliseconds since 1970."""
+    """Attempt at a task; times in milliseconds since 1970."""
 
     task: str
     number: int | None
@@ -85,15 +85,15 @@ class Attempt:
     #: Columns of the table of attempts that come from counters.
     counts: dict[str, int] | None = None
     cpu_s: float | None = None
-    #: Hadoop's own counters, where its reader keeps them.
+    #: Hadoop's own counters, where the reader keeps them.
     counters: dict[str, int] | None = None
-    #: How it ended in the source's words, where these are not known.
+    #: Outcome in the source's words, where it is unknown to Hadoop.
     odd_end: str = ""
 
 
 @dataclass
 class Conf:
-    """The settings that are taken from the configuration of a job."""
+    """Settings taken from the configuration of a job."""
 
     name: str | None = None
     user: str | None = None
@@ -104,7 +104,7 @@ class Conf:
 
 @dataclass
 class Job:
-    """One job of a history."""
+    """Job of a history."""
 
     source_id: str
     line: int = 0
@@ -120,51 +120,51 @@ class Job:
     #: Totals of the job by their columns, from its own counters.
     counts: dict[str, int] = field(default_factory=dict)
     attempts: dict[str, Attempt] = field(default_factory=dict)
-    #: When tasks started, by their names.
+    #: Start times of tasks, by their names.
     task_starts_ms: dict[str, int] = field(default_factory=dict)
     conf: Conf | None = None
 
 
 def job_id(text: str) -> str | None:
-    """Find the name of a job in a file's name."""
+    """Return the job's name contained in a file's name, or None."""
     found = _JOB_ID.search(text)
     return found.group() if found else None
 
 
 def job_of(task_or_attempt: str) -> str | None:
-    """Name the job of a task or attempt."""
+    """Return the name of the job of a task or attempt, or None."""
     found = _SOURCE_ID.fullmatch(task_or_attempt)
     return f"job_{found.group(1)}" if found else None
 
 
 def attempt_number(attempt: str) -> int | None:
-    """Count of an attempt at its task, from its name."""
+    """Return the number of an attempt at its task, from its name."""
     found = _SOURCE_ID.fullmatch(attempt)
     number = int(found.group(2)) if found and found.group(2) else None
     return number if number is None or number < 1 << 32 else None
 
 
 def kind_of(task_type: object) -> str | None:
-    """Kind of a task by Hadoop's word for it."""
+    """Return the kind of a task by Hadoop's word for it."""
     return _KINDS.get(str(task_type))
 
 
 def outcome_of(status: object) -> str | None:
-    """How an attempt or a job ended; nothing where it says that it has not."""
+    """Return the outcome of an attempt or a job; None where it has not ended or is unknown."""
     return _OUTCOMES.get(str(status))
 
 
 def text_of(value: object) -> str | None:
-    """Text of a name; nothing where it is missing or empty."""
+    """Return the text of a name; None where it is missing or empty."""
     if not isinstance(value, str) or not value:
         return None
     return value[:_MOST_TEXT].encode(errors="replace").decode()
 
 
 def count_of(value: object) -> int | None:
-    """A count or size; −1 and null mean that it is missing.
+    """Return a count or size; None for −1 and null, which stand for missing values.
 
-    Raises ``ValueError`` where it is something else.
+    Raises ``ValueError`` for any other value.
     """
     if value is None or (value == -1 and not isinstance(value, bool)):
         return None
@@ -174,9 +174,9 @@ def count_of(value: object) -> int | None:
 
 
 def ms_of(value: object) -> int | None:
-    """A time in milliseconds since 1970; −1, 0 and null mean that it is missing.
+    """Return a time in milliseconds since 1970; None for −1, 0 and null.
 
-    Raises ``ValueError`` where it is something else, or in another unit.
+    Raises ``ValueError`` for any other value, and for times in another unit.
     """
     if value is None or (value in {-1, 0} and not isinstance(value, bool)):
         return None
@@ -188,20 +188,20 @@ def ms_of(value: object) -> int | None:
 
 
 def host_of(text: str) -> tuple[str | None, str | None]:
-    """Rack and host of ``/rack/host`` or ``host``, in which dots may be escaped."""
+    """Return rack and host of ``/rack/host`` or ``host``, in which dots may be escaped."""
     plain = text.replace("\\", "")
     rack, _, host = plain.rpartition("/")
     return text_of(rack.lstrip("/")), text_of(host)
 
 
 def odd_end(status: object) -> str:
-    """A word for an end that is not known; nothing where it is, or where there is no end yet."""
+    """Return the word for an unknown outcome; empty where it is known or not yet reached."""
     word = "" if status is None else str(status)
     return "" if word in _OUTCOMES or word in _NOT_ENDED else word
 
 
 def unread(counters: Iterable[str], kind: str) -> list[str]:
-    """Names of counters that become no column of an attempt."""
+    """Return the names of counters that have no column in the table of attempts."""
     records = {"map": _MAP_RECORDS, "reduce": _REDUCE_RECORDS}.get(kind, {})
     return [
         name
@@ -214,9 +214,9 @@ def unread(counters: Iterable[str], kind: str) -> list[str]:
 
 
 def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
-    """Columns of an attempt, or of a whole job (``kind`` empty), from Hadoop's counters.
+    """Return the columns of an attempt, or of a whole job (``kind`` empty), from its counters.
 
-    A negative counter says nothing; ``note_counters`` tells of it.
+    A negative counter is unknown: it is left out here and reported by ``note_counters``.
     """
     found: dict[str, int] = {}
     records = {"map": _MAP_RECORDS, "reduce": _REDUCE_RECORDS}.get(kind, {})
@@ -233,7 +233,7 @@ def columns_of(counters: Mapping[str, int], kind: str) -> dict[str, int]:
 def note_counters(
     account: Account, file: str, line: int, counters: Mapping[str, int], kind: str
 ) -> None:
-    """Note counters of an attempt that become no column, and those that cannot be."""
+    """Report counters of an attempt that have no column, and negative ones."""
     names = unread(counters, kind)
     if names:
         reason = "counter of an attempt that has no column"
@@ -246,7 +246,7 @@ def note_counters(
 
 
 def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Confs) -> bool:
-    """Write a job with its attempts; say whether it could be."""
+    """Write a job with its attempts; return whether it was usable."""
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
         account.bad(file, job.line, "job that was there before", job.source_id)
@@ -299,7 +299,7 @@ def _submitted(job: Job) -> int | None:
 
 
 def _totals(job: Job) -> dict[str, Any]:
-    """Bytes and task-seconds of a job."""
+    """Return columns with the bytes and task-seconds of a job."""
     last = _last_success(job)
     found: dict[str, Any] = {}
     for column in ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes"):
@@ -322,7 +322,7 @@ def _totals(job: Job) -> dict[str, Any]:
 
 
 def _last_success(job: Job) -> list[Attempt]:
-    """For each map and reduce, the last attempt that succeeded: the one that Hadoop counts."""
+    """Return for each map and reduce the last attempt that succeeded, which Hadoop counts."""
     last: dict[str, Attempt] = {}
     for attempt in job.attempts.values():
         if attempt.kind in {"map", "reduce"} and attempt.outcome == "succeeded":
@@ -352,7 +352,7 @@ def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
 
 
 def _note_order(job: Job, account: Account, file: str) -> None:
-    """Note times that cannot be: they stand in the tables as the source has them."""
+    """Report times in an impossible order; the tables keep them as recorded."""
     if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
         reason = "job that ends before it is submitted: its times stay as they are"
         account.note(file, job.line, reason, job.source_id)
@@ -377,7 +377,7 @@ def _note_end(job: Job, account: Account, file: str) -> None:
 
 
 def _note_outcomes(job: Job, account: Account, file: str) -> None:
-    """Note attempts that are rows and do not count in the numbers of their job."""
+    """Report attempts that have rows but do not count in the totals of their job."""
     last = {id(attempt) for attempt in _last_success(job)}
     lost = [a.task for a in job.attempts.values() if a.outcome in {"failed", "killed"}]
     open_ = [a for a in job.attempts.values() if a.outcome is None]
@@ -414,14 +414,14 @@ _USERS = ("mapreduce.job.user.name", "user.name")
 _QUEUES = ("mapreduce.job.queuename", "mapred.job.queue.name")
 _INPUTS = ("mapreduce.input.fileinputformat.inputdir", "mapred.input.dir")
 _OUTPUTS = ("mapreduce.output.fileoutputformat.outputdir", "mapred.output.dir")
-#: Settings that are taken from a configuration.
+#: Names of the settings that are taken from a configuration.
 WANTED = frozenset((*_NAMES, *_USERS, *_QUEUES, *_INPUTS, *_OUTPUTS))
 _COMMA = re.compile(r"(?<!\\),")
 _MOST_PATHS = 10_000
 
 
 def conf_of(settings: Mapping[str, object]) -> Conf:
-    """Take what is wanted from the settings of a job."""
+    """Return the configuration with the settings of a job that the import uses."""
     return Conf(
         name=_first(settings, _NAMES),
         user=_first(settings, _USERS),
@@ -436,14 +436,14 @@ def _first(settings: Mapping[str, object], names: Iterable[str]) -> str | None:
 
 
 def _paths(text: str | None) -> Iterator[str]:
-    """Paths of a list in which commas within a path are escaped."""
+    """Yield the paths of a list in which commas within a path are escaped."""
     for path in _COMMA.split(text or "")[:_MOST_PATHS]:
         if path.strip():
             yield path.strip().replace("\\,", ",")
 
 
 class Confs:
-    """Configurations that were given beside histories, by the job they belong to."""
+    """Configurations given beside histories, by their job."""
 
     def __init__(self) -> None:
         self._confs: dict[str, tuple[str, Conf]] = {}
@@ -453,14 +453,14 @@ class Confs:
         return bool(self._confs)
 
     def add(self, job: str, file: str, conf: Conf) -> None:
-        """Keep the configuration of a job, and the file that it came from."""
+        """Keep the configuration of a job, and the file it came from."""
         self._confs[job] = (file, conf)
 
     def take(self, job: str) -> Conf | None:
-        """Find the configuration of a job."""
+        """Return the configuration of a job, or None."""
         self._taken.add(job)
         return self._confs[job][1] if job in self._confs else None
 
     def left(self) -> list[str]:
-        """List the files whose job did not turn up."""
+        """Return the files whose job did not occur in any history."""
         return [file for job, (file, _) in self._confs.items() if job not in self._taken]

@@ -1,15 +1,15 @@
 """Job histories of Hadoop 2 and 3 (MRv2): ``*.jhist`` files, Avro in its JSON or binary form.
 
-A file begins with the line ``Avro-Json`` or ``Avro-Binary`` and a line with the schema. Then follow
-records: one a line in JSON, with blank lines between, or one after the other in Avro's binary
-encoding, without the container that Avro's own files have (``EventWriter`` of Hadoop 2.8 to 3.4;
-binary is the default from 3.0 on). Times are milliseconds since 1970. Those of jobs and containers
-are told by the application master's clock; the ends of map, shuffle and sort inside an attempt by
-the clock of the node it ran on. One file is one job.
+A file begins with the line ``Avro-Json`` or ``Avro-Binary`` and a line with the schema. Records
+follow: in JSON one per line, with blank lines between, or consecutive in Avro's binary encoding,
+without the container of Avro's own files (``EventWriter`` of Hadoop 2.8 to 3.4; binary is the
+default from 3.0 on). Times are milliseconds since 1970. Times of jobs and containers are read from
+the application master's clock; the ends of map, shuffle and sort inside an attempt from the clock
+of the node it ran on. One file is one job.
 
-Facts about events and fields are those of Hadoop 3.4, ``Events.avpr``. Records are decoded by the
-schema that the file brings, which must not be recursive nor have items without a size: either could
-make a small file fill the memory.
+Events and fields are those of ``Events.avpr`` in Hadoop 3.4. Records are decoded by the schema in
+the file, which must not be recursive nor have items without a size: either could make a small file
+fill the memory.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Most bytes of a line, of a record in binary form, and most attempts.
+#: Longest line or binary record in bytes, and most attempts of a job.
 MOST_LINE_BYTES = 16 << 20
 MOST_RECORD_BYTES = 1 << 20
 MOST_ATTEMPTS = hadoop.MOST_ATTEMPTS
 
 JSON_HEADER = "Avro-Json"
 BINARY_HEADER = "Avro-Binary"
-#: Counters that are kept as they are, besides those that become columns.
+#: Counters that are kept under their own names, besides those with columns.
 _KEPT = ("MAP_OUTPUT_MATERIALIZED_BYTES", "CPU_MILLISECONDS")
 _CHUNK = 1 << 20
-#: Most names of counters that are told apart.
+#: Most distinct names of counters that are reported.
 _MOST_NAMES = 10_000
 
-#: A record: where it stands (line, or count in binary form), its kind, and what it says; where it
-#: cannot be read, its kind is empty and it says why.
+#: A record: its position (line, or count in binary form), its kind, and its content. Where it is
+#: unreadable, its kind is empty and its content is the reason.
 Record = tuple[int, str, Any]
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be a job history of Hadoop 2 or 3."""
     return start.startswith((JSON_HEADER.encode(), BINARY_HEADER.encode()))
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read a file into ``writer``."""
+    """Read the job of a file into ``writer``."""
     walk = Walk()
     at = 0
     for at, kind, event in records(source):
@@ -81,7 +81,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
 
 
 def _note_walk(walk: Walk, account: Account, file: str) -> None:
-    """Note what the events of a history had that the tables do not."""
+    """Report contents of a history's events that the tables do not have."""
     for name, times in walk.unread.items():
         reason = "counter of an attempt that has no column"
         account.note(file, 0, reason, name, times, "it is left out")
@@ -97,14 +97,14 @@ def _note_walk(walk: Walk, account: Account, file: str) -> None:
 
 
 def wrong(error: Exception) -> str:
-    """Say why a record is none."""
+    """Return the message for an invalid record."""
     return f"is no record of a job history ({clean(str(error), 60)})"
 
 
 def records(source: Source) -> Iterator[Record]:
-    """Yield the records of a history after its two first lines.
+    """Yield the records of a history after its two header lines.
 
-    Raises ``InputError`` where the file is no history.
+    Raises ``InputError`` where the file is not a history.
     """
     if source.peek(len(BINARY_HEADER)) == BINARY_HEADER.encode():
         yield from _binary(source)
@@ -210,7 +210,10 @@ def _schema(name: str, text: bytes) -> Any:
 
 
 def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
-    """Fewest bytes of a value. Raises ``ValueError`` for types that nest without end or size."""
+    """Return the least encoded size in bytes of a value of a schema.
+
+    Raises ``ValueError`` for types that are recursive, and for arrays whose items have no size.
+    """
     if isinstance(schema, list):
         return 1 + min((_least(branch, named, inside) for branch in schema), default=0)
     if isinstance(schema, str):
@@ -236,27 +239,28 @@ def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
 
 
 class TooManyError(Exception):
-    """A history has more attempts than are held."""
+    """Error of a history with more attempts than memory is reserved for."""
 
 
 class Walk:
-    """Collects a job from the records of its history."""
+    """Collector of a job from the records of its history."""
 
     def __init__(self) -> None:
         self.job: Job | None = None
-        #: When its last application master started, whose tasks are the ones that count.
+        #: Start of its last application master, whose tasks are the ones that count.
         self.master_ms: int | None = None
-        #: The time it ended, and its status in Hadoop's words.
+        #: Time of its end, and its status in Hadoop's words.
         self.end: tuple[int | None, str] | None = None
-        #: Application masters that started.
+        #: Number of application masters that started.
         self.masters = 0
-        #: Counters of attempts that are not kept, by their names.
+        #: Frequencies of counters of attempts that have no column.
         self.unread: Counter[str] = Counter()
 
     def take(self, kind: str, event: dict[str, Any]) -> bool:
-        """Take one record, or say that it has nothing that is kept.
+        """Take one record; return False where its kind has nothing that is kept.
 
-        Raises what Python raises where it is not as it should be.
+        Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` for a malformed
+        record, and ``TooManyError`` for too many attempts.
         """
         if kind == "AMStarted":
             self.masters += 1
@@ -352,7 +356,7 @@ class Walk:
 
     @staticmethod
     def _kept(tree: Any, unread: Counter[str] | None = None) -> dict[str, int]:
-        """Counters that are kept, by their names; the others are counted in ``unread``."""
+        """Return the counters that are kept, by name; ``unread`` counts the others."""
         found: dict[str, int] = {}
         for group in (_plain(tree) or {}).get("groups", []):
             for counter in group["counts"]:
@@ -365,7 +369,7 @@ class Walk:
 
 
 def _plain(value: Any) -> Any:
-    """A value of an Avro union: ``null``, or the value with its type's name."""
+    """Return a value of an Avro union: ``null``, or the value without its type's name."""
     if isinstance(value, dict) and len(value) == 1:
         return next(iter(value.values()))
     return value[1] if isinstance(value, tuple) else value

@@ -1,7 +1,7 @@
 """Opens a trace: a folder in the normal form, or a recorded file of any known format.
 
 A file is imported into a temporary folder first. Folders come from anywhere: format version,
-columns, order of the jobs and references between tables are checked before anything is handed out.
+columns, order of the jobs and references between tables are checked before they can be read.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from eastwest.units import clean
 
 @dataclass
 class Trace(Opened):
-    """An open trace; leave it with ``with`` or ``close``, as it may lie in a temporary folder."""
+    """Open trace; close it by ``with`` or ``close``, as it may lie in a temporary folder."""
 
-    #: Tables that are there.
+    #: Names of the tables in the folder.
     tables: tuple[str, ...]
 
     @property
     def jobs(self) -> pl.LazyFrame:
-        """The table of jobs."""
+        """Table of jobs."""
         return self.table("jobs")
 
     def table(self, name: str) -> pl.LazyFrame:
-        """Return a table of ``form.TABLES``; one that the trace does not have is empty."""
+        """Return a table of ``form.TABLES``; a missing table is empty."""
         if name in self.tables:
             return pl.scan_parquet(self.path / f"{name}.parquet", glob=False)
         return pl.LazyFrame(schema=schema(name))
 
     def lacks(self, table: str, column: str = "") -> bool:
-        """Whether the source says nothing of a table, or of a column of it."""
+        """Whether the source provides nothing for a table, or for a column of it."""
         if table not in self.tables:
             return True
         return bool(column) and f"{table}.{column}" in self.about["lacks"]
 
     def collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
-        """Run a query on its tables; raises ``InputError`` where these are damaged."""
+        """Return the result of a query on the tables; raise ``InputError`` if they are damaged."""
         with sound(self.name):
             return frame.collect(engine="streaming")
 
@@ -59,7 +59,7 @@ def open_trace(
 ) -> Trace:
     """Open a folder in the normal form, or a file of a known format.
 
-    Raises ``InputError`` where it is neither, or damaged, and as ``import_trace`` does.
+    Raises ``InputError`` where the path is neither, or is damaged, and as ``import_trace`` does.
     """
     path = Path(path)
     if is_folder(path):
@@ -128,7 +128,7 @@ def _check_columns(path: Path, table: str, name: str) -> None:
 
 
 def _check_jobs(trace: Trace) -> None:
-    """Jobs are counted from 0 in the order of their submission, and every time is finite."""
+    """Raise ``InputError`` unless jobs count from 0 by submission and all times are finite."""
     submit = pl.col("submit_s")
     found = trace.jobs.select(
         pl.len().alias("rows"),
@@ -149,7 +149,7 @@ def _check_jobs(trace: Trace) -> None:
 
 
 def _check_numbers(trace: Trace, table: str) -> None:
-    """Rows of the other tables belong to jobs that are there."""
+    """Raise ``InputError`` unless the rows of another table belong to existing jobs."""
     needed = [pl.col(name).null_count().alias(f"no_{name}") for name in NEEDED[table]]
     found = trace.table(table).select(pl.len(), pl.col("job").max(), *needed)
     rows, most, *nulls = found.collect(engine="streaming").row(0)

@@ -1,15 +1,15 @@
-"""Connection matrices of htsim (``.cm``): who sends how much to whom, and when.
+"""Connection matrices of htsim (``.cm``): source, destination, size and start of flows.
 
-A head of lines ``Nodes n``, ``Connections n``, ``Triggers n`` and ``Failures n`` in any order, of
-which the last two may be missing; then a line for each connection,
+A header of lines ``Nodes n``, ``Connections n``, ``Triggers n`` and ``Failures n`` in any order, of
+which the last two are optional; then a line for each connection,
 ``SRC->DST [id N] [start N] size N [prio N] [trigger N] [send_done_trigger N]
 [recv_done_trigger N]``, and lines of triggers and failures. ``#`` begins a comment line. Starts
-are picoseconds, as htsim's reader takes them; files that its own writer made have microseconds.
+are picoseconds in htsim's reader; files of its own writer have microseconds.
 
-What becomes of it is the list of flows that ``kind = "flow-list"`` reads. That list knows neither
-connections that begin when others are through nor such without end (``size 0``): files with these
-are refused. Priorities and triggers that nothing waits for are left out and noted. Failures change
-what happens: they are refused, or with ``lossy`` left out and counted.
+The result is the list of flows that ``kind = "flow-list"`` reads. A list of flows has no
+connections that start when others end, and none without end (``size 0``): files with these are
+refused. Priorities, and triggers for which no connection waits, are left out and noted. Failures
+change the outcome: they are refused, or with ``lossy`` left out and counted.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from eastwest.errors import InputError
 from eastwest.files import write_whole
 from eastwest.units import clean
 
-#: What a flow list takes: docs/mechanisms/open-loop.md.
+#: Most flows of a list (docs/mechanisms/open-loop.md).
 _MOST_FLOWS = 5_000_000
 _MOST_BYTES = 256 * 1024 * 1024
 _LARGEST = 10**15
 _LATEST_S = 480 * 3600
-#: Units of starts, and how many are a second.
+#: Units of starts, as the number of them in a second.
 START_UNITS = {"ps": 1e12, "us": 1e6}
 _ENDS = re.compile(r"([0-9]{1,9})->([0-9]{1,9})")
 _WHOLE = re.compile(r"[0-9]{1,16}")
@@ -42,7 +42,7 @@ _WORDS = ("id", "start", "size", "prio", "trigger", "send_done_trigger", "recv_d
 
 @dataclass(frozen=True)
 class Connection:
-    """A flow: numbers of hosts, bytes, and when it begins in seconds."""
+    """Flow: numbers of hosts, payload bytes, and start in seconds."""
 
     src: int
     dst: int
@@ -52,19 +52,19 @@ class Connection:
 
 @dataclass
 class Matrix:
-    """The contents of a connection matrix."""
+    """Contents of a connection matrix."""
 
     nodes: int
     connections: list[Connection]
-    #: What of the file a list of flows cannot say.
+    #: Contents of the file that a list of flows cannot express.
     account: Account
 
 
 def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
-    """Read a ``.cm`` file whose starts are in ``ps`` or ``us``.
+    """Return the matrix of a ``.cm`` file whose starts are in ``ps`` or ``us``.
 
-    Raises ``InputError`` with the line where it is damaged, or says what a list of flows cannot;
-    ``lossy`` leaves failures out.
+    Raises ``InputError`` with the line where the file is damaged, or has something that a list of
+    flows cannot express; ``lossy`` leaves failures out.
     """
     if start_unit not in START_UNITS:
         raise InputError(f"starts in {start_unit!r:.20} are not known; allowed: ps, us")
@@ -82,7 +82,7 @@ def read(path: Path, start_unit: str = "ps", lossy: bool = False) -> Matrix:
 
 
 def write(matrix: Matrix, out: Path) -> None:
-    """Write a list of flows, whole or not at all."""
+    """Write a list of flows, completely or not at all."""
     made = io.StringIO()
     rows = csv.writer(made, lineterminator="\n")
     rows.writerow(["src", "dst", "bytes", "start_s"])
@@ -108,8 +108,8 @@ class _Reading:
                 then = "it is left out: no connection waits for it"
                 self.account.note(self.name, line, "trigger", consequence=then)
             elif words[0] == "failure":
-                reason = "a failure, which a list of flows cannot say"
-                then = "it is left out: nothing fails ([[fault]] of a scenario says such things)"
+                reason = "a failure, which a list of flows cannot express"
+                then = "it is left out: nothing fails ([[fault]] of a scenario has failures)"
                 self.account.change(self.name, line, reason, then)
             elif len(self.found) == _MOST_FLOWS:
                 raise InputError(f"{where}: more than {_MOST_FLOWS:,} connections")

@@ -1,9 +1,9 @@
 """Job histories of Hadoop 0.20 to 1.x (MRv1): ``KIND KEY="value" KEY="value" .`` records.
 
-A record starts a line with Job, Task, MapAttempt, ReduceAttempt or Meta; a value may hold line
-ends (traces of errors do), and a backslash before what would otherwise mean something. A file may
-hold the histories of many jobs, joined as Rumen's tests have them, with ``!!FILE=name!!`` before
-each and configurations in between. A job is held until it has ended and so many others have ended
+A record starts a line with Job, Task, MapAttempt, ReduceAttempt or Meta; a value may contain line
+ends (stack traces do), and a backslash before characters with a special meaning. A file may hold
+the histories of many jobs, joined as Rumen's tests have them, with ``!!FILE=name!!`` before each
+and configurations in between. A job is held until it has ended and ``_HELD`` others have ended
 after it, as its configuration may come later.
 
 Formats as ``JobHistory`` of Hadoop 0.20.2 writes them (version 1 of its log).
@@ -23,7 +23,7 @@ from eastwest.traces.write import Writer
 
 #: Longest record, in bytes.
 MOST_RECORD_BYTES = 4 << 20
-#: A job is written when so many others have ended after it.
+#: Number of others that end before a job is written.
 _HELD = 32
 _KIND = re.compile(r"(Job|Task|MapAttempt|ReduceAttempt|Meta) (?=[A-Z_]+=\")")
 _PAIR = re.compile(r'([A-Z_]+)="([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
@@ -34,7 +34,7 @@ _REDUCE_TIMES = {"SHUFFLE_FINISHED": "input_done_ms", "SORT_FINISHED": "sorted_m
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be a job history of Hadoop 0.20 to 1.x."""
     for line in start.decode(errors="replace").splitlines()[:50]:
         if line.strip():
             return bool(_KIND.match(line) or _FILE.match(line))
@@ -42,7 +42,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read a file into ``writer``."""
+    """Read the jobs of a file into ``writer``."""
     reader = _Reader(source, writer, account, confs)
     for line, text in _records(source, account):
         try:
@@ -55,7 +55,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
 
 
 def _records(source: Source, account: Account) -> Iterator[tuple[int, str]]:
-    """Yield records with the lines they begin in; values may go over several lines."""
+    """Yield records with the line in which they begin; values may contain line ends."""
     held: list[str] = []
     began, length = 0, 0
     for number, raw in source.lines(MOST_RECORD_BYTES):
@@ -78,7 +78,7 @@ def _records(source: Source, account: Account) -> Iterator[tuple[int, str]]:
 
 
 def _whole_end(text: str) -> bool:
-    """Whether a record may end so: a value that is closed, and the dot of newer logs."""
+    """Whether a record may end here: a closed value, and the dot of newer logs."""
     end = text.rstrip().removesuffix(".").rstrip()
     return end.endswith('"') and not end.endswith('\\"')
 
@@ -92,11 +92,11 @@ class _Reader:
         self.jobs: dict[str, Job] = {}
         self.ended: list[str] = []
         self.attempts = 0
-        #: Job whose configuration stands here.
+        #: Job of the configuration at the current place.
         self.conf: str | None = None
 
     def take(self, line: int, text: str) -> None:
-        """Take one record."""
+        """Read one record."""
         kind = _KIND.match(text)
         if not kind:
             self._other(line, text)
@@ -120,7 +120,7 @@ class _Reader:
             self.account.change(self.name, line, reason, then, pairs["VERSION"])
 
     def _other(self, line: int, text: str) -> None:
-        """Take what stands between histories: names of files, and configurations."""
+        """Read a line between histories: the name of a file, or part of a configuration."""
         first, _, rest = text.partition("\n")
         file = _FILE.match(first)
         if file:
@@ -224,7 +224,7 @@ class _Reader:
         hadoop.write_job(job, self.writer, self.account, self.name, self.confs)
 
     def end(self) -> None:
-        """Write the jobs that are left, those without an end too."""
+        """Write the remaining jobs, including unfinished ones."""
         for name in list(self.jobs):
             self._write(name)
 
@@ -250,5 +250,5 @@ def _whole(pairs: dict[str, str], key: str) -> int | None:
 
 
 def _counters(text: str) -> dict[str, int]:
-    """Counters by their names, of ``{(group)(shown)[(name)(shown)(value)]…}``."""
+    """Return counters by name, from ``{(group)(shown)[(name)(shown)(value)]…}``."""
     return {name: int(value) for name, value in _COUNTER.findall(text)}

@@ -1,7 +1,7 @@
-"""New numbers of jobs by their old ones, on disk: for tables that name jobs which were sorted.
+"""Map from old to new numbers of jobs, on disk: for tables that name jobs which were sorted.
 
-Four bytes a job in a file that is mapped a piece at a time, so that as many jobs as a trace may
-have (2³², ``write.MOST_JOBS``) need no more memory than a piece.
+The file has four bytes per job and is mapped one piece at a time, so that as many jobs as a trace
+may have (2³², ``write.MOST_JOBS``) need no more memory than a piece.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-#: Jobs of a piece: 32 MB.
+#: Number of jobs in a piece: 32 MB.
 _PIECE = 1 << 23
 
 _Array = npt.NDArray[np.uint32]
 
 
 class Numbers:
-    """The number of each of ``jobs`` jobs; the file ``path`` is made."""
+    """Map of ``jobs`` numbers in a new file ``path``."""
 
     def __init__(self, path: Path, jobs: int) -> None:
         self._path = path
@@ -28,13 +28,13 @@ class Numbers:
             file.truncate(4 * jobs)
 
     def put(self, old: _Array, first: int) -> None:
-        """Number these jobs, named by their old numbers, from ``first`` on."""
+        """Set the new numbers of the jobs ``old`` to ``first``, ``first`` + 1, …."""
         new = np.arange(first, first + len(old), dtype=np.uint32)
         for piece, within in self._pieces(old, "r+"):
             piece[old[within] % _PIECE] = new[within]
 
     def of(self, old: _Array) -> _Array:
-        """New numbers of jobs."""
+        """Return the new numbers of the jobs ``old``."""
         new = np.zeros(len(old), np.uint32)
         for piece, within in self._pieces(old, "r"):
             new[within] = piece[old[within] % _PIECE]
@@ -43,7 +43,7 @@ class Numbers:
     def _pieces(
         self, old: _Array, mode: str
     ) -> Iterator[tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]]:
-        """The parts of the file in which these jobs are, and which of them."""
+        """Yield the pieces of the file that contain these jobs, each with a mask of its jobs."""
         parts = old // _PIECE
         for part in np.unique(parts):
             start = int(part) * _PIECE

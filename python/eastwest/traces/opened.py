@@ -1,7 +1,7 @@
 """Parts shared by open traces and open spans: a folder, deleted on closing, and its facts.
 
-Folders come from anywhere: what is no file of its own, too large, damaged or of another format is
-refused with the folder's name.
+Folders come from anywhere: links, files that are too large or damaged, and other formats are
+refused with a message that has the folder's name.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import polars as pl
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Most bytes of the file of facts.
+#: Most bytes of the JSON description.
 _MOST_ABOUT = 4 << 20
 
 
 @dataclass
 class Opened:
-    """An open folder; leave it with ``with`` or ``close``, as it may be a temporary one."""
+    """Open folder; close it by ``with`` or ``close``, as it may be a temporary one."""
 
     path: Path
-    #: What ``trace.json`` or ``spans.json`` says.
+    #: Content of ``trace.json`` or ``spans.json``.
     about: dict[str, Any]
-    #: What messages and pages call it: the folder or file that was named.
+    #: Name in messages and pages: the folder or file that the user gave.
     name: str
     closing: Callable[[], None] = field(default=lambda: None, repr=False, kw_only=True)
 
@@ -46,12 +46,12 @@ class Opened:
         self.close()
 
     def close(self) -> None:
-        """Remove the temporary folder, where there is one."""
+        """Remove the temporary folder, if there is one."""
         self.closing()
 
 
 def read_about(file: Path, name: str, what: str, version: int | str) -> dict[str, Any]:
-    """Facts of the folder ``name``, which is said to hold ``what`` ("a trace", "spans").
+    """Return the JSON description of the folder ``name`` of ``what`` ("a trace", "spans").
 
     Raises ``InputError`` where the file is missing, damaged, or not of format ``version``.
     """
@@ -73,10 +73,10 @@ def read_about(file: Path, name: str, what: str, version: int | str) -> dict[str
 
 @contextlib.contextmanager
 def sound(name: str) -> Iterator[None]:
-    """Turn what polars raises on damaged files into ``InputError``."""
+    """Convert exceptions of polars on damaged files into ``InputError``, within the context."""
     try:
         yield
-    # a panic of polars is no Exception
+    # PanicException of polars is not derived from Exception
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         said = clean(str(error).partition("\n")[0], 120)
         raise InputError(f"{name}: a table is damaged: {said}") from None

@@ -1,9 +1,9 @@
 """The jobs of a trace as text that the simulator replays: ``jobs.tsv`` in the trace's folder.
 
-Tab-separated, the first line names the columns, as docs/mechanisms/traces.md has them. What the
-source does not say is left empty: sizes then count as 0, numbers of tasks follow from the sizes.
-The file is left out where the simulator would not take it: for more than ``MOST_BYTES``, or where
-no job has a time that simulated time can hold.
+Tab-separated; the first line names the columns (docs/mechanisms/traces.md). Values that the source
+lacks are empty: sizes then count as 0, and numbers of tasks follow from the sizes. The file is left
+out where the simulator would refuse it: for more than ``MOST_BYTES``, or where no job has a
+submission within the range of simulated time.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.units import size
 
-#: Its name in the folder.
+#: Name of the file in the folder.
 FILE = "jobs.tsv"
 #: Most bytes of a trace that the simulator reads.
 MOST_BYTES = 32 << 20
-#: Latest submission that simulated time can hold, in seconds.
+#: Latest submission within the range of simulated time, in seconds.
 MOST_S = 2_305_843
-#: No row is shorter: more jobs are not worth trying.
+#: Least bytes of a row: with more jobs than this allows, the file would be too large.
 _LEAST_ROW = 16
 _MOST_TASKS = 1_000_000
 
 
 def write(jobs: Path, out: Path, account: Account) -> bool:
-    """Write the file from a table of jobs; say whether there is one.
+    """Write the file from a table of jobs; return whether it was written.
 
-    What of the table it lacks goes to ``account``.
+    Jobs and values of the table that it lacks are reported to ``account``.
     """
     table = pl.scan_parquet(jobs)
     inside = pl.col("submit_s").is_between(0.0, MOST_S - 1)
@@ -48,7 +48,7 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
         then = f"{FILE} leaves their number out: a run takes one that follows from its bytes"
         account.note(FILE, 0, reason, "", large, then)
     shuffled = pl.col("shuffle_bytes").fill_null(0) > 0
-    # A tab or a line's end in a name would make other columns of it.
+    # A tab or a line end in a name would be read as a separator.
     name = pl.col("name").str.replace_all(r"[\x00-\x1f\x7f]", " ").str.strip_chars().str.head(200)
     maps, reduces = (
         pl.when(pl.col(column) <= _MOST_TASKS).then(pl.col(column))
@@ -69,6 +69,6 @@ def write(jobs: Path, out: Path, account: Account) -> bool:
 
 
 def _none(account: Account) -> None:
-    """Say that there is no file."""
+    """Report that the file is left out."""
     reason = f"{FILE} would have no row, or more than {size(MOST_BYTES)}"
     account.note(FILE, 0, reason, consequence="it is left out: a run cannot replay the trace")

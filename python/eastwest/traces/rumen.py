@@ -1,9 +1,9 @@
-"""Rumen: what Hadoop's tool of that name writes, job objects in JSON one after the other.
+"""Job traces of Hadoop's tool Rumen: consecutive job objects in JSON.
 
-A job has its tasks, a task its attempts; −1 says that a value is missing. Nothing separates one
-job from the next, and each may lie on one line or on thousands. Jobs are cut apart where a brace
-that closes is followed by one that opens, which inside a job has a comma between. One job is in
-memory at a time, its attempts as what is kept of them.
+A job has its tasks, a task its attempts; −1 stands for a missing value. Nothing separates one job
+from the next, and each may take one line or thousands. Jobs are separated where a closing brace is
+followed by an opening one; inside a job there is a comma between. Memory holds one job at a time,
+and of its attempts only the used fields.
 
 Fields as in ``LoggedJob``, ``LoggedTask`` and ``LoggedTaskAttempt`` of Hadoop 0.21 to 3.4. Dots in
 names of hosts are escaped in older files.
@@ -24,7 +24,7 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import size
 
-#: Longest text of a job: about 50,000 attempts.
+#: Longest text of a job in bytes: about 50,000 attempts.
 MOST_JOB_BYTES = 64 << 20
 _BETWEEN = re.compile(rb"\}\s*\{")
 _COUNTS = {
@@ -44,7 +44,7 @@ _TASKS = ("mapTasks", "reduceTasks", "otherTasks")
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read a file into ``writer``."""
+    """Read the jobs of a file into ``writer``."""
     line = 0
     for line, text in _objects(source):
         account.more()
@@ -71,7 +71,7 @@ def _tell(source: Source, account: Account, line: int, text: bytes, error: Excep
 
 
 def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield the text of each object, and the line it begins in."""
+    """Yield the text of each object, and the line in which it begins."""
     held = bytearray()
     line, looked = 1, 0
     while True:
@@ -86,7 +86,7 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
             line += held.count(b"\n", start, end)
             start = end
         del held[:start]
-        # a gap between two objects may have been cut by the end of the block
+        # A gap between two objects may cross the end of the block.
         looked = len(held.rstrip()) - 1
         if len(held) > MOST_JOB_BYTES:
             raise InputError(f"{source.name}:{line}: a job is longer than {size(MOST_JOB_BYTES)}")
@@ -95,7 +95,7 @@ def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
 
 
 class _Hook:
-    """Keeps of each object within a job only what is wanted, as it is read."""
+    """Hook of the JSON parser that keeps only the used fields of each object within a job."""
 
     def __init__(self, writer: Writer, account: Account, file: str, line: int) -> None:
         self._writer = writer

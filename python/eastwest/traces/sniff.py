@@ -1,4 +1,4 @@
-"""The format of a recorded file, found by its content."""
+"""Recognition of the format of a recorded file by its content."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from eastwest.traces import companions, jhist, mrv1, spark, swim, table
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
-#: Bytes that are looked at.
+#: Number of bytes from which the format is recognised.
 _START = 1 << 16
 _RUMEN = re.compile(rb'"(jobID|mapTasks|submitTime|directDependantJobs)"')
-#: What ``sniff`` calls files that lie beside traces.
+#: Names that ``sniff`` returns for companion files of traces.
 COMPANIONS = ("topology", "conf")
 
 
 def sniff(source: Source) -> str:
-    """Name the format of ``source``: one of ``form.SOURCES`` or ``COMPANIONS``; it is not read on.
+    """Return the format of ``source``: one of ``form.SOURCES`` or ``COMPANIONS``.
 
-    Raises ``InputError`` where the file is empty or of no known format.
+    The position in the source is kept. Raises ``InputError`` where the file is empty or of no known
+    format.
     """
     start = source.peek(_START)
     if not start.strip():
@@ -40,7 +41,7 @@ def sniff(source: Source) -> str:
 
 
 def _structured(source: Source, start: bytes) -> str:
-    """Tell apart what is in JSON or XML."""
+    """Return the format of a file in JSON or XML."""
     if spark.looks_like(start):
         return "spark"
     if start.lstrip().startswith(b"{") and _RUMEN.search(start):

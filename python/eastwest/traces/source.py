@@ -1,11 +1,11 @@
-"""A recorded file as its reader sees it: unpacked, bounded, counted.
+"""A recorded file as its reader gets it: decompressed, within limits, with a checksum.
 
-Files packed with gzip or bzip2 (and zstd, where Python's library has it: from 3.14 on) are unpacked
-as they are read; never is a whole file in memory. A file that unpacks to more than ``MOST_RATIO``
-times its size is refused if that is more than ``FREE_BYTES``: histories pack to a tenth or a
-fiftieth, a bomb to a thousandth. As reading records takes far longer than unpacking them, the file
-is unpacked once without reading it as soon as ``WEIGH_BYTES`` of it are out. Lines and records have
-limits of their own.
+Files compressed with gzip or bzip2 (and zstd, where Python's library has it: from 3.14 on) are
+decompressed while they are read; memory never holds a whole file. A file that decompresses to more
+than ``MOST_RATIO`` times its size is refused if that is more than ``FREE_BYTES``: histories
+compress to a tenth or a fiftieth, a decompression bomb to a thousandth. As reading records takes
+far longer than decompression, the whole file is decompressed once without parsing as soon as
+``WEIGH_BYTES`` of it have been read. Lines and records have limits of their own.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from eastwest.errors import InputError
 from eastwest.files import is_folder
 from eastwest.units import clean, size
 
-#: A packed file may unpack to so many times its size, and to so many bytes in any case.
+#: Largest ratio of decompressed to compressed bytes, and decompressed bytes allowed in any case.
 MOST_RATIO = 200
 FREE_BYTES = 64 << 20
-#: So many bytes are read before the whole file is unpacked to see how large it is.
+#: Decompressed bytes that are read before the size of the whole file is measured.
 WEIGH_BYTES = 1 << 20
-#: Longest line that is read, in bytes; a reader may allow less.
+#: Longest line in bytes; a reader may allow less.
 MOST_LINE_BYTES = 16 << 20
 _BLOCK = 1 << 20
 
@@ -41,15 +41,15 @@ Told = Callable[[str, float], None]
 
 
 class Source:
-    """A file being read: a context manager."""
+    """File that is being read: a context manager."""
 
     def __init__(self, path: str | Path, told: Told | None = None, name: str | None = None) -> None:
         self.path = Path(path)
-        #: What messages call it.
+        #: Name of the file in messages.
         self.name = str(path) if name is None else name
-        #: Why it ends before its end, where it does.
+        #: Reason for an early end of the data; empty where there is none.
         self.cut = ""
-        #: Bytes that came out so far.
+        #: Number of decompressed bytes so far.
         self.unpacked = 0
         self.sha256 = hashlib.sha256()
         self._told = told
@@ -66,8 +66,8 @@ class Source:
             self.bytes = self.path.stat().st_size
             self.packed = _packed(self._raw)
             self._stream = _unpacker(self.packed, self._counted, self.name)
-            # one step at a time: a read that goes on until it has enough loses what came before
-            # the place where a packed file is cut
+            # One step at a time: at the place where a compressed file is truncated, a read of many
+            # steps would lose the data before it.
             self._step: Callable[[int], bytes] = getattr(self._stream, "read1", self._stream.read)
         except BaseException:
             self._raw.close()
@@ -86,7 +86,7 @@ class Source:
         self._raw.close()
 
     def peek(self, length: int) -> bytes:
-        """Return the first bytes that are still to be read, without reading on."""
+        """Return the next bytes without taking them."""
         while len(self._kept) < length:
             block = self._fetch(length - len(self._kept))
             if not block:
@@ -95,14 +95,14 @@ class Source:
         return self._kept[:length]
 
     def read(self, length: int = _BLOCK) -> bytes:
-        """Return the next bytes, at most so many; none at the end."""
+        """Return the next bytes, at most ``length``; empty at the end."""
         if self._kept:
             block, self._kept = self._kept[:length], self._kept[length:]
             return block
         return self._fetch(length)
 
     def blocks(self, most_line: int = MOST_LINE_BYTES, block: int = _BLOCK) -> Iterator[bytes]:
-        """Yield whole lines, many at a time; the last may lack its end."""
+        """Yield blocks of whole lines; the last line may lack its end."""
         rest: list[bytes] = []
         held = 0
         while True:
@@ -122,7 +122,7 @@ class Source:
             yield b"".join(rest)
 
     def _gathered(self, length: int) -> bytes:
-        """Return so many bytes, fewer only at the end."""
+        """Return ``length`` bytes, fewer only at the end of the file."""
         pieces: list[bytes] = []
         while length > 0 and (piece := self.read(length)):
             pieces.append(piece)
@@ -141,7 +141,7 @@ class Source:
                 yield number, line.removesuffix(b"\r")
 
     def drain(self) -> str:
-        """Read what a reader left, and return the SHA-256 of the file as it lies there."""
+        """Read the rest of the file; return the SHA-256 of the file on disk."""
         while self._raw.closed is False and self._counted.read(_BLOCK):
             pass
         return self.sha256.hexdigest()
@@ -168,12 +168,12 @@ class Source:
             self._weigh()
 
     def _weigh(self) -> None:
-        """Unpack the whole file. Raises ``InputError`` where it is larger than it may be."""
+        """Decompress the whole file once; raise ``InputError`` where it exceeds its limit."""
         most = most_unpacked(self.bytes)
         with self.path.open("rb") as raw:
             stream = _unpacker(self.packed, raw, self.name)
             found = 0
-            # a file that is cut off is told of where its reader comes to that place
+            # The reader reports a truncated file when it comes to that place.
             with contextlib.suppress(EOFError, zlib.error, OSError, ValueError):
                 while found <= most and (block := stream.read(_BLOCK)):
                     found += len(block)
@@ -182,12 +182,12 @@ class Source:
 
 
 def most_unpacked(packed: int) -> int:
-    """Bytes that a file of ``packed`` bytes may unpack to."""
+    """Return the bytes to which a file of ``packed`` bytes may decompress."""
     return max(FREE_BYTES, MOST_RATIO * packed)
 
 
 def too_large(name: str, packed: int) -> InputError:
-    """Say that a file unpacks to more than it may, and what to do if it is sound."""
+    """Return the error of a file that decompresses to more than its limit."""
     return InputError(
         f"{name}: unpacks to more than {MOST_RATIO} times its {size(packed)} (allowed here: "
         f"{size(most_unpacked(packed))}); if it is sound, unpack it first, and name what comes out"
@@ -195,7 +195,7 @@ def too_large(name: str, packed: int) -> InputError:
 
 
 class _Counted(io.RawIOBase):
-    """Counts what is taken from the disk, and keeps its checksum."""
+    """Raw stream that counts the bytes from the disk, and computes their checksum."""
 
     def __init__(self, raw: IO[bytes], sha256: Any) -> None:
         self._raw = raw

@@ -1,14 +1,14 @@
-"""Spark event logs: a JSON object a line, one application a file (Spark 1.2 to 3.5).
+"""Spark event logs: one JSON object per line, one application per file (Spark 1.2 to 3.5).
 
-Each job of the application (what an action sets off) is a job of the trace, named after the
+Each job of the application (the work of an action) is a job of the trace, named after the
 application; its stages form a graph. A stage belongs to the job that ran it; later jobs that find
-its output there have no row for it. Bytes of a stage or a job are those of all its attempts, failed
-ones too, as Spark's own totals are. What a task's metrics do not name, it did not do: zero; a task
-without metrics knows nothing. What a task writes for a shuffle stands in ``file_bytes_written``,
-as it goes to the local disk.
+its output there have no row for it. Bytes of a stage or a job are those of all its attempts,
+including failed ones, as in Spark's own totals. A value missing from a task's metrics is zero; for
+a task without metrics all values are unknown. Bytes that a task writes for a shuffle are in
+``file_bytes_written``, because they go to the local disk.
 
-Old logs (before 1.4) do not say when jobs begin and end: the first submission and the last end of
-a job's stages are taken. Nor do they say what stages wait for (2.1 does, 1.4 does not).
+Old logs (before 1.4) have no start and end of jobs: the first submission and the last end of a
+job's stages are taken. They also lack the dependencies of stages (2.1 has them, 1.4 does not).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import clean
 
-#: Longest line: submissions of jobs describe every stage in full.
+#: Longest line in bytes: submissions of jobs describe every stage in full.
 MOST_LINE_BYTES = 16 << 20
-#: Jobs that have ended and are still held, as tasks of theirs may end later.
+#: Number of ended jobs that are held, as tasks of theirs may end later.
 _HELD = 256
 _STARTS = (b'{"Event":"SparkListener', b'{"Event":"org.apache.spark.')
 
 
 @dataclass
 class Stage:
-    """A stage within the job that runs it."""
+    """Stage within the job that runs it."""
 
     number: int
     name: str | None = None
@@ -43,7 +43,7 @@ class Stage:
     submit_ms: int | None = None
     finish_ms: int | None = None
     outcome: str | None = None
-    #: Whether it was submitted: stages whose output is there never are.
+    #: Whether it was submitted: a stage whose output exists is not.
     ran: bool = False
     measured: bool = False
     task_ms: int = 0
@@ -57,7 +57,7 @@ class Stage:
 
 @dataclass
 class Job:
-    """A job of the application."""
+    """Job of the application."""
 
     number: int
     source_id: str
@@ -72,13 +72,13 @@ class Job:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be a Spark event log."""
     first = start.lstrip().replace(b'" : "', b'":"').replace(b'": "', b'":"').replace(b"{ ", b"{")
     return first.startswith(_STARTS)
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read a file into ``writer``."""
+    """Read the jobs of a file into ``writer``."""
     reader = _Reader(source, writer, account)
     number = 0
     for number, raw in source.lines(MOST_LINE_BYTES):
@@ -93,7 +93,7 @@ def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
         try:
             reader.take(number, event)
         except InputError:
-            raise  # one already, with its place
+            raise  # has its file and line already
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             account.bad(source.name, number, "is no event of Spark", str(error))
     account.end(source.name, number, source.cut)
@@ -111,12 +111,12 @@ class _Reader:
         self.queue: str | None = None
         self.ended = False
         self.jobs: dict[int, Job] = {}
-        #: The job that runs a stage.
+        #: Job that runs each stage.
         self.owner: dict[int, Job] = {}
         self.seen = 0
 
     def take(self, line: int, event: dict[str, Any]) -> None:
-        """Take one event."""
+        """Read one event."""
         kind = event["Event"]
         if kind == "SparkListenerTaskEnd":
             self._task(line, event)
@@ -197,7 +197,7 @@ class _Reader:
             stage.outcome = "failed" if info.get("Failure Reason") else "succeeded"
 
     def _runner(self, stage: int) -> Job | None:
-        """Find the job a stage runs for: the first of those that still run and need it."""
+        """Return the job for which a stage runs: the first unfinished one that needs it."""
         if stage not in self.owner:
             needing = [job for job in self.jobs.values() if stage in job.stages]
             running = [job for job in needing if not job.ended] or needing
@@ -314,7 +314,7 @@ class _Reader:
         )
 
     def end(self, line: int) -> None:
-        """Write the jobs that are left."""
+        """Write the remaining jobs."""
         for number in list(self.jobs):
             self._write(self.jobs.pop(number))
         if not self.ended:

@@ -1,14 +1,14 @@
-"""SWIM: one line a job, six to nine columns separated by tabs.
+"""SWIM: one job per line, six to nine columns separated by tabs.
 
-Columns: name, submission in seconds from the start, seconds since the submission before, bytes read
-by maps, bytes shuffled, bytes written; then, in some files, the input path and the output path
+Columns: name, submission in seconds from the start, seconds since the previous submission, bytes
+read by maps, bytes shuffled, bytes written; then, in some files, the input path and the output path
 (Chen, Ganapathi, Griffith and Katz, *The Case for Evaluating MapReduce Performance Using Workload
-Suites*, MASCOTS 2011). A ninth column, or a seventh and eighth of numbers, has no meaning that is
-written down, and is left out.
+Suites*, MASCOTS 2011). A ninth column, or a seventh and eighth of numbers, has no documented
+meaning, and is left out.
 
-Lines are taken a block at a time, in columns. A line that does not fit is looked at by itself, to
-say what is wrong with it. The third column is used for one thing: where it disagrees with the
-second throughout, one of them is in a unit that is not seconds.
+Lines are parsed a block at a time, in columns. An invalid line is parsed again by itself, to find
+the reason. The third column serves one purpose: where it disagrees with the second throughout, one
+of them is in a unit other than seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eastwest.traces.hadoop import Confs
 from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 
-#: Longest line, in bytes, as the replay has it.
+#: Longest line in bytes, as in the replay.
 MOST_LINE_BYTES = 65_536
 #: Numbers of columns that a line may have.
 COLUMNS = (6, 7, 8, 9)
@@ -31,14 +31,14 @@ _NAMES = ("name", "submit_s", "gap_s", "input_bytes", "shuffle_bytes", "output_b
 _TOLD = ("job name", "submission", "gap", "map-input bytes", "shuffle bytes", "output bytes")
 _BLOCK = 4 << 20
 _MOST_BYTES = (1 << 64) - 1
-#: Lines of a block that are told of one by one; the rest are counted with the reason of the last.
+#: Pattern of a whole number of at most 20 digits.
 _WHOLE = r"^[0-9]{1,20}$"
-#: What a path has and a number has not.
+#: Pattern of a character that a path has and a number has not.
 _PATH = r"[^0-9.\s-]"
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read a file into ``writer``."""
+    """Read the jobs of a file into ``writer``."""
     reader = _Reader(source, writer, account)
     for block in source.blocks(MOST_LINE_BYTES + _BLOCK, _BLOCK):
         reader.take(block)
@@ -58,7 +58,7 @@ class _Reader:
         self.gaps = self.gaps_off = 0
 
     def take(self, block: bytes) -> None:
-        """Read some whole lines."""
+        """Read a block of whole lines."""
         self.ended = block.endswith(b"\n")
         lines = _texts(block)
         first = self.lines + 1
@@ -98,7 +98,7 @@ class _Reader:
                 self.writer.add_frame("files", files)
 
     def _note_columns(self, rows: pl.DataFrame) -> None:
-        """Note values that have no meaning that is written down."""
+        """Report values in columns without a documented meaning."""
         numbers = pl.any_horizontal(
             (pl.col(f"path{column}") != "") & ~pl.col(f"path{column}").str.contains(_PATH)
             for column in (7, 8)
@@ -108,11 +108,11 @@ class _Reader:
             (rows.filter(pl.col("columns") > 8), "column 9"),
         ):
             if odd.height:
-                then = "its value is left out: its meaning is not written down"
+                then = "its value is left out: its meaning is not documented"
                 self.account.note(self.name, odd["number"][0], reason, "", odd.height, then)
 
     def _watch(self, rows: pl.DataFrame) -> None:
-        """Note rows out of order, and whether submissions and gaps agree."""
+        """Report rows out of order, and count agreements of submissions and gaps."""
         submit = rows["submit_s"].cast(pl.Int64)
         before = submit.shift(1, fill_value=submit[0] if self.last_s is None else self.last_s)
         step = submit - before
@@ -127,7 +127,7 @@ class _Reader:
         self.last_s = int(submit[-1])
 
     def end(self) -> None:
-        """Note what can only be known at the end."""
+        """Report what is known only at the end of the file."""
         self.account.end(self.name, self.lines, self.source.cut)
         if not self.source.cut and not self.ended:
             self.account.note(self.name, self.lines, "the last line has no end: it may be cut off")
@@ -144,7 +144,7 @@ def _texts(block: bytes) -> list[str]:
     try:
         return lines.decode().split("\n")
     except UnicodeDecodeError:
-        # what is no UTF-8 becomes a NUL, which no line may have
+        # bytes that are not UTF-8 become a NUL, which no line may have
         return [_text(line) for line in lines.split(b"\n")]
 
 
@@ -156,7 +156,7 @@ def _text(line: bytes) -> str:
 
 
 def _columns(lines: pl.Series) -> pl.DataFrame:
-    """Split lines; ``fits`` says whether a line is a row of the format."""
+    """Return the columns of lines; the column ``fits`` is true for rows of the format."""
     line = pl.col("line")
     frame = lines.str.strip_suffix("\r").to_frame()
     frame = frame.with_columns(line.str.split("\t").alias("parts"))
@@ -184,7 +184,7 @@ def _columns(lines: pl.Series) -> pl.DataFrame:
 
 
 def explain(line: str) -> tuple[str, str]:
-    """Why a line is no row of the format, and what it has there."""
+    """Return why a line is not a row of the format, and the offending value."""
     if len(line.encode()) > MOST_LINE_BYTES:
         return f"longer than {MOST_LINE_BYTES:,} bytes", ""
     if "\0" in line:
@@ -220,7 +220,7 @@ def _wrong(text: str, unit: str, is_time: bool) -> str:
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be a SWIM trace."""
     for line in start.split(b"\n")[:5]:
         parts = line.rstrip(b"\r").split(b"\t")
         if len(parts) in COLUMNS and all(_numeric(part) for part in parts[1:6]):

@@ -1,8 +1,8 @@
-"""CSV and Parquet with columns named as in the normal form: a way in for any other source.
+"""CSV and Parquet with columns named as in the normal form: the way to import any other source.
 
-One row a job. ``submit_s`` must be there, in seconds from a zero of the table's own; every other
-column of the table of jobs may be. Columns of other names are left out, and said. CSV has a line of
-names, and commas, semicolons or tabs between values; an empty value is one that is not known.
+One row per job. ``submit_s`` is required, in seconds from a zero of the table's own; all other
+columns of the table of jobs are optional. Columns of other names are left out with a note. CSV has
+a header line, and commas, semicolons or tabs between values; an empty value is unknown.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from eastwest.traces.source import Source
 from eastwest.traces.write import Writer
 from eastwest.units import clean
 
-#: Longest line of a CSV file.
+#: Longest line of a CSV file, in bytes.
 MOST_LINE_BYTES = 1 << 20
 _COLUMNS = {name: kind for name, kind in TABLES["jobs"].items() if name != "job"}
 _MOST = {"u32": (1 << 32) - 1, "u64": (1 << 63) - 1}
 _BATCH = 1 << 14
-#: A Parquet file may have as many rows as bytes, or so many: columns of one value pack to nothing.
+#: Rows that a Parquet file may have in any case; beyond, at most one per byte of the file.
 _FREE_ROWS = 1 << 20
 
 
 def looks_like(start: bytes) -> bool:
-    """Whether a file that starts so may be one of this format."""
+    """Whether the first bytes of a file may be Parquet, or CSV with a column ``submit_s``."""
     names = _header(start.partition(b"\n")[0].decode(errors="replace"))[0]
     return "submit_s" in names or (len(names) > 1 and bool(set(names) & set(_COLUMNS)))
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read a file into ``writer``."""
+    """Read the jobs of a file into ``writer``."""
     parquet = source.peek(4) == b"PAR1"
     rows = _parquet(source) if parquet else _csv(source, account)
     names: list[str] = []
@@ -75,7 +75,7 @@ def _names(file: str, given: list[str], account: Account) -> list[str]:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Check a value against its column; raise ``ValueError`` with what was found after a NUL."""
+    """Return a valid value for its column; raise ``ValueError``: reason, NUL, offending value."""
     kind = _COLUMNS[name]
     if value is None or value == "":
         return None
@@ -105,7 +105,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _header(line: str) -> tuple[list[str], str]:
-    """Names of the columns of a CSV file, and what separates them."""
+    """Return the names of the columns of a CSV file, and their separator."""
     line = line.removeprefix("\ufeff").strip()
     separator = max(",;\t", key=line.count)
     try:
@@ -143,7 +143,7 @@ def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]
 
 
 class _Lines(Iterator[str]):
-    """Lines of a file as text; ``number`` counts them."""
+    """Iterator over the lines of a file as text; ``number`` counts them."""
 
     def __init__(self, source: Source, account: Account) -> None:
         self._lines = source.lines(MOST_LINE_BYTES)

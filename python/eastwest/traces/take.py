@@ -18,7 +18,7 @@ from eastwest.traces.source import Source, Told
 from eastwest.traces.write import FLUSH_ROWS, Writer
 
 Reader = Callable[[Source, Writer, Account, Confs], None]
-#: Readers by the format they know.
+#: Readers by the name of their format.
 READERS: dict[str, Reader] = {
     "swim": swim.read,
     "rumen": rumen.read,
@@ -32,11 +32,11 @@ _TOLD_AS = {"topology": "a topology of racks and hosts", "conf": "a job's config
 
 @dataclass
 class Imported:
-    """An import that has ended: where the trace lies, and what is said of it."""
+    """Result of an import: the folder of the trace, and its description."""
 
     path: Path
     source_format: str
-    #: What ``trace.json`` says.
+    #: Content of ``trace.json``.
     about: dict[str, Any]
     account: Account
 
@@ -55,10 +55,10 @@ def import_trace(
 ) -> Imported:
     """Read ``files``, all of one format, and write the folder ``out``.
 
-    Topologies and configurations of jobs may be among them. Raises ``InputError`` where a file
-    cannot be used; unless ``on_bad_row`` is ``skip``, where a row of it cannot; and unless
-    ``lossy``, where the meaning of a row changes. A trace that is not ``lasting`` is not forced to
-    disk.
+    Topologies and configurations of jobs may be among them. Raises ``InputError`` where a file is
+    not usable; unless ``on_bad_row`` is ``skip``, where a row of it is not usable; and unless
+    ``lossy``, where the meaning of a row changes. A trace that is not ``lasting`` is not
+    synchronised to disk.
     """
     with Writer(Path(out), force, flush_rows, lasting) as writer:
         beside, traces, found = _sorted(files, source_format)
@@ -88,7 +88,7 @@ def import_trace(
 def _sorted(
     files: Sequence[str | Path], source_format: str
 ) -> tuple[list[tuple[Path, str]], list[Path], str]:
-    """Part companions from traces, and find the one format that these have."""
+    """Return the traces with their formats, the companions, and the common format of the traces."""
     _known(source_format)
     beside: list[tuple[Path, str]] = []
     traces: list[Path] = []

@@ -1,9 +1,10 @@
-"""Writes the normal form of a trace, row groups as they come.
+"""Writes the normal form of a trace, in row groups as rows arrive.
 
-Rows are gathered until there are ``FLUSH_ROWS`` of a table, and written as a part of it. At the end
-the parts become one file a table. Only where jobs did not come in the order of their submission are
-they sorted: a range of submission times at once, so that memory stays bounded, and their numbers
-changed in the other tables. The folder is made beside its place and renamed when it is whole.
+Rows are buffered until there are ``FLUSH_ROWS`` of a table, and written as a part of it. At the end
+the parts become one file per table. Jobs are sorted only where they did not arrive in the order of
+submission: one range of submission times after another, so that memory is bounded; their numbers
+then change in the other tables. The folder is written under a temporary name and renamed when it is
+complete.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ from eastwest.traces import replay
 from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
 from eastwest.traces.numbers import Numbers
 
-#: Rows of a table that are gathered before they are written.
+#: Number of rows of a table that are written at once.
 FLUSH_ROWS = 1 << 18
-#: Most jobs of a trace: their numbers are of 32 bits.
+#: Most jobs of a trace: their numbers have 32 bits.
 MOST_JOBS = 1 << 32
-#: Most hosts that a trace may name.
+#: Most hosts of a trace.
 MOST_HOSTS = 1_000_000
-#: About so many jobs are sorted at once.
+#: Approximate number of jobs that are sorted at once.
 _SORT_ROWS = 1 << 18
-#: One submission time of so many is kept, to cut them into ranges.
+#: Jobs per sampled submission time; the samples give the limits of the ranges.
 _SAMPLE = 1 << 10
 _TIMES = {name: [c for c in columns if c.endswith("_s")] for name, columns in TABLES.items()}
-#: Columns that end as times do and are lengths of time.
+#: Columns named like times that are durations.
 _LENGTHS = {"map_s", "reduce_s", "task_s", "cpu_s"}
 BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 
 
 class Writer:
-    """A trace being written: a context manager that leaves nothing unless ``finish`` was called.
+    """Writer of a trace: a context manager that leaves no folder unless ``finish`` was called.
 
-    One that is not ``lasting``, as it is looked at and removed, is not forced to disk.
+    A trace that is not ``lasting``, because it is read and removed, is not synchronised to disk.
     """
 
     def __init__(
@@ -59,12 +60,12 @@ class Writer:
         self._place.check()
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
-        #: Rows of each table, written or not.
+        #: Number of rows of each table, written or not.
         self.counts: dict[str, int] = dict.fromkeys(TABLES, 0)
         self._known: dict[str, dict[str, int]] = {
             name: dict.fromkeys(columns, 0) for name, columns in TABLES.items()
         }
-        #: Sums over jobs; nothing where no job knows it.
+        #: Sums over jobs; None where the value is unknown for all jobs.
         self.totals: dict[str, int] = {}
         self.outcomes: dict[str, int] = {}
         self._zero_ms: int | None = None
@@ -74,7 +75,7 @@ class Writer:
         self._end = -MOST_S
         self._sorted = True
         self._sample: list[float] = []
-        #: Earliest and latest submission in each part of the jobs.
+        #: Earliest and latest submission (s) in each part of the jobs.
         self._spans: list[tuple[float, float]] = []
         self._hosts: dict[str, str | None] = {}
         self._ids: set[bytes] = set()
@@ -93,7 +94,7 @@ class Writer:
         self._made.close()
 
     def next_job(self, jobs: int = 1) -> int:
-        """Take the number of the next job of the source, or of as many as are named."""
+        """Return the number of the next job of the source, and reserve ``jobs`` numbers."""
         number = self._jobs
         self._jobs += jobs
         if self._jobs > MOST_JOBS:
@@ -102,11 +103,11 @@ class Writer:
 
     @property
     def jobs(self) -> int:
-        """Jobs so far."""
+        """Number of jobs so far."""
         return self._jobs
 
     def new_id(self, source_id: str) -> bool:
-        """Say whether a job of that name comes for the first time."""
+        """Whether a job of that name occurs for the first time."""
         digest = hashlib.blake2b(source_id.encode(errors="replace"), digest_size=12).digest()
         if digest in self._ids:
             return False
@@ -114,7 +115,7 @@ class Writer:
         return True
 
     def host(self, rack: str | None, host: str | None) -> None:
-        """Keep a host that the trace names, with its rack where that is known."""
+        """Add a host that the trace names, with its rack where that is known."""
         if host is None or (rack is None and host in self._hosts):
             return
         if len(self._hosts) >= MOST_HOSTS and host not in self._hosts:
@@ -122,7 +123,7 @@ class Writer:
         self._hosts[host] = rack
 
     def seconds(self, since_1970_ms: int | None) -> float | None:
-        """Give a time of the source as tables have it; the first one asked for becomes the zero."""
+        """Return a time in seconds from the zero of the trace, which the first call sets."""
         if since_1970_ms is None:
             return None
         if self._zero_ms is None:
@@ -130,7 +131,7 @@ class Writer:
         return (since_1970_ms - self._zero_ms) / 1000
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add a row; what it does not name is null."""
+        """Add a row; missing columns are null."""
         rows = self._rows[table]
         rows.append(tuple(row.get(name) for name in TABLES[table]))
         if len(rows) >= self._flush_rows:
@@ -148,9 +149,9 @@ class Writer:
         self._part(table, frame.select(columns))
 
     def finish(self, about: Mapping[str, Any], account: Account | None = None) -> dict[str, Any]:
-        """Write what is left, give the folder its name, and return what ``trace.json`` says.
+        """Write the remaining rows, name the folder, and return the content of ``trace.json``.
 
-        That is ``about``, and what ``account`` holds in the end.
+        It is ``about``, and the final content of ``account``.
         """
         account = Account() if account is None else account
         for rack, host in sorted((rack or "", host) for host, rack in self._hosts.items()):
@@ -197,7 +198,7 @@ class Writer:
         self._parts[table].append(path)
 
     def _weigh(self, jobs: pl.DataFrame) -> None:
-        """Keep what the summary and the order of the jobs need to know."""
+        """Update totals and range of submissions for the summary and the sort."""
         submit = jobs["submit_s"]
         first, last = float(submit[0]), float(submit[-1])
         self._sorted = self._sorted and first >= self._last and submit.is_sorted()
@@ -209,7 +210,7 @@ class Writer:
         for name in BYTES:
             column = jobs[name].drop_nulls()
             if len(column):
-                # two halves, as a sum of hostile values may pass 64 bits
+                # In two halves, because a sum of hostile values may exceed 64 bits.
                 low = int((column % (1 << 32)).sum())
                 high = int((column // (1 << 32)).sum())
                 self.totals[name] = self.totals.get(name, 0) + (high << 32) + low
@@ -217,7 +218,7 @@ class Writer:
             self.outcomes[outcome] = self.outcomes.get(outcome, 0) + jobs_so
 
     def _sort_jobs(self) -> Numbers:
-        """Replace the parts of the jobs by sorted ones; return their new numbers."""
+        """Replace the parts of the jobs by sorted ones; return the map to their new numbers."""
         old = self._parts["jobs"]
         new: list[Path] = []
         numbers = Numbers(self._partial / "numbers.part", self._jobs)
@@ -271,7 +272,7 @@ class Writer:
             )
 
     def lacks(self) -> list[str]:
-        """Columns and tables of which the source says nothing."""
+        """Return the columns and tables that the source does not provide."""
         missing = []
         for table, columns in TABLES.items():
             if self.counts[table]:

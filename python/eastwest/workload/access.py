@@ -1,12 +1,12 @@
 """How jobs use data: bytes per job, shares of small jobs, popularity and re-access of files.
 
 After Chen, Alspaugh and Katz, *Interactive Analytical Processing in Big Data Systems* (VLDB 2012),
-section 4: the distributions of input, shuffle and output bytes per job; files by how often they are
-read, whose logarithm falls about linearly with that of their rank (Zipf); and the time until data
-is read again, after it was read or after it was written.
+section 4: the distributions of input, shuffle and output bytes per job; the number of reads of each
+file, whose logarithm falls about linearly with that of the file's rank (Zipf); and the time until
+data is read again, after it was read or written.
 
-"Small" is said twice, as a gigabyte is 10⁹ bytes to some and 2³⁰ to others, and outputs of exactly
-one of them are common.
+"Small" has two definitions, as a gigabyte is 10⁹ bytes to some and 2³⁰ to others, and outputs of
+exactly one of them are common.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import polars as pl
 
 from eastwest.workload.jobs import BYTES, Floats, Jobs
 
-#: Percentiles of bytes per job that are told.
+#: Percentiles of bytes per job that are reported.
 PERCENTILES = (1, 10, 25, 50, 75, 90, 99, 99.9)
-#: Sizes with both of their meanings.
+#: Sizes with both of their meanings, in bytes.
 SIZES = (
     ("1 MB", 10**6, 2**20),
     ("100 MB", 10**8, 100 * 2**20),
@@ -29,12 +29,12 @@ SIZES = (
     ("10 GB", 10**10, 10 * 2**30),
     ("1 TB", 10**12, 2**40),
 )
-#: Points of a curve that is kept.
+#: Most points of a curve.
 _POINTS = 800
-#: Files from which on a slope means something.
+#: Least number of ranks for a slope.
 _ENOUGH_RANKS = 10
 _WRITES = (pl.col("access") == "write").alias("writes")
-#: Whether a file was written before, whether it is now, and what that is called.
+#: Names of accesses by: whether the file was written before, whether it is written now.
 _RE_ACCESS = {
     (False, False): "read again",
     (True, False): "read after written",
@@ -44,7 +44,7 @@ _RE_ACCESS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """One quantity of bytes over all jobs that say it."""
+    """Distribution of one quantity of bytes over all jobs that have it."""
 
     jobs: int
     missing: int
@@ -52,27 +52,27 @@ class Sizes:
     total: float
     mean: float
     most: float
-    #: Bytes by percentile of all jobs, those of no bytes too.
+    #: Percentiles of bytes over all jobs, including those of no bytes.
     percentiles: Mapping[str, float]
-    #: Cumulative share of jobs: bytes, and the share that has at most so many.
+    #: Cumulative distribution: bytes, and the share of jobs with at most that many.
     curve: tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
 class Files:
-    """How often files are used, and how soon again."""
+    """Frequency of accesses to files, and times between them."""
 
     files: int
     accesses: int
-    #: Share of accesses that go to the tenth of the files that is used most.
+    #: Share of accesses that go to the most used tenth of the files.
     top_tenth_share: float
-    #: Exponent s of Zipf's law, accesses ∝ rank^−s, by least squares on logarithms; or nothing.
+    #: Exponent s of Zipf's law, accesses ∝ rank^−s, by least squares on logarithms, or None.
     zipf: float | None
     #: Ranks, and accesses of the files of these ranks.
     ranks: tuple[Floats, Floats]
-    #: Seconds until data is used again, by kind: values and cumulative shares.
+    #: Seconds until the next access to a file, by kind: values and cumulative shares.
     again: Mapping[str, tuple[Floats, Floats]]
-    #: Share of reads whose file was read or written before in the trace.
+    #: Share of reads whose file was read or written earlier in the trace.
     reread_share: float
 
 
@@ -81,12 +81,12 @@ class Access:
     """Use of data by the jobs of a trace."""
 
     sizes: Mapping[str, Sizes]
-    #: Size in words; share of jobs whose input, shuffle and output together are smaller, with
-    #: powers of ten and of two.
+    #: Size as text; shares of jobs whose input, shuffle and output together are smaller, for the
+    #: decimal and the binary meaning of the size.
     under: tuple[tuple[str, float, float], ...]
-    #: Jobs of no bytes at all.
+    #: Number of jobs of no bytes at all.
     empty: int
-    #: Share of jobs without shuffle, of those that say.
+    #: Share of jobs without shuffle, among those with a known shuffle.
     map_only_share: float | None
     files: Files | None
 
@@ -94,7 +94,7 @@ class Access:
 def access(
     jobs: Jobs, files: pl.LazyFrame | None = None, table: pl.LazyFrame | None = None
 ) -> Access:
-    """Analyse a trace; ``table`` is its jobs again, to know when files were used."""
+    """Return the use of data in a trace; ``table`` (its jobs) gives the times of accesses."""
     sizes = {name: _sizes(jobs.known[name]) for name in BYTES if name in jobs.known}
     moved = jobs.moved_bytes
     shuffle = sizes.get("shuffle_bytes")
@@ -111,11 +111,11 @@ def access(
 
 
 def cumulative(values: Floats, points: int = _POINTS) -> tuple[Floats, Floats]:
-    """Distinct values and the share that does not exceed them, thinned but for the largest."""
+    """Return distinct values and the share not above them, thinned except the largest."""
     at, counts = np.unique(values, return_counts=True)
     shares = np.cumsum(counts) / max(1, values.size)
     if at.size > points:
-        # evenly by share, and by logarithm of what is left above
+        # Points are spaced evenly by share, and by logarithm in the tail above the last of them.
         body = np.searchsorted(shares, np.linspace(0, 1, points - points // 4))
         tail = np.searchsorted(shares, 1 - np.geomspace(1 / values.size, 1, points // 4))
         place = np.unique(np.minimum(np.concatenate([[0], body, tail]), at.size - 1))
@@ -139,7 +139,7 @@ def _sizes(values: Floats) -> Sizes:
 
 
 def _files(files: pl.LazyFrame, table: pl.LazyFrame) -> Files | None:
-    """Popularity and re-access; paths are hashed, so that long ones cost no memory."""
+    """Return popularity and re-access of files; paths are hashed to save memory."""
     when = table.select("job", pl.col("submit_s").cast(pl.Float64))
     used = (
         files.select("job", _WRITES, pl.col("path").hash(0).alias("file"))
@@ -174,10 +174,10 @@ def _files(files: pl.LazyFrame, table: pl.LazyFrame) -> Files | None:
 
 
 def _zipf(counts: Floats) -> float | None:
-    """Exponent by least squares through the logarithms of rank and accesses.
+    """Return Zipf's exponent by least squares on the logarithms of rank and accesses.
 
-    Taken at ranks evenly spaced in the logarithm, as otherwise the many files that are used once
-    decide alone.
+    The ranks are evenly spaced in the logarithm, because the many files that are used once would
+    determine the slope otherwise.
     """
     if counts.size < _ENOUGH_RANKS or counts[0] == counts[-1]:
         return None

@@ -1,15 +1,15 @@
-"""When jobs come: rate over time, bursts, periods, self-similarity.
+"""Arrivals of jobs: rate over time, bursts, periods, self-similarity.
 
-Bursts: the busiest interval over the median one, at several lengths of interval (Chen, Alspaugh and
-Katz, VLDB 2012, section 5.1).
+Bursts: the ratio of the busiest interval to the median one, at several lengths of interval (Chen,
+Alspaugh and Katz, VLDB 2012, section 5.1).
 
 Periods: the periodogram ``I(f) = |Σ x e^(−2πift)|² / n`` of counts per interval. Bursty arrivals
-have most power at low frequencies, which is no period; a frequency therefore stands out only
-against a power law ``a·f^−β`` fitted to the logarithms, and against the median of the frequencies
-around it (from half of it to one and a half times). Where these are all there is, ``I(f)`` over
-them is exponential with mean 1, and the largest of m exceeds x with probability
-``1 − (1 − e^−x)^m`` (Vaughan, Astronomy and Astrophysics 2005). A period is named below 1 %, if the
-counts also resemble themselves that much later, and if the trace holds it at least three times.
+have most power at low frequencies without any period. Therefore a frequency is compared with a
+power law ``a·f^−β`` fitted to the logarithms, and with the median of the frequencies around it
+(from half of it to one and a half times). Without a period, ``I(f)`` over either of them is
+exponential with mean 1, and the largest of m exceeds x with probability ``1 − (1 − e^−x)^m``
+(Vaughan, Astronomy and Astrophysics 2005). A period is reported below 1 %, if the counts also
+correlate with those one period later, and if the trace is at least three periods long.
 
 Self-similarity: `hurst`.
 """
@@ -24,21 +24,21 @@ from eastwest.units import span
 from eastwest.workload.hurst import LEAST_BLOCKS, LEAST_VALUES, Hurst, hurst
 from eastwest.workload.jobs import Floats, Jobs
 
-#: Lengths of interval at which bursts are looked at.
+#: Lengths of interval for the analysis of bursts.
 SCALES_S = (10.0, 60.0, 600.0, 3600.0, 86_400.0)
-#: Fewer intervals than this have no median worth telling.
+#: Least number of intervals for a median.
 _LEAST_INTERVALS = 8
-#: Lengths of interval that series are made of.
+#: Allowed lengths of interval of series.
 _STEPS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _MOST_VALUES = 1 << 15
-#: Intervals of the picture of the rate.
+#: Most intervals in the figure of the rate.
 _DRAWN = 288
 _LEAST_PERIODS = 3
 _LEVEL = 0.01
 #: Mean of the logarithm of an exponential variable: minus Euler's constant.
 _LOG_BIAS = -0.5772156649015329
 _MOST_LAGS = 1000
-#: Frequencies on either side that a peak is held against.
+#: Most frequencies on either side with which a peak is compared.
 _MOST_AROUND = 50
 
 
@@ -51,24 +51,24 @@ class Burst:
     mean: float
     median: float
     peak: float
-    #: Peak over median; nothing where half of the intervals are empty.
+    #: Peak over median; None where half of the intervals are empty.
     ratio: float | None
 
 
 @dataclass(frozen=True)
 class Period:
-    """A period that stands out of the bursts."""
+    """Period that is distinct from bursts."""
 
     period_s: float
-    #: Probability of as clear a one in a trace without periods.
+    #: Probability of a peak of this height in a trace without periods.
     chance: float
-    #: How much the counts resemble those one period before, from −1 to 1.
+    #: Correlation of the counts with those one period before, from −1 to 1.
     correlation: float
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """When the jobs of a trace come."""
+    """Arrivals of the jobs of a trace."""
 
     jobs: int
     span_s: float
@@ -78,19 +78,19 @@ class Arrival:
     counts: Floats
     moved_bytes: Floats
     bursts: tuple[Burst, ...]
-    #: Lags and autocorrelation at them.
+    #: Lags in seconds, and autocorrelation at each.
     correlation: tuple[Floats, Floats]
-    #: Correlations within ± this are what independent counts show in 95 of 100 lags.
+    #: Half-width of the interval that holds the correlation of independent counts at 95 % of lags.
     correlation_noise: float
     period: Period | None
-    #: What can be said of periods and why no more.
+    #: Sentence on the periods that were found, or on why none can be.
     period_word: str
     hurst: tuple[Hurst, ...]
     hurst_word: str
 
 
 def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
-    """Analyse the submissions of a trace."""
+    """Return the analysis of a trace's submissions."""
     length = max(jobs.span_s, 1e-9)
     step = _drawn_step(length)
     place = np.floor_divide(jobs.submit_s, step).astype(np.int64)
@@ -114,14 +114,14 @@ def arrival(jobs: Jobs, seed: int = 1) -> Arrival:
 
 
 def counts(jobs: Jobs, step_s: float) -> Floats:
-    """Jobs in each whole interval of this length, and the last one if it is the only one."""
+    """Return the number of jobs in each whole interval; the last one also if it is the only one."""
     whole = max(1, int(jobs.span_s // step_s))
     place = np.floor_divide(jobs.submit_s, step_s).astype(np.int64)
     return np.bincount(place[place < whole], minlength=whole).astype(np.float64)
 
 
 def bursts(jobs: Jobs) -> tuple[Burst, ...]:
-    """The busiest and the median interval, at every length that the trace holds eight times."""
+    """Return the busiest and the median interval, at every length with eight in the trace."""
     found = []
     for step in SCALES_S:
         if not _LEAST_INTERVALS <= jobs.span_s / step <= 1e8:
@@ -134,14 +134,14 @@ def bursts(jobs: Jobs) -> tuple[Burst, ...]:
 
 
 def _drawn_step(length: float) -> float:
-    """A round width that gives at most 288 intervals."""
+    """Return a round width in seconds that gives at most 288 intervals."""
     raw = length / _DRAWN
     round_steps = [s for s in _STEPS_S if s >= raw]
     return round_steps[0] if round_steps else 3600.0 * float(np.ceil(raw / 3600.0))
 
 
 def _series_step(jobs: Jobs, length: float, least_mean: float) -> float:
-    """The shortest width with so many jobs in an interval on average, within the most values."""
+    """Return the shortest width with this mean number of jobs, within the most values."""
     least = max(least_mean * length / len(jobs), length / _MOST_VALUES)
     return next((s for s in _STEPS_S if s >= least), least)
 
@@ -171,7 +171,7 @@ def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period |
 
 
 def autocorrelation(series: Floats) -> Floats:
-    """Autocorrelation at every lag, by the fast Fourier transform."""
+    """Return the autocorrelation at every lag, by fast Fourier transform."""
     away = series - series.mean()
     size = 1 << (2 * away.size - 1).bit_length()
     power = np.abs(np.fft.rfft(away, size)) ** 2
@@ -180,7 +180,7 @@ def autocorrelation(series: Floats) -> Floats:
 
 
 def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -> Period | None:
-    """The longest of the periods that are about as clear as the clearest."""
+    """Return the longest of the periods that are nearly as significant as the most significant."""
     power = np.abs(np.fft.rfft(series - series.mean()))[1:] ** 2 / series.size
     number = np.arange(1, power.size + 1)
     there = power > 0
@@ -191,7 +191,7 @@ def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -
     chances = -np.expm1(power.size * np.log1p(-np.exp(-np.maximum(above, 1e-300))))
     peak = np.r_[True, above[1:] >= above[:-1]] & np.r_[above[:-1] >= above[1:], True]
     clear = allowed & peak & (chances < _LEVEL)
-    # A frequency between two of the transform's loses up to 60 % of its power.
+    # A frequency between two of the transform's bins loses up to 60 % of its power.
     clear &= above >= 0.3 * float(above[allowed].max(initial=0.0))
     for place in np.flatnonzero(clear):
         lag, alike = _best_lag(correlation, float(number[place]))
@@ -201,7 +201,10 @@ def _strongest(series: Floats, correlation: Floats, step: float, noise: float) -
 
 
 def _around(power: Floats) -> Floats:
-    """Mean power around each frequency, by the median: an exponential's is ln 2 of its mean."""
+    """Return the mean power around each frequency.
+
+    It is the median over ln 2, the ratio of median to mean of an exponential variable.
+    """
     found = np.empty(power.size)
     for place in range(power.size):
         reach = min(max(3, (place + 1) // 2), _MOST_AROUND)
@@ -210,12 +213,12 @@ def _around(power: Floats) -> Floats:
 
 
 def _best_lag(correlation: Floats, number: float) -> tuple[float, float]:
-    """The lag, among those that one frequency cannot tell apart, that resembles most."""
+    """Return the lag of greatest correlation among those that one frequency cannot distinguish."""
     size = correlation.size
     lags = np.arange(int(size / (number + 0.6)), int(np.ceil(size / (number - 0.6))) + 1)
     lags = lags[(lags >= 2) & (lags < size)]
     best = int(lags[np.argmax(correlation[lags])])
-    fine = lags.size <= 3  # the frequency says more than whole lags do
+    fine = lags.size <= 3  # the frequency is more precise than whole lags
     return (size / number if fine else float(best)), float(correlation[best])
 
 

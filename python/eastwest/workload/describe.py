@@ -1,4 +1,4 @@
-"""Everything that is said of one trace: access, shapes, task times, arrival."""
+"""The complete analysis of one trace: access, shapes, task times, arrivals."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ Told = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Description:
-    """A trace, analysed."""
+    """Analyses of a trace."""
 
     name: str
     #: Format that the trace was recorded in.
     source: str
-    #: Columns and tables of which the source says nothing.
+    #: Columns and tables that the source does not provide.
     lacks: tuple[str, ...]
     access: Access
     shapes: Shapes
     arrival: Arrival
     #: Task times by kind.
     tasks: Mapping[str, Durations]
-    #: What the import left out, changed or noted.
+    #: Rows and values that the import left out, changed or noted.
     account: tuple[Entry, ...] = ()
 
 
 def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Description:
-    """Analyse an open trace; ``told`` hears what is at work, and the share that is done."""
+    """Return the analyses of a trace; ``told`` gets the current step, and the share done."""
     tell = told or (lambda what, share: None)
     tell("jobs", 0.0)
     jobs = jobs_of(trace)
@@ -68,7 +68,7 @@ def describe(trace: Trace, seed: int = 1, told: Told | None = None) -> Descripti
 
 
 def jobs_of(trace: Trace) -> Jobs:
-    """The jobs of an open trace; a synthetic one says how long it is."""
+    """Return the jobs of an open trace; the length is known of synthetic ones only."""
     made = trace.about.get("synthesized")
     length = made.get("length_s") if isinstance(made, Mapping) else None
     number = isinstance(length, (int, float)) and not isinstance(length, bool)
@@ -78,7 +78,7 @@ def jobs_of(trace: Trace) -> Jobs:
 
 
 def as_json(value: Any) -> Any:
-    """Give analyses as what JSON can hold; what is no finite number becomes null."""
+    """Return analyses as values for JSON; numbers that are not finite become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):

@@ -1,19 +1,19 @@
-"""How far two traces lie apart, without assuming any distribution.
+"""Distances between two traces, without assumptions on distributions.
 
-* Kolmogorov–Smirnov: the largest difference of two cumulative shares, ``D = sup |F − G|``; from 0
-  to 1, the same whatever the unit.
-* Wasserstein (order 1): ``W = ∫ |F − G| dx`` over ``x = log10(1 + value)``: decades by which values
-  must be moved on average to turn one distribution into the other.
+* Kolmogorov–Smirnov: the largest difference of the cumulative shares, ``D = sup |F − G|``; from 0
+  to 1, independent of the unit.
+* Wasserstein (order 1): ``W = ∫ |F − G| dx`` over ``x = log10(1 + value)``: the mean number of
+  decades by which values must be moved to turn one distribution into the other.
 * Energy (Székely and Rizzo 2013): ``E = 2·E|X − Y| − E|X − X'| − E|Y − Y'|``, over all dimensions
-  jointly, so that it also sees when quantities no longer go together. Every dimension is taken as
-  ``log10(1 + value)`` over the standard deviation that it has in the first trace.
+  jointly, so that it also detects a change of correlations. Every dimension is taken as
+  ``log10(1 + value)`` divided by its standard deviation in the first trace.
 
-Jobs lie in *windows* of time (`jobs`), and both traces' jobs are counted a window at a time: so the
+Jobs belong to *windows* of time (`jobs`), and the jobs of both traces are counted by window. So the
 distances between a trace and any resample of its windows follow from the same sums with other
 weights, and a thousand resamples cost one product of matrices (`quality`).
 
-More than 20,000 different values of a quantity (fewer with more than 500 windows) are told apart at
-so many of them, evenly by rank; of more than 6,000 jobs, 6,000, evenly through the trace, stand for
+A quantity with more than 20,000 distinct values (fewer with more than 500 windows) is evaluated at
+20,000 of them, evenly by rank; of more than 6,000 jobs, 6,000, evenly through the trace, represent
 all in the energy distance.
 """
 
@@ -28,20 +28,20 @@ from scipy.spatial.distance import cdist
 from eastwest.errors import InputError
 from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spread
 
-#: Values of a quantity that are told apart.
+#: Most values at which a distribution is evaluated.
 MOST_VALUES = 20_000
-#: Counts that are held at once: fewer values are told apart with many windows.
+#: Most counts in memory, which limits the values when there are many windows.
 _MOST_CELLS = 10_000_000
-#: More windows than this are no blocks of time any more.
+#: Most windows: with more, they are too short for blocks of time.
 MOST_WINDOWS = 5_000
-#: Jobs of each trace in the energy distance.
+#: Most jobs of each trace in the energy distance.
 MOST_ENERGY_JOBS = 6_000
 _CHUNK = 1_000
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A trace cut into windows."""
+    """Trace cut into windows."""
 
     jobs: Jobs
     window_s: float
@@ -53,7 +53,7 @@ class Cut:
 
     @classmethod
     def of(cls, jobs: Jobs, window_s: float) -> Cut:
-        """Cut a trace into whole windows. Raises ``InputError`` where it has none with jobs."""
+        """Return a trace cut into whole windows; raise ``InputError`` where none has jobs."""
         windows = jobs.windows(window_s)
         if windows > MOST_WINDOWS:
             raise InputError(
@@ -73,30 +73,30 @@ class Cut:
 
     @property
     def counts(self) -> Floats:
-        """Jobs in each window."""
+        """Number of jobs in each window."""
         return np.bincount(self.window, minlength=self.windows).astype(np.float64)
 
 
 def common(first: Cut, second: Cut) -> tuple[str, ...]:
-    """Quantities that both traces know, the bytes first, then the gaps."""
+    """Return the quantities that both traces have: bytes, other quantities, gaps."""
     both = first.values.keys() & second.values.keys()
     return tuple(name for name in (*BYTES, "gap_s", *WORK) if name in both)
 
 
 @dataclass(frozen=True)
 class Marginal:
-    """One quantity of two traces, ready to compare."""
+    """Distribution of one quantity in two traces, prepared for comparison."""
 
-    #: Values at which shares are counted, as logarithms.
+    #: Values at which shares are evaluated, as logarithms.
     at: Floats
-    #: Jobs of each window of the first trace up to each value: windows × values.
+    #: Cumulative number of jobs in each window of the first trace: an array (windows, values).
     first: Floats
-    #: The same for the whole second trace.
+    #: Cumulative number of jobs in the whole second trace: an array (values).
     second: Floats
 
     @classmethod
     def of(cls, name: str, first: Cut, second: Cut) -> Marginal:
-        """Count the jobs of both."""
+        """Return the distributions of a quantity in two traces."""
         one, other = first.values[name], second.values[name]
         known, known_other = ~np.isnan(one), ~np.isnan(other)
         one, window = one[known], first.window[known]
@@ -117,12 +117,12 @@ class Marginal:
         )
 
     def to_second(self) -> tuple[float, float]:
-        """Kolmogorov–Smirnov and Wasserstein distance of the two traces."""
+        """Return Kolmogorov–Smirnov and Wasserstein distance of the two traces."""
         ks, wasserstein = self._apart(_share(self.second[None, :]))
         return float(ks[0]), float(wasserstein[0])
 
     def to_resamples(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return distances between the first trace and resamples: each row has windows' weights."""
+        """Return distances of the first trace to its resamples; weights: (resamples, windows)."""
         return self._apart(_share(weights @ self.first))
 
     def _apart(self, shares: Floats) -> tuple[Floats, Floats]:
@@ -131,7 +131,7 @@ class Marginal:
 
 
 def _share(cumulative: Floats) -> Floats:
-    """Cumulative counts as shares of one; of nothing, nothing."""
+    """Return cumulative counts as shares; zeros where the total is 0."""
     return np.asarray(cumulative / np.maximum(cumulative[:, -1:], 1e-300))
 
 
@@ -139,16 +139,16 @@ def _share(cumulative: Floats) -> Floats:
 class Energy:
     """Sums of distances within and between two traces, by window of the first."""
 
-    #: Jobs of each window.
+    #: Number of jobs in each window.
     counts: Floats
-    #: Sum of distances between the jobs of each two windows.
+    #: Sum of distances between the jobs of two windows: an array (windows, windows).
     within: Floats
-    #: Mean distance within the second trace, and between the two; nothing without a second.
+    #: Mean distance within the second trace, and between the two; NaN without a second.
     second: tuple[float, float]
 
     @classmethod
     def of(cls, names: Sequence[str], first: Cut, second: Cut) -> Energy:
-        """Measure all dimensions that both know, over jobs that know all of them."""
+        """Return the sums over the dimensions that both have, of jobs that know all of them."""
         one, window = _points(names, first)
         other, _ = _points(names, second)
         if not len(one) or not len(other):
@@ -183,12 +183,12 @@ class Energy:
         return float(self.within.sum() / max(1.0, self.counts.sum()) ** 2)
 
     def to_second(self) -> float:
-        """Energy distance of the two traces."""
+        """Return the energy distance of the two traces."""
         own, (second, between) = self._own, self.second
         return max(0.0, 2 * between - own - second)
 
     def to_resamples(self, weights: Floats) -> Floats:
-        """Return distances between the first trace and resamples of its windows."""
+        """Return energy distances of the first trace to resamples of its windows."""
         jobs = np.maximum(weights @ self.counts, 1.0)
         total = max(1.0, float(self.counts.sum()))
         between = (weights @ self.within.sum(axis=1)) / (jobs * total)
@@ -197,7 +197,7 @@ class Energy:
 
 
 def _points(names: Sequence[str], cut: Cut) -> tuple[Floats, Whole]:
-    """Jobs as points in all dimensions, with their windows."""
+    """Return jobs as points in all dimensions, with their windows."""
     whole = np.ones(cut.window.size, dtype=bool)
     for name in names:
         whole &= ~np.isnan(cut.values[name])

@@ -3,15 +3,14 @@
 For a self-similar series the mean of m neighbours varies as ``Var(X⁽ᵐ⁾) ∝ m^(2H−2)`` (aggregated
 variance), and its rescaled range grows as ``E[R/S](m) ∝ m^H`` (Hurst 1951; Mandelbrot and Wallis
 1969); both are straight lines in logarithms, fitted by least squares. H = 0.5: bursts average out
-as with independent arrivals; towards 1: they stay at every scale. Methods and their biases: Taqqu,
-Teverovsky and Willinger, *Estimators for long-range dependence* (Fractals, 1995).
+as with independent arrivals; towards 1: they persist at every scale. Methods and their biases:
+Taqqu, Teverovsky and Willinger, *Estimators for long-range dependence* (Fractals, 1995).
 
-The points of such a line depend on each other, so that the error of its slope says too little. The
+The points of the line depend on each other, so the standard error of its slope is too small. The
 interval is instead a parametric bootstrap: both methods are applied to fractional Gaussian noise of
-the same length and of the H that was found (exact, by circulant embedding: Davies and Harte 1987).
-What they find there says how far off they are in the middle, by which the estimate is corrected,
-and how they spread, which is turned round it. It assumes Gaussian marginals, which counts of few
-jobs are not.
+equal length and of the estimated H (exact, by circulant embedding: Davies and Harte 1987). The
+median of these estimates shows the bias, by which the estimate is corrected; their spread gives the
+interval. It assumes Gaussian marginals, which counts of few jobs do not have.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ import numpy as np
 
 from eastwest.workload.jobs import Floats
 
-#: Fewer values than this say nothing.
+#: Least number of values for an estimate.
 LEAST_VALUES = 1024
 _REPLICATES = 200
 _BATCH = 20
-#: Means of at least so many blocks make a point of the line.
+#: Least number of blocks for a point of the line.
 LEAST_BLOCKS = 32
-#: Shortest block whose range is rescaled.
+#: Shortest block for a rescaled range.
 _SHORTEST = 16
 
 
 @dataclass(frozen=True)
 class Hurst:
-    """A corrected estimate with the interval that holds the true value in 95 of 100 cases."""
+    """Corrected estimate with a 95 % interval."""
 
     method: str
     value: float
@@ -44,7 +43,7 @@ class Hurst:
 
 
 def hurst(series: Floats, seed: int = 1) -> tuple[Hurst, ...]:
-    """Estimate by both methods; nothing for short or constant series."""
+    """Return the estimates by both methods; none for short or constant series."""
     if series.size < LEAST_VALUES or float(series.std()) == 0:
         return ()
     return tuple(
@@ -69,7 +68,7 @@ def _estimate(name: str, method: Callable[[Floats], Floats], series: Floats, see
 
 
 def aggregated_variance(series: Floats) -> Floats:
-    """H of every row by the variance of means over 1, 2, 4, … neighbours."""
+    """Return H of every row by the variance of means over 1, 2, 4, … neighbours."""
     length = series.shape[1]
     points, variances = [], []
     block = 1
@@ -83,7 +82,7 @@ def aggregated_variance(series: Floats) -> Floats:
 
 
 def rescaled_range(series: Floats) -> Floats:
-    """H of every row by the mean rescaled range of blocks of 16, 32, 64, … values."""
+    """Return H of every row by the mean rescaled range of blocks of 16, 32, 64, … values."""
     rows, length = series.shape
     points, ranges = [], []
     block = _SHORTEST
@@ -95,7 +94,7 @@ def rescaled_range(series: Floats) -> Floats:
         spread = blocks.std(axis=2)
         reach = np.maximum(walk.max(axis=2), 0) - np.minimum(walk.min(axis=2), 0)
         moves = spread > 0
-        # A block in which nothing changes has no rescaled range.
+        # A constant block has no rescaled range.
         ratio = np.where(moves, reach / np.where(moves, spread, 1.0), 0.0)
         mean = ratio.sum(axis=1) / np.maximum(moves.sum(axis=1), 1)
         points.append(np.log2(block))
@@ -105,13 +104,16 @@ def rescaled_range(series: Floats) -> Floats:
 
 
 def _slopes(points: list[float], values: list[Floats]) -> Floats:
-    """Slope of each row's line by least squares."""
+    """Return the slope of each row's line by least squares."""
     x = np.asarray(points) - np.mean(points)
     return np.asarray((x[:, None] * np.asarray(values)).sum(axis=0) / (x**2).sum())
 
 
 def fractional_noise(h: float, length: int, rows: int, random: np.random.Generator) -> Floats:
-    """Rows of fractional Gaussian noise of variance 1, by circulant embedding."""
+    """Return an array (rows, length) of fractional Gaussian noise of variance 1.
+
+    It is exact, by circulant embedding (Davies and Harte 1987).
+    """
     lag = np.arange(length + 1, dtype=np.float64)
     covariance = (np.abs(lag + 1) ** (2 * h) + np.abs(lag - 1) ** (2 * h)) / 2 - lag ** (2 * h)
     ring = np.concatenate([covariance, covariance[-2:0:-1]])

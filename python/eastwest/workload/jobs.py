@@ -1,11 +1,11 @@
-"""The jobs of a trace as columns of numbers, and the windows of time that they are cut into.
+"""The jobs of a trace as columns of numbers, and their division into windows of time.
 
-Every analysis reads jobs through here: only the columns that it can use are taken from the table,
-so that ten million jobs of a SWIM trace take 320 MB. A value that the trace does not know is NaN.
+Every analysis reads jobs from here: only the columns that it uses are taken from the table, so that
+ten million jobs of a SWIM trace take 320 MB. A value that the trace does not know is NaN.
 
-A *window* is ``[k·L, (k + 1)·L)`` seconds of the trace. A trace does not say when its recording
-ended, only when its last job came: its last window counts as whole where that job lies in the
-window's last tenth, and is left out otherwise.
+A *window* is ``[k·L, (k + 1)·L)`` seconds of the trace. A trace has the time of its last job, but
+not the end of its recording: its last window counts as whole where that job lies in the window's
+last tenth, and is left out otherwise.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from eastwest.units import clean
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
-#: Bytes per job, in the order in which they move.
+#: Bytes per job, in the order in which they are transferred.
 BYTES = ("input_bytes", "shuffle_bytes", "output_bytes")
-#: What else describes a job. ``wait_s`` and ``run_s`` follow from its launch and its end.
+#: Other quantities of a job. ``wait_s`` and ``run_s`` follow from its launch and its end.
 WORK = ("map_output_bytes", "maps", "reduces", "map_s", "reduce_s", "wait_s", "run_s")
-#: What a quantity is called in tables and pictures.
+#: Names of the quantities in tables and figures.
 WORDS = {
     "input_bytes": "input",
     "shuffle_bytes": "shuffle",
@@ -46,29 +46,29 @@ _DERIVED = {
     "wait_s": pl.col("launch_s") - pl.col("submit_s"),
     "run_s": pl.col("finish_s") - pl.col("submit_s"),
 }
-#: Later submissions, after 30,000 years, are no times.
+#: Latest accepted submission in seconds: 30,000 years.
 _MOST_S = 1e12
-#: A last window without jobs in its last tenth is not whole.
+#: Part of the last window after which a job must come for the window to be whole.
 _WHOLE = 0.9
-#: More windows than this are a wrong unit or a wrong length.
+#: Most windows: more are a wrong unit or a wrong length.
 MOST_WINDOWS = 10_000_000
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Submission times in order, and what is known of each job."""
+    """Submission times in order, and the known quantities of each job."""
 
     submit_s: Floats
-    #: Quantities by name, those of `BYTES` and `WORK` of which at least one job has a value.
+    #: Quantities of `BYTES` and `WORK` by name, where at least one job has a value.
     known: Mapping[str, Floats]
-    #: Length of the recording, where that is known.
+    #: Length of the recording in seconds, where that is known.
     length_s: float | None = None
-    #: What messages call the trace: its folder or file, where it has one.
+    #: Name of the trace in messages: its folder or file, where it has one.
     name: str = ""
 
     @property
     def where(self) -> str:
-        """Begin of a message about the trace."""
+        """Beginning of a message about the trace."""
         return f"{clean(self.name, 200)}: " if self.name else ""
 
     @classmethod
@@ -78,7 +78,7 @@ class Jobs:
         length_s: float | None = None,
         name: str = "",
     ) -> Jobs:
-        """Take the columns of a ``jobs`` table. Raises ``InputError`` where it has no jobs."""
+        """Return the jobs of a ``jobs`` table; raise ``InputError`` where it has none."""
         lazy = table.lazy()
         there = set(lazy.collect_schema().names())
         wanted = [
@@ -96,7 +96,7 @@ class Jobs:
             column = taken[quantity]
             if column.null_count() < taken.height:
                 values = np.array(column.to_numpy(), dtype=np.float64)
-                # A negative length of time is a clock that was set: not known.
+                # A negative duration comes from a clock that was set; it is unknown.
                 values[~(values >= 0) | np.isinf(values)] = np.nan
                 if not np.isnan(values).all():
                     known[quantity] = values
@@ -109,7 +109,7 @@ class Jobs:
 
     @cached_property
     def moved_bytes(self) -> Floats:
-        """Input, shuffle and output of each job together; what is not known counts as nothing."""
+        """Input, shuffle and output bytes of each job together; unknown values count as 0."""
         total = np.zeros(len(self))
         for name in BYTES:
             if name in self.known:
@@ -118,12 +118,12 @@ class Jobs:
 
     @property
     def last_s(self) -> float:
-        """Submission of the last job."""
+        """Time of the last submission in seconds."""
         return float(self.submit_s[-1])
 
     @property
     def span_s(self) -> float:
-        """Length of the recording where that is known, else until the last job."""
+        """Length of the recording in seconds where it is known, else the last submission."""
         return self.last_s if self.length_s is None else max(self.length_s, self.last_s)
 
     def windows(self, length_s: float) -> int:
@@ -136,30 +136,30 @@ class Jobs:
         return int(full) + (rest >= _WHOLE * length_s)
 
     def window(self, length_s: float) -> Whole:
-        """The window of each job."""
+        """Return the window of each job."""
         return np.asarray(np.floor_divide(self.submit_s, length_s), dtype=np.int64)
 
     def gaps(self, length_s: float) -> Floats:
-        """Seconds since the submission before, or since the window's start where that is later."""
+        """Return the seconds since the later of previous submission and window's start."""
         start = self.window(length_s) * length_s
         before = np.maximum(np.concatenate([[0.0], self.submit_s[:-1]]), start)
         return np.asarray(self.submit_s - before)
 
 
 def usable(table: pl.LazyFrame) -> pl.LazyFrame:
-    """Jobs with a time of submission, in its order: rows of every analysis have these places."""
+    """Return jobs with a time of submission, in its order, which all analyses share."""
     return table.filter(pl.col("submit_s").is_between(0.0, _MOST_S)).sort(
         "submit_s", maintain_order=True
     )
 
 
 def spread(values: Floats) -> Floats:
-    """``log10(1 + x)``, in which sizes from a byte to petabytes are told apart alike."""
+    """Return ``log10(1 + x)``, which gives equal weight to sizes from a byte to petabytes."""
     return np.asarray(np.log10(1.0 + values))
 
 
 def evenly(count: int, most: int) -> Whole:
-    """Numbers of at most ``most`` of ``count`` jobs, evenly through the trace."""
+    """Return the numbers of at most ``most`` of ``count`` jobs, evenly spaced."""
     if count <= most:
         return np.arange(count)
     return np.linspace(0, count - 1, most).round().astype(np.int64)

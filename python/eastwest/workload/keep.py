@@ -1,7 +1,7 @@
-"""Keeps traces that were made: as a folder in the normal form, or as a SWIM trace.
+"""Writes synthetic and scaled traces: as a folder in the normal form, or as a SWIM trace.
 
-What made a trace is kept with it in ``trace.json``, under ``synthesized`` or ``scaled``, and a
-synthetic one's distances to its source under ``quality``.
+``trace.json`` has the origin of the trace, under ``synthesized`` or ``scaled``, and the distances
+of a synthetic one to its source under ``quality``.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from eastwest.workload.describe import as_json
 from eastwest.workload.quality import Quality, Row
 from eastwest.workload.to_swim import text_of
 
-#: Rows of a table of distances that are believed of a folder.
+#: Most rows of a table of distances that are accepted from a folder.
 _MOST_ROWS = 100
 
 
 class Form(StrEnum):
-    """The file format in which a trace is kept."""
+    """File format of a trace that is written."""
 
     NORMAL = "normal"
     SWIM = "swim"
 
 
 def check_free(out: Path, form: Form, force: bool) -> None:
-    """Refuse a place that cannot be written to, before time is spent on a trace."""
+    """Raise ``FolderError`` where a trace cannot be written, before it is computed."""
     if form == Form.NORMAL:
         Writer(out, force)
     elif out.exists() and not force:
@@ -50,7 +50,7 @@ def keep(
     files: pl.LazyFrame | None = None,
     force: bool = False,
 ) -> int:
-    """Write a trace, and return how many sizes of its jobs were not known and became 0."""
+    """Write a trace; return how many sizes of its jobs were unknown and became 0."""
     if form == Form.SWIM:
         text, unknown = text_of(jobs)
         check_free(out, form, force)
@@ -66,7 +66,7 @@ def keep(
 
 
 def quality_of(about: Mapping[str, Any]) -> Quality | None:
-    """The distances that a folder's ``trace.json`` has; nothing where it has no sound ones."""
+    """Return the distances in a folder's ``trace.json``; None where it has no valid ones."""
     kept = about.get("quality")
     try:
         rows = [
@@ -99,5 +99,5 @@ def _number(value: Any) -> float:
 
 
 def as_kept(quality: Quality) -> Any:
-    """Distances as ``trace.json`` has them."""
+    """Return distances in the form of ``trace.json``."""
     return as_json(quality)

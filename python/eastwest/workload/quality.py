@@ -1,13 +1,13 @@
-"""Whether a trace could be a piece of another: its distances against those of the other's own days.
+"""Similarity of two traces: their distances, compared with those of resamples of the source.
 
 *Block bootstrap* (Künsch 1989): days of the source's own windows, drawn with replacement, as many
-as the trace in question has, keep what goes together within a window. Each such day lies some
-distance away from the whole source. The interval of a distance runs from 0 to what 95 % of a
-thousand such days stay below; it has one side, as nothing can lie too near. A synthetic trace is
-*inside* where its distance is no larger.
+windows as the tested trace has, keep the correlations within a window. Each resampled day has some
+distance to the whole source. The interval of a distance runs from 0 to the 95th percentile of a
+thousand of these days; it is one-sided, because no distance is too small. A synthetic trace is
+*inside* where its distance does not exceed the interval.
 
-With many rows some miss by chance: of the source's own days too, only a share lies inside in every
-row. That share is told beside the table, for the reader to judge by.
+With many rows some are outside by chance: of the source's own days too, only a share is inside in
+every row. That share is reported beside the table for comparison.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from eastwest.errors import InputError
 from eastwest.workload.distance import MOST_WINDOWS, Cut, Energy, Marginal, common
 from eastwest.workload.jobs import WORDS, Floats, Jobs
 
-#: Days of the source's own windows.
+#: Number of resampled days of the source's windows.
 REPLICATES = 1000
 CONFIDENCE = 0.95
-#: Fewer windows than this say little about how the source varies.
+#: Least number of windows that represent the variation of the source well.
 FEW_WINDOWS = 10
-#: Length of a window where none is named, and the number of windows a shorter trace is cut into.
+#: Default length of a window in seconds, and number of windows of a trace shorter than a day.
 WINDOW_S = 3600.0
 _CUTS = 24
 _BATCH = 50
@@ -35,12 +35,12 @@ _BATCH = 50
 
 @dataclass(frozen=True)
 class Row:
-    """One distance."""
+    """Distance of one quantity by one measure, with its interval."""
 
     quantity: str
     measure: str
     value: float
-    #: Median, and what 95 % of the source's own days stay below.
+    #: Median and 95th percentile over the source's own days.
     typical: float
     limit: float
     inside: bool
@@ -52,32 +52,32 @@ class Quality:
 
     rows: tuple[Row, ...]
     window_s: float
-    #: Windows of the source, and windows in a day of the bootstrap.
+    #: Number of windows of the source, and of windows in a day of the bootstrap.
     windows: int
     drawn: int
-    #: Share of the source's own days that lie inside in every row.
+    #: Share of the source's own days that are inside in every row.
     own_share: float
     seed: int
 
     @property
     def inside(self) -> bool:
-        """Whether every distance lies inside."""
+        """Whether every distance is inside its interval."""
         return all(row.inside for row in self.rows)
 
     @property
     def outside(self) -> int:
-        """The number of distances outside their limits."""
+        """Number of distances outside their intervals."""
         return sum(not row.inside for row in self.rows)
 
 
 def window_for(jobs: Jobs) -> float:
-    """An hour; a twenty-fourth of a trace shorter than a day; for years, some hours."""
+    """Return an hour in seconds; a 24th of a trace shorter than a day; for years, some hours."""
     hours = math.ceil(jobs.last_s / WINDOW_S / (MOST_WINDOWS / 2))
     return min(WINDOW_S * max(1, hours), max(jobs.last_s, 1e-6) / _CUTS)
 
 
 class Yardstick:
-    """A source cut into windows, to which several traces can be held."""
+    """Source cut into windows, for comparison with several traces."""
 
     def __init__(self, source: Jobs, window_s: float | None = None, seed: int = 1) -> None:
         self.window_s = window_for(source) if window_s is None else window_s
@@ -85,7 +85,7 @@ class Yardstick:
         self._seed = seed
 
     def measure(self, trace: Jobs) -> Quality:
-        """Compare a trace with the source."""
+        """Return the distances of a trace to the source."""
         cut = Cut.of(trace, self.window_s)
         names = common(self._source, cut)
         if not names:
@@ -107,7 +107,10 @@ class Yardstick:
         )
 
     def _draw(self, windows: int) -> Floats:
-        """How often each window stands in each of the source's own days; none is without jobs."""
+        """Return how often each window is in each resampled day: an array (days, windows).
+
+        A day without any job is drawn again.
+        """
         random = np.random.default_rng([self._seed, 2])
         share = np.full(self._source.windows, 1 / self._source.windows)
         drawn = random.multinomial(windows, share, size=REPLICATES).astype(np.float64)
@@ -120,7 +123,7 @@ class Yardstick:
     def _distances(
         self, names: tuple[str, ...], cut: Cut, weights: Floats
     ) -> Iterator[tuple[str, str, float, Floats]]:
-        """Quantity, measure, the trace's distance, and those of the source's own days."""
+        """Yield quantity, measure, the trace's distance, and those of the source's own days."""
         for name in names:
             marginal = Marginal.of(name, self._source, cut)
             ks, wasserstein = marginal.to_second()
@@ -136,5 +139,5 @@ class Yardstick:
 
 
 def compare(first: Jobs, second: Jobs, window_s: float | None = None, seed: int = 1) -> Quality:
-    """Distances of a second trace to the first, against those of the first's own days."""
+    """Return distances of a second trace to the first, with those of the first's own days."""
     return Yardstick(first, window_s, seed).measure(second)

@@ -1,12 +1,12 @@
 """Traces made larger or smaller: by nodes, by data, or by load.
 
 *Nodes* A to B, SWIM's rule (Chen, Ganapathi, Griffith and Katz, MASCOTS 2011): every size in bytes
-× B / A, so that each node has as much to do as before. *Data* by a factor: every size times that
-factor. *Load* by a factor f: every time over f, so that f times as many jobs come in a second.
+× B / A, so that each node has as much work as before. *Data* by a factor: every size times that
+factor. *Load* by a factor f: every time over f, so that f times as many jobs arrive in a second.
 
 Sizes are rounded to the nearest byte with halves up, exactly, as the replay rounds them: with
-``x = q·A + r`` the result is ``q·B + ⌊(2·r·B + A) / (2·A)⌋``, in which nothing passes 64 bits while
-A and B stay below 2³¹ and the result fits. A size that would not fit is refused.
+``x = q·A + r`` the result is ``q·B + ⌊(2·r·B + A) / (2·A)⌋``, in which no value exceeds 64 bits
+while A and B are below 2³¹ and the result fits. A size whose result does not fit is refused.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from eastwest.errors import InputError
 from eastwest.units import clean
 from eastwest.workload.jobs import usable
 
-#: Numerator and denominator of a factor stay below this.
+#: Bound of numerator and denominator of a factor (exclusive).
 _MOST_PART = 2**31
 _MOST_BYTES = 2**64 - 1
 _SIZES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
-#: What was measured where the trace was recorded, and follows from sizes.
+#: Columns that were measured on the recorded cluster and depend on sizes.
 _MEASURED = ("launch_s", "finish_s", "maps", "reduces", "map_s", "reduce_s")
-#: Times of a job, which move together.
+#: Times of a job, which are shifted together.
 _TIMES = ("submit_s", "launch_s", "finish_s")
 
-#: What each way of scaling keeps, and what it changes, in words.
+#: Description of each way of scaling: properties kept and changed.
 KEEPS = {
     "nodes": "keeps every time of submission, the number of jobs, the proportions of input, "
     "shuffle and output of a job, and bytes per node; forgets numbers of tasks and measured times",
@@ -42,13 +42,16 @@ KEEPS = {
 
 @dataclass(frozen=True)
 class Factor:
-    """An exact factor."""
+    """Exact factor: a fraction of whole numbers."""
 
     value: Fraction
 
     @classmethod
     def of(cls, text: str, what: str) -> Factor:
-        """Read ``1.5``, ``3/4`` or ``1e-3``. Raises ``InputError`` with ``what`` in it."""
+        """Return the factor of ``1.5``, ``3/4`` or ``1e-3``.
+
+        Raises ``InputError`` for other texts; ``what`` names the option in its message.
+        """
         try:
             value = Fraction(text.strip()) if len(text) < 40 and _small(text) else Fraction(0)
         except (ValueError, ZeroDivisionError):
@@ -61,7 +64,7 @@ class Factor:
 
     @classmethod
     def of_nodes(cls, text: str) -> Factor:
-        """Read ``600:20``: nodes of the recorded cluster, and of the wanted one."""
+        """Return the factor of ``600:20``: nodes of the recorded cluster, and of the wanted one."""
         before, _, after = text.partition(":")
         parts = [part.strip() for part in (before, after)]
         whole = all(p.isascii() and p.isdecimal() and len(p) <= 10 for p in parts)
@@ -74,13 +77,13 @@ class Factor:
 
 
 def _small(text: str) -> bool:
-    """Whether an exponent is short: `Fraction` writes out all digits of the number."""
+    """Whether an exponent is short, because `Fraction` writes out all digits of the number."""
     _, _, exponent = text.lower().partition("e")
     return len(exponent) <= 3
 
 
 def by_size(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
-    """Scale the sizes of a table of jobs, for other nodes or other data."""
+    """Return a table of jobs with scaled sizes, for other nodes or other data."""
     there = [name for name in _SIZES if name in jobs.columns]
     for name in there:
         most = jobs[name].max()
@@ -97,12 +100,12 @@ def by_size(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
 
 
 def sizes_of_files(files: pl.LazyFrame, factor: Factor) -> pl.LazyFrame:
-    """Scale the sizes of a table of files."""
+    """Return a table of files with scaled sizes."""
     return files.with_columns(scaled(pl.col("bytes"), factor))
 
 
 def scaled(size: pl.Expr, factor: Factor) -> pl.Expr:
-    """``size`` × factor, to the nearest byte with halves up."""
+    """Return the expression ``size`` × factor, to the nearest byte with halves up."""
     up = pl.lit(factor.value.numerator, pl.UInt64)
     down = pl.lit(factor.value.denominator, pl.UInt64)
     whole, rest = size.cast(pl.UInt64) // down, size.cast(pl.UInt64) % down
@@ -116,7 +119,7 @@ def rounded(size: int, factor: Factor) -> int:
 
 
 def by_load(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
-    """Let jobs come so many times as often; what follows a submission moves along."""
+    """Return jobs whose submissions come ``factor`` times as often; later times shift along."""
     jobs = usable(jobs.lazy()).collect()
     moved = (jobs["submit_s"] / float(factor.value)).round(6).alias("moved")
     later = moved - jobs["submit_s"]

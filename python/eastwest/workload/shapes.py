@@ -1,14 +1,14 @@
-"""Shapes of jobs: groups of jobs alike in all that is known of them.
+"""Shapes of jobs: groups of jobs with similar quantities.
 
 As in Chen, Ganapathi, Griffith and Katz (MASCOTS 2011) and Chen, Alspaugh and Katz (VLDB 2012,
 section 6.2): k-means on all dimensions, each taken as ``log10(1 + x)`` and standardised to mean 0
-and standard deviation 1, so that no unit weighs more than another. They raise k until the variance
+and standard deviation 1, so that all units have equal weight. They raise k until the variance
 within the groups falls little; here that is a rule: the smallest k from which on one more group
-explains less than 3 % of the variance, with ten jobs or more to a group on average.
+explains less than 3 % of the variance, with a mean of at least ten jobs per group.
 
 Lloyd's iterations start from k-means++ (Arthur and Vassilvitskii, SODA 2007), the best of several
-starts; the same seed gives the same groups. Of more than 50,000 jobs, so many, evenly through the
-trace, decide where the centres lie; every job then belongs to the nearest.
+starts; equal seeds give equal groups. Of more than 50,000 jobs, 50,000, evenly through the trace,
+determine the centres; every job then belongs to the nearest.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from scipy.cluster.vq import kmeans2, vq
 
 from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spread
 
-#: One more group must explain this share of the variance.
+#: Least share of the variance that one more group must explain.
 LEAST_GAIN = 0.03
 MOST_SHAPES = 12
-#: So many jobs for each group, on average, at least.
+#: Least mean number of jobs per group.
 _LEAST_JOBS = 10
-#: Jobs that decide where the centres lie.
+#: Most jobs that determine the centres.
 MOST_JOBS = 50_000
-#: A dimension counts that so many of the jobs know.
+#: Least share of jobs that must know a dimension.
 KNOWN_SHARE = 0.9
 _STARTS = 8
 _CHUNK = 500_000
@@ -37,25 +37,25 @@ _CHUNK = 500_000
 
 @dataclass(frozen=True)
 class Shape:
-    """One group of jobs."""
+    """Group of similar jobs."""
 
     jobs: int
     share: float
-    #: Share of all bytes that it moves.
+    #: Share of the bytes of all jobs.
     bytes_share: float
     #: Median of every dimension.
     median: Mapping[str, float]
-    #: What its bytes say of it.
+    #: Name by the bytes of the median job.
     word: str
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """The groups, the largest first."""
+    """Groups of jobs, the largest first."""
 
     shapes: tuple[Shape, ...]
     dimensions: tuple[str, ...]
-    #: Jobs that lack one of the dimensions and belong to no group.
+    #: Number of jobs that lack a dimension and belong to no group.
     left_out: int
     #: Share of the variance that k = 1, 2, … groups explain, up to one beyond the chosen k.
     explained: tuple[float, ...]
@@ -63,7 +63,7 @@ class Shapes:
 
 
 def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
-    """Group the jobs of a trace."""
+    """Return the groups of a trace's jobs."""
     names = tuple(
         name
         for name in (*BYTES, *WORK)
@@ -87,7 +87,7 @@ def shapes(jobs: Jobs, seed: int = 1) -> Shapes:
 
 
 def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
-    """The centres of the groups by the rule, and what each number of groups explains."""
+    """Return the centres by the rule, and the share that each number of groups explains."""
     total = float(((points - points.mean(axis=0)) ** 2).sum())
     best, explained = points.mean(axis=0)[None, :], [0.0]
     distinct = len(np.unique(points, axis=0)) if total else 1
@@ -101,12 +101,12 @@ def _centres(points: Floats, seed: int) -> tuple[Floats, tuple[float, ...]]:
 
 
 def _k_means(points: Floats, k: int, seed: int) -> tuple[Floats, float]:
-    """The best of several starts, and the sum of squares within its groups."""
+    """Return the centres of the best start, and the sum of squares within the groups."""
     found: tuple[Floats, float] | None = None
     for start in range(_STARTS):
         random = np.random.default_rng([seed, k, start])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # an empty group: the start is no good
+            warnings.simplefilter("ignore", UserWarning)  # an empty group: a bad start
             centres, label = kmeans2(points, k, minit="++", iter=30, rng=random)
         within = float(((points - centres[label]) ** 2).sum())
         if found is None or within < found[1]:
@@ -123,7 +123,7 @@ def _nearest(
     deviation: Floats,
     centres: Floats,
 ) -> Whole:
-    """The nearest centre of every job, a part of the trace after the other."""
+    """Return the number of the nearest centre for every job, computed in parts."""
     label = np.empty(place.size, dtype=np.int64)
     for start in range(0, place.size, _CHUNK):
         part = place[start : start + _CHUNK]
@@ -148,11 +148,11 @@ def _shape(jobs: Jobs, names: tuple[str, ...], place: Whole) -> Shape:
 
 
 def word(median: Mapping[str, float]) -> str:
-    """Name a shape by its median job, as Chen et al. do by hand.
+    """Return the name of a shape by its median job, as Chen et al. name shapes by hand.
 
-    Ten times less out than in is *aggregate*, ten times more *expand*, between them *transform*;
-    without shuffle these are *map only*. Up to 1 MB in all of it is *tiny*, to 1 GB *small*, to
-    1 TB *large*, then *huge*.
+    Less than a tenth of the input as output is *aggregate*, more than ten times *expand*, otherwise
+    *transform*; without shuffle *map only* is added. Up to 1 MB in total is *tiny*, to 1 GB
+    *small*, to 1 TB *large*, above *huge*.
     """
     read, moved, written = (median.get(name, 0.0) for name in BYTES)
     total = read + moved + written

@@ -1,24 +1,25 @@
-"""New traces like a given one: whole windows of it, or jobs resampled within windows.
+"""Synthetic traces from a given one: whole windows of it, or jobs resampled within windows.
 
 *windows*: SWIM's method (Chen, Ganapathi, Griffith and Katz, MASCOTS 2011, section 4): windows of
 the source's time are drawn at random, with replacement, and joined until the wanted length is
 reached. Jobs, their order and their gaps within a window stay as they were recorded.
 
-*resample*: windows are drawn in the same way and give the arrivals. The jobs themselves are new:
-each is a job of its window, drawn with replacement, whose known quantities (bytes, tasks, times)
-are moved a little, together. This is a smoothed bootstrap (Silverman and Young 1987) in normal
-scores: with the rank ``u`` of a value among those of the source, and its score ``z = Φ⁻¹(u)``,
+*resample*: windows are drawn in this way and give the arrivals. The jobs themselves are new: each
+is a job of its window, drawn with replacement, whose known quantities (bytes, tasks, times) are
+jointly moved a little. This is a smoothed bootstrap (Silverman and Young 1987) in normal scores:
+with the rank ``u`` of a value among those of the source, and its score ``z = Φ⁻¹(u)``,
 
     z' = √(1 − h²) · z + h · ε,     ε ~ N(0, R),     h = (4 / (n · (d + 2)))^(1 / (d + 4)),
 
-with R the correlations of the scores, d quantities and n jobs (Silverman's h). The shrinking keeps
-the variance, and R the rank correlations; the value at rank ``Φ(z')``, on the logarithms between
-recorded neighbours, keeps every distribution. Jobs are moved among those that have the same
-quantities at zero or unknown, so that a job without shuffle stays one.
+with R the correlations of the scores, d quantities and n jobs (Silverman's h). The factor of z
+keeps the variance, and R the rank correlations; the new value is that at rank ``Φ(z')``,
+interpolated on the logarithms of recorded neighbours, which keeps every distribution. Jobs are
+moved among those with equal sets of zero and unknown quantities, so that a job without shuffle
+stays one.
 
-The draw is repeated, with other random numbers from the same seed, until every distance to the
-source lies inside (`quality`), at most as often as is allowed; how many draws it took is kept with
-the trace. The same seed gives the same trace.
+The draw is repeated, with other random numbers from one seed, until every distance to the source is
+inside (`quality`), or the limit of draws is reached; the number of draws is kept with the trace.
+Equal seeds give equal traces.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ from eastwest.errors import InputError
 from eastwest.workload.jobs import WORK, Floats, Jobs, Whole, usable
 from eastwest.workload.quality import Quality, Yardstick, window_for
 
-#: Draws at most until every distance lies inside.
+#: Most draws for a trace whose distances are all inside.
 DRAWS = 20
-#: Groups of jobs smaller than this are drawn as they are.
+#: Least size of a group whose jobs are moved; jobs of smaller ones stay as recorded.
 _LEAST_GROUP = 10
 _BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 _COUNTS = ("maps", "reduces")
-#: More windows than this would be a wrong length.
+#: Most windows: more are a wrong length.
 _MOST_DRAWN = 1_000_000
-#: More jobs than this would fill the memory.
+#: Most jobs, a limit of memory.
 _MOST_JOBS = 50_000_000
 
 
 class Method(StrEnum):
-    """How a trace is made."""
+    """Method of synthesis."""
 
     WINDOWS = "windows"
     RESAMPLE = "resample"
@@ -56,7 +57,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Synthetic:
-    """A trace, and how near it came."""
+    """Synthetic trace with its distances to the source."""
 
     #: Rows of the table ``jobs``, in the order of submission.
     jobs: pl.DataFrame
@@ -64,7 +65,7 @@ class Synthetic:
     method: Method
     length_s: float
     seed: int
-    #: Draws that were made; the last is this trace.
+    #: Number of draws; the last one is this trace.
     draws: int
 
 
@@ -76,7 +77,7 @@ def synthesize(
     seed: int = 1,
     draws: int = DRAWS,
 ) -> Synthetic:
-    """Make a trace of this length like ``table``, the jobs of a source.
+    """Return a trace of this length in s, synthesised from ``table``, the jobs of a source.
 
     Raises ``InputError`` where the source has no whole window, or the trace would have no jobs.
     """
@@ -111,7 +112,7 @@ def synthesize(
 def _windows(
     source: Jobs, length_s: float, window_s: float, random: np.random.Generator
 ) -> tuple[Whole, Floats]:
-    """Numbers of the source's jobs that are taken, and their new times of submission."""
+    """Return the numbers of the drawn jobs of the source, and their new submission times."""
     there = source.windows(window_s)
     if there < 1:
         raise InputError(
@@ -132,7 +133,7 @@ def _windows(
 
 
 def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
-    """Rows of the source under new numbers, moved to new times."""
+    """Return rows of the source with new numbers, shifted to new times."""
     later = pl.Series("later", times) - table["submit_s"].gather(place)
     moved = [c for c in ("submit_s", "launch_s", "finish_s") if c in table.columns]
     rows = table[place].with_columns(later)
@@ -143,7 +144,7 @@ def _take(table: pl.DataFrame, place: Whole, times: Floats) -> pl.DataFrame:
 
 
 def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
-    """For each job taken, another one of its window, drawn with replacement."""
+    """Return for each drawn job another one of its window, drawn with replacement."""
     of = window[place]
     start = np.searchsorted(window, of)
     end = np.searchsorted(window, of, side="right")
@@ -153,7 +154,7 @@ def _alike(window: Whole, place: Whole, random: np.random.Generator) -> Whole:
 def _resample(
     table: pl.DataFrame, jobs: pl.DataFrame, place: Whole, random: np.random.Generator
 ) -> pl.DataFrame:
-    """Move the quantities of jobs a little; ``place`` is where in the source each comes from."""
+    """Return jobs with moved quantities; ``place`` has the row in the source of each."""
     source = Jobs.of(table)
     names = tuple(name for name in (*_BYTES, *WORK) if name in source.known)
     names = tuple(dict.fromkeys(names))
@@ -170,7 +171,7 @@ def _resample(
 
 
 def _groups(known: Floats) -> Iterator[Whole]:
-    """Jobs that have the same quantities above zero and the same unknown, in order."""
+    """Yield jobs with equal sets of positive and of unknown quantities, in order."""
     code = np.zeros(len(known), dtype=np.int64)
     for column in known.T:
         code = code * 3 + np.where(np.isnan(column), 2, column > 0)
@@ -179,10 +180,10 @@ def _groups(known: Floats) -> Iterator[Whole]:
 
 
 def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Floats:
-    """New values near those of the chosen rows, by the equations above."""
+    """Return new values near those of the chosen rows, by the module's equations."""
     n, d = values.shape
     ordered = np.sort(values, axis=0)
-    # Equal values share their ranks: any of them, so that ties stay as common as they are.
+    # Equal values share their ranks: one of them is drawn, so that ties keep their frequency.
     low = np.column_stack([np.searchsorted(o, v) for o, v in zip(ordered.T, values.T, strict=True)])
     high = np.column_stack(
         [np.searchsorted(o, v, side="right") for o, v in zip(ordered.T, values.T, strict=True)]
@@ -190,7 +191,7 @@ def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Float
     score = ndtri((low + random.random((n, d)) * (high - low)) / n)
     score = np.clip(score, -8.0, 8.0)
     width = float((4 / (n * (d + 2))) ** (1 / (d + 4)))
-    # Of two quantities that always go together the correlation is 1 and the matrix singular.
+    # Two quantities with correlation 1 make the matrix singular.
     near = np.corrcoef(score, rowvar=False).reshape(d, d)
     roots, directions = np.linalg.eigh(np.nan_to_num(near) * (1 - 1e-9) + 1e-9 * np.eye(d))
     noise = random.standard_normal((chosen.size, d)) * np.sqrt(np.maximum(roots, 0)) @ directions.T
@@ -203,7 +204,7 @@ def _smooth(values: Floats, chosen: Whole, random: np.random.Generator) -> Float
 
 
 def _with_columns(jobs: pl.DataFrame, columns: dict[str, Floats]) -> pl.DataFrame:
-    """Put new quantities into rows; waits and durations become times."""
+    """Return rows with new quantities; waits and durations become times."""
     drawn = {name: pl.Series(name, values).fill_nan(None) for name, values in columns.items()}
     parts: list[pl.Expr | pl.Series] = [
         drawn[name].round().cast(jobs.schema[name]) for name in (*_BYTES, *_COUNTS) if name in drawn

@@ -1,8 +1,8 @@
-"""How long the attempts at tasks took, by kind, where the trace has them.
+"""Durations of the attempts at tasks, by kind, where the trace has them.
 
-Durations of attempts that succeeded, from start to finish. *Slow* ones took more than twice the
-median of their job and kind: stragglers, as Ananthanarayanan et al. (OSDI 2010) count them from 1.5
-times on.
+They are those of attempts that succeeded, from start to finish. *Slow* ones took more than twice
+the median of their job and kind: stragglers, which Ananthanarayanan et al. (OSDI 2010) count from
+1.5 times on.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import polars as pl
 from eastwest.workload.access import cumulative
 from eastwest.workload.jobs import Floats
 
-#: Times the median of its job from which on an attempt is slow.
+#: Least duration of a slow attempt, in medians of its job and kind.
 SLOW = 2.0
 _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "most": 1.0}
 
 
 @dataclass(frozen=True)
 class Durations:
-    """Attempts of one kind."""
+    """Durations of the attempts of one kind."""
 
     attempts: int
     succeeded: int
@@ -33,7 +33,7 @@ class Durations:
 
 
 def durations(attempts: pl.LazyFrame) -> dict[str, Durations]:
-    """Durations by kind of task, the most frequent kind first; none without attempts."""
+    """Return durations by kind of task, the most frequent kind first; none without attempts."""
     took = pl.col("finish_s") - pl.col("start_s")
     kinds = (
         attempts.group_by("kind").len().sort(["len", "kind"], descending=[True, False]).collect()

@@ -1,9 +1,9 @@
 """Writes jobs as a SWIM trace: six columns between tabs, which `eastwest run` replays.
 
-Name, submission, seconds since the submission before, and bytes of input, shuffle and output, as
-docs/mechanisms/swim.md has them. Times are whole seconds in this format: they are rounded down, and
-nothing else is lost. What a trace does not know of a job's bytes is written as 0, as the format has
-no other word for it, and counted.
+The columns are name, submission, seconds since the previous submission, and bytes of input, shuffle
+and output (docs/mechanisms/swim.md). Times are whole seconds in this format: they are rounded down;
+all else is exact. Unknown bytes of a job are written as 0, because the format has no mark for them,
+and counted.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import polars as pl
 from eastwest.errors import InputError
 from eastwest.workload.jobs import BYTES, usable
 
-#: Latest submission that the replay takes.
+#: Latest submission that the replay accepts, in seconds.
 MOST_S = 2_305_843
 
 
 def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
-    """Give the text of the file, and how many sizes were not known.
+    """Return the text of the file, and the number of unknown sizes.
 
-    Raises ``InputError`` where a job comes later than the format's readers take.
+    Raises ``InputError`` where a job comes later than readers of the format accept.
     """
     jobs = usable(jobs.lazy()).collect()
     if not jobs.height:
@@ -39,7 +39,7 @@ def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
         for name in BYTES
     ]
     submit = pl.col("submit_s").floor().cast(pl.Int64)
-    # A tab or a line's end in a name would make other columns of it.
+    # A tab or a line end in a name would be read as a separator.
     name = (
         pl.col("name").str.replace_all(r"[\x00-\x1f\x7f]", " ").str.strip_chars().replace("", None)
     )

@@ -1,5 +1,5 @@
-"""Traces of MPI programs, brought into time-independent traces: a folder with a file a rank.
+"""Traces of MPI programs, converted to time-independent traces: a folder with a file per rank.
 
-``ranks`` writes that form; each reader knows one format. What drives a simulation is the folder:
-``trace`` of ``kind = "mpi"``.
+``ranks`` writes that form; each reader knows one format. The folder is the input of a simulation:
+the key ``trace`` of ``kind = "mpi"``.
 """

@@ -1,14 +1,14 @@
-"""Chakra execution traces (MLCommons): a graph of nodes a rank, in protobuf (``.et``) or JSON.
+"""Chakra execution traces (MLCommons): a graph of nodes per rank, in protobuf (``.et``) or JSON.
 
-The nodes of a rank are put in order: each begins when those it depends on by data have ended, and
-takes its recorded time, communication none. Between two communications lies the computing that this
-leaves. So what overlapped in the recording is not added up, and what overlaps with communication is
-not told apart. Sends and receives block.
+The nodes of a rank are scheduled: each begins when those it depends on by data have ended, and
+takes its recorded time; communication takes no time. The time between two communications is
+computing. So computations that overlapped in the recording are not added up, and computation that
+overlapped with communication is not distinguished. Sends and receives block.
 
 A collective has a type, a size, and all ranks. Calls of a processor that launch a collective
-(``is_cpu_op`` without a size) are computing. Collectives without a type or size and those of a
-process group that not all ranks use are refused, or with ``lossy`` counted and replaced by their
-recorded time. Attribute and node types are those of ``et_def.proto`` of Chakra 0.0.4.
+(``is_cpu_op`` without a size) are computing. Collectives without a type or size, and those of a
+process group with only some of the ranks, are refused, or with ``lossy`` counted and replaced by
+their recorded time. Attribute and node types are those of ``et_def.proto`` of Chakra 0.0.4.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from eastwest.traces.mpi.ranks import BYTE, RankFiles
 from eastwest.traces.source import Source
 from eastwest.units import clean
 
-#: Numbers of the nodes.
+#: Numbers of the node types.
 _MEMORY, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = {2, 3}, 4, 5, 6, 7
 _METADATA = 1
-#: Collectives by their number; all-to-all and the rest name the bytes of the whole.
+#: Collectives by their number; all-to-all and those after it state the bytes of all ranks.
 _COLLECTIVES = (
     "allreduce", "reduce", "allgather", "gather", "scatter", "bcast", "alltoall", "reducescatter",
     "reducescatter", "barrier",
 )  # fmt: skip
-#: Collectives of which each rank has a part of the size that is named.
+#: Collectives of which each rank has a part of the stated size.
 _PARTED = {"gather", "scatter", "allgather", "alltoall", "reducescatter"}
 _ROOTED = {"reduce", "gather", "scatter", "bcast"}
 #: Attributes that name the process group of a collective.
@@ -41,12 +41,12 @@ _GROUP_NAMES = (
     "pg_name", "pg_id", "process_group", "group", "group_name", "group_id", "comm_group",
     "comm_id", "communicator",
 )  # fmt: skip
-#: Attributes that list the ranks of a process group, and that say how many it has.
+#: Attributes that list the ranks of a process group, and that state their number.
 _GROUP_RANKS = ("ranks", "pg_ranks", "group_ranks", "comm_ranks", "members")
 _GROUP_SIZES = ("pg_size", "group_size", "comm_group_size", "world_size")
-#: Attribute that says for each dimension of the network whether a collective goes over it.
+#: Attribute with a flag per network dimension: whether a collective uses it.
 _DIMENSIONS = "involved_dim"
-#: What becomes of a communication that a replay cannot do.
+#: Consequence for a communication that a replay cannot express.
 _AS_TIME = "it is left out: its recorded time is computing, and its bytes do not go"
 _MOST_NODES = 10_000_000
 _MOST_MESSAGE = 16 << 20
@@ -61,23 +61,23 @@ class _Node:
     needs: list[int]
     #: Attributes: whole numbers, texts, and lists of whole numbers.
     about: dict[str, Any] = field(default_factory=dict)
-    #: Whether it names nodes that it depends on by control, and whether it lacks its time.
+    #: Whether it has dependencies by control, and whether it lacks its time.
     controlled: bool = False
     timeless: bool = False
 
     def whole(self, name: str) -> int | None:
-        """Give an attribute that is a whole number."""
+        """Return an attribute that is a whole number, else None."""
         value = self.about.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 @dataclass
 class _Rank:
-    """The trace of a rank being read, or that of all ranks alike."""
+    """Trace of one rank while it is read, or the trace that stands for all ranks."""
 
     name: str
     ranks: int
-    #: Process groups that not all ranks use.
+    #: Process groups with only some of the ranks.
     partial: frozenset[str]
     into: RankFiles
 
@@ -85,19 +85,19 @@ class _Rank:
         self.into.account.note(self.name, 0, reason, found, rows, consequence)
 
     def leave_out(self, reason: str, node: _Node, consequence: str = _AS_TIME) -> None:
-        """Refuse a node, or take its time only."""
+        """Refuse a node, or with ``lossy`` replace it by its recorded time."""
         self.into.account.change(self.name, 0, reason, consequence, f"node {node.number}")
 
 
 def looks_like(start: bytes, name: str) -> bool:
-    """Tell whether a file begins as such a trace."""
+    """Whether a file begins as a Chakra trace."""
     if start.lstrip().startswith(b"{"):
         return b'"workload_graph"' in start
     return name.endswith(".et") and bool(start)
 
 
 def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
-    """Read the traces of ranks, or one for ``ranks`` ranks alike; return their number."""
+    """Read the traces of ranks, or one that stands for ``ranks`` ranks; return their number."""
     if ranks is not None and len(sources) > 1:
         raise InputError("--ranks repeats the trace of one rank; there is a file for each")
     count = ranks or len(sources)
@@ -113,16 +113,16 @@ def read(sources: list[Source], ranks: int | None, into: RankFiles) -> int:
 
 
 def _nodes(source: Source) -> Iterator[_Node]:
-    """Give the nodes of a file."""
+    """Yield the nodes of a file."""
     yield from _json(source) if source.peek(64).lstrip()[:1] == b"{" else _protobuf(source)
     if source.cut:
         raise InputError(f"{source.name}: is damaged or cut off: {source.cut}")
 
 
 def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
-    """Names of the process groups that not every rank uses.
+    """Return the names of the process groups that not every rank uses.
 
-    Where one file stands for all ranks, several groups cannot all be that of all ranks.
+    Where one file stands for all ranks, at most one of several groups can have all ranks.
     """
     users: dict[str, int] = {}
     for source in sources:
@@ -136,13 +136,13 @@ def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
 
 
 def _group(node: _Node) -> str:
-    """Name the process group of a collective; nothing where it names none."""
+    """Return the name of a collective's process group; empty where it has none."""
     named = (node.about.get(name) for name in _GROUP_NAMES)
     return next((str(name) for name in named if isinstance(name, int | str) and name != ""), "")
 
 
 def _of_some_ranks(reading: _Rank, node: _Node) -> str:
-    """Say why a collective is not one of all ranks; nothing where it is."""
+    """Return why a collective does not have all ranks; empty where it has."""
     if _group(node) in reading.partial:
         return "a collective of a process group that is not known to have all ranks"
     for name in _GROUP_RANKS:
@@ -170,7 +170,7 @@ def _write(rank: int, reading: _Rank, calls: list[tuple[float, _Node]]) -> None:
 
 
 def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
-    """Give communications with the time they begin at, in that order, and the end as a last one."""
+    """Yield communications in the order of their starts (s), and the end as the last item."""
     by_number = {node.number: node for node in nodes}
     if len(by_number) < len(nodes):
         (twice, _), *_ = Counter(node.number for node in nodes).most_common(1)
@@ -217,7 +217,7 @@ def _calls(reading: _Rank, nodes: list[_Node]) -> Iterator[tuple[float, _Node]]:
 
 
 def _talks(reading: _Rank, node: _Node) -> bool:
-    """Whether a node becomes a call; what is told of those that do not goes to the account."""
+    """Whether a node becomes a call; the account gets a remark on nodes that do not."""
     if node.kind == _COMPUTE:
         return False
     if node.kind == _COLLECTIVE:
@@ -235,7 +235,7 @@ def _talks(reading: _Rank, node: _Node) -> bool:
 
 
 def _meets(reading: _Rank, node: _Node) -> bool:
-    """Whether a collective node becomes a call."""
+    """Whether a node of a collective becomes a call."""
     number, size = node.whole("comm_type"), node.whole("comm_size")
     if number is None and size is None and node.about.get("is_cpu_op"):
         reading.note("call that launches a collective", "its time is computing")
@@ -337,7 +337,7 @@ def _json(source: Source) -> Iterator[_Node]:
 
 
 def _protobuf(source: Source) -> Iterator[_Node]:
-    """Give the nodes of messages that each have their length before them; the first is no node."""
+    """Yield the nodes of length-prefixed messages; the first message is not a node."""
     seen = 0
     while (length := _length(source)) is not None:
         message = _exactly(source, length)
@@ -391,7 +391,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Give the fields of a message: number, and whole number or bytes."""
+    """Yield the fields of a message: number, and whole number or bytes."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -411,10 +411,10 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
         at += length
 
 
-#: Fields of a node.
+#: Numbers of the fields of a node.
 _ID, _TYPE, _CONTROL, _DATA_NEEDS, _MICROS, _ATTRIBUTE = 1, 3, 4, 5, 7, 10
-#: Fields of an attribute: its name; varints, of which some have the sign last; numbers of fixed
-#: length, of which some have a sign; text; lists of varints.
+#: Numbers of the fields of an attribute: name; varints, some of them zigzag-coded; numbers of
+#: fixed length, some of them signed; text; lists of varints.
 _NAME, _TEXT = 1, 29
 _VARINTS, _ZIGZAG, _FIXED, _SIGNED = {7, 9, 11, 13, 27}, {15, 17}, {19, 21}, {23, 25}
 _LISTS = {8, 10, 12, 14, 28}
@@ -445,7 +445,7 @@ def _from_wire(name: str, message: bytes) -> _Node:
 
 
 def _attribute(message: bytes) -> tuple[str, Any]:
-    """Give the name of an attribute and its value: a whole number, a text or a list of numbers."""
+    """Return name and value of an attribute: a whole number, a text or a list of numbers."""
     name: str = ""
     said: int | str | list[int] | None = None
     for at, value in _fields(message):
@@ -467,7 +467,7 @@ def _attribute(message: bytes) -> tuple[str, Any]:
 
 
 def _numbers(value: int | bytes) -> list[int]:
-    """Give the numbers of a repeated field: one, or several packed."""
+    """Return the numbers of a repeated field: one, or several packed."""
     if isinstance(value, int):
         return [value]
     found, at = [], 0

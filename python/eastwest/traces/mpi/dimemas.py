@@ -3,8 +3,8 @@
 Both forms are read: numbered records (``2:0:0:1:-1:4096:7:0:0``) and the older ones with names
 (``"NX send" { 0, 0, 1, 4096, 7, 0, 0 };;``). A CPU burst is computing. A send is immediate if bit 1
 of its synchronism is set; bit 0, rendezvous, is left to the simulation's ``eager_limit``. A receive
-is a blocking one (0), an immediate one (1) or the wait for such (2); Dimemas waits for no send.
-Events, blocks and definitions are counted as passed over. Collectives of some tasks, threads other
+is blocking (0), immediate (1) or the wait for an immediate one (2); Dimemas waits for no send.
+Events, blocks and definitions are skipped and counted. Collectives of some tasks, threads other
 than the first, one-sided operations and records of unknown kinds cannot be replayed: they are
 refused, or with ``lossy`` left out and counted.
 """
@@ -22,7 +22,7 @@ from eastwest.units import clean
 
 _HEADER = re.compile(rb"#DIMEMAS:.*?:(\d{1,9})\(")
 _NAMED = re.compile(r'"([^"]*)"\s*\{([^{}]*)(\{[^{}]*\})?\s*\}\s*;;')
-#: Numbers of the named records that are read.
+#: Numbers of the records that older traces write by name.
 _NAMES = {
     "CPU burst": "1",
     "NX send": "2",
@@ -31,7 +31,7 @@ _NAMES = {
     "1sided OP": "30",
 }
 _PASSED = {"20", "40", "41", "block begin", "block end", "user event"}
-#: Global operations by their number: the call, and what is written of sizes and root.
+#: Global operations by their number: the call, and its arguments of sizes and root.
 _OPERATIONS = (
     "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
     "alltoall", "alltoallv", "reduce", "allreduce", "reducescatter", "scan",
@@ -41,13 +41,13 @@ _LONGEST_LINE = 1 << 20
 
 @dataclass
 class _Reading:
-    """A trace being read."""
+    """Trace while it is read."""
 
     name: str
     ranks: int
     into: RankFiles
     line: int = 0
-    #: Members of communicators.
+    #: Member tasks of communicators.
     members: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class _Reading:
         self.into.account.note(self.name, self.line, reason, found, consequence=consequence)
 
     def leave_out(self, reason: str, consequence: str, found: str = "") -> None:
-        """Refuse a record, or leave it out."""
+        """Refuse a record, or with ``lossy`` leave it out."""
         self.into.account.change(self.name, self.line, reason, consequence, found)
 
     def fail(self, what: str) -> InputError:
@@ -65,7 +65,7 @@ class _Reading:
 
 
 def looks_like(start: bytes) -> bool:
-    """Tell whether a file begins as a trace of Dimemas."""
+    """Whether a file begins as a trace of Dimemas."""
     return start.startswith((b"#DIMEMAS", b"SDDFA"))
 
 
@@ -99,7 +99,7 @@ def read(source: Source, into: RankFiles) -> int:
 
 
 def _records(reading: _Reading, text: str) -> Iterator[tuple[str, list[str]]]:
-    """Give the records of a line: what kind, and their fields."""
+    """Yield the records of a line: their kind and their fields."""
     if text.startswith("d:"):
         yield "d", text.split(":")[1:]
     elif text[0].isdigit():
@@ -190,7 +190,7 @@ def _message(reading: _Reading, task: int, kind: str, words: list[str]) -> None:
 
 
 def _apart(reading: _Reading, tag: int, communicator: int) -> int:
-    """Return a tag that keeps the messages of communicators apart."""
+    """Return a tag that is unique to its communicator."""
     if len(reading.members) <= 1 or tag < 0:
         return tag
     return tag + (communicator << 40)
@@ -221,7 +221,7 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
     elif call in {"reduce", "allreduce", "scan"}:
         put(task, call, max(sent, received), 0, *([root] if call == "reduce" else []), BYTE)
     elif call in {"gather", "gatherv", "scatter", "scatterv"}:
-        # sizes of single ranks are not recorded: what one sends or gets is shared evenly
+        # Dimemas records no sizes of single ranks: the total of a rank is shared evenly.
         kind = call.removesuffix("v")
         part = sent if kind == "gather" else received
         put(task, kind, part, part, root, BYTE, BYTE)
@@ -240,7 +240,7 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
 
 
 def _members(reading: _Reading, communicator: int) -> frozenset[int]:
-    """Tasks of a communicator; one without a definition is taken for that of all tasks."""
+    """Return the tasks of a communicator; without a definition it has all tasks."""
     found = reading.members.get(communicator)
     if found is not None:
         return found
@@ -254,7 +254,7 @@ def _members(reading: _Reading, communicator: int) -> frozenset[int]:
 
 
 def _define(reading: _Reading, words: list[str]) -> None:
-    """Take the definition of a communicator: its number, its size, its tasks."""
+    """Read the definition of a communicator: its number, its size, its tasks."""
     if words[:1] != ["1"]:
         what = clean(words[0] if words else "", 40)
         reading.note("definition of something else than a communicator", "it is not read", what)

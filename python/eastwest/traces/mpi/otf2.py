@@ -1,12 +1,12 @@
-"""OTF2 traces, such as Score-P writes: read through the ``otf2`` library, which is optional.
+"""OTF2 traces, for instance of Score-P: read through the ``otf2`` library, which is optional.
 
 A location group of MPI processes is a rank; its first location is read. Time between MPI calls is
-computing; time within them is not, as the simulation says what that takes. Sends and receives come
-from the message events; ``MPI_Isend`` and ``MPI_Irecv`` and their completions from the request
+computing; time within them is left out, because the simulation determines it. Sends and receives
+come from the message events; ``MPI_Isend`` and ``MPI_Irecv`` and their completions from the request
 events, and the completion of a request is a wait for it. Collectives come from their end events,
-with the root and the bytes these name. Those of some ranks, one-sided operations and other calls
-that a replay cannot do are refused, or with ``lossy`` left out and counted. What says nothing of
-messages is noted with its count.
+with the root and the bytes in these. Collectives of some ranks, one-sided operations and other
+calls that a replay cannot express are refused, or with ``lossy`` left out and counted. Events
+without relation to messages are noted with their number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eastwest.errors import InputError
 from eastwest.traces.mpi.ranks import BYTE, RankFiles
 from eastwest.units import clean
 
-#: Collectives by the end of their names in OTF2.
+#: Collectives by the suffix of their names in OTF2.
 _COLLECTIVES = {
     "BARRIER": "barrier",
     "BCAST": "bcast",
@@ -40,28 +40,28 @@ _COLLECTIVES = {
     "EXSCAN": "exscan",
 }
 
-#: Collectives that make or remove handles and move no data.
+#: Collectives that create or remove handles and transfer no data.
 _WITHOUT_DATA = {
     "CREATE_HANDLE", "DESTROY_HANDLE", "ALLOCATE", "DEALLOCATE", "CREATE_HANDLE_AND_ALLOCATE",
     "DESTROY_HANDLE_AND_DEALLOCATE",
 }  # fmt: skip
-#: Collectives that are taken with equal parts for all ranks, as their events name only sums.
+#: Collectives read with equal parts for all ranks, because their events have only sums.
 _VECTORS = {"GATHERV", "SCATTERV", "ALLGATHERV", "ALLTOALLV", "REDUCE_SCATTER"}
-#: Events that a replay needs beside those of messages and collectives.
+#: Events that a replay needs besides those of messages and collectives.
 _TIMES = {"Enter", "Leave"}
-#: Events that open what a later event completes: that one has all there is to know.
+#: Events that a later event completes; the later one has all information.
 _OPENINGS = {"MpiCollectiveBegin"}
-#: How events of communication begin that a replay cannot do.
+#: Prefixes of communication events that a replay cannot express.
 _BEYOND = ("Rma", "NonBlockingCollective", "CommCreate", "CommDestroy", "MpiRequestCancelled")
 
 
 def looks_like(path: Path) -> bool:
-    """Tell whether a file is the anchor of such a trace."""
+    """Whether a file is the anchor of an OTF2 trace."""
     return path.suffix == ".otf2"
 
 
 def library() -> Any:
-    """Return the library. Raises ``InputError`` where it is not installed."""
+    """Return the library; raise ``InputError`` where it is not installed."""
     try:
         return importlib.import_module("otf2")
     except ImportError:
@@ -75,7 +75,7 @@ def read(path: Path, into: RankFiles) -> int:
     """Read the trace of an anchor file; return its number of ranks."""
     otf2 = library()
     try:
-        # twice: what a posted receive gets is said when it is complete
+        # Two passes: the content of a posted receive is known only at its completion.
         with otf2.reader.open(str(path)) as trace:
             receives = _Reading(path.name, trace, into).receives()
         with otf2.reader.open(str(path)) as trace:
@@ -85,26 +85,26 @@ def read(path: Path, into: RankFiles) -> int:
 
 
 def _is_process(group: Any) -> bool:
-    """Whether a location group is a process, and not an accelerator."""
+    """Whether a location group is a process, not an accelerator."""
     return str(getattr(group, "location_group_type", "PROCESS")).endswith("PROCESS")
 
 
-#: Source, tag, size and type of receives, by rank and request.
+#: Source, tag, size in bytes and type of receives, by rank and request.
 _Receives = dict[tuple[int, int], deque[tuple[int, int, int, int]]]
 
 
 class _Rank:
-    """Where a rank is."""
+    """State of a rank while its events are read."""
 
     def __init__(self) -> None:
         self.depth = 0
-        #: When its first region outside MPI began, in ticks.
+        #: Start of its first region outside MPI, in ticks.
         self.began: int | None = None
-        #: When its last MPI call ended, in ticks; ``None`` before the first.
+        #: End of its last MPI call, in ticks; ``None`` before the first.
         self.since: int | None = None
-        #: Sends that are not complete, by the number of their request: sender, receiver, tag.
+        #: Incomplete sends by the number of their request: sender, receiver, tag.
         self.sends: dict[int, tuple[int, int, int]] = {}
-        #: The sends of the MPI_Sendrecv it is in, and whether it is in one.
+        #: Sends of the current MPI_Sendrecv; ``None`` outside of one.
         self.exchange: list[tuple[int, int, int]] | None = None
 
 
@@ -125,7 +125,7 @@ class _Reading:
                 self.first.setdefault(location.group, location)
 
     def _is_first(self, location: Any) -> bool:
-        """Whether a location is the one of its process that is read."""
+        """Whether a location is the first of its process, which is read."""
         return bool(self.first.get(location.group) is location)
 
     def all(self, receives: _Receives) -> int:
@@ -147,7 +147,7 @@ class _Reading:
         return len(self.ranks)
 
     def receives(self) -> _Receives:
-        """Return what posted receives get, in the order of their posting."""
+        """Return the contents of posted receives, in the order of their posting."""
         found: _Receives = {}
         for location, event in self.trace.events:
             if type(event).__name__ == "MpiIrecv" and self._is_first(location):
@@ -184,7 +184,7 @@ class _Reading:
         self.into.account.note(self.name, 0, reason, found, rows, consequence)
 
     def _leave_out(self, reason: str, consequence: str, found: str = "") -> None:
-        """Refuse an event, or leave it out."""
+        """Refuse an event, or with ``lossy`` leave it out."""
         self.into.account.change(self.name, 0, reason, consequence, found)
 
     def _other_location(self, event: Any) -> None:
@@ -198,7 +198,7 @@ class _Reading:
             self._note(reason, "it is left out: what threads and devices compute is not told apart")
 
     def _unread(self, kind: str) -> None:
-        """Say of an event that nothing was taken from it."""
+        """Report an event from which nothing was read."""
         shown = clean(kind, 40)
         if kind in _OPENINGS:
             self._note(f"event {shown}", "the event of the end has what a replay needs")
@@ -209,13 +209,13 @@ class _Reading:
             self._note(f"event {shown}", "it says nothing of computing or messages")
 
     def _end(self, r: _Rank) -> None:
-        """Say what of a rank has no end in the trace."""
+        """Report operations of a rank that are incomplete at the end of the trace."""
         if r.sends:
             then = "nothing waits for the send"
             self._note("immediate send that is never complete", then, rows=len(r.sends))
 
     def _call(self, rank: int, r: _Rank, kind: str, event: Any) -> bool:
-        """Take an event of a message or a collective; say whether it is one that is known."""
+        """Read an event of a message or a collective; return whether its kind is known."""
         put = self.into.put
         if kind == "MpiSend" and r.exchange is not None:
             to = self._world(event, event.receiver)
@@ -260,7 +260,7 @@ class _Reading:
         return int(event.msg_tag), int(event.msg_length), BYTE
 
     def _world(self, event: Any, member: int) -> int:
-        """Give the rank of a member of a communicator."""
+        """Return the rank of a member of a communicator."""
         members = getattr(getattr(event.communicator, "group", None), "members", None)
         if members is None:
             then = "its members are taken for the ranks of the same numbers"

@@ -1,4 +1,4 @@
-"""Time-independent traces being written: a folder with a file of calls for each rank.
+"""Writes time-independent traces: a folder with a file of calls for each rank.
 
 Computing is written as operations at ``FLOPS_PER_S``: a second is 10⁹ of them, so a replay with the
 default ``flops_per_s = 1e9`` takes the recorded times. Sizes are bytes: data type 6, ``MPI_BYTE``.
@@ -17,25 +17,25 @@ from eastwest.errors import InputError
 from eastwest.files import sync_folder, write_whole
 from eastwest.folders import NewFolder
 
-#: Operations that stand for a second of computing.
+#: Operations that represent a second of computing.
 FLOPS_PER_S = 10**9
 #: Name of the file that describes the trace.
 ABOUT = "trace.json"
-#: What the file says of its format.
+#: Name of the format in that file.
 FORMAT = "time-independent trace"
 #: Most ranks.
 MOST_RANKS = 65_536
 #: Data type of sizes in bytes.
 BYTE = 6
 _FLUSH = 1 << 20
-#: Most names of calls that are counted.
+#: Most distinct names of calls that are counted.
 _MOST_CALLS = 200
 
 
 class RankFiles:
-    """Rank files in a folder that appears when they are whole: a context manager.
+    """Writer of rank files in a folder that appears when it is complete: a context manager.
 
-    With ``lossy``, records are taken too whose meaning changes; ``account`` counts them.
+    With ``lossy``, records whose meaning changes are accepted too; ``account`` counts them.
     """
 
     def __init__(self, out: Path, force: bool = False, lossy: bool = False) -> None:
@@ -43,11 +43,11 @@ class RankFiles:
         self._folder.check()
         self._lines: dict[int, list[str]] = {}
         self._waiting = 0
-        #: Calls written so far, by name.
+        #: Number of calls written so far, by name.
         self.calls: dict[str, int] = {}
-        #: Records of the source that its reader has seen.
+        #: Number of records of the source that its reader has read.
         self.records = 0
-        #: What the readers leave out, change or note.
+        #: Records that the readers leave out, change or note.
         self.account = Account(lossy=lossy)
 
     def __enter__(self) -> Self:
@@ -70,7 +70,7 @@ class RankFiles:
         self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
 
     def add(self, rank: int, words: list[str]) -> None:
-        """Add a line of a rank as it is."""
+        """Add a line of a rank unchanged."""
         line = " ".join(words)
         self._lines.setdefault(rank, []).append(line)
         call = words[1].lower()
@@ -81,7 +81,7 @@ class RankFiles:
             self._flush()
 
     def compute(self, rank: int, seconds: float) -> None:
-        """Add a computation that took so long."""
+        """Add a computation of ``seconds``."""
         if seconds > 0:
             self.put(rank, "compute", round(seconds * FLOPS_PER_S))
 
@@ -93,9 +93,9 @@ class RankFiles:
         self._waiting = 0
 
     def check(self, ranks: int) -> None:
-        """Let the simulator read what was written, with a file for each of so many ranks.
+        """Check the written files with the simulator's reader, one for each of ``ranks`` ranks.
 
-        Raises ``InputError`` with what a run would have against it.
+        Raises ``InputError`` with the reasons for which a run would refuse them.
         """
         if ranks < 1:
             raise InputError("the trace has no rank")
@@ -112,7 +112,7 @@ class RankFiles:
         return self._partial / f"rank-{rank:05}.txt"
 
     def finish(self, ranks: int, about: dict[str, Any]) -> dict[str, Any]:
-        """Give the folder its name, with a file for each of so many ranks; return what is said."""
+        """Give the folder its name, with a file per rank; return the content of ``trace.json``."""
         self._flush()
         said = {
             "format": FORMAT,

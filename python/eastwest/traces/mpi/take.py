@@ -22,16 +22,16 @@ _START = 1 << 16
 
 @dataclass
 class Imported:
-    """An import that has ended."""
+    """Result of an import."""
 
     path: Path
-    #: What ``trace.json`` says.
+    #: Content of ``trace.json``.
     about: dict[str, Any]
     account: Account
 
 
 def find(files: Sequence[Path]) -> str | None:
-    """Return the format of files if it is one of MPI programs."""
+    """Return the format of files if it is one of MPI programs, else None."""
     first = files[0]
     if is_folder(first):
         inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]
@@ -60,9 +60,9 @@ def import_mpi(
 ) -> Imported:
     """Read ``files`` of one format and write the folder ``out``.
 
-    ``ranks`` repeats the Chakra trace of one rank for so many. Raises ``InputError`` where a file
-    cannot be used, where a run would refuse the result, and, unless ``lossy``, where a record means
-    something that a replay cannot do.
+    ``ranks`` repeats the Chakra trace of one rank for that number of ranks. Raises ``InputError``
+    where a file is not usable, where a run would refuse the result, and, unless ``lossy``, where a
+    replay cannot express a record.
     """
     paths = [Path(file) for file in files]
     found = find(paths) if source_format == "auto" else source_format

@@ -1,9 +1,9 @@
-"""Time-independent traces as others hand them on: archives, folders, lists of files, one file.
+"""Time-independent traces from other tools: archives, folders, lists of files, one file.
 
-Each line is read by the simulator's own reader (``core.mpi_record``), so that the import takes what
-a run takes and nothing else. Lines are then kept as they are, in a file for each rank. Calls that
-are sound but cannot be replayed (groups of ranks, calls that the simulator does not know) are
-changes of meaning: the import refuses them, or leaves them out if it is told to.
+Each line is read by the simulator's own reader (``core.mpi_record``), so that the import accepts
+exactly what a run accepts. Lines are then kept unchanged, in a file for each rank. Valid calls that
+cannot be replayed (groups of ranks, calls that the simulator does not know) change the meaning: the
+import refuses them, or with ``lossy`` leaves them out.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from eastwest.units import clean, size
 _LINE = re.compile(rb"\s*\d+\s+[A-Za-z]\w*(\s|$)")
 _RANK = re.compile(rb"\s*(\d{1,9})(?=\s|$)")
 _LONGEST_LINE = 1 << 20
-#: Calls that have a number of operations among their numbers; no other number may be negative.
+#: Calls with a number of operations as an argument, which may be −1; other numbers may not.
 _REDUCTIONS = frozenset(("reduce", "allreduce", "reducescatter", "scan", "exscan"))
-#: Bytes that an archive may unpack to.
+#: Most bytes that an archive may decompress to.
 _MOST_UNPACKED = 1 << 36
-#: Largest list of files.
+#: Largest list of files, in bytes.
 _MOST_LIST = 16 << 20
 
 
 def looks_like(start: bytes) -> bool:
-    """Tell whether a file begins with calls of ranks, or names files that do."""
+    """Whether a file begins with calls of ranks, or names files that do."""
     lines = [line for line in start.splitlines()[:20] if line.strip() and line[:1] != b"#"]
     return bool(lines) and all(_LINE.match(line) for line in lines[:10])
 
 
 def is_list(path: Path, start: bytes) -> bool:
-    """Tell whether a file names trace files, one a line, as SimGrid takes them."""
+    """Whether a file is a list of trace files, one per line, as SimGrid reads it."""
     lines = [line.strip() for line in start.decode(errors="replace").splitlines() if line.strip()]
     return bool(lines) and all(_is_there(path.parent, line) for line in lines[:3])
 
@@ -46,12 +46,12 @@ def is_list(path: Path, start: bytes) -> bool:
 def _is_there(folder: Path, name: str) -> bool:
     try:
         return (folder / name).is_file()
-    except (OSError, ValueError):  # too long for a name, or not one
+    except (OSError, ValueError):  # too long for a file name, or an invalid one
         return False
 
 
 def read_archive(path: Path, into: RankFiles) -> int:
-    """Read the rank files of a tar archive, packed or not."""
+    """Read the rank files of a tar archive, compressed or not; return the number of ranks."""
     try:
         with tarfile.open(path, "r:*") as archive:
             members = _members(path, archive, into)
@@ -68,7 +68,7 @@ def read_archive(path: Path, into: RankFiles) -> int:
 
 
 def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str, int]:
-    """Ranks of the files in an archive, by the files' names."""
+    """Read the files of an archive; return their ranks by the files' names."""
     ranks: dict[int, str] = {}
     total = 0
     for member in archive:
@@ -87,7 +87,7 @@ def _members(path: Path, archive: tarfile.TarFile, into: RankFiles) -> dict[str,
 
 
 def read_folder(folder: Path, into: RankFiles) -> int:
-    """Read the files of a folder whose names end with the number of a rank."""
+    """Read the files of a folder whose names end with a rank; return the number of ranks."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
     for path in files:
         if rank_of(path.name) is None:
@@ -101,7 +101,7 @@ def _pass_over(into: RankFiles, where: str, name: str) -> None:
 
 
 def read_list(path: Path, into: RankFiles) -> int:
-    """Read the files that a file names, one a line."""
+    """Read the files that a list names, one per line; return the number of ranks."""
     with Source(path) as source:
         lines = source.blocks(_MOST_LIST)
         text = b"".join(lines)
@@ -111,7 +111,7 @@ def read_list(path: Path, into: RankFiles) -> int:
 
 
 def read_files(paths: Iterable[Path], into: RankFiles) -> int:
-    """Read a file for each rank."""
+    """Read a file for each rank; return the number of ranks."""
     ranks: dict[int, str] = {}
     ordered = list(paths)
     for path in ordered:
@@ -129,7 +129,7 @@ def read_files(paths: Iterable[Path], into: RankFiles) -> int:
 
 
 def read_merged(path: Path, into: RankFiles) -> int:
-    """Read a file with the lines of all ranks: once for their number, once for the calls."""
+    """Read a file with the lines of all ranks, in two passes; return the number of ranks."""
     most = -1
     with Source(path) as source:
         for number, line in source.lines(_LONGEST_LINE):
@@ -151,7 +151,7 @@ def _whole(source: Source) -> None:
 
 
 def rank_of(name: str) -> int | None:
-    """Return the last number of a file's name, its ending left out."""
+    """Return the last number in a file's name without its extension."""
     base = name.rsplit("/", 1)[-1]
     stem = base.rsplit(".", 1)[0] if "." in base else base
     found = re.findall(r"\d+", stem)
@@ -161,16 +161,16 @@ def rank_of(name: str) -> int | None:
 
 
 class _Calls:
-    """Hands lines to the simulator's reader, and those that it takes to the rank files."""
+    """Passes lines to the simulator's reader, and those that it accepts to the rank files."""
 
     def __init__(self, ranks: int, into: RankFiles) -> None:
         self._ranks = ranks
         self._into = into
-        #: Bytes of an element without type, by rank; 1 before ``init`` says another.
+        #: Bytes of an element without type, by rank; 1 until ``init`` sets another.
         self._elements: dict[int, int] = {}
 
     def take(self, name: str, rank: int | None, lines: Iterable[tuple[int, bytes]]) -> None:
-        """Take numbered lines of a rank, or of all ranks."""
+        """Add numbered lines of a rank, or of all ranks."""
         for number, line in lines:
             if len(line) > _LONGEST_LINE:
                 raise InputError(f"{name}:{number}: a line of more than {_LONGEST_LINE} bytes")
