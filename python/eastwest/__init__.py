@@ -107,7 +107,7 @@ _MODULES = {"models", "plot"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what a public name stands for when it is first used: all of it takes a second."""
+    """Import a public name when it is first used and return its object: importing all takes 1 s."""
     if name == "__version__":
         value = importlib.import_module("eastwest.core").version()
     elif name in _MODULES:
@@ -121,12 +121,12 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, whether imported by now or not."""
+    """Return all public names, whether or not their modules are imported yet."""
     return sorted(set(globals()) | set(__all__))
 
 
 class _Package(ModuleType):
-    """The package: importing its module ``sweep`` does not hide its function ``sweep``."""
+    """Type of the package: importing its module ``sweep`` does not hide its function ``sweep``."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (isinstance(value, ModuleType) and name in _HOMES):

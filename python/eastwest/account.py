@@ -1,4 +1,4 @@
-"""The account of a reader: every record that it left out, changed or took with a remark.
+"""Account of a reader of recorded data: the records that it left out, changed or took with a note.
 
 Every reader of recorded data keeps one ``Account``. Each entry has a reason, a count, the first
 places, and what follows from it for the result (its consequence). The account is printed at import,
@@ -15,27 +15,27 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.units import clean, count
 
-#: Places that are told of each reason, and reasons that are told apart; all are counted.
+#: Most places that are listed for one reason, and most reasons that are listed; all are counted.
 MOST_PLACES = 3
 MOST_REASONS = 40
 _OTHER = "other reasons"
-#: Longest text of a kept account that is shown, in characters.
+#: Longest text of a stored account that is shown, in characters.
 _MOST_TEXT = 400
 
 
 @dataclass
 class Found:
-    """Rows that were left out for one reason, or that were taken in spite of it."""
+    """Rows that were left out, changed or noted for one reason: their number and first places."""
 
     count: int = 0
-    #: What follows from it for whoever uses the result; empty where that is plain.
+    #: Consequence for the user of the result; empty where it is obvious.
     consequence: str = ""
-    #: First of them: file, line from 1 (0: the file as a whole), what was found.
+    #: First places: file, line from 1 (0: the whole file), and the value found.
     places: list[tuple[str, int, str]] = field(default_factory=list)
 
 
 class Account:
-    """Rows that cannot be used, rows whose meaning changes, and what else a reader has to say.
+    """Records that a reader left out, took with another meaning, or took with a note.
 
     With ``stop``, the first row that cannot be used raises ``InputError``; otherwise rows are left
     out and counted. Unless ``lossy``, the first row whose meaning would change raises it, too.
@@ -58,7 +58,10 @@ class Account:
         rows: int = 1,
         consequence: str = "",
     ) -> None:
-        """Leave ``rows`` rows out, or stop at them. ``reason`` holds nothing of the row itself."""
+        """Leave out and count ``rows`` rows; with ``stop``, raise ``InputError`` instead.
+
+        ``reason`` is a text that many rows can share; the value of this row is in ``found``.
+        """
         if self.stop:
             raise InputError(f"{place(file, line)}: {told(reason, found)}")
         _add(self.skipped, file, line, reason, found, rows, consequence)
@@ -72,7 +75,7 @@ class Account:
         found: str = "",
         rows: int = 1,
     ) -> None:
-        """Take ``rows`` rows with another meaning than recorded; refuse them unless ``lossy``.
+        """Count ``rows`` rows taken with a changed meaning; raise ``InputError`` unless ``lossy``.
 
         ``reason`` says what the reader cannot represent, ``consequence`` what it does instead.
         """
@@ -91,22 +94,26 @@ class Account:
         rows: int = 1,
         consequence: str = "",
     ) -> None:
-        """Say something of rows that are taken nevertheless."""
+        """Count ``rows`` rows that are taken, but of which the user should know something."""
         _add(self.noted, file, line, reason, found, rows, consequence)
 
     def broken(self, file: str, line: int, reason: str) -> None:
-        """Say of a record that it breaks off: bad where others follow, else the file was cut."""
+        """Note an incomplete record; the next call decides what it means.
+
+        If another record follows (``more``), the incomplete one is left out. If the file ends
+        (``end``), the file was cut off there.
+        """
         self.more()
         self._broken = (file, line, reason)
 
     def more(self) -> None:
-        """Say that another record follows."""
+        """Note that another record follows, so that an incomplete one before it is left out."""
         if self._broken is not None:
             broken, self._broken = self._broken, None
             self.bad(*broken)
 
     def end(self, file: str, line: int, cut: str) -> None:
-        """Say that a file ends, and why, where that is before its end."""
+        """Note the end of a file; ``cut`` is the reason where it ends too early, else empty."""
         if self._broken is not None:
             (_, at, _), self._broken = self._broken, None
             self.note(file, at, "the last record is cut off, and left out")
@@ -116,7 +123,7 @@ class Account:
             )
 
     def take(self, others: Account) -> None:
-        """Add what another reader had to say, as if it had been said here."""
+        """Add the entries of another account to those of this one."""
         for own, theirs in (
             (self.skipped, others.skipped),
             (self.changed, others.changed),
@@ -130,11 +137,11 @@ class Account:
 
     @property
     def rows_skipped(self) -> int:
-        """Rows left out so far."""
+        """Number of rows left out."""
         return sum(found.count for found in self.skipped.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object that is kept in ``trace.json``."""
+        """Return the account as the JSON object of ``trace.json``."""
         return {
             "rows_skipped": self.rows_skipped,
             "skipped": _listed(self.skipped),
@@ -158,13 +165,13 @@ class Account:
 class Entry:
     """An entry of an account as ``trace.json`` or ``spans.json`` has it."""
 
-    #: ``left out``, ``changed`` or ``noted``.
+    #: Kind of the entry: ``left out``, ``changed`` or ``noted``.
     kind: str
     count: int
     reason: str
     #: Place of the first record; empty where it is not known.
     first: str
-    #: What follows from it; empty where that is plain.
+    #: Consequence for the user of the result; empty where it is obvious.
     consequence: str
 
 
@@ -173,7 +180,7 @@ KINDS = {"skipped": "left out", "changed": "changed", "noted": "noted"}
 
 
 def entries(about: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """Entries of the account in a file that may come from anywhere; what is none is passed over."""
+    """Return the entries of the account in a file of unknown origin, without invalid ones."""
     found = []
     for key, kind in KINDS.items():
         listed = about.get(key)
@@ -187,7 +194,7 @@ def entries(about: Mapping[str, Any]) -> tuple[Entry, ...]:
 
 
 def read_entry(given: Any) -> dict[str, Any] | None:
-    """An entry of a kept account with bounded texts; ``None`` where it is no entry."""
+    """Return an entry of a stored account with its texts cut to a limit; None if it is invalid."""
     if not isinstance(given, dict) or not isinstance(given.get("reason"), str):
         return None
     rows, then, first = (given.get(key) for key in ("count", "consequence", "first"))
@@ -211,12 +218,12 @@ def read_entry(given: Any) -> dict[str, Any] | None:
 
 
 def place(file: str, line: int) -> str:
-    """A file's name and, where there is one, a line of it."""
+    """Return a file's name and the line in it; without the line where it is 0."""
     return f"{clean(file, 120)}:{line}" if line else clean(file, 120)
 
 
 def told(reason: str, found: str) -> str:
-    """A reason with what was found instead."""
+    """Return a reason, followed by the value that was found."""
     return f"{reason}, found {clean(found, 60)!r}" if found else reason
 
 

@@ -1,8 +1,8 @@
-"""The standard performance scenarios, each run in a fresh process with all default measuring on.
+"""Standard performance scenarios, each run in a new process with all default measurements on.
 
 ``packet_hops`` counts every transmission of a packet on a link. ``cpu_s`` is the CPU time of the
-simulation itself: reading the scenario, building the fabric, running it and handing over its
-tables; starting Python and writing the folder are not in it.
+simulation: reading the scenario, building the fabric, running it and returning its tables. Starting
+Python and writing the result folder are not part of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Measurement(TypedDict):
 
 
 class BenchError(Exception):
-    """A scenario that did not run; ``code`` is its exit code."""
+    """A scenario that failed; ``code`` is its exit code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -41,10 +41,11 @@ class BenchError(Exception):
 
 
 def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -> list[Measurement]:
-    """Run a scenario on one thread and on several, in turns: of each the run of median wall time.
+    """Run a scenario on one thread and on several; return the run of median wall time of each.
 
-    Raises ``BenchError`` as ``measure`` does, and with code 3 where digests differ: results must
-    not depend on threads.
+    The runs alternate, so that other load on the machine affects both alike. Raises ``BenchError``
+    as ``measure`` does, and with code 3 where digests differ: results must not depend on the number
+    of threads.
     """
     runs = [[measure(name, settings, n) for n in (1, threads)] for _ in range(rounds)]
     digests = {run["digest"] for pair in runs for run in pair}
@@ -56,7 +57,7 @@ def compare(name: str, settings: Sequence[str], threads: int, rounds: int = 3) -
 
 
 def measure(name: str, settings: Sequence[str] = (), threads: int = 1) -> Measurement:
-    """Run a shipped scenario, or a scenario file, and return what it cost.
+    """Run a shipped scenario or a scenario file and return its wall time, CPU time and memory.
 
     Raises ``BenchError`` where there is no such scenario or its run fails.
     """

@@ -1,7 +1,7 @@
-"""The door to the Rust extension: what it takes, what it returns, and nothing else.
+"""Interface to the Rust extension: its arguments and its results.
 
-Every other module calls the simulator through here, so that there is one place to read the
-contract and one place for a test to put a stand-in.
+Every other module calls the simulator through this one, so that the interface is described in one
+place and a test can replace it in one place.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DeclaredTable(TypedDict):
 
 
 class Problem(TypedDict):
-    """One thing wrong with a scenario or trace."""
+    """A problem of a scenario or trace."""
 
     path: str
     """Where in the file, such as ``fabric.queue.limit``."""
@@ -66,7 +66,7 @@ class Problem(TypedDict):
 
 
 class Progress(TypedDict):
-    """How far a running simulation has come."""
+    """Progress of a running simulation."""
 
     simulated_s: float
     target_s: float | None
@@ -76,13 +76,13 @@ class Progress(TypedDict):
     wall_s: float
 
 
-#: From this share done on a run's time is told from its share: flows that began together finish
-#: late and together, so that before nothing much can be said.
+#: Least share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
+#: together finish late and together, so that an estimate before says little.
 TELLING_SHARE = 0.05
 
 
 def share_done(progress: Progress) -> float | None:
-    """How much of a run is done, from 0 to 1, if anything tells."""
+    """Return the share of a run that is done, 0 to 1; None without an end time and jobs."""
     # A run ends when its work is done or its time is up, whichever comes first.
     shares = []
     if progress["target_s"]:
@@ -92,17 +92,17 @@ def share_done(progress: Progress) -> float | None:
     return max(shares, default=None)
 
 
-#: A file that a scenario reads: its bytes, or where it is if it is too large to be held.
+#: A file that a scenario reads: its bytes, or its path where it is too large for memory.
 Content = bytes | Path
 
 
 def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
-    """Return files that a scenario reads with their bytes."""
+    """Return the name and the bytes of each file that a scenario reads."""
     return [(name, c.read_bytes() if isinstance(c, Path) else c) for name, c in attached]
 
 
 class CoreResult(TypedDict):
-    """Everything that a finished simulation hands over."""
+    """Result of a finished simulation: tables, summary and files."""
 
     summary_json: str
     scenario_toml: str
@@ -113,12 +113,12 @@ class CoreResult(TypedDict):
     """Further files for the result folder, as they are."""
 
 
-#: What takes memory in a run, how many bytes, and whether it does so before the first event.
+#: A part of a run's memory: its name, its bytes, and whether it is needed before the first event.
 MemoryPart = tuple[str, int, bool]
 
 
 class CheckResult(TypedDict):
-    """The problems of a scenario, its memory, and notes for its author."""
+    """Result of a check: problems of a scenario, its memory, and notes for its author."""
 
     problems: list[Problem]
     memory: list[MemoryPart]
@@ -136,7 +136,7 @@ class Resolved(TypedDict):
 
 
 class DrillResult(TypedDict):
-    """How a packetdrill script went."""
+    """Result of a packetdrill script."""
 
     readable: bool
     """Whether it could be read at all."""
@@ -156,7 +156,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 class Keeper(Protocol):
-    """Has a place for a run under way, see ``eastwest.unfinished``."""
+    """Store for the checkpoints of a run that is not finished, see ``eastwest.unfinished``."""
 
     every_s: float
     """Seconds between two checkpoints."""
@@ -168,36 +168,36 @@ class Keeper(Protocol):
     """Version and build of the simulator: no other reads its checkpoints."""
 
     def find(self, plan: str) -> str | None:
-        """Return where a checkpoint of this plan lies, if there is one to go on from."""
+        """Return the path of a checkpoint of this plan to resume from, or None."""
 
     def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
-        """Hear that it can be read, and how many rows of which table it had handed out.
+        """Return whether the run resumes from the checkpoint, which can be read.
 
-        What is returned decides whether the run goes on from it.
+        ``rows`` is the number of rows of each table that were written before the checkpoint.
         """
 
     def refuse(self, why: str) -> None:
-        """Hear that it cannot: the run starts anew."""
+        """Note that the checkpoint cannot be used and why; the run starts from the beginning."""
 
     def place(self, plan: str) -> str | None:
-        """Return where to write a checkpoint, if anywhere."""
+        """Return the path for a new checkpoint, or None where none is to be written."""
 
     def take(self, tables: Tables, first: int) -> None:
-        """Keep rows of a table, of which the first has this number."""
+        """Store rows of a table; ``first`` is the number of the first of these rows."""
 
     def writing(self) -> None:
-        """Hear that the checkpoint of a run that stops takes longer than ``look_every_s``."""
+        """Note that the checkpoint of an interrupted run takes longer than ``look_every_s``."""
 
     def kept(self, simulated_s: float) -> None:
-        """Hear that a checkpoint has been written."""
+        """Note that a checkpoint at this simulated time (s) has been written."""
 
     def give_up(self, why: str) -> None:
-        """Hear that no more will be."""
+        """Note that no more checkpoints will be written, and why."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run is done. Its result is the same, whatever stands here."""
+    """Options of a run that do not change its result."""
 
     reference: bool = False
     """Run every port in the two-event reference mode, which is slower."""
@@ -216,7 +216,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Extras:
-    """Mechanisms of the user's own that scenarios may name; see ``eastwest.mechanisms``."""
+    """The user's own mechanisms that scenarios may name; see ``eastwest.mechanisms``."""
 
     module: Any = None
     """The extension with the mechanisms of a crate, in the place of the one that is installed."""
@@ -227,7 +227,7 @@ class Extras:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments of the extension for these sketches."""
+        """The arguments of the extension that pass these sketches."""
         return (list(self.sketches),) if self.sketches else ()
 
 
@@ -236,13 +236,13 @@ _extras: ContextVar[Extras] = ContextVar("extras", default=_NO_EXTRAS)
 
 
 def extras() -> Extras:
-    """Mechanisms beside the built-in ones, as far as any are in use."""
+    """Return the user's mechanisms that are in use."""
     return _extras.get()
 
 
 @contextlib.contextmanager
 def using(wanted: Extras) -> Iterator[None]:
-    """Let scenarios name these mechanisms meanwhile."""
+    """Let scenarios name these mechanisms within the context."""
     before = _extras.set(wanted)
     try:
         yield
@@ -251,13 +251,16 @@ def using(wanted: Extras) -> Iterator[None]:
 
 
 def use(wanted: Extras) -> None:
-    """Let scenarios name these mechanisms from now on, in a program that does nothing else."""
+    """Let scenarios name these mechanisms until the process ends."""
     _extras.set(wanted)
 
 
 @contextlib.contextmanager
-def _door() -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Give the extension in use and its further arguments; its exceptions become the usual ones."""
+def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the extension in use and the arguments that pass sketches to it.
+
+    Exceptions of an extension with mechanisms are raised as those of the extension without.
+    """
     wanted = extras()
     module = wanted.module or _core
     try:
@@ -282,12 +285,12 @@ def _door() -> Iterator[tuple[Any, tuple[Any, ...]]]:
 
 
 def scenario_error() -> type[Exception]:
-    """Class of the exception for wrong input; its ``problems`` lists all of them."""
+    """Return the class of the exception for wrong input; its ``problems`` lists all of them."""
     return _core.ScenarioError
 
 
 def run_error() -> type[Exception]:
-    """Class of the exception for a simulation that cannot go on."""
+    """Return the class of the exception for a simulation that cannot continue."""
     return _core.RunError
 
 
@@ -300,7 +303,7 @@ def run(
     options: RunOptions | None = None,
 ) -> CoreResult:
     """Simulate the scenario in ``text``; file names in it are relative to ``base_dir``."""
-    with _door() as (module, more):
+    with _extension() as (module, more):
         result: CoreResult = module.run(
             text, base_dir, data_dir, overrides, seed, options or RunOptions(), *more
         )
@@ -308,8 +311,8 @@ def run(
 
 
 def check(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> CheckResult:
-    """List all problems of the scenario in ``text``."""
-    with _door() as (module, more):
+    """Return all problems of the scenario in ``text``, its memory and notes for its author."""
+    with _extension() as (module, more):
         checked: CheckResult = module.check(text, base_dir, data_dir, overrides, *more)
         return checked
 
@@ -317,71 +320,72 @@ def check(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> Chec
 def resolve(
     text: str, base_dir: str, data_dir: str, overrides: Overrides, seed: int | None
 ) -> Resolved:
-    """Spell out every default of the scenario in ``text``, without simulating it."""
-    with _door() as (module, more):
+    """Return the scenario in ``text`` with every default written out, without simulating it."""
+    with _extension() as (module, more):
         resolved: Resolved = module.resolve(text, base_dir, data_dir, overrides, seed, *more)
         return {**resolved, "attached": held(resolved["attached"])}
 
 
 def schema() -> str:
-    """JSON description of every scenario setting."""
+    """Return the description of every scenario setting, as JSON."""
     return _core.schema()
 
 
 def tables() -> list[DeclaredTable]:
-    """Tables that a run leaves, in the order of the reference."""
+    """Return the declarations of the tables of a result, in the order of the reference."""
     return _core.tables()
 
 
 def topology(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
-    """Nodes and cables that the scenario in ``text`` describes."""
-    with _door() as (module, more):
+    """Return the nodes and cables that the scenario in ``text`` describes."""
+    with _extension() as (module, more):
         shown: dict[str, Any] = module.topology(text, base_dir, data_dir, overrides, *more)
         return shown
 
 
 def topology_kinds(text: str, base_dir: str, data_dir: str, overrides: Overrides) -> dict[str, Any]:
-    """Count the hosts and switches that ``text`` describes, and its cables of each kind.
+    """Return the number of hosts, switches and cables of each kind that ``text`` describes.
 
     ``kinds`` are (tier, rate in bit/s, delay in µs, number).
     """
-    with _door() as (module, more):
+    with _extension() as (module, more):
         shown: dict[str, Any] = module.topology_kinds(text, base_dir, data_dir, overrides, *more)
         return shown
 
 
 def drill(text: str, profile: str | None, altered: bool) -> DrillResult:
-    """Play a packetdrill script against the simulated TCP, and its alterations if asked."""
+    """Run a packetdrill script against the simulated TCP; with ``altered``, its variants too."""
     return _core.drill(text, profile, altered)
 
 
 def version() -> str:
-    """Version of the simulator."""
+    """Return the version of the simulator."""
     return _core.version()
 
 
 def mpi_record(
     line: bytes, ranks: int, element: int
 ) -> tuple[tuple[int, int] | None, tuple[str, str, str | None] | None]:
-    """Read a line of a time-independent trace of ``ranks`` ranks, as a run reads it.
+    """Read a line of a time-independent trace of ``ranks`` ranks in the way that a run reads it.
 
     ``element`` is the number of bytes of an element without type. Returns two parts. The first is
-    the rank and the bytes of an element from there on. The second is what is wrong: what there is,
-    what is expected, and what follows if the record is left out (nothing where it is damaged). A
-    line that says nothing gives neither.
+    the rank and the bytes of an element from that line on. The second is the problem: the text
+    found, the text expected, and the consequence of leaving the record out (None where the record
+    is damaged). Both are None for a line without content.
     """
     return _core.mpi_record(line, ranks, element)
 
 
 def mpi_check(files: Sequence[tuple[str, Path]]) -> list[str]:
-    """Say what a run would have against a trace with these files of ranks (name and path)."""
+    """Return the problems of a trace with these files of ranks (name and path)."""
     return _core.mpi_check([(name, str(path)) for name, path in files])
 
 
 def build() -> str:
-    """Version of the simulator, with the hashes of all code that decides besides this package.
+    """Return the version of the simulator with the hashes of all code that decides its results.
 
-    These are that of the compiled extension, where it is one file, and those of sketches.
+    These are the hash of the compiled extension, where it is one file, and those of sketches. This
+    Python package has none.
     """
     wanted = extras()
     file = getattr(wanted.module or _core, "__file__", None)
@@ -395,13 +399,13 @@ def _hash(file: str) -> str:
 
 
 def build_info() -> dict[str, Any]:
-    """How the extension was compiled."""
+    """Return the options with which the extension was compiled."""
     return dict(_core.build_info())
 
 
 def fuzz_levels() -> list[tuple[str, str]]:
-    """Levels of settings that generated scenarios cross in pairs: path and value of each."""
-    with _door() as (module, more):
+    """Return the path and value of each level that generated scenarios cross in pairs."""
+    with _extension() as (module, more):
         return list(module.fuzz_levels(*more))
 
 
@@ -417,15 +421,15 @@ def fuzz(
     enough: int,
     progress: Callable[[int, int, list[int]], None],
 ) -> dict[str, Any]:
-    """Make and judge generated scenarios.
+    """Generate scenarios, check them against the oracles and return what was found.
 
-    ``folder`` takes the files that scenarios read from a disk. Each case is to have the levels of
-    ``always``, as path and value. ``before`` has for each pair of
-    levels how often it was tried and refused; pairs tried less than ``enough`` times are asked for
-    first.
-    ``progress`` hears the cases done, those that failed, and the case that each thread is at.
+    ``folder`` takes the files that scenarios read from a disk. Each case has the levels of
+    ``always``, as path and value. ``before`` has for each pair of levels how often it was tried and
+    how often it was refused; pairs tried less than ``enough`` times come first. ``progress`` is
+    called with the number of cases done, the number that failed, and the current case of each
+    thread.
     """
-    with _door() as (module, more):
+    with _extension() as (module, more):
         result: dict[str, Any] = module.fuzz(
             folder, data_dir, seed, first, cases, at_once, always, before, enough, progress, *more
         )

@@ -1,4 +1,4 @@
-"""Remarks on a run that ended in a PFC deadlock, for every place that shows its result."""
+"""Sentence on a run that a PFC deadlock ended, for every place that shows its result."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from eastwest.results import pick
 from eastwest.units import clean, span
 
-#: Ports that are named.
+#: Most ports that the sentence names.
 _MOST = 12
 
 
 def deadlock(summary: Mapping[str, Any]) -> str | None:
-    """Which pauses wait for each other, if a deadlock has ended a run."""
+    """Return a sentence with the ports of the cycle of pauses, or None without a deadlock."""
     bridging = summary.get("dcb")
     found = bridging.get("deadlock") if isinstance(bridging, Mapping) else None
     if not isinstance(found, Mapping) or not isinstance(found.get("cycle"), list):

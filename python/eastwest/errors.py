@@ -1,4 +1,4 @@
-"""Errors that a user can put right, apart from those of scenarios."""
+"""Errors that a user can correct, apart from those of scenarios."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class InputError(ValueError):
-    """A file or folder is not what it was taken for."""
+    """Error of a file, folder or argument that is not what it should be."""
 
 
 class ProblemsError(InputError):
-    """A file has problems; ``problems`` lists all of them."""
+    """Error of a file with problems; ``problems`` lists all of them."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(f"{p['path']}: {p['message']}" for p in problems))
@@ -21,7 +21,7 @@ class ProblemsError(InputError):
 
 
 class MechanismError(InputError):
-    """A mechanism of the user's own went wrong; ``trace`` is the traceback of a Python one."""
+    """Error in a user's own mechanism; ``trace`` is the traceback of one in Python."""
 
     def __init__(self, message: str, trace: str = "") -> None:
         super().__init__(message)
@@ -29,4 +29,4 @@ class MechanismError(InputError):
 
 
 class FolderError(InputError):
-    """The result folder cannot be written where it was asked for."""
+    """Error where the result folder cannot be written at its path."""

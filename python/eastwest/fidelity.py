@@ -1,7 +1,7 @@
-"""Remarks on the accuracy of flow-level results, for every place that shows such a result.
+"""Sentences on the accuracy of flow-level results, for every place that shows such a result.
 
-The core writes the sentences (``flow_mode`` of the summary): how far off the mode is where it was
-compared with packet mode, and whether this run loses more than flows can tell.
+The core writes the sentences (``flow_mode`` of the summary): the error of the mode where it was
+compared with packet mode, and whether this run has more loss than a flow-level model covers.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: Longest sentence that is shown; a result folder may come from anyone.
+#: Longest sentence that is shown, in characters; a result folder may come from anyone.
 _LONGEST = 400
 
 
 def is_flow(summary: Mapping[str, Any]) -> bool:
-    """Whether no packets were simulated."""
+    """Whether a run simulated flows and no packets."""
     return summary.get("fidelity") == "flow"
 
 
 def error(summary: Mapping[str, Any]) -> str:
-    """How far off the mode is; empty for packet mode."""
+    """Return the error of flow-level mode as a sentence; an empty text for packet mode."""
     return _text(summary, "error") or "flow-level: approximate" if is_flow(summary) else ""
 
 
 def warning(summary: Mapping[str, Any]) -> str:
-    """Why this run is not one that flows can tell of; empty if it is."""
+    """Return why flow-level mode does not suit this run; an empty text where it does."""
     return _text(summary, "warning") if is_flow(summary) else ""
 
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and reach the disk before they get their name."""
+"""Files that are complete or absent, and are on disk before they get their name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastwest.errors import InputError
 from eastwest.partial import Partial
 from eastwest.units import clean
 
-#: Where runs are kept when nothing else is said, below the working directory.
+#: Default folder of the run store, below the working directory.
 DEFAULT_STORE = Path(".eastwest/store")
 
 
@@ -23,16 +23,16 @@ def store_folder(chosen: str | Path | None = None) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a name from a user is that of a folder.
+    """Whether a path that a user gave is that of a folder.
 
-    Raises ``InputError`` where it cannot be the name of anything, such as a text that is given in
-    the place of its file.
+    Raises ``InputError`` where it cannot be a path at all, for example because it is the content of
+    a file and not its name.
     """
     try:
         return path.is_dir()
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{clean(str(path), 60)}: is no name of a file: {said}") from None
+        raise InputError(f"{clean(str(path), 60)}: is not the name of a file: {said}") from None
 
 
 def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
@@ -57,7 +57,7 @@ def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
 def polars_writes(path: Path) -> Iterator[None]:
     """Raise ``OSError`` with number and path where polars cannot write to ``path``.
 
-    polars has errors of its own for that; the system's error number is in their text only.
+    polars raises errors of its own, which have the system's error number only in their text.
     """
     try:
         yield
@@ -70,7 +70,7 @@ def polars_writes(path: Path) -> Iterator[None]:
 
 
 def sync_file(path: Path) -> None:
-    """Force a file, or what a folder lists, to disk."""
+    """Force a file, or the list of entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,10 +1,11 @@
-"""Folders that are made beside their place, and get their name when they are whole.
+"""Folders that are made under a temporary name and get their name when they are complete.
 
-Results, traces and spans are such folders. What is in the way is refused before time is spent, and
-looked at again when the folder is there: ``--force`` replaces a folder of the same kind only, told
-by a file that each of them has. A folder is replaced in one step where the system can exchange two
-names (Linux, on most file systems). Elsewhere the old folder is called ``.retired-NAME`` for a
-moment; where a process is killed just then, the next one gives the folder its name back.
+Results, traces and spans are in folders of this kind. A file or folder that is in the way is
+refused before time is spent, and checked again when the new folder is complete. ``--force``
+replaces a folder of the same kind only, which is recognised by a file that each of them has. A
+folder is replaced in one step where the system can exchange two names (Linux, on most file
+systems). Elsewhere the old folder is called ``.retired-NAME`` for a moment; where a process is
+killed in this moment, the next one gives the folder its name back.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from eastwest.partial import Partial, remove
 #: ``renameat2``: paths relative to the working directory; exchange both names. linux/fs.h
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-#: What it says where the kernel or the file system cannot exchange names.
+#: Errors of ``renameat2`` where the kernel or the file system cannot exchange names.
 _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 
 
 class NewFolder:
-    """The place of a folder that is being made.
+    """Path of a folder that is being made.
 
-    ``what`` is what it is called in messages ("a trace"), ``marker`` the file that each of its kind
-    has. With ``parents`` folders above it are made when they are needed; else they must be there.
+    ``what`` is its name in messages ("a trace"), ``marker`` the file that each folder of its kind
+    has. With ``parents``, missing folders above it are made; without, they must exist.
     """
 
     def __init__(self, out: Path, force: bool, what: str, marker: str, parents: bool) -> None:
@@ -39,7 +40,7 @@ class NewFolder:
         self._parents = parents
 
     def check(self) -> None:
-        """Refuse what cannot work. Raises ``FolderError``."""
+        """Raise ``FolderError`` where the folder cannot be written at its path."""
         out = self.out
         if out.name in {"", ".."}:
             raise FolderError(f"{out} cannot be {self._what}: name a new folder")
@@ -57,13 +58,13 @@ class NewFolder:
             raise FolderError(f"{parent} cannot be written to")
 
     def begin(self) -> Partial:
-        """Make a folder with a temporary name beside the place. Raises ``OSError``."""
+        """Make a folder with a temporary name beside the path. Raises ``OSError``."""
         return Partial.folder(self.out.absolute().parent)
 
     def place(self, partial: Path) -> None:
-        """Give the finished folder ``partial``, beside it, the name.
+        """Rename the finished folder ``partial`` to its final name.
 
-        What it replaces has the name ``partial`` then, or is gone.
+        A folder that is replaced has the name ``partial`` afterwards, or is removed.
         """
         if not os.path.lexists(self.out):
             partial.rename(self.out)
@@ -93,9 +94,9 @@ class NewFolder:
 
 
 def _exchanged(first: Path, second: Path) -> bool:
-    """Exchange the names of two folders in one step; false where that is not possible.
+    """Exchange the names of two folders in one step; return whether the system can do this.
 
-    Raises ``OSError`` where it is possible and fails.
+    Raises ``OSError`` where the system can do it and it fails.
     """
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if exchange is None:
@@ -114,7 +115,7 @@ def _retired(out: Path) -> Path:
 
 
 def _recover(out: Path) -> None:
-    """Finish what a process has left that was killed while it replaced ``out`` in two steps."""
+    """Restore ``out`` where a process was killed while it replaced the folder in two steps."""
     retired = _retired(out)
     if not retired.is_dir():
         return

@@ -1,10 +1,10 @@
-"""Versions of the result format: what each one holds, and how old results are read.
+"""Versions of the result format: the tables of each one, and how old results are read.
 
-The one place that knows how to read older versions. ``TABLES`` is what this version writes and
-``SINCE`` what a version has added, both as the simulator declares them. A folder of an older
-format reads as one of today's: its missing tables are empty, its missing columns are null, or
-filled where their value is known. A newer one is refused: what it means is not known here.
-docs/reference/formats.md has the history and the promise.
+Only this module knows how to read older versions. ``TABLES`` are the tables that this version
+writes and ``SINCE`` the version that added each, both as the simulator declares them. A folder of
+an older format is read as one of the current format: its missing tables are empty, its missing
+columns are null, or filled where their value is known. A folder of a newer format is refused,
+because its meaning is not known. docs/reference/formats.md has the history and the promise.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from eastwest.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-#: Format of the folders this version writes: ``format`` in ``summary.json``.
+#: Format of the folders that this version writes: ``format`` in ``summary.json``.
 RESULT_FORMAT = 7
 
-#: Tables this version writes: their columns, in order, with their types.
+#: Tables that this version writes: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
     table["name"]: {column["name"]: column["kind"] for column in table["columns"]}
     for table in core.tables()
@@ -39,26 +39,26 @@ def _since() -> dict[str, int]:
     return {name: since for name, since in found.items() if since > 1}
 
 
-#: What came with a later format than the first: tables, and columns as ``table.column``. The number
-#: is the first format of which every folder has it: before version 0.1.0 was released, tables and
-#: columns came while a format was current, and its first folders lack them.
+#: First format with each table, and with each column as ``table.column``, where that is not 1. The
+#: number is the first format of which every folder has it: before version 0.1.0, tables and columns
+#: were added without a new format, and the first folders of that format lack them.
 SINCE: dict[str, int] = _since()
 
-#: What tells the streams of the table ``flow_samples`` apart.
+#: Columns that identify a stream in the table ``flow_samples``.
 STREAM = ("workload", "connection", "stream", "src", "dst")
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024
-#: Rows of a table that are read: a file of some hundred kilobytes can hold more than memory does.
+#: Most rows of a table that are read: a file of some 100 KB can expand to more than memory.
 _MOST_ROWS = 20_000_000
 
 
 def stamped(summary: dict[str, Any]) -> dict[str, Any]:
-    """Put the format that this version writes at the head of a summary."""
+    """Return a summary with the format that this version writes as its first key."""
     return {"format": RESULT_FORMAT, **summary}
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Read ``summary.json``; its ``format`` is always there and one that this version reads.
+    """Return ``summary.json`` of a folder, always with a ``format`` that this version reads.
 
     Raises ``InputError`` where the file is damaged or of a newer format.
     """
@@ -80,12 +80,12 @@ def read_summary(folder: Path) -> dict[str, Any]:
     if found > RESULT_FORMAT:
         raise InputError(_newer(folder, summary))
     if found == 1:
-        _count_what_was_not_there(summary)
+        _add_missing_counts(summary)
     return summary
 
 
-def _count_what_was_not_there(summary: dict[str, Any]) -> None:
-    """Add the losses and marks that a run of format 1 cannot have had."""
+def _add_missing_counts(summary: dict[str, Any]) -> None:
+    """Add to a summary the losses and marks that are zero in every run of format 1."""
     drops = summary.get("drops")
     full = drops.get("full") if isinstance(drops, dict) else None
     if isinstance(drops, dict) and isinstance(full, dict):
@@ -105,21 +105,21 @@ def _newer(folder: Path, summary: dict[str, Any]) -> str:
 
 
 def writer(summary: Mapping[str, Any]) -> str:
-    """Say which version wrote a result, in which format."""
+    """Return a sentence with the version that wrote a result, and the format."""
     return f"Eastwest {summary.get('version', '?')!s:.40}, format {summary.get('format', 1)!s:.20}"
 
 
 def empty(name: str) -> pl.DataFrame:
-    """Give a table of this version without rows."""
+    """Return a table of this version without rows."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     return pl.DataFrame(schema={column: _polars(kind) for column, kind in TABLES[name].items()})
 
 
 def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
-    """Read a table of a folder whose summary says format ``written``, as this version has it.
+    """Return a table of a folder of format ``written`` with the columns of this version.
 
-    Raises ``FileNotFoundError`` where there is no such table and ``InputError`` where it is
+    Raises ``FileNotFoundError`` where there is no table of this name and ``InputError`` where it is
     damaged.
     """
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
@@ -144,7 +144,7 @@ def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
 
 
 def _migrated(found: pl.DataFrame, name: str, written: int, path: Path) -> pl.DataFrame:
-    """Give a table the columns of today, in today's order."""
+    """Return a table with the columns of the current format, in its order."""
     import polars as pl  # noqa: PLC0415
 
     columns = []
@@ -164,11 +164,11 @@ def _migrated(found: pl.DataFrame, name: str, written: int, path: Path) -> pl.Da
 
 
 def _known(name: str, column: str, written: int) -> pl.Expr:
-    """Value of a column that a format did not have yet."""
+    """Return an expression for the value of a column that did not exist in format ``written``."""
     import polars as pl  # noqa: PLC0415
 
     if name == "links" and (written == 1 or column in {"drops_early", "marks"}):
-        # Only a full queue lost packets then, and none was marked.
+        # In these formats only a full queue lost packets, and none was marked.
         return pl.col("drops") if column == "drops_queue_full" else pl.lit(0)
     return pl.lit(None)
 

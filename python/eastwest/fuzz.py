@@ -1,7 +1,7 @@
-"""Generated scenarios against the oracles of the simulator, and the tally of what they cover.
+"""Generated scenarios checked against the oracles of the simulator, and the tally of coverage.
 
-The scenarios are made and judged in Rust (``crates/fuzz``). This module keeps the tally, a JSON
-file that adds up over campaigns, and writes each failing case as a folder that can be run.
+The scenarios are made and checked in Rust (``crates/fuzz``). This module keeps the tally, a JSON
+file that sums up all campaigns, and writes each failing case as a folder that can be run.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from eastwest import core, shipped
 from eastwest.errors import InputError, MechanismError
 from eastwest.files import write_whole
 
-#: The layout of the tally.
+#: Version of the layout of the tally file.
 FORMAT = 1
-#: Each pair of levels is to be tried so often.
+#: Number of tries from which a pair of levels counts as covered.
 ENOUGH = 50
-#: Refused so often, and never allowed, a pair counts as one that ``check`` does not allow.
+#: A pair that was refused this many times and never allowed counts as one that ``check`` forbids.
 REFUSED_AFTER = 12
-#: A case that takes longer than this many seconds does not end.
+#: Time after which a case counts as endless, in s.
 LONGEST_S = 300.0
 
-#: What campaigns add up beside pairs: the fields of ``Tally`` and the keys of its file.
+#: Sums over campaigns besides the pairs: fields of ``Tally`` and keys of its file.
 SUMS = ("cases", "refused", "too_large", "kept", "in_parts", "events", "packets")
 
 Level = tuple[str, str]
@@ -49,13 +49,13 @@ class Tally:
     in_parts: int = 0
     events: int = 0
     packets: int = 0
-    #: By two levels, in order: how often the pair was tried, and how often ``check`` refused it.
+    #: For two levels, in order: how often the pair was tried, and how often ``check`` refused it.
     pairs: dict[tuple[Level, Level], tuple[int, int]] = field(default_factory=dict)
-    #: One entry for each campaign: date, seed, cases, version, what it found.
+    #: One entry for each campaign: date, seed, cases, version and failures.
     campaigns: list[dict[str, Any]] = field(default_factory=list)
 
     def counts(self, levels: Sequence[Level]) -> list[tuple[int, int]]:
-        """Return the counts of all pairs of these levels, as the core numbers pairs."""
+        """Return the counts of all pairs of these levels, in the order of the core."""
         return [
             self.pairs.get((levels[low], levels[high]), (0, 0))
             for high in range(len(levels))
@@ -63,7 +63,7 @@ class Tally:
         ]
 
     def add(self, levels: Sequence[Level], result: dict[str, Any]) -> None:
-        """Add what a campaign has covered."""
+        """Add the counts of a campaign."""
         for name in SUMS:
             setattr(self, name, getattr(self, name) + result[name])
         numbered = (
@@ -75,7 +75,7 @@ class Tally:
                 self.pairs[pair] = (before[0] + tried, before[1] + refused)
 
     def rare(self, levels: Sequence[Level]) -> list[tuple[Level, Level, int, int]]:
-        """Return the pairs that were allowed, but tried less than ``ENOUGH`` times."""
+        """Return the pairs allowed at least once but tried less than ``ENOUGH`` times."""
         found = []
         for pair in combinations(levels, 2):
             tried, refused = self.pairs.get(pair, (0, 0))
@@ -84,7 +84,7 @@ class Tally:
         return found
 
     def never(self) -> list[tuple[Level, Level, int]]:
-        """Return the pairs that ``check`` refused each time."""
+        """Return the pairs that ``check`` refused each time, with the number of tries."""
         return [
             (*pair, refused)
             for pair, (tried, refused) in self.pairs.items()
@@ -93,15 +93,15 @@ class Tally:
 
 
 def load(path: Path) -> Tally:
-    """Read a tally; one that is not there is empty. Raises ``InputError`` where it is damaged."""
+    """Read a tally; an empty one where the file is missing, ``InputError`` where it is damaged."""
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Tally()
     except ValueError as error:
-        raise InputError(f"{path}: is no tally: {error}") from None
+        raise InputError(f"{path}: is not a tally: {error}") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
-        raise InputError(f"{path}: is no tally of format {FORMAT}")
+        raise InputError(f"{path}: is not a tally of format {FORMAT}")
     try:
         return _read(held)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -109,7 +109,10 @@ def load(path: Path) -> Tally:
 
 
 def _read(held: dict[str, Any]) -> Tally:
-    """Make a tally of what its file holds. Raises what wrong types and lengths raise."""
+    """Return the tally of the content of its file.
+
+    Raises ``KeyError``, ``TypeError`` or ``ValueError`` where types or lengths are wrong.
+    """
     levels = [tuple(level) for level in held["levels"]]
     pairs = {}
     for high, row in enumerate(held["pairs"]):
@@ -121,7 +124,7 @@ def _read(held: dict[str, Any]) -> Tally:
 
 
 def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
-    """Write a tally. Pairs of levels that are no longer in the schema are forgotten."""
+    """Write a tally, without the pairs of levels that are no longer in the schema."""
     counts = iter(tally.counts(levels))
     rows = []
     for high in range(len(levels)):
@@ -140,14 +143,14 @@ def save(tally: Tally, levels: Sequence[Level], path: Path) -> None:
 
 @dataclass
 class Watchdog:
-    """Ends the process where a case does not end: nothing else stops a thread of the core."""
+    """Progress callback that ends the process where a case does not end."""
 
     progress: Callable[[int, int], None]
     seed: int
     since: dict[int, float] = field(default_factory=dict)
 
     def __call__(self, done: int, failed: int, current: list[int]) -> None:
-        """Hear how far the campaign is: cases done, cases that failed, the case of each thread."""
+        """Note the number of cases done and failed, and the current case of each thread."""
         now = time.monotonic()
         self.since = {case: self.since.get(case, now) for case in current}
         for case, started in self.since.items():
@@ -160,7 +163,7 @@ class Watchdog:
 
 
 def levels() -> list[Level]:
-    """All levels of all axes, in the order of their numbers in the core."""
+    """Return all levels of all axes, in the order of their numbers in the core."""
     return core.fuzz_levels()
 
 
@@ -175,12 +178,12 @@ def run(
     focus: bool,
     have: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Make and judge cases, and add them to ``tally``.
+    """Generate and check cases, add them to ``tally``, and return the sums of the core.
 
-    With ``focus``, pairs that ``tally`` has seldom are asked for first. ``have`` lists settings
-    that each case is to have, as ``PATH=VALUE`` or, for tables and lists, ``PATH``; raises
-    ``InputError`` for one that is no level. Returns what the core says:
-    sums, counts of pairs, and the cases that break an oracle (``found``).
+    With ``focus``, pairs that ``tally`` has seldom come first. ``have`` lists settings of each
+    case, as ``PATH=VALUE`` or, for tables and lists, ``PATH``; raises ``InputError`` for one that
+    is no level. The result has sums, counts of pairs, and the cases that break an oracle
+    (``found``).
     """
     all_levels = levels()
     with tempfile.TemporaryDirectory(prefix="eastwest-fuzz-") as folder:
@@ -213,7 +216,7 @@ def run(
 
 
 def _judged(watchdog: Watchdog, *arguments: Any) -> dict[str, Any]:
-    """Run the campaign; where a sketch in Python raises, say in which case."""
+    """Run the campaign; where a sketch in Python raises an error, name the case in the message."""
     try:
         return core.fuzz(*arguments)
     except MechanismError as error:
@@ -223,7 +226,7 @@ def _judged(watchdog: Watchdog, *arguments: Any) -> dict[str, Any]:
 
 
 def _level(text: str, known: Sequence[Level]) -> Level:
-    """The level that ``PATH=VALUE`` or ``PATH`` means."""
+    """Return the level that ``PATH=VALUE`` or ``PATH`` names. Raises ``InputError``."""
     path, _, value = text.partition("=")
     level = (path.strip(), value.strip() or "given")
     if level in known:
@@ -238,7 +241,7 @@ def _level(text: str, known: Sequence[Level]) -> Level:
 
 
 def write_case(found: dict[str, Any], folder: Path) -> Path:
-    """Write a failing case into a folder of its own: what it breaks, and scenarios to run."""
+    """Write a failing case into a new folder: the oracles that it breaks, and scenarios to run."""
     place = folder / f"case-{found['case']}"
     place.mkdir(parents=True, exist_ok=True)
     _write(place / "scenario.toml", found["reduced"])

@@ -1,6 +1,6 @@
 """Folders of sweeps and optimisations: a summary with a kind and a format, and tables.
 
-Folders may come from anyone: what does not fit is refused with the file's name.
+A folder may come from anyone: files that do not fit are refused with their name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LARGEST_SUMMARY = 256 * 1024 * 1024
 
 
 def read_summary(folder: Path, kind: str, newest: int) -> dict[str, Any] | None:
-    """Summary of a folder of this kind; nothing where there is none.
+    """Return the summary of a folder of this kind, or None where it has no summary.
 
     Raises ``InputError`` where it is damaged, or of a format above ``newest``.
     """
@@ -43,7 +43,7 @@ def read_summary(folder: Path, kind: str, newest: int) -> dict[str, Any] | None:
 
 
 def read_table(folder: Path, name: str) -> pl.DataFrame:
-    """A table of the folder. Raises ``InputError`` where it is missing or damaged."""
+    """Read a table of the folder. Raises ``InputError`` where it is missing or damaged."""
     import polars as pl  # noqa: PLC0415  large
 
     path = folder / f"{name}.parquet"

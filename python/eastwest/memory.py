@@ -1,12 +1,12 @@
-"""How much memory a run may take, and what becomes of one that needs more.
+"""Limit of a run's memory, and the error of a run that needs more.
 
-Before anything is built, the simulator tells what the run takes at least; above the limit it is
-refused. Later a run looks ten times a second at what its process holds, also while it is built and
-while its tables are made. Above the limit it ends with an error that says so, instead of being
-killed by the kernel or of bringing the machine to a halt; a checkpoint of it is written where it is
-kept. Without a wish of the user's the limit is nine tenths of what is available when the run
-begins: what the machine has left (``MemAvailable``), or what its control group may still take
-(cgroup v2 and v1), whichever is less.
+Before anything is built, the simulator computes the least memory of the run; a run above the limit
+is refused. While the run is built, while it runs and while its tables are made, it compares the
+memory of its process with the limit ten times a second. Above the limit it ends with an error,
+instead of being killed by the kernel or of making the machine swap; where checkpoints are kept, one
+is written. Without ``--memory`` the limit is nine tenths of the memory available when the run
+begins: that of the machine (``MemAvailable``) or that of its control group (cgroup v2 and v1),
+whichever is less.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from eastwest import core
 from eastwest.errors import InputError
 from eastwest.units import size, span
 
-#: Of what is available, so much may be taken: the rest is left to all else on the machine.
+#: Share of the available memory that a run may take; the rest is for other programs.
 _SHARE = 0.9
-#: Parts of an estimate below this share of it are not named.
+#: Least share of an estimate that is named as a part; smaller parts are summed.
 _NAMED = 0.01
-#: Fewer bytes than an empty run takes are no sensible limit.
+#: Least limit in bytes: an empty run takes about as much.
 LEAST = 100_000_000
 _UNITS = {
     "": 1,
@@ -35,11 +35,11 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b?)\s*", re.IGNORECASE)
 
 
 class MemoryLimitError(MemoryError):
-    """A run has come to need more memory than it may take."""
+    """Error of a run that needs more memory than its limit."""
 
 
 def parse(text: str) -> int:
-    """Bytes of a size such as ``4 GB`` or ``512 MiB``. Raises ``InputError``."""
+    """Return the bytes of a size such as ``4 GB`` or ``512 MiB``. Raises ``InputError``."""
     found = _SIZE.fullmatch(text)
     unit = _UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None:
@@ -51,7 +51,7 @@ def parse(text: str) -> int:
 
 
 def held_bytes(statm: Path = Path("/proc/self/statm")) -> int:
-    """Memory that this process holds; 0 where the system does not say."""
+    """Return the memory of this process in bytes; 0 where the system does not report it."""
     try:
         return int(statm.read_text().split()[1]) * _page_bytes()
     except (OSError, ValueError, IndexError):
@@ -63,19 +63,22 @@ def available_bytes(
     cgroup: Path = Path("/proc/self/cgroup"),
     root: Path = Path("/sys/fs/cgroup"),
 ) -> int | None:
-    """Memory that can still be taken, in bytes; ``None`` where the system does not say."""
+    """Return the memory that can still be taken, in bytes; None where it is not known."""
     available = [*_of_machine(meminfo), *_of_groups(cgroup, root)]
     return max(0, min(available)) if available else None
 
 
 def allowed_bytes(processes: int = 1) -> int | None:
-    """The limit of one of so many processes without a wish, in bytes: with what it holds now."""
+    """Return the default limit of a process in bytes, with the memory that it has now.
+
+    The memory available is shared by ``processes`` processes.
+    """
     available = available_bytes()
     return None if available is None else held_bytes() + int(_SHARE * available / processes)
 
 
 def told(parts: Iterable[core.MemoryPart], named: float = _NAMED) -> str:
-    """Say in a line what an estimate adds up to, the largest part first."""
+    """Return the parts of an estimate as one line, in their order; small parts are summed."""
     known = [(name, value) for name, value, _ in parts]
     whole = sum(value for _, value in known)
     shown = [f"{name} {size(value)}" for name, value in known if value >= named * whole]
@@ -84,13 +87,13 @@ def told(parts: Iterable[core.MemoryPart], named: float = _NAMED) -> str:
 
 
 def with_program(parts: Iterable[core.MemoryPart]) -> list[core.MemoryPart]:
-    """Return what a run takes at least with what this process holds already, the largest first."""
+    """Return the parts of a run's memory and that of this process, in bytes, the largest first."""
     program: core.MemoryPart = ("the program", held_bytes(), True)
     return sorted([*parts, program], key=lambda part: -part[1])
 
 
 class Watched:
-    """Progress of a run that may take ``most`` bytes; hands it on to ``progress``.
+    """Progress callback of a run with a limit of ``most`` bytes; calls ``progress``.
 
     All of its methods raise ``MemoryLimitError``.
     """
@@ -101,7 +104,7 @@ class Watched:
         self._named = most is not None
 
     def expect(self, parts: list[core.MemoryPart]) -> None:
-        """Hear what a run takes at least, before it is built."""
+        """Check the least memory of a run, before it is built."""
         all_parts = with_program(parts)
         needed = sum(value for _, value, _ in all_parts)
         if self._most is not None and needed > self._most:
@@ -112,11 +115,11 @@ class Watched:
             )
 
     def busy(self) -> None:
-        """Hear that the run is being built, or that its tables are being made."""
+        """Check the memory while the run is being built or its tables are being made."""
         self._look("before its first event or after its last")
 
     def __call__(self, state: core.Progress) -> None:
-        """Hand on how far a run has come."""
+        """Check the memory, and pass the progress of the run on."""
         self._look(f"after {span(state['simulated_s'])} of simulated time")
         self._progress(state)
 
@@ -160,7 +163,10 @@ def _of_groups(cgroup: Path, root: Path) -> list[int]:
 
 
 def _left(root: Path, group: str, most: str, used: str, prefix: str) -> list[int]:
-    """Limit less use, caches not counted as used: they are given up when memory gets short."""
+    """Return the bytes that a control group may still take: its limit less its use.
+
+    Caches do not count as use, because the kernel frees them when memory gets short.
+    """
     place = root / group.lstrip("/")
     left = []
     for folder in (place, *place.parents):

@@ -25,7 +25,7 @@ from eastwest.units import clean
 if TYPE_CHECKING:
     import polars as pl
 
-#: Paraver's numbers and colours for what a rank does.
+#: Paraver's numbers and colours of the states of a rank.
 STATES = {
     "idle": (0, "Idle", (117, 195, 255)),
     "compute": (1, "Running", (0, 0, 255)),
@@ -61,7 +61,7 @@ def paraver(result: Result | str | Path, out: str | Path | None = None) -> Path:
 
 
 class _Made:
-    """The lines and names that are written for one result."""
+    """Lines and names of the trace of one result."""
 
     def __init__(self, result: Result) -> None:
         from eastwest.explain.evidence import Evidence  # noqa: PLC0415  loads polars
@@ -83,7 +83,7 @@ class _Made:
             raise InputError("the result is damaged: priorities are 0 to 7")
         hosts = self.ranks["host"].unique().sort().to_list()
         self.node_of = {host: number for number, host in enumerate(hosts, 1)}
-        #: Processors of each node, and the processor of each rank.
+        #: Ranks on each node, and the processor of each rank.
         self.on_node: dict[int, list[tuple[str, int]]] = {
             node: [] for node in self.node_of.values()
         }
@@ -94,7 +94,7 @@ class _Made:
         self.calls = sorted({str(call) for call in self.states["call"].unique().to_list()})
 
     def header(self) -> str:
-        """Return the first line."""
+        """Return the header line."""
         ends = [self.ranks["finished_s"].max(), self.messages["received_s"].max()]
         last = max(nanoseconds(end) for end in ends if end is not None)
         if self.queues.height:
@@ -181,7 +181,7 @@ class _Made:
                 yield due, _levels(place, due, 0, 0)
 
     def _pause_records(self) -> Iterator[tuple[int, str]]:
-        """Beginnings and ends of pauses, an end before a beginning at the same moment."""
+        """Yield beginnings and ends of pauses; at one time, an end before a beginning."""
         pauses = self.pauses.filter(self.pauses["link"].is_in(self.ports))
         for row in pauses.sort("link", "priority", "began_s").iter_rows(named=True):
             place, kind = self._place_of_port(row["link"]), PAUSED + row["priority"]
@@ -197,7 +197,7 @@ class _Made:
         return f"{len(self.cpu_of) + task}:{len(self.programs) + 1}:{task}:1"
 
     def names_of_values(self) -> str:
-        """Return the ``.pcf`` file: what states and events are called."""
+        """Return the ``.pcf`` file: names of states and events."""
         lines = [
             "DEFAULT_OPTIONS",
             "",
@@ -220,7 +220,7 @@ class _Made:
         return "\n".join(lines) + "\n"
 
     def names_of_rows(self) -> str:
-        """Return the ``.row`` file: what processors, nodes and tasks are called."""
+        """Return the ``.row`` file: names of processors, nodes and tasks."""
         host = {node: self.evidence.host(number) for number, node in self.node_of.items()}
         ports = [self.evidence.port(int(port)) for port in self.ports]
         cpus = [

@@ -1,11 +1,11 @@
-"""Files and folders that are being made: they have a temporary name, and their maker a lock.
+"""Files and folders that are being made: they have a temporary name, and are locked.
 
-A temporary name is ``.partial-HOST-RANDOM``. The maker holds a lock on the file or folder itself
-(``flock``). The kernel releases it when the process ends, however it ends. So a left-over of a
-process that is gone is known by its name and by a lock that nobody holds. Whoever makes something
-in the same place removes such left-overs first. HOST is in the name because a lock on a network
-file system may be visible to one machine only: left-overs of other machines are not touched.
-Where a file system has no locks, nothing is removed.
+A temporary name is ``.partial-HOST-RANDOM``. The process that makes the file or folder holds a lock
+on it (``flock``). The kernel releases the lock when the process ends, in whatever way. So the
+left-over of a dead process is recognised by its name and by a lock that nobody holds. A process
+that makes something in the same folder removes such left-overs first. HOST is in the name because a
+lock on a network file system may be visible to one machine only: left-overs of other machines are
+not touched. Where a file system has no locks, nothing is removed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-#: More attempts than processes can be removing left-overs of one folder at the same moment.
+#: Attempts to lock a new file: more than the processes that remove left-overs at the same moment.
 _TRIES = 100
 
 
 class Partial:
-    """A file or folder with a temporary name; what still has this name at the end is removed."""
+    """A file or folder with a temporary name; it is removed at the end unless it was renamed."""
 
     def __init__(self, parent: Path, make: Callable[[Path], int | None]) -> None:
-        """Remove left-overs in ``parent`` and make something there. Raises ``OSError``.
+        """Remove left-overs in ``parent`` and make a file or folder there. Raises ``OSError``.
 
-        ``make`` creates what has the path it is given and returns an open file descriptor, or
-        nothing where somebody has removed it in between.
+        ``make`` creates a file or folder at a path and returns its open file descriptor, or None
+        where another process has already removed it.
         """
         remove_abandoned(parent)
         for _ in range(_TRIES):
@@ -84,7 +84,7 @@ class Partial:
         os.fsync(self._handle)
 
     def close(self) -> None:
-        """Remove what still has the temporary name, and release the lock."""
+        """Remove the file or folder unless it was renamed, and release the lock."""
         handle, self._handle = self._handle, None
         if handle is not None:
             remove(self.path)
@@ -92,12 +92,12 @@ class Partial:
 
 
 def temporary(parent: Path) -> Path:
-    """Return a temporary name. What gets it and has no lock may be removed by anyone."""
+    """Return a temporary name; any process may remove a file of this name that has no lock."""
     return parent / f"{_mark()}{secrets.token_hex(8)}"
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove what processes of this machine that are gone have left in a folder."""
+    """Remove left-overs of dead processes of this machine from a folder."""
     mark = _mark()
     with contextlib.suppress(OSError):
         for path in parent.iterdir():
@@ -106,7 +106,7 @@ def remove_abandoned(parent: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or folder, as far as that is possible."""
+    """Remove a file or folder; errors are ignored."""
     with contextlib.suppress(OSError):
         path.unlink()
         return
@@ -133,7 +133,7 @@ def _new_file(path: Path) -> int | None:
 
 
 def _claimed(handle: int, path: Path) -> bool:
-    """Lock what has just been made; false, and closed, where another process removes it."""
+    """Lock a new file or folder; return False, with it closed, where another process removes it."""
     with contextlib.suppress(OSError):  # a file system without locks: nobody removes anything
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,7 +152,7 @@ def _remove_abandoned(path: Path) -> None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is(handle, path):  # and has not got its final name meanwhile
+            if _is(handle, path):  # and not renamed to its final name meanwhile
                 remove(path)
         finally:
             os.close(handle)

@@ -1,4 +1,4 @@
-"""Result folders: written whole or not at all, read back as polars frames.
+"""Result folders: complete or absent on disk, read as polars frames.
 
 A folder holds the resolved ``scenario.toml`` (with any trace it needs beside it, so that it can be
 run again from itself), ``summary.json`` and one Parquet file per table.
@@ -28,13 +28,13 @@ from eastwest.result_tables import Tables
 if TYPE_CHECKING:
     import polars as pl
 
-#: Where results go when no folder is named, relative to the working directory.
+#: Default parent of result folders, relative to the working directory.
 DEFAULT_PARENT = Path("results")
 
 _NUMPY_TYPES = {"u32": "<u4", "u64": "<u8", "i64": "<i8", "f64": "<f8"}
 _LONGEST_NAME = 80
 
-#: Files with the first rows of a table, in order, where a run has not kept them in memory.
+#: Function from a table's name to the files with its first rows, in order.
 Parts = Callable[[str], list[Path]]
 
 
@@ -42,7 +42,7 @@ def _no_parts(_: str) -> list[Path]:
     return []
 
 
-#: Most texts that an index of one byte tells apart.
+#: Most different texts that an index of one byte can number.
 _ONE_BYTE = 256
 
 
@@ -63,17 +63,17 @@ class Result(Tables):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The headline numbers, as printed by ``eastwest run --json``."""
+        """Main results of the run, as printed by ``eastwest run --json``."""
         return formats.read_summary(self.path)
 
     @property
     def format(self) -> int:
-        """Version of the result format; an older one reads as if it were of today."""
+        """Version of the result format; a result of an older one is read as if it were current."""
         return int(self.summary["format"])
 
     @property
     def digest(self) -> str:
-        """Hash over everything that happened in the run."""
+        """Hash of all events of the run."""
         return str(self.summary.get("digest", ""))
 
     @cached_property
@@ -87,7 +87,7 @@ class Result(Tables):
 
 
 def load(path: str | Path) -> Result:
-    """Open a result folder: one that a run has left, whatever its format version.
+    """Open the result folder of a run, of any format version.
 
     Raises ``FileNotFoundError`` where the folder is none and ``InputError`` where it is damaged or
     of a newer version.
@@ -98,7 +98,7 @@ def load(path: str | Path) -> Result:
 
 
 class TargetFolder:
-    """Where a result will go: a named folder, or the next free one under ``results/``."""
+    """Path of a new result: a named folder, or the next free one under ``results/``."""
 
     def __init__(self, out: Path | None = None, force: bool = False) -> None:
         self.out = out
@@ -108,11 +108,11 @@ class TargetFolder:
         return NewFolder(out, self.force, "a result folder", "summary.json", parents=True)
 
     def check(self) -> None:
-        """Refuse what cannot work before any time is spent on simulating."""
+        """Raise ``FolderError`` where the folder cannot be written; called before a simulation."""
         self._named(self.out if self.out is not None else DEFAULT_PARENT / "any").check()
 
     def place(self, partial: Path, stem: str) -> Path:
-        """Give the finished folder ``partial`` its name."""
+        """Rename the finished folder ``partial`` to its final name; return the path."""
         if self.out is not None:
             self._named(self.out).place(partial)
             return self.out
@@ -132,13 +132,13 @@ class TargetFolder:
 
 
 def folder_stem(scenario: str, seed: int) -> str:
-    """Folder name for a scenario's name, which may be any text, and a seed."""
+    """Return a folder name made of a scenario's name, which may be any text, and a seed."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", scenario).strip("-.")[:_LONGEST_NAME]
     return f"{safe or 'run'}-{seed}"
 
 
 def frame(columns: list[Column]) -> pl.DataFrame:
-    """Build a table from the core's columns."""
+    """Return a table with the columns of the core."""
     import numpy as np  # noqa: PLC0415  large: not before the simulation has run
     import polars as pl  # noqa: PLC0415
 
@@ -164,7 +164,7 @@ def parquet(columns: list[Column]) -> bytes:
 
 
 def _join(parts: list[Path], columns: list[Column], target: Path) -> None:
-    """Write a table whose first rows lie in files and the others in memory, a piece at a time."""
+    """Write a table to ``target``, part by part: first rows from files, the rest from memory."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     first = [pl.scan_parquet(part, glob=False) for part in parts]
@@ -178,10 +178,10 @@ def write_result(
     summary: dict[str, Any],
     parts: Parts = _no_parts,
 ) -> Result:
-    """Write a result folder; ``parts`` tells where the first rows of a table lie, if on disk.
+    """Write a result folder; ``parts`` returns the files with the first rows of a table.
 
-    Everything goes into a folder with a temporary name beside the target, which is forced to disk
-    and gets its name at the end. On any error or Ctrl-C nothing is left behind.
+    The files are written into a folder with a temporary name beside the target, which is forced to
+    disk and then renamed. On any error or Ctrl-C the folder is removed.
     """
     stem = folder_stem(str(summary.get("scenario", "run")), int(summary.get("seed", 0)))
     parent = (target.out.parent if target.out is not None else DEFAULT_PARENT).absolute()
@@ -203,7 +203,7 @@ def write_result(
 
 
 def _make_parents(parent: Path, made: list[Path]) -> None:
-    """Create the folders above a result, noting in ``made`` which were new."""
+    """Create the missing folders above a result, and append each to ``made``."""
     for folder in reversed([parent, *parent.parents]):
         if not folder.exists():
             folder.mkdir(exist_ok=True)
@@ -213,7 +213,7 @@ def _make_parents(parent: Path, made: list[Path]) -> None:
 def fill_folder(
     folder: Path, raw: CoreResult, summary: dict[str, Any], parts: Parts = _no_parts
 ) -> None:
-    """Write the files of a result into a folder that nobody sees yet."""
+    """Write the files of a result into a new folder."""
     (folder / "scenario.toml").write_text(raw["scenario_toml"], encoding="utf-8")
     for name, content in raw["attached"]:
         steps = PurePosixPath(name).parts
@@ -240,14 +240,14 @@ def fill_folder(
 
 
 def _relative(path: Path) -> Path:
-    """Shorten a path below the working directory."""
+    """Return a path below the working directory as a relative one."""
     with contextlib.suppress(ValueError):
         return path.relative_to(Path.cwd())
     return path
 
 
 def pick(tree: Any, *path: str) -> float | None:
-    """Return one number of a nested mapping such as a summary, or nothing."""
+    """Return a number of a nested mapping such as a summary, by its keys, or None."""
     for key in path:
         if not isinstance(tree, Mapping) or key not in tree:
             return None

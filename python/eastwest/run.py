@@ -1,4 +1,4 @@
-"""Checking and running scenarios from Python.
+"""Functions that check and run scenarios from Python.
 
 A scenario is named by the path of its file, by a result folder (which can be run again from
 itself), by the name of a shipped scenario, or given as TOML text.
@@ -24,13 +24,13 @@ from eastwest.results import Result, TargetFolder, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
 
-#: Values of ``set=``: TOML values, or text as on the command line.
+#: Values of ``set=``: TOML values, or text in the form of the command line.
 Setting = str | int | float | bool
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a scenario and the folder that file names in it are relative to."""
+    """The text of a scenario, and the folder to which its file names are relative."""
 
     text: str
     base_dir: Path
@@ -38,7 +38,7 @@ class Source:
 
 
 def load_source(scenario: str | Path) -> Source:
-    """Find a scenario: a file, a result folder, a shipped name, or TOML text with a line break.
+    """Return the scenario of a file, result folder or shipped name, or in TOML with a line break.
 
     Raises ``FileNotFoundError`` naming the shipped scenarios where there is none.
     """
@@ -63,7 +63,7 @@ def load_source(scenario: str | Path) -> Source:
 
 
 def as_overrides(settings: Mapping[str, Setting] | None) -> core.Overrides:
-    """Turn ``set=`` into what the command line's ``--set path=value`` gives."""
+    """Return ``set=`` in the form of the command line's ``--set path=value``."""
     result: core.Overrides = []
     for path, value in (settings or {}).items():
         if isinstance(value, bool):
@@ -79,9 +79,9 @@ def check(
     *,
     mechanisms: Sequence[Mechanism] = (),
 ) -> list[core.Problem]:
-    """List all problems of a scenario; an empty list means that it can run.
+    """Return all problems of a scenario; an empty list means that it can run.
 
-    ``mechanisms`` are those of your own that it names, see ``run``.
+    ``mechanisms`` are the user's own mechanisms that it names, see ``run``.
     """
     source = load_source(scenario)
     with core.using(load(mechanisms)[0]):
@@ -111,15 +111,17 @@ def run(
     ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``. ``out`` is
     the result folder; without it, a new one is made under ``results/``. ``reference`` runs every
     port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is
-    called about ten times a second. ``mechanisms`` are those of your own that the scenario names:
-    folders of crates (``eastwest new``), Python files, or classes derived from ``Queue``,
-    ``Congestion`` or ``Routing``. With ``checkpoint_s``, the run is kept in the folder of the run
-    store every so many seconds and when it is interrupted: the same call goes on from there, unless
-    ``fresh``. A run that holds more than ``memory_bytes`` (without it, nine tenths of what is
-    available), or is known to need more, ends with a ``MemoryError``. With several ``threads`` a
-    large fabric is simulated by so many at once, where that is possible; the result is the same and
-    its notes tell. Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a
-    mechanism is, and ``RunError`` where the simulation cannot go on.
+    called about ten times a second. ``mechanisms`` are the user's own mechanisms that the scenario
+    names: folders of crates (``eastwest new``), Python files, or classes derived from ``Queue``,
+    ``Congestion`` or ``Routing``. With ``checkpoint_s``, a checkpoint is written to the folder of
+    the run store every ``checkpoint_s`` seconds and on an interrupt; a later call with equal
+    arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
+    (default: nine tenths of the memory available), or is known to need more, ends with a
+    ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on several threads where
+    that is possible; the result is the same and its notes say how many were used.
+
+    Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
+    and ``RunError`` where the simulation cannot continue.
     """
     with core.using(load(mechanisms)[0]):
         return simulate(
@@ -145,9 +147,10 @@ def simulate(
     options: core.RunOptions,
     keeper: Keeper | None = None,
 ) -> Result:
-    """Run what ``load_source`` found and write its result folder at once or not at all.
+    """Simulate a scenario and return its result folder, which is complete or absent.
 
-    A ``keeper`` keeps the run while it is under way, and forgets it when its result is written.
+    A ``keeper`` stores checkpoints while the run goes on, and removes them when the result is
+    written.
     """
     target.check()
     try:
@@ -169,15 +172,15 @@ def measured(
     options: core.RunOptions | None = None,
     keeper: Keeper | None = None,
 ) -> tuple[core.CoreResult, dict[str, Any]]:
-    """Run a scenario without writing a result: what the core has, and the summary with its cost.
+    """Simulate a scenario; return the core's result and the summary with wall time and memory.
 
-    With a ``keeper`` the first rows of long tables may lie with it, and the cost is that of all
-    processes that the run took.
+    With a ``keeper`` the first rows of long tables may be in its files, and time and memory are
+    those of all processes that worked on the run.
     """
     cpu = time.process_time()
     wall = time.perf_counter()
     options = options or core.RunOptions()
-    told = _since_the_start(options.progress or _quiet, keeper)
+    told = _with_earlier_time(options.progress or _ignore_progress, keeper)
     options = replace(options, progress=Watched(told, options.memory_bytes), keeper=keeper)
     raw = core.run(source.text, str(source.base_dir), str(shipped.DATA), overrides, seed, options)
     summary: dict[str, Any] = json.loads(raw["summary_json"])
@@ -193,7 +196,7 @@ def measured(
 
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
-    """Say in a summary which mechanisms of the user's own there were; return what sketches cost."""
+    """Add the user's own mechanisms to a summary; return notes on the time that sketches took."""
     if core.extras().sources:
         summary["mechanisms"] = list(core.extras().sources)
     calls, taken = summary.get("sketch_calls", 0), summary.get("sketch_s", 0.0)
@@ -206,10 +209,10 @@ def _of_mechanisms(summary: dict[str, Any]) -> list[str]:
     ]
 
 
-def _since_the_start(
+def _with_earlier_time(
     progress: core.ProgressCallback, keeper: Keeper | None
 ) -> core.ProgressCallback:
-    """Tell of the time of earlier processes, too: all else that is told is of the whole run."""
+    """Return a progress callback that adds the wall time of earlier processes of this run."""
     if keeper is None:
         return progress
     earlier = keeper
@@ -220,15 +223,15 @@ def _since_the_start(
     return told
 
 
-def _quiet(_: core.Progress) -> None:
-    """Hear of progress without showing it: calls to Python are where Ctrl-C is noticed."""
+def _ignore_progress(_: core.Progress) -> None:
+    """Ignore progress; the call lets Python notice Ctrl-C."""
 
 
 def peak_rss_mb() -> float:
-    """Most memory this process has held, in MB (10⁶ bytes).
+    """Return the peak memory of this process in MB (10⁶ bytes).
 
-    Read from ``/proc`` where there is one: ``getrusage`` would count what the parent process held
-    when it started this one.
+    It is read from ``/proc`` where there is one: ``getrusage`` would include the memory of the
+    parent process when it started this one.
     """
     status = Path("/proc/self/status")
     if status.is_file():

@@ -1,4 +1,4 @@
-"""Scenarios and traces that come with the package."""
+"""Scenarios and traces that are part of the package."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DATA = _PACKAGE / "data"
 
 
 def names() -> list[str]:
-    """Names of the shipped scenarios, sorted."""
+    """Return the names of the shipped scenarios, sorted."""
     return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
 
 
 def find(name: str) -> Path | None:
-    """Return the shipped scenario called ``name``, in whatever case."""
+    """Return the shipped scenario called ``name`` without regard to case, or None."""
     wanted = name.lower().removesuffix(".toml")
     for path in sorted(SCENARIOS.glob("*.toml")):
         if path.stem.lower() == wanted:
@@ -31,7 +31,7 @@ def find(name: str) -> Path | None:
 
 
 def find_in(folder: Path, name: str) -> Path | None:
-    """Return the shipped file called ``name`` in a folder of these, in whatever case."""
+    """Return the shipped file of a folder called ``name`` without regard to case, or None."""
     wanted = name.lower().removesuffix(".toml")
     for path in sorted(folder.glob("*.toml")):
         if path.stem.lower() == wanted:
@@ -40,7 +40,7 @@ def find_in(folder: Path, name: str) -> Path | None:
 
 
 def traces() -> dict[str, Path]:
-    """Paths of the shipped traces by the names that scenarios give them."""
+    """Return the paths of the shipped traces by their names in scenarios."""
     swim = DATA / "swim"
     return {
         "fb-2009": swim / "FB-2009_samples_24_times_1hr_0.tsv",

@@ -1,4 +1,4 @@
-"""Intervals for what independent runs have measured.
+"""Confidence intervals of what independent runs have measured.
 
 One run is one observation: packets and flows within a run depend on each other, runs with different
 seeds do not. Every function takes one number per run.
@@ -22,10 +22,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Share of intervals that cover the true value.
+#: Confidence level: the share of intervals that cover the true value.
 CONFIDENCE = 0.95
 
-#: How the intervals of a sweep are made, for its summary and reports.
+#: Methods of the intervals of a sweep, for its summary and reports.
 METHODS = {
     "mean": "Student t over runs (one value per run)",
     "difference": "paired Student t over the seeds that both settings have",
@@ -35,9 +35,9 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with the interval that covers the true value with the given confidence.
+    """An estimate and its confidence interval.
 
-    ``low`` and ``high`` are missing where there are too few runs to tell.
+    ``low`` and ``high`` are None where there are too few runs.
     """
 
     n: int
@@ -47,7 +47,7 @@ class Interval:
 
     @property
     def relative_half_width(self) -> float:
-        """Half the interval's width over the estimate's size; infinite where unknown."""
+        """Half the width of the interval over the absolute estimate; infinite where unknown."""
         if self.low is None or self.high is None:
             return math.inf
         half = (self.high - self.low) / 2
@@ -57,7 +57,7 @@ class Interval:
 
 
 def standard_deviation(values: Sequence[float]) -> float | None:
-    """Sample standard deviation (n − 1); nothing for fewer than two values."""
+    """Return the sample standard deviation (n − 1), or None for fewer than two values."""
     if len(values) < 2:
         return None
     mean = math.fsum(values) / len(values)
@@ -66,14 +66,14 @@ def standard_deviation(values: Sequence[float]) -> float | None:
 
 @functools.cache
 def t_quantile(probability: float, degrees: int) -> float:
-    """Quantile of Student's t distribution."""
+    """Return the quantile of Student's t distribution."""
     from scipy.special import stdtrit  # noqa: PLC0415  slow to load
 
     return float(stdtrit(degrees, probability))
 
 
 def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Mean with its Student t interval. Raises ``ValueError`` without values."""
+    """Return the mean with its Student t interval. Raises ``ValueError`` without values."""
     _refuse(values, confidence)
     n = len(values)
     mean = math.fsum(values) / n
@@ -87,7 +87,7 @@ def mean_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> In
 def paired_interval(
     values: Sequence[float], baseline: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval:
-    """Mean of ``values[i] - baseline[i]`` with its interval; equal places have equal seeds."""
+    """Return the mean of ``values[i] - baseline[i]`` with its interval; ``i`` is the seed."""
     differences = [a - b for a, b in zip(values, baseline, strict=True)]
     return mean_interval(differences, confidence)
 
@@ -101,11 +101,11 @@ def percentile(values: Sequence[float], q: float) -> float:
 def percentile_interval(
     values: Sequence[float], q: float, confidence: float = CONFIDENCE
 ) -> Interval:
-    """Percentile of the runs (``q`` from 0 to 1) with its interval between order statistics.
+    """Return a percentile over runs (``q`` 0 to 1) with its interval between order statistics.
 
     The number of values below the true percentile is binomial (n, q). ``low`` is the largest order
-    statistic that lies above it with probability at most α/2, ``high`` the smallest that lies
-    below it with at most α/2.
+    statistic that lies above it with probability at most α/2, ``high`` the smallest that lies below
+    it with at most α/2.
     """
     _refuse(values, confidence)
     if not 0 < q < 1:
@@ -122,11 +122,11 @@ def percentile_interval(
 
 @functools.cache
 def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, int | None]:
-    """Ranks, from 1, of the interval's ends; nothing where no value is extreme enough."""
+    """Return the ranks, from 1, of the interval's ends; None where no value is extreme enough."""
     from scipy.special import bdtr  # noqa: PLC0415  slow to load
 
     tail = (1 - confidence) / 2
-    # For each rank, P(B < rank): that its order statistic lies above the percentile.
+    # For each rank, P(B < rank): the probability that its order statistic is above the percentile.
     above = {rank: float(bdtr(rank - 1, n, q)) for rank in range(1, n + 1)}
     low = max((rank for rank, p in above.items() if p <= tail), default=None)
     high = min((rank for rank, p in above.items() if 1 - p <= tail), default=None)
@@ -134,9 +134,10 @@ def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, 
 
 
 def runs_needed(interval: Interval, relative_half_width: float, at_most: int) -> int:
-    """Estimate how many runs make an interval as narrow as wanted, from the spread of those so far.
+    """Return how many runs make an interval as narrow as wanted, from the spread of those so far.
 
-    At least one more and at most twice as many, as the spread of few runs is badly known.
+    The number is at least one more than now and at most twice as many, because a few runs say
+    little about the spread.
     """
     n = interval.n
     ratio = interval.relative_half_width / relative_half_width

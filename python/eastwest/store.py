@@ -1,9 +1,9 @@
-"""The run store: every run kept under a key made of all that decides its result.
+"""The run store: every run under a key made of all that decides its result.
 
 Key: SHA-256 over the resolved scenario without its seed, the files it reads, the seed, the version
 of Eastwest with the hash of its compiled core, and the version of the result format. So equal keys
-mean equal results; sweeps and claims that ask for the same run share it, and a run of another
-build is never taken for one of this.
+mean equal results; sweeps and claims that need the same run share it, and a run of another build is
+never used for one of this build.
 
 Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
 
@@ -11,11 +11,11 @@ Layout, below ``.eastwest/store`` or ``$EASTWEST_STORE``::
     inputs/<SHA-256>        files that scenarios read, linked into the runs that used them
     failures/<key>.json     runs that failed, with their message
     costs.jsonl             one line per run: time, memory and packet-hops, for estimates
-    partial/                what is being written, see ``eastwest.partial``
-    unfinished/             runs under way that are kept, see ``eastwest.unfinished``
+    partial/                files and folders being written, see ``eastwest.partial``
+    unfinished/             checkpoints of runs not finished, see ``eastwest.unfinished``
 
 A run's folder is complete or absent: it is written under ``partial/``, forced to disk and then
-renamed; what it has is never taken away again. Several processes may use one store at once.
+renamed; files are never removed from it. Several processes may use one store at once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from eastwest.results import Result, fill_folder
 from eastwest.run import Setting, Source, as_overrides, load_source, measured
 from eastwest.units import size, span
 
-#: Makes a further file of a run's folder from what the core handed over.
+#: Function from the core's result to the bytes of a further file of a run's folder.
 Extra = Callable[[core.CoreResult], bytes]
 
 _MOST_COSTS_BYTES = 16_000_000
@@ -47,23 +47,23 @@ _MOST_COSTS_BYTES = 16_000_000
 
 @dataclass(frozen=True)
 class Plan:
-    """A scenario with its overrides, resolved: everything about a run but its seed."""
+    """A resolved scenario with its overrides: all that decides a run, except the seed."""
 
     source: Source
     overrides: core.Overrides
     #: Hash of the resolved scenario and of the files it reads.
     identity: str
-    #: Hash of the scenario's text alone: runs that have it in common are similar.
+    #: Hash of the scenario's text without overrides: runs that share it are similar.
     family: str
 
     def key(self, seed: int) -> str:
-        """Key of the run with this seed."""
+        """Return the key of the run with this seed."""
         parts = ("eastwest run", self.identity, str(seed), core.build(), str(RESULT_FORMAT))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 class Cost(TypedDict):
-    """The cost of one run."""
+    """Time, memory and packet-hops of one run."""
 
     key: str
     identity: str
@@ -78,10 +78,10 @@ def plan(
     scenario: str | Path | Source,
     set: Mapping[str, Setting] | core.Overrides | None = None,
 ) -> Plan:
-    """Resolve a scenario with overrides. Raises ``ScenarioError`` where it is wrong."""
+    """Return the resolved scenario with overrides. Raises ``ScenarioError`` where it is wrong."""
     source = scenario if isinstance(scenario, Source) else load_source(scenario)
     overrides = list(set) if isinstance(set, list) else as_overrides(set)
-    # The seed is part of the key by itself; any one serves to resolve the rest.
+    # The seed is a separate part of the key, so any seed serves here.
     resolved = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), overrides, 1)
     digest = hashlib.sha256(resolved["scenario_toml"].encode())
     for name, content in sorted(resolved["attached"]):
@@ -90,27 +90,27 @@ def plan(
 
 
 def family(source: Source) -> str:
-    """Hash of a scenario's text: what runs of all its settings have in common."""
+    """Return the hash of a scenario's text, which runs of all its settings share."""
     return hashlib.sha256(source.text.encode()).hexdigest()
 
 
 class Store:
-    """A folder of finished runs, found by what decides their result."""
+    """A folder of finished runs, found by a key of all that decides their result."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.path = store_folder(folder)
 
     @property
     def costs_file(self) -> Path:
-        """Where it is noted what runs took."""
+        """Path of the file with the time and memory of each run."""
         return self.path / "costs.jsonl"
 
     def folder(self, key: str) -> Path:
-        """Where the run of this key lies, or would lie."""
+        """Return the path of the run of this key, whether it exists or not."""
         return self.path / "runs" / key[:2] / key
 
     def find(self, key: str, *, tables: bool = False, files: tuple[str, ...] = ()) -> Result | None:
-        """Return the run of this key, if it is there and has what is asked for.
+        """Return the run of this key, or None where it is absent or lacks what is asked for.
 
         ``tables`` asks for its tables, ``files`` for further files by name. A damaged folder counts
         as absent.
@@ -135,10 +135,10 @@ class Store:
         tables: bool = True,
         extra: Mapping[str, bytes] | None = None,
     ) -> Result:
-        """Keep a run, with its tables or only its summary, whole or not at all.
+        """Store a run, with its tables or only its summary; it is complete or absent.
 
-        ``extra`` are further files by name. An entry of the same key stays, and gets what it lacks.
-        Raises ``OSError`` with the folder's name where it cannot be written.
+        ``extra`` are further files by name. An existing entry of the same key stays, and gets the
+        files that it lacks. Raises ``OSError`` with the folder's name where it cannot be written.
         """
         dropped: dict[str, Any] = {} if tables else {"tables": {}, "files": []}
         kept = cast(core.CoreResult, {**raw, "attached": [], **dropped})
@@ -153,9 +153,9 @@ class Store:
     def take_in(
         self, key: str, files: Mapping[str, bytes], inputs: Sequence[tuple[str, bytes]]
     ) -> Result:
-        """Keep a run that another machine has made, as ``put`` does.
+        """Store a run that another machine has made, as ``put`` does.
 
-        ``files`` are those of its folder, ``inputs`` those that its scenario read.
+        ``files`` are those of its folder, ``inputs`` the files that its scenario read.
         """
 
         def fill(partial: Path) -> None:
@@ -193,10 +193,10 @@ class Store:
         progress: core.ProgressCallback | None = None,
         memory_bytes: int | None = None,
     ) -> Result:
-        """Return a run from the store, or simulate it and keep it.
+        """Return a run from the store, or simulate and store it.
 
-        ``memory_bytes`` is its limit, see ``eastwest.run``. Raises what that raises; a failure
-        leaves nothing in the store.
+        ``memory_bytes`` is its limit, see ``eastwest.run``, which also lists the errors raised. A
+        run that fails leaves nothing in the store.
         """
         key = wanted.key(seed)
         extra = extra or {}
@@ -212,7 +212,7 @@ class Store:
         return result
 
     def record(self, wanted: Plan, key: str, summary: Mapping[str, Any]) -> None:
-        """Note what a run took."""
+        """Append the time and memory of a run to ``costs.jsonl``."""
         cost: Cost = {
             "key": key,
             "identity": wanted.identity,
@@ -228,7 +228,7 @@ class Store:
             file.write((json.dumps(cost) + "\n").encode())
 
     def costs(self, family: str | None = None) -> list[Cost]:
-        """Return the costs of runs, the newest last, of one family if it is named."""
+        """Return the costs of runs, the newest last, of all runs or of one family."""
         path = self.costs_file
         if not path.is_file():
             return []
@@ -237,7 +237,7 @@ class Store:
             lines = file.read(_MOST_COSTS_BYTES).splitlines()
         found: list[Cost] = []
         for line in lines:
-            # The first line read, or one that a full disk cut off, may be incomplete.
+            # The first line that is read may be incomplete, or a full disk may have cut one off.
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 cost: Cost = json.loads(line)
                 if family is None or cost["family"] == family:
@@ -245,7 +245,7 @@ class Store:
         return found
 
     def expected(self, plan: Plan) -> str | None:
-        """Say what a single run will take, as far as the records of earlier runs tell."""
+        """Return a sentence on the expected time of a run from records of earlier ones, or None."""
         similar = self.costs(plan.family)
         same = [cost for cost in similar if cost["identity"] == plan.identity]
         chosen = same or similar
@@ -260,7 +260,7 @@ class Store:
         return f"about {took}, {peak} of memory ({len(chosen)} earlier run{plural} {basis})"
 
     def failure(self, key: str) -> str | None:
-        """Message of the run of this key, if it failed."""
+        """Return the message of the run of this key where it failed, else None."""
         try:
             content = json.loads((self.path / "failures" / f"{key}.json").read_text("utf-8"))
             return str(content["message"])
@@ -268,7 +268,7 @@ class Store:
             return None
 
     def put_failure(self, key: str, message: str) -> None:
-        """Remember that a run failed, so that it is not tried again unasked."""
+        """Store the message of a failed run, so that it is not tried again without a request."""
         folder = self.path / "failures"
         folder.mkdir(parents=True, exist_ok=True)
         self._beside.mkdir(exist_ok=True)
@@ -276,15 +276,15 @@ class Store:
         write_whole(folder / f"{key}.json", said, self._beside)
 
     def forget_failure(self, key: str) -> None:
-        """Let a failed run be tried again."""
+        """Remove the record of a failed run, so that it is tried again."""
         (self.path / "failures" / f"{key}.json").unlink(missing_ok=True)
 
     def tidy(self) -> None:
-        """Remove what killed processes of this machine have left half-written."""
+        """Remove incomplete files and folders that killed processes of this machine have left."""
         remove_abandoned(self._beside)
 
     def check(self) -> None:
-        """Refuse a store that cannot be written, before any time is spent on simulating."""
+        """Raise ``FolderError`` where the store cannot be written, before the simulation starts."""
         existing = next(p for p in (self.path, *self.path.parents) if p.exists())
         if not existing.is_dir():
             raise FolderError(f"{existing} is not a folder: it cannot hold the store of runs")
@@ -293,11 +293,11 @@ class Store:
 
     @property
     def _beside(self) -> Path:
-        """Where things are made before they get their name."""
+        """Folder for files and folders with temporary names."""
         return self.path / "partial"
 
     def _link_input(self, partial: Path, name: str, content: bytes) -> None:
-        """Put a file that the scenario read into a run's folder; its bytes are stored once."""
+        """Link a file that the scenario read into a run's folder; its bytes are stored once."""
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise ValueError(f"the simulator attached a file with an impossible name: {name!r}")
         shared = self.path / "inputs" / hashlib.sha256(content).hexdigest()
@@ -325,7 +325,7 @@ class Store:
             if self.find(final.name) is not None:
                 _add_missing(partial, final)
                 return
-            # A damaged entry makes room. Whoever dies in between has lost nothing.
+            # A damaged entry is renamed first: a process that dies in between loses nothing.
             retired = temporary(self._beside)
             with contextlib.suppress(FileNotFoundError):
                 final.rename(retired)
@@ -334,13 +334,13 @@ class Store:
 
 
 def reset_peak() -> None:
-    """Count the most memory of this process from now on, where the system can (Linux)."""
+    """Reset the peak memory of this process, where the system can do this (Linux)."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def _add_missing(partial: Path, final: Path) -> None:
-    """Move what an entry lacks into it, file by file: others may be reading what it has."""
+    """Move the files that an entry lacks into it, one by one: other processes may be reading it."""
     for path in partial.iterdir():
         if path.is_file() and not (final / path.name).exists():
             path.replace(final / path.name)

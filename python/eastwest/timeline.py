@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from eastwest.explain.evidence import Evidence
 
-#: Events that a file holds unless asked otherwise: some 25 MB, which a browser opens in seconds.
+#: Default limit of the events of a file: some 25 MB, which a browser opens in seconds.
 MOST_EVENTS = 200_000
-#: Shares of the events for each kind, where they are too many.
+#: Share of the events for each kind, where there are more than the limit.
 _SHARES = {
     "jobs": 0.06,
     "tasks": 0.18,
@@ -59,7 +59,7 @@ _JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS, _PAUSES, _RATES = 1, 2, 3, 4, 5, 6, 7
 _RANKS, _MESSAGES = 100, 500
 _TASKS, _SENDERS = 1_000, 2_000_000
 
-#: What times of samples may differ by from multiples of their interval, seconds.
+#: Greatest difference of a sample's time from a multiple of its interval, in s.
 _NANOSECOND = 1e-9
 
 Row = dict[str, Any]
@@ -67,7 +67,7 @@ Row = dict[str, Any]
 
 @dataclass
 class _Trace:
-    """Events so far, with the processes and threads that they name."""
+    """Events of the trace, with its processes and threads."""
 
     evidence: Evidence
     most: int
@@ -78,11 +78,11 @@ class _Trace:
     processes: dict[int, str] = field(default_factory=dict)
 
     def limit(self, kind: str) -> int:
-        """Most events of a kind."""
+        """Return the most events of a kind."""
         return self.total if self.total <= self.most else int(self.most * _SHARES[kind])
 
     def process(self, pid: int, name: str) -> int:
-        """Name a process, unless that is done."""
+        """Return the process ``pid``, named where it has no name yet."""
         if pid not in self.processes:
             self.processes[pid] = name
             self.meta("process_name", pid, 0, {"name": clean(name, 120)})
@@ -90,7 +90,7 @@ class _Trace:
         return pid
 
     def thread(self, pid: int, name: str) -> int:
-        """Number of a thread of a process, given when its name is first seen."""
+        """Return the number of a thread of a process, a new one for a new name."""
         key = (pid, name)
         if key not in self.threads:
             self.threads[key] = len(self.threads) + 1
@@ -98,17 +98,17 @@ class _Trace:
         return self.threads[key]
 
     def meta(self, name: str, pid: int, tid: int, args: Row) -> None:
-        """Add a description of a process or thread."""
+        """Add an event that describes a process or thread."""
         self.events.append({"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args})
 
     def note(self, what: str, kept: int, of: int) -> None:
-        """Remember that something was thinned."""
+        """Add a note that ``kept`` of ``of`` events were kept."""
         if kept < of:
             self.notes.append(f"thinned: {count(kept)} of {count(of)} {what}")
 
 
 def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
-    """Give a result as a Chrome trace: ``traceEvents`` and, under ``otherData``, what was left out.
+    """Return a result as a Chrome trace: ``traceEvents``, and notes on thinning in ``otherData``.
 
     ``most`` bounds the number of events, names of processes and threads not counted.
     """
@@ -164,15 +164,15 @@ def timeline(
     """Write a result as a timeline for https://ui.perfetto.dev and return the file's path.
 
     ``out`` is ``timeline.json`` in the result folder unless given; a name that ends in ``.gz`` is
-    compressed, which Perfetto reads as well. ``most`` bounds the events; what was thinned is in
-    ``otherData.notes`` of the file.
+    compressed, which Perfetto reads as well. ``most`` bounds the number of events;
+    ``otherData.notes`` of the file lists the kinds that were thinned.
     """
     found = result if isinstance(result, Result) else Result(result)
     return write(trace(found, most), Path(out) if out is not None else found.path / "timeline.json")
 
 
 def write(made: dict[str, Any], out: Path) -> Path:
-    """Write a trace, whole or not at all."""
+    """Write a trace to a file, which is complete or absent, and return its path."""
     head = {key: value for key, value in made.items() if key != "traceEvents"}
     lines = (json.dumps(event, separators=(",", ":")) for event in made["traceEvents"])
     plain = json.dumps(head)[:-1] + ', "traceEvents": [\n' + ",\n".join(lines) + "\n]}\n"
@@ -182,14 +182,14 @@ def write(made: dict[str, Any], out: Path) -> Path:
 
 
 def _rows(into: _Trace, table: str, rows: pl.DataFrame) -> Iterator[Row]:
-    """Rows of a table, each looked at."""
+    """Yield the rows of a table; raise ``InputError`` where one is damaged."""
     for row in rows.iter_rows(named=True):
         into.evidence.sound(table, row)
         yield row
 
 
 def nanoseconds(time_s: Any) -> int:
-    """Return a time of a result in whole nanoseconds."""
+    """Return a time of a result in whole ns. Raises ``InputError`` where it is none."""
     if not isinstance(time_s, float) or not math.isfinite(time_s) or abs(time_s) > 1e9:
         raise InputError(f"the result is damaged: {time_s!r:.40} is not a time of a run")
     return round(time_s * 1e9)
@@ -200,7 +200,7 @@ def _us(ns: int) -> float:
 
 
 class _Lanes:
-    """Lanes for spans of time: each gets the first that is free when it begins."""
+    """Lanes for intervals of time: each gets the first lane that is free when it begins."""
 
     def __init__(self) -> None:
         self._busy: list[tuple[int, int]] = []
@@ -208,7 +208,7 @@ class _Lanes:
         self._lanes = 0
 
     def place(self, begin: int, end: int) -> int:
-        """Lane of a span; spans come in order of their beginnings."""
+        """Return the lane of an interval; intervals come in the order of their beginnings."""
         while self._busy and self._busy[0][0] <= begin:
             heapq.heappush(self._free, heapq.heappop(self._busy)[1])
         if self._free:
@@ -223,7 +223,7 @@ class _Lanes:
 def _longest(
     into: _Trace, kind: str, table: pl.DataFrame, begin: str, per_row: int
 ) -> pl.DataFrame:
-    """Return the rows of a table that fit, the longest of them, in order of their beginnings."""
+    """Return the longest rows of a table, as many as the limit allows, by their beginnings."""
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 
     room = max(1, into.limit(kind) // per_row)
@@ -378,7 +378,8 @@ def _queues(into: _Trace, table: pl.DataFrame) -> None:
 
     pid = into.process(_QUEUES, "Queues")
     interval = into.evidence.sample_s or 0.0
-    # Empty queues have no rows: the last sample before one says so, whatever is left out below.
+    # Empty queues have no rows: the last sample before an empty queue is marked here, before rows
+    # are left out.
     table = table.sort("link", "time_s", maintain_order=True)
     follows = pl.col("time_s").shift(-1).over("link") <= pl.col("time_s") + interval + _NANOSECOND
     last = pl.when(~follows.fill_null(value=False)).then("time_s").alias("last_s")
@@ -392,7 +393,7 @@ def _queues(into: _Trace, table: pl.DataFrame) -> None:
 def _with_zeros(
     rows: Iterable[tuple[float, int, float | None]], interval: float
 ) -> Iterator[tuple[int, int]]:
-    """Put an empty queue behind the last sample before one, which rows name."""
+    """Yield samples in ns and bytes, with a zero after each sample before an empty queue."""
     for time_s, value, last_s in rows:
         yield nanoseconds(time_s), value
         if last_s is not None:
@@ -435,7 +436,7 @@ def _naps(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _pauses(into: _Trace, table: pl.DataFrame) -> None:
-    """Pauses of a port and priority, on a thread each."""
+    """Add the pauses of each port and priority as slices on a thread."""
     if table.height == 0:
         return
     pid = into.process(_PAUSES, "Paused ports")
@@ -458,7 +459,7 @@ def _pauses(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _throughput(into: _Trace, table: pl.DataFrame) -> None:
-    """Bits per second that come of each stream: means over its intervals, or over several."""
+    """Add the throughput of each stream in bit/s: means over one or several of its intervals."""
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 
     if table.height == 0:
@@ -473,7 +474,7 @@ def _throughput(into: _Trace, table: pl.DataFrame) -> None:
     while True:
         keyed = table.with_columns(bin=pl.Series(numbers) // group)
         bins = keyed.group_by(*STREAM, "bin").agg(pl.col("bytes").sum()).sort(*STREAM, "bin")
-        # a rate may be followed by a zero
+        # A rate may be followed by a zero, so that one row can make two events.
         if 2 * bins.height <= into.limit("rates") or group > max(numbers):
             break
         group *= 2
@@ -490,7 +491,7 @@ def _throughput(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _rates(rows: Iterable[tuple[int, int]], width: int) -> Iterator[tuple[int, int]]:
-    """Rates from where their intervals begin, and nothing after one that no other follows."""
+    """Yield times (ns) and rates (bit/s) of intervals, and a zero where the next one is missing."""
     due: int | None = None
     for number, held in rows:
         if due is not None and number > due:
@@ -502,7 +503,7 @@ def _rates(rows: Iterable[tuple[int, int]], width: int) -> Iterator[tuple[int, i
 
 
 def _ranks(into: _Trace, table: pl.DataFrame) -> None:
-    """Ranks of MPI programs: a thread each, a process for each program."""
+    """Add the ranks of MPI programs: a process for each program, a thread for each rank."""
     programs: dict[str, int] = {}
     kept = _longest(into, "states", table, "began_s", 1)
     for row in _rows(into, "mpi_states", kept.sort("rank", "began_s", maintain_order=True)):
@@ -518,7 +519,7 @@ def _ranks(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _messages(into: _Trace, table: pl.DataFrame) -> None:
-    """Messages of MPI programs, from their send to their receipt, by the rank that sends."""
+    """Add the messages of MPI programs, from send to receipt, in lanes of the sending rank."""
     kept = _longest(into, "messages", table, "sent_s", 2)
     for number, ((program,), part) in enumerate(kept.group_by("workload", maintain_order=True)):
         pid = into.process(_MESSAGES + number, f"{clean(str(program), 60)} messages")
@@ -539,9 +540,9 @@ def _message_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int
 def _peaks(
     into: _Trace, kind: str, table: pl.DataFrame, keys: list[str], value: str
 ) -> pl.DataFrame:
-    """Keep, of so many neighbours in a series, the one with the largest value.
+    """Return a table thinned to the limit: of neighbours in a series, the largest value is kept.
 
-    Its ``last_s``, where there is one, is the next among them.
+    A ``last_s`` of a row that is left out moves to the row that is kept.
     """
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 

@@ -1,4 +1,4 @@
-"""Runs under way that outlive their process: checkpoints, and rows of growing tables as they come.
+"""Checkpoints of runs that are not finished, with the rows of their tables so far.
 
 Layout, below the folder of the run store::
 
@@ -6,11 +6,11 @@ Layout, below the folder of the run store::
         checkpoint                     state of the run, see crates/sim/src/checkpoint.rs
         flows-000000262144.parquet     rows of a table, named by the number of the first of them
         spent.json                     time that this and earlier processes took
-        lock                           held by the process that is at it
+        lock                           held by the process that simulates the run
 
 Key: SHA-256 over the resolved scenario, the files it reads, and the version of Eastwest with the
-hash of its compiled core. So another build never goes on with a run of this one. The folder is
-removed when the result is written.
+hash of its compiled core. So another build never resumes a run of this one. The folder is removed
+when the result is written.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from eastwest.files import store_folder, write_whole
 from eastwest.results import parquet
 from eastwest.units import span
 
-#: Seconds between two checkpoints of a command.
+#: Time between two checkpoints of a command, in s.
 EVERY_S = 120.0
 
-#: Seconds between two looks for Ctrl-C while a checkpoint is written.
+#: Time between two checks for Ctrl-C while a checkpoint is written, in s.
 LOOK_EVERY_S = 0.1
 
-#: Rows of a table that stay in memory: some 30 MB.
+#: Most rows of a table in memory: some 30 MB.
 MOST_ROWS = 1 << 18
 
 _CHECKPOINT = "checkpoint"
@@ -46,10 +46,10 @@ _LOCK = "lock"
 
 
 class Keeper:
-    """Keeps one run while it is under way, and finds what an earlier process has kept of it.
+    """Store for the checkpoints of one run, which also finds those of an earlier process.
 
-    ``every_s`` are the seconds between two checkpoints. With ``fresh``, what there is of an earlier
-    process is removed. ``say`` is told in one line what the user should know.
+    ``every_s`` is the time between two checkpoints in seconds. With ``fresh``, the files of an
+    earlier process are removed. ``say`` is called with one line that the user should know.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Keeper:
         self.build = core.build()
         #: Simulated time of the latest checkpoint, in seconds, if there is one.
         self.kept_s: float | None = None
-        #: Whether somebody can go on with what has been left.
+        #: Whether a later process can resume from the files.
         self.goes_on = False
-        #: Wall and processor time of earlier processes.
+        #: Wall and CPU time of earlier processes, in s.
         self.earlier = {"wall_s": 0.0, "cpu_s": 0.0}
         self._fresh = fresh
         self._parent = store_folder(folder) / "unfinished"
@@ -77,10 +77,10 @@ class Keeper:
         self._lock: int | None = None
         self._started = (time.perf_counter(), time.process_time())
 
-    # What the core calls, see ``core.Keeper``.
+    # Methods that the core calls, see ``core.Keeper``.
 
     def find(self, plan: str) -> str | None:
-        """Return where a checkpoint of this plan lies, if nobody else is at it."""
+        """Return the path of a checkpoint of this plan; None also where another process has it."""
         folder = self._place_of(plan)
         try:
             if not folder.is_dir() or not self._enter(folder):
@@ -93,7 +93,7 @@ class Keeper:
         return str(folder / _CHECKPOINT)
 
     def resume(self, simulated_s: float, rows: dict[str, int]) -> bool:
-        """Go on from a checkpoint, if the rows that it had handed out are there."""
+        """Return whether the run resumes from a checkpoint: the rows before it must be on disk."""
         folder = self._here()
         for table, count in rows.items():
             if not self._cut(table, count):
@@ -111,13 +111,13 @@ class Keeper:
         return True
 
     def refuse(self, why: str) -> None:
-        """Start anew, for what was kept is of no use."""
+        """Start from the beginning, because the checkpoint cannot be used."""
         self.kept_s = None
-        self._say(f"what was kept of an earlier run cannot be used, it starts anew: {why}")
+        self._say(f"the checkpoint of an earlier run cannot be used, the run starts anew: {why}")
         self._clear()
 
     def place(self, plan: str) -> str | None:
-        """Return where to write a checkpoint."""
+        """Return the path for a new checkpoint, or None where none can be written."""
         if self._folder is None:
             folder = self._place_of(plan)
             try:
@@ -133,30 +133,30 @@ class Keeper:
         return str(self._here() / _CHECKPOINT)
 
     def take(self, tables: core.Tables, first: int) -> None:
-        """Write rows of a table to disk, of which the first has this number."""
+        """Write rows of a table to disk; ``first`` is the number of the first of these rows."""
         for name, columns in tables.items():
             write_whole(self._here() / f"{name}-{first:012}.parquet", parquet(columns))
 
     def writing(self) -> None:
-        """Say why the command is still there after Ctrl-C, and how to end it at once."""
+        """Tell the user why the command goes on after Ctrl-C, and how to end it at once."""
         self._say(
             "stopping: the state of the run is being written to disk, so that it can go on later; "
             "press Ctrl-C again to end without it"
         )
 
     def kept(self, simulated_s: float) -> None:
-        """Note that a checkpoint has been written."""
+        """Note that a checkpoint at this simulated time (s) has been written."""
         self.kept_s = simulated_s
         write_whole(self._here() / _SPENT, json.dumps(self.spent()).encode())
 
     def give_up(self, why: str) -> None:
-        """Note that none can be."""
+        """Tell the user that no checkpoint can be written, and why."""
         self._say(f"no checkpoints are written: {why}")
 
-    # What the run's owner calls.
+    # Methods that the caller of the run uses.
 
     def spent(self) -> dict[str, float]:
-        """Wall and processor time of this process and earlier ones."""
+        """Return the wall and CPU time of this process and earlier ones, in s."""
         wall, cpu = self._started
         return {
             "wall_s": self.earlier["wall_s"] + time.perf_counter() - wall,
@@ -164,19 +164,19 @@ class Keeper:
         }
 
     def parts(self, table: str) -> list[Path]:
-        """Files with the first rows of a table, in order; the core hands over the rest."""
+        """Return the files with the first rows of a table, in order; the core has the others."""
         if self._folder is None:
             return []
         return sorted(self._folder.glob(f"{table}-{'[0-9]' * 12}.parquet"))
 
     def done(self) -> None:
-        """Forget the run: its result is written."""
+        """Remove the files of the run, because its result is written."""
         if self._folder is not None:
             self._remove(self._folder)
         self.close()
 
     def close(self) -> None:
-        """Leave the run to whoever goes on with it; what nobody can go on with is removed."""
+        """Release the run for a later process; remove files from which none can resume."""
         folder, self._folder = self._folder, None
         if folder is not None:
             self.goes_on = (folder / _CHECKPOINT).is_file()
@@ -196,12 +196,12 @@ class Keeper:
         return self._folder
 
     def _enter(self, folder: Path) -> bool:
-        """Become the one process that is at a run."""
+        """Lock the folder of a run for this process; return whether that was possible."""
         path = folder / _LOCK
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever has just finished the run has removed the folder with its lock.
+            # A process that has just finished the run has removed the folder with its lock.
             held = path.stat().st_ino == os.fstat(lock).st_ino
         except OSError:
             held = False
@@ -213,7 +213,7 @@ class Keeper:
 
     def _remove(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(OSError):  # others have theirs there
+        with contextlib.suppress(OSError):  # others have their own files there
             self._parent.rmdir()
 
     def _clear(self) -> None:
@@ -222,7 +222,7 @@ class Keeper:
                 path.unlink()
 
     def _cut(self, table: str, rows: int) -> bool:
-        """Remove parts of a table from after the checkpoint; tell whether all others are there."""
+        """Remove files of a table after the checkpoint; return whether all before it are there."""
         there = 0
         for part in self.parts(table):
             if int(part.stem[-12:]) >= rows:
@@ -235,7 +235,7 @@ class Keeper:
 
 
 def _height(part: Path) -> int:
-    """Rows of a Parquet file, from its foot."""
+    """Return the number of rows of a Parquet file from its footer; -1 where it cannot be read."""
     import polars as pl  # noqa: PLC0415  large: not before it is needed
 
     try:

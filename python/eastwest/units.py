@@ -1,4 +1,4 @@
-"""Numbers and names as people read them: values with units that suit them, untrusted text."""
+"""Numbers and names as people read them: values with a suitable unit, and untrusted text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 _BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _RATES = ((1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _COUNTS = ((1e9, " billion"), (1e6, " million"))
-#: From how many seconds, seconds in the smaller unit, how many of it make the larger, names.
+#: Least seconds, seconds in the smaller unit, number of them in the larger unit, names of both.
 _LONG_SPANS = (
     (86_399.5, 3600, 24, "d", "h"),
     (3599.5, 60, 60, "h", "min"),
@@ -29,7 +29,7 @@ _TIER_WORDS = {
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, without an exponent or idle zeros; from 1000 on, whole numbers."""
+    """Return three significant digits, without exponent or trailing zeros; from 1000 on, all."""
     if value == 0:
         return "0"
     if abs(value) >= 999.5:
@@ -49,17 +49,17 @@ def _scaled(value: float | None, scale: Sequence[tuple[float, str]]) -> str:
 
 
 def size(value_bytes: float | None) -> str:
-    """Bytes, in powers of a thousand: ``1.5 GB``."""
+    """Return a number of bytes as text, in powers of 1000: ``1.5 GB``."""
     return _scaled(value_bytes, _BYTES)
 
 
 def rate(bits_per_s: float | None) -> str:
-    """Bits per second: ``9.41 Gbit/s``."""
+    """Return a rate in bit/s as text: ``9.41 Gbit/s``."""
     return _scaled(bits_per_s, _RATES)
 
 
 def count(value: float | None) -> str:
-    """A number of things: ``1,234`` or ``25.1 million``."""
+    """Return a number of things as text: ``1,234`` or ``25.1 million``."""
     if value is None or not math.isfinite(value):
         return _DASH
     if abs(value) < 1e6:
@@ -68,7 +68,7 @@ def count(value: float | None) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """A length of time, from nanoseconds to days: ``153 µs``, ``4 h 0 min``."""
+    """Return a duration in s as text, from nanoseconds to days: ``153 µs``, ``4 h 0 min``."""
     if seconds is None or not math.isfinite(seconds):
         return _DASH
     if seconds == 0:
@@ -82,32 +82,32 @@ def span(seconds: float | None) -> str:
 
 
 def joules(energy_j: float | None) -> str:
-    """An energy: ``1.2 kJ``."""
+    """Return an energy in J as text: ``1.2 kJ``."""
     if energy_j == 0:
         return "0 J"
     return _scaled(energy_j, ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")))
 
 
 def watts(power_w: float | None) -> str:
-    """A power: ``1.2 kW``."""
+    """Return a power in W as text: ``1.2 kW``."""
     if power_w == 0:
         return "0 W"
     return _scaled(power_w, ((1e6, "MW"), (1e3, "kW"), (1.0, "W"), (1e-3, "mW"), (1e-6, "µW")))
 
 
 def percent(share: float | None) -> str:
-    """A share of one as a percentage: ``12.5 %``."""
+    """Return a share (0 to 1) as a percentage: ``12.5 %``."""
     if share is None or not math.isfinite(share):
         return _DASH
     return f"{_digits(100 * share)} %"
 
 
 def clean(text: str, limit: int = 200) -> str:
-    """Untrusted text without control characters, at most ``limit`` characters long."""
+    """Return untrusted text without control characters, cut to ``limit`` characters."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def tier_words(tier: str) -> str:
-    """Name a tier of links by what it joins."""
+    """Return the name of a tier of links: the kinds of nodes that it connects."""
     return _TIER_WORDS.get(tier, clean(tier, 40))

@@ -1,10 +1,10 @@
-"""Published claims: small files that say what was measured elsewhere, and how to check it here.
+"""Published claims: files with what others have measured, and how to check it with Eastwest.
 
 ``eastwest claims`` on the command line, ``eastwest.claims(...)`` in Python; the guide is
 docs/guide/claims.md. Order of work: catalogue.py finds the files below ``papers/*/claims``, spec.py
 reads them, readings.py has the values that the source's words support, profiles.py other TCPs,
-work.py runs their sweeps and applies measures, verdict.py compares with the bands, record.py keeps
-results beside the claims, figures.py draws them, page.py writes the page of all.
+work.py runs their sweeps and applies measures, verdict.py compares with the bands, record.py stores
+results beside the claims, figures.py draws them, page.py writes the pages.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def claims(
     store: str | Path | None = None,
     progress: Progress = lambda *_: None,
 ) -> Sequence[Outcome]:
-    """Run published claims and say which hold.
+    """Run published claims and return their outcomes.
 
     ``patterns`` are ids such as ``"incast/T1"``, studies (``"incast"``) or globs; without any, all
-    claims run. ``readings`` names readings of their studies, with ``"all"`` each there is; without
-    any, each study has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``,
-    in the same way. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the
-    studies, ``jobs`` the number of processes (0: within this one), ``store`` where runs are kept.
-    Of each outcome, ``verdict`` is ``holds``, ``differs``, ``undecided`` or ``not run``, and
-    ``as_json()`` has everything.
+    claims run. ``readings`` names readings of their studies, or ``"all"``; without any, each study
+    has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``, in the same way.
+    ``quick`` takes fewer seeds and points. ``papers`` is the folder of the studies, ``jobs`` the
+    number of processes (0: run in this process), ``store`` the folder of the run store. The
+    ``verdict`` of an outcome is ``holds``, ``differs``, ``undecided`` or ``not run``; ``as_json()``
+    returns all of it.
 
     Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
     the problems of all claim files.

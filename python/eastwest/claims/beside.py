@@ -1,9 +1,9 @@
-"""Figures that lay what was simulated on what others have measured.
+"""Figures of simulated values together with the measurements of others.
 
-The tables of others are CSV files of the study, named in ``[figure] beside``. For ``windows`` they
-have the columns ``case``, ``run``, ``time_s`` and ``window``: the congestion window in segments, a
-row whenever it has changed. For ``reads``: ``case``, ``senders``, ``goodput_mbps`` and ``sd``. Only
-the rows of the metric's own ``case`` are drawn.
+The measurements are CSV files of the study, named in ``[figure] beside``. For ``windows`` they have
+the columns ``case``, ``run``, ``time_s`` and ``window``: the congestion window in segments, one row
+for each change. For ``reads``: ``case``, ``senders``, ``goodput_mbps`` and ``sd``. Only the rows of
+the metric's own ``case`` are drawn.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from eastwest.claims.verdict import Part
 from eastwest.errors import InputError
 from eastwest.plot.style import BLUE, GREEN, MUTED, ORANGE, PURPLE, nothing
 
-#: Colours of those beside, in their order; what is simulated is blue.
+#: Colours of the measurements of others, in their order; simulated values are blue.
 _OTHERS = (ORANGE, GREEN, PURPLE, MUTED)
 _WINDOWS = {"case": pl.String, "run": pl.Int64, "time_s": pl.Float64, "window": pl.Float64}
 _READS = {"case": pl.String, "senders": pl.Int64, "goodput_mbps": pl.Float64, "sd": pl.Float64}
-#: Lengths of the panels of windows: the beginning, and all of it.
+#: Lengths of the panels of windows: the beginning, and the whole flow, in s.
 _BEGINNING_S, _WHOLE_S = 0.5, 10.0
 
 
 def windows(wanted: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw congestion windows over time: the beginning, and the whole flow, for each metric."""
+    """Draw congestion windows over time: the beginning and the whole flow, for each metric."""
     parts = [part for part in shown if part.measured and part.measured.rows]
     rows = max(1, len(parts))
     figure = Figure(figsize=(10.6, 2.9 * rows + 0.4), layout="constrained")
@@ -72,7 +72,7 @@ def _windows_panel(axes: Axes, wanted: Wanted, part: Part, until_s: float) -> No
 
 
 def _until(times: list[float], sizes: list[float], end: float) -> tuple[list[float], list[float]]:
-    """Rows before a time; the last of them lasts until then, where the flow does."""
+    """Return the rows before ``end``, with a last row at ``end`` where the flow lasts longer."""
     inside = sum(time < end for time in times)
     if not 0 < inside < len(times):
         return times, sizes
@@ -80,7 +80,7 @@ def _until(times: list[float], sizes: list[float], end: float) -> tuple[list[flo
 
 
 def reads(wanted: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw goodput of synchronized reads against the number of senders, a panel for each case."""
+    """Draw goodput of synchronized reads against the number of senders, one panel for each case."""
     rows = [row for part in shown if part.measured for row in part.measured.rows if "case" in row]
     cases = list(dict.fromkeys(str(row["case"]) for row in rows))
     columns = min(2, max(1, len(cases)))
@@ -135,7 +135,7 @@ def _mbps(row: Row, key: str) -> float:
 
 
 def _read(path: Path, columns: dict[str, type[pl.DataType]]) -> pl.DataFrame:
-    """Read a table of others. Raises ``InputError`` where it is not what it should be."""
+    """Read a table of measurements of others. Raises ``InputError`` where it is not valid."""
     try:
         return pl.read_csv(path, columns=list(columns), schema_overrides=columns)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Which claims there are, and which a pattern means."""
+"""Search for claim files, and selection of claims by patterns, profiles and readings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SOURCE_TREE = Path(__file__).resolve().parents[3] / "papers"
 
 
 def papers_folder(given: str | Path | None = None) -> Path:
-    """Folder of the studies: the one named, ``papers`` where we are, or the source tree's."""
+    """Return the folder of the studies: ``given``, else ``papers`` here or in the source tree."""
     if given is not None:
         if not Path(given).is_dir():
             raise InputError(f"{given} is not a folder of studies")
@@ -32,7 +32,7 @@ def papers_folder(given: str | Path | None = None) -> Path:
 
 
 def find(papers: Path) -> list[Claim]:
-    """All claims, by id. Raises ``ProblemsError`` with the problems of all files together."""
+    """Return all claims by id. Raises ``ProblemsError`` with the problems of all files together."""
     claims: list[Claim] = []
     problems: list[Problem] = []
     for path in sorted(papers.glob("*/claims/*.toml")):
@@ -58,7 +58,7 @@ def _order(identity: str) -> tuple[str, str]:
 
 
 def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
-    """Claims whose id fits one of the patterns; without patterns, all.
+    """Return the claims whose id fits one of the patterns; without patterns, all.
 
     A pattern is an id, a study (``incast`` for ``incast/*``), or has ``*``, ``?`` or ``[…]``.
     Raises ``InputError`` with the nearest id where one fits nothing.
@@ -82,7 +82,7 @@ def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
 
 
 def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Give claims as they run with profiles of their studies; ``all`` is each there is.
+    """Return claims with profiles of their studies; ``all`` means every profile of a study.
 
     Raises ``InputError`` where a study has no profile of that name.
     """
@@ -97,9 +97,9 @@ def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Give claims as they run under readings of their studies; ``all`` is each there is.
+    """Return claims under readings of their studies; ``all`` means every reading of a study.
 
-    Where two readings of these are the same for a claim, it is given once. Raises ``InputError``
+    Where two of these readings are equal for a claim, it is returned once. Raises ``InputError``
     where a study has no reading of that name.
     """
     found: list[Claim] = []
@@ -112,7 +112,7 @@ def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def _nearest(pattern: str, ids: Sequence[str]) -> str | None:
-    """Id or study that is most like a pattern, in whatever case, or whose name it is."""
+    """Return the id or study nearest to a pattern, without regard to case, or None."""
     names = {name.lower(): name for name in ids}
     names |= {study: study for study in (name.partition("/")[0] for name in ids)}
     names |= {name.rpartition("/")[2].lower(): name for name in reversed(ids)}

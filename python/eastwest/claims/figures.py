@@ -1,10 +1,10 @@
-"""Figures of claims: what was measured, its interval, and what was published.
+"""Figures of claims: measured values with their intervals, and published values.
 
-A claim file chooses a kind: ``bars`` of what is counted beside what is published, ``intervals`` of
-metrics with their bands, ``goodput`` against the number of senders with the models' lines,
-``power`` of a link against load with the model's line; laid on what others have measured
-(beside.py): ``windows`` over time and ``reads``; of jobs (of_jobs.py): ``distributions`` of their
-times at two settings, and ``sequences`` of consecutive ones.
+A claim file chooses a kind: ``bars`` of counted and published numbers, ``intervals`` of metrics
+with their bands, ``goodput`` against the number of senders with the models' lines, ``power`` of a
+link against load with the model's line; together with the measurements of others (beside.py):
+``windows`` over time and ``reads``; of jobs (of_jobs.py): ``distributions`` of their times at two
+settings, and ``sequences`` of consecutive ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PANEL = (5.3, 3.1)
 
 
 def draw(outcome: Outcome, endings: Sequence[str]) -> dict[str, bytes]:
-    """Files of a claim's figure by these endings; nothing where the claim wants none."""
+    """Return the files of a claim's figure by these endings; none where the claim has no figure."""
     figure = figure_of(outcome) if endings else None
     if figure is None:
         return {}
@@ -51,14 +51,14 @@ def draw(outcome: Outcome, endings: Sequence[str]) -> dict[str, bytes]:
 
 
 def figure_of(outcome: Outcome) -> Figure | None:
-    """Draw a claim's figure."""
+    """Return a claim's figure, or None where it has none."""
     wanted = outcome.claim.figure
     if wanted is None:
         return None
     shown = [part for part in outcome.parts if part.metric.name in wanted.metrics and part.measured]
     with style():
         figure = _KINDS[wanted.kind](wanted, shown)
-        # some eleven bold letters of this size are an inch wide
+        # about eleven bold letters of this size are one inch wide
         title = textwrap.fill(wanted.title, int(11 * figure.get_figwidth()))
         figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure
@@ -67,7 +67,7 @@ def figure_of(outcome: Outcome) -> Figure | None:
 def _panels(
     shown: Sequence[Part], one: Callable[[Axes, Part], None], title: Callable[[Part], str]
 ) -> Figure:
-    """One panel for each metric, two in a row."""
+    """Return a figure with one panel for each metric, two in a row."""
     columns = min(2, max(1, len(shown)))
     rows = max(1, math.ceil(len(shown) / columns))
     figure = Figure(figsize=(_PANEL[0] * columns, _PANEL[1] * rows + 0.3), layout="constrained")
@@ -83,7 +83,7 @@ def _panels(
 
 
 def _legend(figure: Figure) -> Figure:
-    """Put the legend of all panels, which is that of the first, beside the title."""
+    """Put the legend of the first panel, which serves for all, beside the title."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside upper right", ncols=len(labels))
@@ -154,7 +154,7 @@ def _goodput_panel(axes: Axes, part: Part) -> None:
         axes.axvspan(min(ends) - 0.25, max(ends) + 0.25, color=AMBER, alpha=0.2, lw=0)
     axes.set_xlabel("senders")
     axes.set_ylabel("goodput")
-    # An interval around a mean of runs that differ by decades can reach below zero.
+    # The interval of a mean of runs that differ by decades can reach below zero.
     models = [row[name] for row in rows for name in ("equation_1", "equation_2")]
     axes.set_ylim(min([*means, *models]) / 2, max([*means, *models]) * 1.5)
     log_axis(axes, "y")
@@ -162,7 +162,7 @@ def _goodput_panel(axes: Axes, part: Part) -> None:
 
 
 def _intervals(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Draw metrics with their bands, one below the other, with an axis for each unit."""
+    """Draw metrics with their bands, one below the other, with one axis for each unit."""
     units: dict[str, list[Part]] = {}
     for part in shown:
         units.setdefault(part.metric.unit, []).append(part)
@@ -190,13 +190,13 @@ def _interval_panel(axes: Axes, unit: str, parts: Sequence[Part]) -> None:
             color=INK, fontsize=8,
         )  # fmt: skip
         ends = [end for end in bands[-1] if end is not None]
-        axes.plot(ends, [place] * len(ends), alpha=0)  # so that the axis reaches them
+        axes.plot(ends, [place] * len(ends), alpha=0)  # extends the axis to these values
     axes.margins(x=0.15)
     left, right = axes.get_xlim()
     for place, (low, high) in enumerate(bands):
         if low is None and high is None:
             continue
-        # a band without one of its ends goes on to the edge
+        # A band without one of its ends extends to the edge.
         begin, end = left if low is None else low, right if high is None else high
         axes.barh(place, end - begin, 0.6, left=begin, color=AMBER, alpha=0.25)
     axes.set_xlim(left, right)

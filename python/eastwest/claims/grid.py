@@ -1,9 +1,10 @@
 """Grids: runs that the claims of a study share, in one file.
 
 A claim names the file with ``grid = "../grid.toml"`` and its tables as its ``runs``. Each table is
-a sweep as in ``[runs.NAME]``; what ``[all]`` has goes for each that has not its own. A claim that
-needs a part of a table says which: ``[runs.NAME]`` with ``grid = "TABLE"`` and ``only``, values of
-axes, and whatever else it wants otherwise. Axes that ``quick`` has of its own are cut alike.
+a sweep as in ``[runs.NAME]``; keys of ``[all]`` are valid for each table that does not have them
+itself. A claim that needs a part of a table selects it: ``[runs.NAME]`` with ``grid = "TABLE"``,
+``only`` (values of axes), and further keys that replace those of the table. Axes of ``quick`` are
+reduced in the same way.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from typing import Any
 
 from eastwest.sweep.spec import flat
 
-#: Table whose keys all others have.
+#: Name of the table whose keys all others have.
 ALL = "all"
 
 
 def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
-    """Tables of a grid file with what they have in common, by name.
+    """Return the tables of a grid file by name, each with the keys of ``[all]``.
 
-    Scenarios are found from the folder of the file; ``set`` of a table goes over that of all.
+    Scenarios are found from the folder of the file; ``set`` of a table overrides that of all.
     """
     common = content.get(ALL, {})
     found = {}
@@ -38,9 +39,9 @@ def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]
 
 
 def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """A table as a claim asks for it: with ``only`` some values of its axes.
+    """Return a table as a claim asks for it: with ``only``, some values of its axes.
 
-    Raises ``KeyError`` with the path of an axis that there is not, or that loses all its values.
+    Raises ``KeyError`` with the path of an axis that does not exist, or that loses all its values.
     """
     own = {key: value for key, value in asked.items() if key not in {"grid", "only"}}
     only = asked.get("only", {})
@@ -53,9 +54,9 @@ def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def narrowed(given: Sequence[Mapping[str, Any]], only: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give axes with those rows alone that have the wanted values.
+    """Return axes with only the rows that have the wanted values.
 
-    Raises ``KeyError`` with the path of an axis that there is not, or that loses all its values.
+    Raises ``KeyError`` with the path of an axis that does not exist, or that loses all its values.
     """
     axes = [dict(axis) for axis in given]
     for path, wanted in only.items():

@@ -17,7 +17,7 @@ _PANEL = (5.3, 3.1)
 
 
 def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Cumulative shares of job times at two settings, a panel for each metric that has both."""
+    """Draw cumulative shares of job times at two settings, one panel for each such metric."""
     parts = [part for part in shown if _has(part, "share")]
     figure, grid = _grid(len(parts))
     for axes, part in zip(grid, parts, strict=False):
@@ -39,7 +39,7 @@ def distributions(_: Wanted, shown: Sequence[Part]) -> Figure:
 
 
 def sequences(_: Wanted, shown: Sequence[Part]) -> Figure:
-    """Times of consecutive jobs, a panel for each sequence; large jobs stand out."""
+    """Draw times of consecutive jobs, one panel for each sequence; large jobs are highlighted."""
     found: dict[tuple[object, object], Part] = {}
     for part in shown:
         if _has(part, "number"):
@@ -61,7 +61,7 @@ def _sequence(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.set_title(f"jobs {numbers[0]:,} to {numbers[-1]:,}")
     axes.set_xlabel("job, by submission")
     axes.set_ylabel("time of a job")
-    axes.set_ylim(1, 4 * max(times))  # room for what the colours mean
+    axes.set_ylim(1, 4 * max(times))  # room for the legend
     log_time_axis(axes, "y")
     for text, ink, height in (
         ("moves ten times the median or more", ORANGE, 0.97),
@@ -91,7 +91,7 @@ def _has(part: Part, key: str) -> bool:
 
 
 def _apart(part: Part, argument: str) -> str:
-    """The settings that this side does not share with the other, as a label."""
+    """Return the settings that one side does not share with the other, as a label."""
     ours = part.metric.arguments[argument]
     other = part.metric.arguments["against" if argument == "at" else "at"]
     apart = {path: value for path, value in ours.items() if other.get(path) != value}

@@ -25,7 +25,7 @@ from eastwest.files import write_whole
 PAGE = "README.md"
 STUDY_PAGE = "CLAIMS.md"
 
-#: How the classes in the table of counts add up.
+#: Sentence on the sums of classes in the table of counts.
 _CLASSES = (
     "A claim whose numbers have several classes counts under each of them, so the classes of a "
     "line can add up to more than *differ*."
@@ -80,7 +80,7 @@ def _study(record: Record) -> Path:
 
 
 def _by_study(records: Sequence[Record]) -> dict[Path, list[Record]]:
-    """Return the records of each study, studies and claims in the order in which they come."""
+    """Return the records of each study, studies and claims in their order."""
     studies: dict[Path, list[Record]] = {}
     for record in records:
         studies.setdefault(_study(record), []).append(record)
@@ -106,7 +106,7 @@ def _list(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _others(claim: Claim) -> list[Record]:
-    """Kept results of a claim under the other readings of its study, then under its profiles."""
+    """Return the stored results of a claim under the other readings, then under the profiles."""
     study = claim.path.parent.parent
     readings = [load(claim.path, named=name) for name in readings_of(study)]
     profiles = [load(claim.path, name) for name in profiles_of(study) if name != claim.profile]
@@ -132,16 +132,17 @@ def _counts(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -
 
 
 def _under(record: Record, others: Sequence[Record], name: str) -> Record:
-    """The claim's record under a reading: among these, or the one it shares with the first."""
+    """Return the claim's record under a reading, which may share that of the first reading."""
     variant = load(record.claim.path, named=name).variant
     return next(each for each in (record, *others) if each.claim.variant == variant)
 
 
 def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, str]) -> str:
-    """One line of the table of counts.
+    """Return one line of the table of counts.
 
-    ``best`` has the verdicts under the best-supported reading, by id, where this is another: for
-    what differs here without a class of its own they say whether the better values mend it.
+    ``best`` has the verdicts under the best-supported reading, by id, where ``name`` is another.
+    They are used for claims that differ without a class of their own: the verdict says whether the
+    better values remove the difference.
     """
     by = {
         word: [record for record in found if record.verdict == word]
@@ -159,7 +160,7 @@ def _count(study: str, name: str, found: Sequence[Record], best: Mapping[str, st
 
 
 def _kinds(record: Record, best: Mapping[str, str]) -> list[str]:
-    """Classes of what differs; under a lower reading, what the best-supported one says of it."""
+    """Return the classes of a difference; under a lower reading, the verdict of the best one."""
     verdict = best.get(record.claim.id)
     if verdict is None:
         return record.classes or [NOT_EXPLAINED]
@@ -169,7 +170,7 @@ def _kinds(record: Record, best: Mapping[str, str]) -> list[str]:
 
 
 def _readings(study: Path) -> list[str]:
-    """The readings of a study with the words for each value; nothing where it has one."""
+    """Return the readings of a study with the words for each value; nothing for a single one."""
     readings = readings_of(study)
     if len(readings) == 1:
         return []
@@ -305,7 +306,7 @@ def _beside(record: Record, others: Sequence[Record]) -> Iterator[str]:
 
 
 def _why(content: dict[str, Any], record: Record) -> Iterator[str]:
-    """Why a claim differs: each experiment with its numbers; otherwise what else is to be said."""
+    """Yield why a claim differs: each experiment with its numbers, or other remarks."""
     if record.verdict == HOLDS and record.claim.by_construction:
         yield ""
         yield f"By construction: {cell(record.claim.by_construction)}"
@@ -325,7 +326,7 @@ def _why(content: dict[str, Any], record: Record) -> Iterator[str]:
 
 
 def _title(study: Path) -> str:
-    """Title of a study: the first heading of its page, if it has one."""
+    """Return the title of a study: the first heading of its page, if it has one."""
     path = study / "README.md"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return next((line[2:] for line in lines if line.startswith("# ")), study.name)
@@ -351,12 +352,12 @@ def _bold(verdict: str) -> str:
 
 
 def _anchor(claim: Claim) -> str:
-    """Anchor of a claim's heading: what both GitHub and the site make of it."""
+    """Return the anchor of a claim's heading, which GitHub and the site make alike."""
     return claim.name.lower().replace(".", "")
 
 
 def cell(text: str) -> str:
-    """Text from a file, safe in a cell of a table and as Markdown."""
+    """Return a text from a file in a form that is safe in a cell of a Markdown table."""
     plain = " ".join(text.split())
     for sign in "\\|<>[]*_`":
         plain = plain.replace(sign, f"\\{sign}")

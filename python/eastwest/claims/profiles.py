@@ -1,10 +1,10 @@
 """Profiles of a study: its claims, run with another TCP.
 
-A study's ``profiles.toml`` names them. Each has ``about``, a sentence on what is changed and what
-the source gives and so stays, ``set``, settings for all runs of all claims, ``seeds``, the most
-that full runs take, and ``because``, why claims differ under it, by their ids. What a run itself
-sets or varies goes before its profile's. Results of a claim under a profile are kept apart from
-those under its own, and have the same bands.
+A study's ``profiles.toml`` names them. Each has ``about``, a sentence on the changed settings and
+on those that the source gives and that stay, ``set``, settings for all runs of all claims,
+``seeds``, the most seeds of full runs, and ``because``, the reasons why claims differ under it, by
+their ids. Settings that a run itself sets or varies take precedence over those of the profile.
+Results of a claim under a profile are kept apart from those under its own, and have the same bands.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Profile:
     settings: Mapping[str, Any]
     #: Most seeds of full runs.
     seeds: int
-    #: Why claims differ under it, by their ids.
+    #: Reasons why claims differ under the profile, by the ids of the claims.
     because: Mapping[str, str]
 
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the table of a sweep with this profile's settings, where it has none of its own."""
+        """Return the table of a sweep with this profile's settings, unless it has its own."""
         given = sweep.get("set")
         own = dict(flat(given)) if isinstance(given, dict) else {}
         decided = {*own, *varied(sweep)}
@@ -52,7 +52,7 @@ class Profile:
 
 
 def varied(sweep: Mapping[str, Any]) -> set[str]:
-    """Paths that the axes of a sweep's table have."""
+    """Return the paths of the axes of a sweep's table."""
     axes = sweep.get("axis")
     paths = [axis.get("path") for axis in axes or () if isinstance(axis, dict)]
     each = [path if isinstance(path, list) else [path] for path in paths]
@@ -60,7 +60,7 @@ def varied(sweep: Mapping[str, Any]) -> set[str]:
 
 
 def profiles_of(study: Path) -> dict[str, Profile]:
-    """Profiles of the study in this folder, by name; none where it has no such file.
+    """Return the profiles of the study in this folder, by name; empty where it has no such file.
 
     Raises ``InputError`` where the file is wrong.
     """
@@ -77,7 +77,7 @@ def profiles_of(study: Path) -> dict[str, Profile]:
 
 
 def _profile(path: Path, name: str, entry: Any) -> Profile:
-    if not _NAME.fullmatch(name):  # it names a folder
+    if not _NAME.fullmatch(name):  # the name is used as a folder
         raise InputError(f"{path}: {name!r:.40}: names have small letters, digits, _ and - only")
     if not isinstance(entry, dict) or not {"about", "set"} <= {*entry} <= _KEYS:
         raise InputError(f"{path}: {name}: must be a table with {', '.join(sorted(_KEYS))}")
@@ -93,7 +93,7 @@ def _profile(path: Path, name: str, entry: Any) -> Profile:
 
 
 def profile(study: Path, name: str) -> Profile:
-    """One profile of a study. Raises ``InputError`` with the nearest name if there is none."""
+    """Return a profile of a study. Raises ``InputError`` with the nearest name if there is none."""
     known = profiles_of(study)
     if name in known:
         return known[name]

@@ -1,14 +1,15 @@
-"""Readings of a study: which values the source's words support, and all its claims under each.
+"""Readings of a study: the values that the source's words support, and all claims under each.
 
 A source seldom gives all values that a simulation needs. A *reading* is one full set of them, each
 value with the words that ask for it. A study's ``readings.toml`` lists its readings; the order is
 their rank, the best supported comes first and gives the verdict. ``first`` is the reading that the
 claim files themselves have: it is in the list, has no values, and its results stay visible.
 
-A claim cannot choose its reading: values go for all runs of all claims of the study. What a run
-sets or varies itself is an experiment of its own and stays, unless a value names the claim in
-``claims``: then the source says the value of this very figure, and it replaces what its runs set.
-Where such a figure is of a part of the points that runs vary, ``only`` says of which.
+A claim cannot choose its reading: values are for all runs of all claims of the study. A setting
+that a run sets or varies itself is an experiment of its own and stays, unless a value names the
+claim in ``claims``: then the source gives the value of this very figure, and it replaces the
+setting of the runs. Where such a figure has a part of the points that runs vary, ``only`` selects
+them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from eastwest.sweep.spec import flat
 
 #: Name of the file in the folder of a study.
 FILE = "readings.toml"
-#: The reading of the claim files as they are written.
+#: Name of the reading of the claim files as they are written.
 FIRST = "first"
 _NAME = re.compile(r"[a-z0-9_-]{1,20}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -45,19 +46,20 @@ class Value:
     """Settings that a source's words ask for."""
 
     what: str
-    #: The words, and where they stand in the source.
+    #: Words of the source, and their place in it.
     words: str
     where: str
     settings: Mapping[str, Any]
-    #: Patterns of the claims it is for; none: all of the study.
+    #: Patterns of the claims that the value is for; empty: all claims of the study.
     claims: tuple[str, ...] = ()
-    #: ``with``: settings that a run must have for this to mean something, and their allowed values.
+    #: ``with``: settings that a run must have for the value to have a meaning, and their allowed
+    #: values.
     needs: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    #: Values of axes to which the runs of the named claims are cut.
+    #: Values of axes to which the runs of the named claims are limited.
     only: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def cut(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
-        """Give the table of a sweep with those points alone that ``only`` names.
+        """Return the table of a sweep with only the points that ``only`` names.
 
         Raises ``InputError`` where no point is left.
         """
@@ -77,9 +79,9 @@ class Value:
         return cut
 
     def fits(self, decided: Mapping[str, list[Any]]) -> bool:
-        """Whether the runs of a sweep, which have these values by path, have what it needs.
+        """Whether runs with these values by path have the settings that this value needs.
 
-        Raises ``InputError`` where some of them have it and others have not.
+        Raises ``InputError`` where some of the runs have them and others do not.
         """
         fit = True
         for path, allowed in self.needs.items():
@@ -103,14 +105,14 @@ class Reading:
 
     name: str
     about: str
-    #: Day on which it was committed, before its first run.
+    #: Day on which the reading was committed, before its first run.
     since: str
-    #: Most seeds of full runs; ``None``: as many as the claims have.
+    #: Most seeds of full runs; None: as many as the claims have.
     seeds: int | None
     values: tuple[Value, ...]
 
     def applied(self, sweep: Mapping[str, Any], claim: str, kept: set[str]) -> dict[str, Any]:
-        """Give the table of a sweep with this reading's settings.
+        """Return the table of a sweep with this reading's settings.
 
         ``kept`` are paths that are decided elsewhere, by an axis or by a profile. Raises
         ``InputError`` where a value fits a part of the runs only.
@@ -134,7 +136,7 @@ class Reading:
     def _settings(
         self, claim: str, decided: Mapping[str, list[Any]]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Settings for all claims of the study, and those for this one."""
+        """Return the settings for all claims of the study, and those for this claim alone."""
         general: dict[str, Any] = {}
         named: dict[str, Any] = {}
         for value in self.values:
@@ -148,13 +150,13 @@ class Reading:
 
 
 def _decided(sweep: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Values that the runs of a sweep have by path: of the scenario, of ``own``, of every axis."""
+    """Return the values of a sweep's runs by path: of the scenario, of ``own``, of every axis."""
     scenario = sweep.get("scenario")
     try:
         text = Path(scenario).read_text(encoding="utf-8") if isinstance(scenario, str) else ""
         base = tomllib.loads(text)
     except (OSError, ValueError, RecursionError):
-        base = {}  # the sweep itself says what is wrong with its scenario
+        base = {}  # the sweep reports the problem of its scenario
     decided = {path: [value] for path, value in (*flat(base), *own.items())}
     axes = sweep.get("axis")
     for axis in axes if isinstance(axes, list) else []:
@@ -167,12 +169,12 @@ def _decided(sweep: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, list
     return decided
 
 
-#: What a study has that says nothing of readings.
+#: Reading of a study without a file of readings.
 _ONLY = Reading(FIRST, "The values that the claim files have.", "", None, ())
 
 
 def readings_of(study: Path) -> dict[str, Reading]:
-    """Readings of the study in this folder by name, the best supported first.
+    """Return the readings of the study in this folder by name, the best supported first.
 
     Raises ``InputError`` where the file is wrong.
     """
@@ -192,7 +194,7 @@ def readings_of(study: Path) -> dict[str, Reading]:
 
 
 def reading(study: Path, name: str = "") -> Reading:
-    """One reading of a study, the best supported without a name.
+    """Return a reading of a study; without a name, the best supported.
 
     Raises ``InputError`` with the nearest name if there is none.
     """
@@ -207,7 +209,7 @@ def reading(study: Path, name: str = "") -> Reading:
 
 
 def _reading(where: str, name: str, entry: Any) -> Reading:
-    if not _NAME.fullmatch(name):  # it names a folder
+    if not _NAME.fullmatch(name):  # the name is used as a folder
         raise InputError(f"{where}: names have small letters, digits, _ and - only")
     if not isinstance(entry, dict) or not {"about", "since"} <= {*entry} <= {*_KEYS}:
         raise InputError(f"{where}: must be a table with {', '.join(_KEYS)}")
@@ -244,7 +246,7 @@ def _values(where: str, entries: list[Any]) -> Iterator[Value]:
 
 
 def _allowed(place: str, entry: Mapping[str, Any], key: str) -> dict[str, tuple[Any, ...]]:
-    """Allowed values by path, one or a list of them."""
+    """Return the allowed values by path, one or a list of them."""
     given = entry.get(key, {})
     if not isinstance(given, dict) or any(v in ([], {}) for _, v in flat(given)):
         raise InputError(f"{place}: {key} is a table of paths and allowed values")

@@ -1,10 +1,10 @@
-"""Results kept beside the claims: ``papers/STUDY/results/NAME`` as JSON and CSV, and a figure.
+"""Results stored beside the claims: ``papers/STUDY/results/NAME`` as JSON and CSV, and a figure.
 
-The JSON holds what ``--json`` prints and what it came from: date, version, hash of the compiled
-core, command, and hashes of what is measured and of what explains it, which tell whether the claim
-has changed since.
-Files of a claim are replaced one by one, each at once. Beside the claims lies the figure of the
-variant that gives the verdict, as SVG; other figures are drawn where ``--out`` asks for them.
+The JSON has the output of ``--json`` and its origin: date, version, hash of the compiled core,
+command, and hashes of what is measured and of what explains it, which show whether the claim has
+changed since. Files of a claim are replaced one by one, each at once. The figure beside the claims
+is that of the variant that gives the verdict, as SVG; other figures are drawn where ``--out`` asks
+for them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Record:
-    """A claim with its kept result, if there is one."""
+    """A claim with its stored result, if there is one."""
 
     claim: Claim
     content: dict[str, Any] | None
 
     @property
     def measured(self) -> bool:
-        """Whether the measured numbers are those of the claim as it stands."""
+        """Whether the stored numbers were measured for the claim as it is now."""
         return (
             self.content is not None
             and self.content.get("claim_sha256") == self.claim.digest
@@ -45,7 +45,7 @@ class Record:
 
     @property
     def current(self) -> bool:
-        """Whether the result, with what explains it, is that of the claim as it stands."""
+        """Whether the stored result, with its explanations, is that of the claim as it is now."""
         if self.content is None or not self.measured:
             return False
         pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
@@ -61,13 +61,13 @@ class Record:
         return self._seeds_of(asked)
 
     def _seeds_of(self, metrics: Iterable[Metric]) -> bool:
-        """Whether the runs behind these numbers had as many seeds as the claim asks for."""
+        """Whether the runs of these metrics had at least as many seeds as the claim asks for."""
         had = self.content.get("run_seeds", {}) if self.content else {}
         names = {name for metric in metrics for name in metric.runs}
         return all(had.get(name, 0) >= self.claim.runs[name].first_seeds for name in names)
 
     def parts(self) -> list[Part]:
-        """Kept parts of a claim whose measured numbers are those of the claim; otherwise none."""
+        """Return the stored parts of a claim where they are those of the claim as it is now."""
         if self.content is None or not self.measured:
             return []
         pairs = zip(self.claim.metrics, self.content["metrics"], strict=True)
@@ -75,27 +75,27 @@ class Record:
 
     @property
     def verdict(self) -> str:
-        """The kept verdict; ``not run`` where there is none, or the claim has changed since."""
+        """Stored verdict; ``not run`` where there is none, or the claim has changed since."""
         return str(self.content["verdict"]) if self.content and self.current else "not run"
 
     @property
     def classes(self) -> list[str]:
-        """Classes of the difference, where the kept verdict is that it differs."""
+        """Classes of the difference, where the stored verdict is that the claim differs."""
         return list(self.content.get("classes", [])) if self.content and self.current else []
 
 
 def folder_of(claim: Claim, below: Path | None = None) -> Path:
-    """Where results of a claim are kept: in its study, or in that study below another folder.
+    """Return the folder of a claim's results: in its study, or in a copy of the study ``below``.
 
-    Those under a profile that is not the claim's own, or under a reading of the study that is not
-    the first, have a folder of their own there.
+    Results under a profile that is not the claim's own, or under a reading of the study that is not
+    the first, have a folder of their own in it.
     """
     study = claim.path.parent.parent
     return (study if below is None else below / study.name) / "results" / claim.variant
 
 
 def read(claim: Claim) -> Record:
-    """Return a claim's kept result. Raises ``InputError`` where it is damaged or too new."""
+    """Return a claim's stored result. Raises ``InputError`` where it is damaged or too new."""
     path = folder_of(claim) / f"{claim.name}.json"
     if not path.is_file():
         return Record(claim, None)
@@ -122,8 +122,9 @@ def write(
 
     ``pictures`` are the endings of the files of the figure.
 
-    With ``before``, the kept result that the measured numbers were taken from, these keep what
-    they came from, the explanations have their own in ``explained``, and table and figures stay.
+    ``before`` is the stored result from which the measured numbers were taken, if they were. They
+    keep their origin, the explanations have their own in ``explained``, and table and figures are
+    not written.
     """
     from eastwest.claims.figures import draw  # noqa: PLC0415  slow to load
 
@@ -147,7 +148,7 @@ def write(
         measured = {run for metric in outcome.claim.metrics for run in metric.runs}
         had = {run: count for run, count in before["run_seeds"].items() if run in measured}
         content["run_seeds"] |= had
-        # a number that was divided by its factor and multiplied again may differ in its last bit
+        # A number that was divided by its factor and multiplied again may differ in its last bit.
         numbers = ("value", "low", "high")
         content |= {key: before[key] for key in numbers}
         for part, earlier in zip(content["metrics"], before["metrics"], strict=True):
@@ -164,12 +165,12 @@ def write(
 
 
 def kept_pictures(claim: Claim) -> tuple[str, ...]:
-    """Endings of the files of a claim's figure that are kept beside it: of the verdict's alone."""
+    """Return the file endings of the stored figure of a claim: only the verdict's is stored."""
     return (".svg",) if claim.variant == load(claim.path).variant else ()
 
 
 def _table(outcome: Outcome) -> str:
-    """All rows of all metrics, with the metric's name, its value and its band."""
+    """Return all rows of all metrics as CSV, with the metric's name, its value and its band."""
     head = ["metric", "value", "interval_low", "interval_high", "unit", "band_low", "band_high"]
     columns = list(
         dict.fromkeys(key for part in outcome.parts for row in _rows(part.measured) for key in row)

@@ -1,7 +1,7 @@
-"""Claim files: reading them, with all their problems at once.
+"""Reader of claim files, which reports all problems of a file at once.
 
-A claim file is TOML; docs/guide/claims.md explains it by examples. What the runs of a claim are is
-written as in a sweep file and read by eastwest.sweep.
+A claim file is TOML; docs/guide/claims.md explains it by examples. The runs of a claim are written
+as in a sweep file and read by eastwest.sweep.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _KEYS = (
 _OPEN_KEYS = ("what", "chosen", "because")
 _METRIC_KEYS = ("name", "runs", "measure", "unit", "factor", "low", "high", "digits")
 _EXPLANATION_KEYS = ("of", "text", "metric", "class", "reading")
-#: Why a claim may differ; docs/guide/claims.md says what evidence each needs.
+#: Classes of the reasons why a claim may differ; docs/guide/claims.md has the evidence for each.
 CLASSES = (
     "source leaves it open",
     "source inconsistent",
@@ -64,7 +64,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Open:
-    """Something that the source leaves open: what was chosen, once, and on what evidence."""
+    """A parameter that the source leaves open: the value chosen for all runs, and the evidence."""
 
     what: str
     chosen: str
@@ -73,15 +73,15 @@ class Open:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number that is measured, and where there is one, the band it has to lie in."""
+    """One number that is measured, and the band of a metric that has one."""
 
     name: str
-    #: Names of the runs it is measured on, mostly one.
+    #: Names of the runs on which it is measured, mostly one.
     runs: tuple[str, ...]
     measure: str
     arguments: Mapping[str, Any]
     unit: str
-    #: From what the measure gives to the unit.
+    #: Factor from the value of the measure to the unit.
     factor: float
     digits: int
     low: float | None
@@ -90,15 +90,15 @@ class Metric:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a metric differs: what its further runs show."""
+    """Explanation of a difference of metrics: what further runs show."""
 
-    #: Names of the metrics it is about.
+    #: Names of the metrics that it explains.
     of: tuple[str, ...]
     text: str
     metrics: tuple[Metric, ...]
-    #: One of ``CLASSES``; nothing where the file does not say.
+    #: One of ``CLASSES``; empty where the file does not give it.
     kind: str = ""
-    #: Name of the reading it is about.
+    #: Name of the reading for which it is written.
     reading: str = FIRST
 
 
@@ -110,61 +110,61 @@ class Figure:
     title: str
     caption: str
     metrics: tuple[str, ...]
-    #: What others have measured, drawn beside: name in the legend, and a table in the study.
+    #: Measurements of others that are drawn too: name in the legend, and a table in the study.
     beside: tuple[tuple[str, Path], ...] = ()
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A published claim, and how it is held against the simulator."""
+    """A published claim, and how it is compared with the simulator."""
 
     path: Path
     id: str
     source: str
     statement: str
     published: str
-    #: Behaviour of TCP that its runs have, as a name.
+    #: Name of the behaviour of TCP that its runs have.
     profile: str
-    #: Reading of the study that its runs have, as a name.
+    #: Name of the reading of the study that its runs have.
     reading: str
-    #: Folder of its results: the profile that is not its own, or the reading that is not the first.
+    #: Folder of its results: a profile that is not its own, or a reading that is not the first.
     variant: str
-    #: Why it cannot fail, where it holds by the way the model is built; otherwise nothing.
+    #: Reason why it cannot fail, where it holds by the construction of the model; otherwise empty.
     by_construction: str
     open: tuple[Open, ...]
-    #: Runs by name: sweeps as they are in full, and as ``--quick`` has them.
+    #: Runs by name: full sweeps, and the shorter ones of ``--quick``.
     runs: Mapping[str, Sweep]
     quick: Mapping[str, Sweep]
     metrics: tuple[Metric, ...]
     explanations: tuple[Explanation, ...]
     figure: Figure | None
-    #: Hash of what is run and measured: whether measured numbers are those of this claim.
+    #: Hash of what is run and measured: measured numbers are of this claim if they have it.
     digest: str
-    #: The same of its explanations.
+    #: Hash of what its explanations run and measure.
     explained_digest: str
 
     @property
     def decides(self) -> bool:
-        """Whether its result is the verdict of the study, with as many seeds as it takes."""
+        """Whether its result is the verdict of the study, with as many seeds as it needs."""
         best = reading(self.path.parent.parent).name
         return self.reading == best and self.variant in {"", best}
 
     @property
     def name(self) -> str:
-        """Return the part of the id after the study, such as ``T1``."""
+        """Part of the id after the study, such as ``T1``."""
         return self.id.rpartition("/")[2]
 
     def explaining(self, metric: str) -> list[Explanation]:
-        """Explanations of one metric."""
+        """Return the explanations of one metric."""
         return [e for e in self.explanations if metric in e.of]
 
 
 def load(path: Path, variant: str = "", named: str = "") -> Claim:
-    """Read a claim file, to run under a reading of its study, the best supported without a name.
+    """Read a claim file, to run under a reading of its study; without a name, the best supported.
 
     ``variant`` names a profile of the study to run it with. A reading that changes nothing of this
-    claim shares the results of the first. Raises ``ProblemsError`` with everything that is wrong
-    with the file, ``InputError`` where the study has no such profile or reading.
+    claim shares the results of the first. Raises ``ProblemsError`` with all problems of the file,
+    ``InputError`` where the study has no such profile or reading.
     """
     study = path.parent.parent
     chosen = reading(study, named)
@@ -180,7 +180,7 @@ def load(path: Path, variant: str = "", named: str = "") -> Claim:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read a file's table."""
+    """Return the table of a TOML file."""
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(f"{path}: larger than any claim file")
     try:
@@ -192,7 +192,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 class _Reader:
-    """Reads one claim, collecting problems."""
+    """Reader of one claim, which collects problems."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class _Reader:
         self.problems: list[Problem] = []
         self.identity = ""
         self.readings = readings_of(path.parent.parent)
-        #: Names of the runs, right or wrong.
+        #: Names of the runs, valid or not.
         self.names: list[str] = []
 
     def wrong(self, path: str, value: object, message: str, hint: str | None = None) -> None:
@@ -316,7 +316,7 @@ class _Reader:
         return found
 
     def _shared(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Runs with those of the grid that the claim names."""
+        """Return the runs of the claim, with those of the grid that it names."""
         file = self.table.get("grid")
         if file is None:
             return dict(given)
@@ -346,7 +346,7 @@ class _Reader:
         return runs
 
     def _asked(self) -> list[str]:
-        """Names of runs that metrics ask for, right or wrong."""
+        """Return the names of runs that metrics ask for, valid or not."""
         explanations = self._tables(self.table, "explanation", "")
         found: list[object] = []
         for table in (self.table, *explanations):
@@ -357,7 +357,7 @@ class _Reader:
         return [name for name in found if isinstance(name, str)]
 
     def _in_papers(self, path: Path) -> bool:
-        """Whether a file lies in the folder of a study, of this one or of another."""
+        """Whether a file is in the folder of a study, of this one or of another."""
         papers = self.path.resolve().parents[2]
         return path.is_file() and path.resolve().parent.parent == papers
 
@@ -371,7 +371,7 @@ class _Reader:
         quick: dict[str, Sweep] = {}
         self.names = list(given)
         for name, entry in given.items():
-            if not _RUNS.fullmatch(name):  # it names a folder
+            if not _RUNS.fullmatch(name):  # the name is used as a folder
                 self.wrong("runs", name, "names of runs have letters, digits, _ and - only")
                 continue
             if not isinstance(entry, dict):
@@ -486,7 +486,7 @@ class _Reader:
     def _one_of(
         self, entry: Mapping[str, Any], key: str, where: str, allowed: Sequence[str], otherwise: str
     ) -> str:
-        """One word of several; the other where none is given."""
+        """Return one of several allowed words; ``otherwise`` where none is given."""
         word = self._text(entry, key, where, otherwise)
         if word and word != otherwise and word not in allowed:
             near = difflib.get_close_matches(word, allowed, n=1)
@@ -497,7 +497,7 @@ class _Reader:
     def _names(
         self, entry: Mapping[str, Any], key: str, where: str, known: list[str]
     ) -> tuple[str, ...]:
-        """Names of metrics; all of them where none is given."""
+        """Return names of metrics; all of them where none is given."""
         given = entry.get(key, known)
         if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
             self.wrong(f"{where}{key}", given, "must be a list of names of metrics")
@@ -531,7 +531,7 @@ class _Reader:
         )
 
     def _beside(self, entry: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
-        """Tables that a figure shows too: files of the study, by their names in the legend."""
+        """Yield further tables of a figure: names in the legend, and files of the study."""
         given = entry.get("beside", {})
         study = self.path.parent.parent.resolve()
         for name, file in given.items() if isinstance(given, dict) else [("", given)]:
@@ -544,10 +544,11 @@ class _Reader:
 
 
 def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()) -> str:
-    """Hash of all that decides these numbers: what is run, what is measured, and the bands.
+    """Return the hash of all that decides these numbers: the runs, the measures, and the bands.
 
-    Words, titles and units have no part in it, so that they can be mended; nor has the number of
-    seeds, for a result of more seeds than the claim asks for is one of this claim too.
+    Words, titles and units are not in it, so that they can be corrected. The number of seeds is not
+    in it either, because a result of more seeds than the claim asks for is valid for this claim
+    too.
     """
     asked = [[m.runs, m.measure, m.arguments, m.factor, m.low, m.high] for m in metrics]
     used = sorted({name for metric in metrics for name in metric.runs})
@@ -557,11 +558,11 @@ def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()
 
 
 def _ran(sweep: Sweep) -> list[Any]:
-    """All of a sweep that decides its numbers but its seeds, with the scenario as it is read."""
+    """Return all of a sweep that decides its numbers, except its seeds, and its scenario."""
     try:
         scenario: Any = tomllib.loads(Path(sweep.scenario).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
-        scenario = sweep.scenario  # a shipped one, or a fault that is told when it is run
+        scenario = sweep.scenario  # a shipped one, or a problem that is reported when it is run
     axes = [[axis.paths, axis.values, axis.names] for axis in sweep.axes]
     adaptive = asdict(sweep.adaptive) if sweep.adaptive else None
     kept = [sweep.warm_up_ps, sweep.baseline, sweep.confidence]
@@ -573,13 +574,13 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether a TOML value is of the type that an argument of a measure has."""
+    """Whether a TOML value has the type of an argument of a measure."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is UnionType:
         return any(_fits(value, option) for option in inner)
     if origin is list:
         return isinstance(value, list) and all(_fits(entry, inner[0]) for entry in value)
-    if origin is not None:  # the mappings of settings
+    if origin is not None:  # mappings of settings
         return isinstance(value, dict) and all(
             type(each) in {str, int, float, bool}
             for setting in value.values()

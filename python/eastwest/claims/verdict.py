@@ -1,8 +1,8 @@
 """Verdicts: whether measured numbers support a claim.
 
-A metric *holds* when its measured value lies in its band, ends included, and *differs* when it does
-not. It is *undecided* where its 95 % interval reaches across an end of the band: more seeds may
-still bring either. A claim differs when one of its metrics does, and holds when all do. What could
+A metric *holds* when its measured value is in its band, ends included, and *differs* when it is
+not. It is *undecided* where its 95 % interval contains an end of the band: more seeds may decide it
+either way. A claim differs when one of its metrics does, and holds when all do. A claim that could
 not be run or measured is *not run*.
 """
 
@@ -17,15 +17,16 @@ from eastwest.claims.measures import Measured
 from eastwest.claims.spec import Claim, Explanation, Metric
 
 HOLDS, DIFFERS, UNDECIDED, NOT_RUN = "holds", "differs", "undecided", "not run"
-#: Classes of difference that need a run in which the named cause brings the published number.
+#: Classes of difference that need a run in which the named cause alone leads to the published
+#: number.
 _SHOWN_BY_RUNS = ("source leaves it open", "our model")
-#: Class of a claim that differs and whose file gives none, or none that its runs bear out.
+#: Class of a claim that differs and whose file gives no class, or none that its runs confirm.
 NOT_EXPLAINED = "not explained"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One metric with what was measured, or why nothing was."""
+    """A metric with its measured value, or the reason why there is none."""
 
     metric: Metric
     measured: Measured | None
@@ -33,7 +34,7 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """Whether the value lies in the band; ``not run`` where there is no value."""
+        """Verdict on the metric: whether the value is in the band; ``not run`` without a value."""
         if self.measured is None:
             return NOT_RUN
         if self.borderline:
@@ -42,7 +43,7 @@ class Part:
 
     @property
     def inside(self) -> bool:
-        """Whether there is a value and it lies in the band, whatever its interval does."""
+        """Whether there is a value and it is in the band, whatever its interval is."""
         if self.measured is None:
             return False
         low, high = self._band
@@ -55,7 +56,7 @@ class Part:
 
     @property
     def borderline(self) -> bool:
-        """Whether the interval reaches across an end of the band: some of it is inside, not all."""
+        """Whether the interval contains an end of the band: a part of it is inside, not all."""
         value, low, high = self.numbers()
         if value is None or low is None or high is None:
             return False
@@ -63,7 +64,7 @@ class Part:
         return low <= most and high >= least and not least <= low <= high <= most
 
     def numbers(self) -> tuple[float | None, float | None, float | None]:
-        """Value and interval in the metric's unit."""
+        """Return the value and the ends of its interval in the metric's unit."""
         if self.measured is None:
             return None, None, None
         scaled = [
@@ -76,7 +77,7 @@ class Part:
         return value, low, high
 
     def text(self) -> str:
-        """How the measurement reads: ``9.6 % (95 %: 9.1 to 10.1)``."""
+        """Return the measurement as text: ``9.6 % (95 %: 9.1 to 10.1)``."""
         if self.measured is None:
             return self.why_not
         value, low, high = self.numbers()
@@ -91,7 +92,7 @@ class Part:
 
     @classmethod
     def kept(cls, metric: Metric, content: Mapping[str, Any]) -> Part:
-        """Give the part that ``as_json`` has written, without its rows."""
+        """Return the part that ``as_json`` has written, without its rows."""
         ends = (content["value"], content["low"], content["high"])
         value, low, high = (None if end is None else end / metric.factor for end in ends)
         if content["verdict"] == NOT_RUN:
@@ -102,7 +103,7 @@ class Part:
         return cls(metric, replace(plain, text=words))
 
     def band(self) -> str:
-        """The band as text."""
+        """Return the band as text."""
         low, high = self.metric.low, self.metric.high
         unit = f" {self.metric.unit}" if self.metric.unit else ""
         if low is None and high is None:
@@ -113,7 +114,7 @@ class Part:
         return f"{number(low, 9)}{unit}" if low == high else f"{low:g} to {high:g}{unit}"
 
     def as_json(self) -> dict[str, Any]:
-        """The part; its rows are in the CSV. JSON has no infinite numbers: null stands for them."""
+        """Return the part as a JSON object without rows; null stands for infinite numbers."""
         value, low, high = (_finite(each) for each in self.numbers())
         return {
             "name": self.metric.name,
@@ -131,22 +132,22 @@ class Part:
 
 @dataclass(frozen=True)
 class Explained:
-    """An explanation with what its runs showed."""
+    """An explanation with the results of its runs."""
 
     explanation: Explanation
     parts: Sequence[Part]
 
     @property
     def borne_out(self) -> bool:
-        """Whether its metrics were measured and, where they have bands, lie in them."""
+        """Whether its metrics were measured and, where they have bands, are in them."""
         return all(part.inside for part in self.parts)
 
     @property
     def kind(self) -> str:
-        """Class of the difference, as far as the evidence for it goes.
+        """Class of the difference, as far as there is evidence for it.
 
-        What a source leaves open, and what our model lacks, is shown by a run in which that alone
-        brings the number into a band; without one it is *not explained*.
+        That a source leaves a value open, or that our model lacks something, is shown by a run in
+        which this alone brings the number into a band; without one the class is *not explained*.
         """
         shown = any(part.band() for part in self.parts) and self.borne_out
         if self.explanation.kind in _SHOWN_BY_RUNS and not shown:
@@ -154,13 +155,13 @@ class Explained:
         return self.explanation.kind
 
     def text(self) -> str:
-        """The explanation and its numbers."""
+        """Return the explanation and its numbers as text."""
         shown = "; ".join(f"{part.metric.name}: {part.text()}" for part in self.parts)
         doubt = "" if self.borne_out else " [not borne out by its runs]"
         return f"{self.explanation.text} {shown}.{doubt}" if shown else self.explanation.text
 
     def as_json(self) -> dict[str, Any]:
-        """The explanation with its parts."""
+        """Return the explanation with its parts as a JSON object."""
         return {
             "of": list(self.explanation.of),
             "class": self.kind,
@@ -178,18 +179,18 @@ class Outcome:
     parts: Sequence[Part]
     explained: Sequence[Explained]
     quick: bool
-    #: Seeds of each of the runs behind it, by their name.
+    #: Number of seeds of each of the runs of the claim, by their name.
     run_seeds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
-        """``holds``, ``differs``, ``undecided`` or ``not run``."""
+        """Verdict on the claim: ``holds``, ``differs``, ``undecided`` or ``not run``."""
         verdicts = [part.verdict for part in self.parts]
         return next((word for word in (DIFFERS, NOT_RUN, UNDECIDED) if word in verdicts), HOLDS)
 
     @property
     def classes(self) -> list[str]:
-        """Classes of the difference; nothing where the claim does not differ."""
+        """Classes of the difference; empty where the claim does not differ."""
         if self.verdict != DIFFERS:
             return []
         kinds = [explained.kind or NOT_EXPLAINED for explained in self.explained]
@@ -197,7 +198,7 @@ class Outcome:
 
     @property
     def seeds(self) -> int:
-        """Fewest seeds behind a number of it."""
+        """Fewest seeds of any number of the claim."""
         return min((part.measured.seeds for part in self.parts if part.measured), default=0)
 
     def measured(self) -> str:
@@ -207,7 +208,7 @@ class Outcome:
         return "; ".join(f"{part.metric.name}: {part.text()}" for part in self.parts)
 
     def explanation(self) -> str:
-        """Why it differs, or what else has to be known about it."""
+        """Return why the claim differs, or other remarks on it, as text."""
         sentences = []
         if self.verdict == DIFFERS:
             missed = [part for part in self.parts if part.verdict == DIFFERS]
@@ -224,7 +225,7 @@ class Outcome:
         return " ".join(sentences)
 
     def as_json(self) -> dict[str, Any]:
-        """The object of ``--json``: first what all claims have, then parts and explanations."""
+        """Return the object of ``--json``: keys of all claims, then parts and explanations."""
         value, low, high = (_finite(each) for each in self.parts[0].numbers())
         return {
             "id": self.claim.id,
@@ -248,12 +249,12 @@ class Outcome:
 
 
 def _finite(value: float | None) -> float | None:
-    """Return the value, or nothing where it is not finite, as of a choice among no settings."""
+    """Return the value, or None where it is not finite (as of a choice among no settings)."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def number(value: float | None, digits: int) -> str:
-    """A number with so many significant digits, whole digits never cut, without an exponent."""
+    """Return a number with ``digits`` significant digits and all whole digits; no exponent."""
     if value is None:
         return "–"
     if value == 0 or not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Runs claims: their sweeps through the store, then their measures, then what explains them."""
+"""Execution of claims: sweeps through the store, then measures, then explanations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from eastwest.partial import Partial
 from eastwest.sweep import State, SweepResult, prepare
 from eastwest.sweep.spec import Spec as Sweep
 
-#: Most seeds that an undecided claim is given.
+#: Most seeds of an undecided claim.
 MOST_SEEDS = 60
-#: Told before the runs of a claim: its id, the name of the runs, and how far they are.
+#: Callback before the runs of a claim: its id, the name of the runs, and their progress.
 Progress = Callable[[str, str, State], None]
 
 
 class Runner:
-    """Runs one claim."""
+    """Execution of one claim."""
 
     def __init__(
         self,
@@ -47,9 +47,9 @@ class Runner:
         self._sweeps: dict[str, SweepResult | str] = {}
 
     def outcome(self) -> Outcome:
-        """Run what the claim needs; what explains it only where it differs.
+        """Run the claim and return its outcome; explanations are run only where it differs.
 
-        Measured numbers that are kept are taken as they are.
+        Stored numbers are used instead of runs where they are given.
         """
         with Partial.scratch() as scratch:
             self._folder = scratch.path
@@ -67,13 +67,13 @@ class Runner:
         return Outcome(self.claim, parts, explained, self.quick, ran)
 
     def _undecided(self, parts: Sequence[Part]) -> set[str]:
-        """Names of the runs behind undecided numbers, where more seeds are wanted."""
+        """Return the names of the runs of undecided numbers, which need more seeds."""
         if self.quick or not self.claim.decides:
             return set()
         return {name for part in parts if part.verdict == UNDECIDED for name in part.metric.runs}
 
     def _give_seeds(self, names: set[str]) -> bool:
-        """Double the seeds of these runs, up to the most; whether one got more."""
+        """Double the seeds of these runs, up to the most; return whether one got more."""
         given = False
         for name in names:
             spec = self._specs[name]
@@ -94,11 +94,11 @@ class Runner:
             sweeps.append(found)
         try:
             return Part(metric, measured(metric, Data(*sweeps)))
-        except (MeasureError, FileNotFoundError) as error:  # the second: a table was not kept
+        except (MeasureError, FileNotFoundError) as error:  # or a table was not kept
             return Part(metric, None, str(error))
 
     def _runs(self, name: str) -> SweepResult | str:
-        """The runs of this name, or why there are none; run once for all metrics."""
+        """Return the runs of this name, which are run once, or the reason why there are none."""
         if name not in self._sweeps:
             sweep = self._sweep(name, self._specs[name])
             failures = sweep.failures
@@ -147,10 +147,10 @@ def run(
     most_seeds: int = MOST_SEEDS,
     kept: Callable[[Claim], Sequence[Part]] = lambda _: (),
 ) -> list[Outcome]:
-    """Run claims one after the other; ``done`` is told of each.
+    """Run claims one after the other and return their outcomes; ``done`` is called for each.
 
-    Undecided ones are given more seeds, up to ``most_seeds``. ``kept`` gives the parts of a claim
-    that are known already, all or none; then only what explains them is run.
+    Undecided claims get more seeds, up to ``most_seeds``. ``kept`` returns the stored parts of a
+    claim, all or none; with all of them, only its explanations are run.
     """
     outcomes = []
     for claim in claims:

@@ -1,8 +1,8 @@
 """Mechanism crates: compiled with cargo where they have changed, and loaded.
 
-Such a crate becomes an extension module that holds the whole simulator and its own mechanisms, so
-that calls between them cost what they cost within Eastwest. It takes the place of
-``eastwest._core``. So one crate can be loaded at a time, with as many mechanisms as it likes.
+A mechanism crate becomes an extension module with the whole simulator and its own mechanisms, so
+that calls between them cost no more than within Eastwest. It replaces ``eastwest._core``. So one
+crate can be loaded at a time, with any number of mechanisms.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 from eastwest import core
 from eastwest.errors import InputError, MechanismError
 
-#: What cargo has to be told so that it compiles the same as maturin does: else each of them would
-#: compile PyO3 again after the other.
+#: Arguments with which cargo compiles as maturin does: otherwise each of the two would compile PyO3
+#: again after the other.
 _BITS = 64 if sys.maxsize > 2**32 else 32
 _LIKE_MATURIN = {
     "PYO3_BUILD_EXTENSION_MODULE": "1",
@@ -36,14 +36,14 @@ _BINDINGS = "eastwest-bindings"
 
 
 def source_folder() -> Path | None:
-    """Find the Rust source that this Eastwest was made of, where it is at hand."""
+    """Return the Rust source from which this Eastwest was built, or None where it is absent."""
     named = os.environ.get("EASTWEST_SOURCE")
     folder = Path(named) if named else Path(__file__).resolve().parents[3]
     return folder if (folder / "crates" / "bindings" / "Cargo.toml").is_file() else None
 
 
 def is_crate(folder: Path) -> bool:
-    """Whether a folder holds a mechanism crate."""
+    """Whether a folder is a mechanism crate."""
     try:
         return _BINDINGS in (folder / "Cargo.toml").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -51,7 +51,7 @@ def is_crate(folder: Path) -> bool:
 
 
 def source_hash(folder: Path) -> str:
-    """SHA-256 over all that a crate is made of: its manifest and its source."""
+    """Return the SHA-256 over the manifest and the source of a crate."""
     files = [folder / "Cargo.toml", *sorted((folder / "src").rglob("*.rs"))]
     digest = hashlib.sha256()
     for file in files:
@@ -62,9 +62,9 @@ def source_hash(folder: Path) -> str:
 
 
 def build(folder: Path, *, show: bool = False) -> Path:
-    """Compile a mechanism crate, unless that has been done, and return its library.
+    """Compile a mechanism crate, unless it is compiled already, and return its library.
 
-    ``show`` lets cargo say on standard error what it does. Raises ``MechanismError`` with the
+    ``show`` lets cargo write its progress to standard error. Raises ``MechanismError`` with the
     compiler's messages where the crate does not compile.
     """
     cargo = shutil.which("cargo")
@@ -92,7 +92,7 @@ def build(folder: Path, *, show: bool = False) -> Path:
 
 
 def _library(messages: bytes, folder: Path) -> Path | None:
-    """Find the library among cargo's messages."""
+    """Return the path of the library in cargo's messages, or None."""
     manifest = (folder / "Cargo.toml").resolve()
     for line in messages.splitlines():
         try:
@@ -111,7 +111,7 @@ def _library(messages: bytes, folder: Path) -> Path | None:
 
 
 def load(library: Path) -> ModuleType:
-    """Load a compiled mechanism crate. Raises ``MechanismError`` where that is not what it is."""
+    """Load a compiled mechanism crate. Raises ``MechanismError`` where it is not one."""
     name = f"eastwest.crate_{hashlib.sha256(library.read_bytes()).hexdigest()[:16]}.mechanisms"
     if name in sys.modules:
         return sys.modules[name]

@@ -1,4 +1,4 @@
-"""Takes in mechanisms that were named where a scenario is run: crates, Python files, classes."""
+"""Loading of mechanisms that are named where a scenario is run: crates, Python files, classes."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _LARGEST_FILE = 4_000_000
 
 @dataclass(frozen=True)
 class Recipe:
-    """How another process takes in the same mechanisms."""
+    """Description of loaded mechanisms with which another process loads them too."""
 
     library: Path | None = None
     library_sha256: str = ""
     files: tuple[Path, ...] = ()
-    #: Names of classes that lie in no file of their own.
+    #: Names of classes that were not loaded from a file.
     classes: tuple[str, ...] = ()
 
     def restore(self) -> core.Extras:
-        """Take them in without compiling anything."""
+        """Load the mechanisms without compiling anything, and return them."""
         found = _Found()
         if self.library is not None:
             module = crate.load(self.library)
@@ -66,7 +66,7 @@ class _Found:
         try:
             source = inspect.getsource(class_).encode()
         except (OSError, TypeError):
-            source = repr(class_).encode()  # typed in by hand: there is no source to be found
+            source = repr(class_).encode()  # typed in by hand: the source is not known
         self._add(class_.__name__, source, [class_])
 
     def _add(self, label: str, source: bytes, classes: list[type]) -> None:
@@ -81,13 +81,13 @@ class _Found:
 
 
 def load(given: Sequence[Mechanism], *, show: bool = False) -> tuple[core.Extras, Recipe]:
-    """Take in mechanisms: folders of crates, Python files and classes.
+    """Load mechanisms: folders of crates, Python files and classes.
 
-    A crate is compiled where it has changed; ``show`` lets cargo say what it does. Raises
-    ``InputError`` where one cannot be used.
+    A crate is compiled where it has changed; ``show`` lets cargo write its progress. Raises
+    ``InputError`` where a mechanism cannot be used.
     """
     if not given:
-        return core.extras(), Recipe()  # those in use stay so
+        return core.extras(), Recipe()  # the mechanisms in use stay in use
     found = _Found()
     recipe: dict[str, Any] = {"files": (), "classes": ()}
     for one in given:
@@ -125,7 +125,7 @@ def _read(path: Path) -> bytes:
 
 
 def _execute(path: Path, source: bytes) -> Any:
-    """Execute a Python file as a module of its own."""
+    """Execute a Python file as a new module, and return it."""
     sha256 = hashlib.sha256(str(path.resolve()).encode() + source).hexdigest()
     name = f"eastwest_sketch_{sha256[:16]}"
     spec = importlib.util.spec_from_file_location(name, path)

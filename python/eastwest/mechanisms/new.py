@@ -1,6 +1,6 @@
-"""Writes the first version of a mechanism: a small one that works, to be changed.
+"""Writer of the first version of a mechanism: a small one that works, to be changed.
 
-The templates are in ``templates/``; each is also the worked example that the tests build and run.
+The templates are in ``templates/``; each is also the example that the tests build and run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from eastwest.partial import Partial
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 _LONGEST = 40
-#: Names that Rust, cargo or Python take for something else.
+#: Names that have another meaning in Rust, cargo or Python.
 _TAKEN = frozenset(
     re.findall(
         "[a-z_]+",
@@ -42,7 +42,7 @@ class Kind(StrEnum):
     routing = "routing"
 
 
-#: Where the scenario names it, and one of its parameters.
+#: Table of the scenario that names the mechanism, and an example of a parameter.
 _FABRIC = {
     Kind.queue: '\n[fabric.queue]\nkind = "@NAME@"\nlimit = "200 packets"\nmin = 5\nmax = 15\n',
     Kind.routing: 'routing = "@NAME@"\n\n[fabric.routing_parameters]\nmargin = 5\n',
@@ -71,13 +71,13 @@ class Written:
 
     folder: Path
     files: list[str]
-    #: What ``--with`` is given within the folder.
+    #: Value of ``--with`` within the folder.
     named: str
     what: str
 
 
 def write(name: str, kind: Kind, *, python: bool = False, source: Path | None = None) -> Written:
-    """Write a folder ``name`` with a mechanism of that name, whole or not at all.
+    """Write a folder ``name`` with a mechanism of that name, which is complete or absent.
 
     ``python`` writes a sketch in Python instead of a Rust crate. ``source`` is Eastwest's own Rust
     source, where it is not beside the installed package. Raises ``InputError``.
@@ -116,7 +116,7 @@ def _check_name(name: str, kind: Kind) -> None:
 
 
 def _source(named: Path | None) -> Path:
-    """Find Eastwest's Rust source, of the same version as this package."""
+    """Return the folder of Eastwest's Rust source, which must be of this package's version."""
     folder = named.resolve() if named is not None else source_folder()
     if folder is None:
         raise InputError(
@@ -162,7 +162,7 @@ def _rust_files(name: str, kind: Kind, source: Path) -> dict[str, str]:
         files[".cargo/config.toml"] = shared.sub("", files[".cargo/config.toml"])
     values = {"@NAME@": name, "@SOURCE@": source.as_posix(), "@WHAT@": _WHAT[kind]}
     made = {path: _filled(text, values) for path, text in files.items()}
-    # The same versions of all dependencies, so that those compiled already serve here as well.
+    # Equal versions of all dependencies: dependencies that are compiled already are used again.
     lock = source / "Cargo.lock"
     if lock.is_file():
         made["Cargo.lock"] = lock.read_text(encoding="utf-8")

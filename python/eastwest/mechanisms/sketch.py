@@ -1,9 +1,9 @@
-"""Mechanisms sketched in Python: the classes to derive from, and what they are handed.
+"""Mechanisms sketched in Python: base classes, and the objects that their methods get.
 
 Every port, sender or switch gets an object of the class. Annotated attributes with a default
-(``int``, ``float`` or ``bool``) are its parameters: the scenario may set them, with the same
-messages as for built-in mechanisms. They are set before ``__init__`` is called, which takes no
-arguments. Times are whole picoseconds, as within the simulator.
+(``int``, ``float`` or ``bool``) are its parameters: the scenario may set them, with messages like
+those of built-in mechanisms. They are set before ``__init__`` is called, which takes no arguments.
+Times are whole picoseconds, as within the simulator.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Verdict(IntEnum):
 
 
 class Random(Protocol):
-    """Random numbers that depend on the seed of the run alone."""
+    """Random numbers that depend only on the seed of the run."""
 
     def unit(self) -> float:
-        """Uniform in [0, 1)."""
+        """Return a uniform random number in [0, 1)."""
 
     def below(self, n: int) -> int:
-        """A whole number from 0 to n - 1."""
+        """Return a uniform random whole number from 0 to n - 1."""
 
 
 class Packet(Protocol):
@@ -47,15 +47,15 @@ class Packet(Protocol):
 
     @property
     def kind(self) -> str:
-        """One of data, retransmission, ack, syn, syn_ack, fin, datagram."""
+        """Kind: data, retransmission, ack, syn, syn_ack, fin or datagram."""
 
     @property
     def understands_marks(self) -> bool:
-        """Whether its transport understands marks: it carries ECT or CE."""
+        """Whether its transport understands ECN marks: it carries ECT or CE."""
 
     @property
     def has_payload(self) -> bool:
-        """Whether it carries data."""
+        """Whether it carries payload."""
 
     @property
     def has_ece(self) -> bool:
@@ -63,27 +63,27 @@ class Packet(Protocol):
 
     @property
     def dscp(self) -> int:
-        """The packet's differentiated services codepoint, 0 to 63; priority p has codepoint 8 p."""
+        """Differentiated services codepoint, 0 to 63; priority p has codepoint 8 p."""
 
 
 class Arrival(Packet, Protocol):
-    """A packet that comes to a port."""
+    """Arrival of a packet at a port."""
 
     @property
     def now_ps(self) -> int:
-        """When."""
+        """Time of the arrival in ps."""
 
     @property
     def ip_bytes(self) -> int:
-        """The length of the IP packet in bytes."""
+        """Length of the IP packet in bytes."""
 
     @property
     def queued_packets(self) -> int:
-        """Packets that wait before it; the one being sent does not count."""
+        """Number of packets in the queue, without the arriving one and the one in transmission."""
 
     @property
     def queued_bytes(self) -> int:
-        """Their IP bytes."""
+        """IP bytes in the queue, without the arriving packet and the one in transmission."""
 
     @property
     def idle(self) -> bool:
@@ -91,31 +91,31 @@ class Arrival(Packet, Protocol):
 
     @property
     def fits(self) -> bool:
-        """Whether the limit of the queue has room for it. Where not, it is lost in any case."""
+        """Whether the queue has room for the packet below its limit; otherwise it is dropped."""
 
 
 class Head(Packet, Protocol):
-    """A packet whose turn it is to be sent."""
+    """Departure of the packet at the head of the queue."""
 
     @property
     def now_ps(self) -> int:
-        """When."""
+        """Time of the departure in ps."""
 
     @property
     def waited_ps(self) -> int:
-        """How long it has waited."""
+        """Time that the packet has waited in the queue, in ps."""
 
     @property
     def left_packets(self) -> int:
-        """Packets behind it."""
+        """Number of packets left in the queue behind this one."""
 
     @property
     def left_bytes(self) -> int:
-        """Their IP bytes."""
+        """IP bytes left in the queue behind this packet."""
 
 
 class Window(Protocol):
-    """The window of a sender."""
+    """Congestion window of a sender."""
 
     @property
     def cwnd(self) -> int:
@@ -127,71 +127,71 @@ class Window(Protocol):
 
 
 class Ack(Protocol):
-    """An ACK that may let the window grow."""
+    """ACK after which the window may grow."""
 
     @property
     def now_ps(self) -> int:
-        """When it came."""
+        """Time of its arrival in ps."""
 
     @property
     def acked(self) -> int:
-        """Bytes that it acknowledges."""
+        """Number of bytes that it acknowledges."""
 
     @property
     def srtt_ps(self) -> int:
-        """Smoothed round-trip time."""
+        """Smoothed round-trip time in ps."""
 
     @property
     def after_timeout(self) -> bool:
-        """Whether a timeout is being recovered from."""
+        """Whether the sender recovers from a timeout."""
 
     @property
     def in_slow_start(self) -> bool:
-        """Whether the window is below the threshold."""
+        """Whether the window is below the slow start threshold."""
 
 
 class Seen(Protocol):
-    """The values that every ACK reports."""
+    """Values of any ACK, also during recovery."""
 
     @property
     def now_ps(self) -> int:
-        """When it came."""
+        """Time of its arrival in ps."""
 
     @property
     def delivered(self) -> int:
-        """Bytes that it reports as arrived for the first time."""
+        """Number of bytes that it reports as delivered for the first time."""
 
     @property
     def marked(self) -> bool:
-        """Whether it echoes a mark."""
+        """Whether it echoes a mark (ECE)."""
 
     @property
     def acked_to(self) -> int:
-        """All before this position of the stream is acknowledged."""
+        """Position of the stream before which all bytes are acknowledged."""
 
     @property
     def sent_to(self) -> int:
-        """The position that is sent next."""
+        """Position of the stream of the next new byte to send."""
 
     @property
     def rtt_ps(self) -> int | None:
-        """A round-trip time, where the ACK gives one."""
+        """Round-trip time in ps, or None where the ACK gives none."""
 
 
 class Choice(Protocol):
-    """A packet with several shortest paths."""
+    """Packet with several equal paths at a switch."""
 
     @property
     def now_ps(self) -> int:
-        """When."""
+        """Time of the choice in ps."""
 
     @property
     def paths(self) -> int:
-        """The number of equal paths, at least two."""
+        """Number of equal paths, at least two."""
 
     @property
     def flow_hash(self) -> int:
-        """15 bits of a hash: the same for all packets of a connection in this direction."""
+        """15 bits of a hash, equal for all packets of a connection in this direction."""
 
     @property
     def receiver(self) -> int:
@@ -199,15 +199,15 @@ class Choice(Protocol):
 
     @property
     def kind(self) -> str:
-        """See ``Packet.kind``."""
+        """Kind, as in ``Packet.kind``."""
 
     @property
     def queued_packets(self) -> list[int]:
-        """Packets that wait at the port of each path."""
+        """Number of packets in the queue of each path's port."""
 
     @property
     def queued_bytes(self) -> list[int]:
-        """Their IP bytes."""
+        """IP bytes in the queue of each path's port."""
 
 
 class _Base:
@@ -232,23 +232,23 @@ class Queue(_Base):
         limit_bytes: int | None
 
     def at_enqueue(self, arrival: Arrival) -> Verdict:
-        """Decide about a packet that comes."""
+        """Return the verdict on an arriving packet."""
         return Verdict.ENQUEUE if arrival.fits else Verdict.DROP
 
     def at_dequeue(self, head: Head) -> Verdict:
-        """Decide about the packet that is next; after a dropped one, about the one behind it."""
+        """Return the verdict on the packet at the head; if it is dropped, the next one follows."""
         return Verdict.ENQUEUE
 
     @staticmethod
     def signal(packet: Packet) -> Verdict:
-        """Mark a packet whose transport understands marks, drop any other."""
+        """Return the verdict to mark a packet whose transport understands marks, or to drop it."""
         return Verdict.MARK if packet.understands_marks else Verdict.DROP_EARLY
 
 
 class Congestion(_Base):
-    """A congestion control. What a class does not override is done as in RFC 5681."""
+    """A congestion control; methods that a class does not override are those of RFC 5681."""
 
-    #: Whether receivers answer each mark, as with DCTCP.
+    #: Whether receivers echo each mark, as with DCTCP.
     echoes_each_mark: ClassVar[bool] = False
 
     if typing.TYPE_CHECKING:
@@ -256,25 +256,25 @@ class Congestion(_Base):
         initial_window: int
 
     def on_ack(self, window: Window, ack: Ack) -> int:
-        """Return the new window in bytes. Asked while the window limits the sender."""
+        """Return the new window in bytes; called for ACKs while the window limits the sender."""
         raise NotImplementedError
 
     def after_loss(self, window: Window, flight: int) -> int:
-        """Return the threshold after a loss with ``flight`` bytes outstanding."""
+        """Return the threshold in bytes after a loss, with ``flight`` bytes in flight."""
         raise NotImplementedError
 
     def after_marks(self, window: Window, flight: int) -> int:
-        """Return the threshold after marks, which come once per window of data at most."""
+        """Return the threshold in bytes after marks, at most once per window of data."""
         raise NotImplementedError
 
     def observe(self, seen: Seen) -> None:
-        """See every ACK."""
+        """Update the state of the class for an ACK; called for every ACK."""
 
     def after_timeout(self) -> None:
-        """Hear of a timeout."""
+        """Update the state of the class after a timeout."""
 
     def after_idle(self, now_ps: int, idle_ps: int) -> None:
-        """Hear that something is sent after nothing was under way for this time."""
+        """Update the state of the class before the first packet after an idle time, in ps."""
 
 
 class Routing(_Base):
@@ -289,7 +289,7 @@ class Routing(_Base):
 
 
 KINDS: dict[str, type[_Base]] = {"queue": Queue, "congestion": Congestion, "routing": Routing}
-#: Methods of which a class must have one of its own.
+#: Methods of which a class must override at least one.
 _NEEDED = {
     "queue": ("at_enqueue", "at_dequeue"),
     "congestion": ("on_ack", "after_loss", "after_marks"),
@@ -302,7 +302,7 @@ _LARGEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Sketch:
-    """A class as the simulator takes it (crates/bindings/src/sketch)."""
+    """Description of a class for the simulator (crates/bindings/src/sketch)."""
 
     kind: str
     name: str
@@ -316,7 +316,7 @@ class Sketch:
 
 
 def is_sketch(thing: object) -> bool:
-    """Whether this is a class that was derived from one of the three."""
+    """Whether an object is a class derived from ``Queue``, ``Congestion`` or ``Routing``."""
     return (
         isinstance(thing, type)
         and issubclass(thing, tuple(KINDS.values()))
@@ -325,7 +325,7 @@ def is_sketch(thing: object) -> bool:
 
 
 def describe(class_: type) -> Sketch:
-    """Describe a class to the simulator. Raises ``InputError`` where it cannot be used."""
+    """Return the description of a class. Raises ``InputError`` where it cannot be used."""
     kind = next((kind for kind, base in KINDS.items() if issubclass(class_, base)), None)
     if kind is None:
         raise InputError(f"{class_.__name__} is no eastwest.Queue, Congestion or Routing")
@@ -347,7 +347,7 @@ def _kebab(name: str) -> str:
 
 
 def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
-    """Annotated attributes of a class, those of its ancestors first."""
+    """Return the annotated attributes of a class, those of its ancestors first."""
     try:
         hints = typing.get_type_hints(class_)
     except Exception as error:
@@ -362,7 +362,7 @@ def _parameters(class_: type, base: type) -> list[tuple[str, str, str]]:
 
 
 def _parameter(where: str, name: str, hint: object, class_: type) -> tuple[str, str]:
-    """Return the type and the default of a parameter, or say what is wrong with it."""
+    """Return the type and default of a parameter. Raises ``InputError`` where it is not valid."""
     if hint not in _TYPES:
         raise InputError(f"{where}: a parameter is an int, a float or a bool (or a ClassVar)")
     if name in _TAKEN:

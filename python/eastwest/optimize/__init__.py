@@ -1,8 +1,8 @@
-"""Finding the best settings of a scenario under limits: ``eastwest optimize FILE.toml``.
+"""Search for the best settings of a scenario under limits: ``eastwest optimize FILE.toml``.
 
-The guide is docs/guide/optimize.md. Order of work: spec.py reads the file, check.py holds it
-against the scenario, search.py proposes points (space.py) and measures them through evaluate.py,
-judge.py says what is better, verdict.py what has been found, folder.py writes what is left behind.
+The guide is docs/guide/optimize.md. Order of work: spec.py reads the file, check.py checks it with
+the scenario, search.py proposes points (space.py) and measures them through evaluate.py, judge.py
+compares points, verdict.py draws the conclusions, folder.py writes the folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["OptimizeResult", "Plan", "default_folder", "load", "optimize", "run"
 
 
 def default_folder(spec: Spec) -> Path:
-    """Where an optimisation's folder goes when none is named."""
+    """Return the folder of an optimisation where none is named."""
     return DEFAULT_PARENT / f"{folder_stem(spec.name, 0).removesuffix('-0')}-optimize"
 
 
@@ -58,7 +58,7 @@ def run(
     progress: Callable[[State], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> OptimizeResult:
-    """Search, and write what was found.
+    """Search the space, write the folder of results and return it.
 
     Raises ``InputError`` where something is wrong with the file or its scenario, or where a search
     of more than eight hours is not confirmed.
@@ -109,15 +109,16 @@ def optimize(
     mechanisms: Sequence[Mechanism] = (),
     progress: Callable[[State], None] = lambda _: None,
 ) -> OptimizeResult:
-    """Find the best settings of a scenario under limits, as ``source`` (a file) describes it.
+    """Search for the best settings of a scenario under limits, as ``source`` (a file) describes it.
 
-    ``recommended`` of what is returned is the point to take, with its settings, what it changes
-    against the baseline and how well that is known; it is nothing where no point keeps the limits,
-    and ``summary["reason"]`` says why. Runs that the store has are taken from there, so the same
-    call goes on where it was interrupted. The other arguments are those of ``eastwest.sweep``.
+    ``recommended`` of the result is the recommended point with its settings, and the changes
+    against the baseline with their intervals. It is None where no point keeps the limits;
+    ``summary["reason"]`` has the reason. Runs that the store has are taken from it, so that a
+    second call continues an interrupted search. The other arguments are those of
+    ``eastwest.sweep``.
 
     Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
-    file, or where ``yes`` does not agree to more than eight hours.
+    file, or where a search of more than eight hours is not confirmed by ``yes``.
     """
     wanted, recipe = take_in(mechanisms)
     with core.using(wanted):

@@ -1,4 +1,4 @@
-"""Checks of an optimisation's settings: the scenario reads every value of every axis once."""
+"""Checks of an optimisation's settings: the scenario is read with every value of every axis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_CHECKED = 200
 
 
 def load(origin: str | Path) -> Spec:
-    """Read a file; raises ``ProblemsError`` with everything that is wrong with it."""
+    """Read and check a file; raise ``ProblemsError`` with all of its problems."""
     spec, problems = read(origin)
     if problems:
         raise ProblemsError(problems[:_MOST_PROBLEMS])
@@ -45,19 +45,19 @@ def load(origin: str | Path) -> Spec:
 
 
 def source_of(spec: Spec) -> Source:
-    """Find the scenario: beside the file, or by the name of a shipped one."""
+    """Return the scenario: a file beside the optimisation file, or a shipped one."""
     beside = spec.base_dir / spec.scenario
     return load_source(beside if beside.exists() else spec.scenario)
 
 
 def overrides(spec: Spec, stage: Stage, settings: Settings) -> core.Overrides:
-    """Settings of a point at a stage: those of all, the point's, the stage's."""
+    """Return the settings of a point at a stage: those of all points, the point's, the stage's."""
     parts: tuple[dict[str, Any], ...] = (spec.settings, settings, stage.settings)
     return [(path, text(value)) for part in parts for path, value in part.items()]
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
-    """Points in which every value of every axis comes at least once, few in all."""
+    """Yield few points that together have every value of every axis at least once."""
     for stage in spec.stages:
         yield stage, spec.baseline.settings
     last = spec.stages[-1]
@@ -70,7 +70,7 @@ def _variants(spec: Spec) -> Iterator[tuple[Stage, Settings]]:
 
 
 def _with(space: Space, number: int, choice: int) -> Settings:
-    """A point with this choice, in which the axis counts; else the first of all values."""
+    """Return a point with this choice, in which the axis counts; else with all first values."""
     wanted = dict(space.axes[number].when)
     for axis in reversed(space.axes[:number]):
         if {*axis.paths} & {*wanted}:

@@ -1,6 +1,6 @@
-"""Runs points with seeds: from the store where it has them, else through a pool of processes.
+"""Runs of points with seeds: from the store where it has them, else by a pool of processes.
 
-The order in which runs finish has no part in what is returned. A run that fails, or whose process
+The result does not depend on the order in which runs finish. A run that fails, or whose process
 dies again and again, fails its point alone.
 """
 
@@ -26,17 +26,17 @@ _LOOK_EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one run."""
+    """Metrics of one run, or the reason why there are none."""
 
     key: str
     result: Result | None
-    #: Why there is none.
+    #: Reason why there are no metrics; empty where there are.
     failure: str = ""
 
 
 @dataclass
 class _Open:
-    """A run under way."""
+    """A run that has not finished."""
 
     place: tuple[int, int]
     plan: Plan
@@ -45,7 +45,7 @@ class _Open:
 
 
 class Evaluator:
-    """Measures settings of one scenario."""
+    """Evaluator of settings of one scenario."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Evaluator:
         )
         self.pool: Pool = start(setup, jobs, dask, store, say)
         self.done = self.reused = self.failed = 0
-        #: Runs that lie ahead beyond those asked for, as far as known, and what one takes.
+        #: Number of known runs after those asked for, and the wall time of one, in s.
         self.ahead = 0
         self._walls: list[float] = []
         self._next = 0
@@ -85,7 +85,7 @@ class Evaluator:
     ) -> list[dict[int, Outcome]]:
         """Run each point with each seed; return outcomes by seed, in the order of the points.
 
-        Raises ``SweepStoppedError`` where the world refuses.
+        Raises ``SweepStoppedError`` where files cannot be written.
         """
         found: list[dict[int, Outcome]] = [{} for _ in points]
         running: dict[int, _Open] = {}
@@ -128,7 +128,7 @@ class Evaluator:
         return statistics.median(self._walls) if self._walls else None
 
     def _known(self, key: str) -> Outcome | None:
-        """Return the outcome of a run if the store has it."""
+        """Return the outcome of a run if the store has it, else None."""
         result = self.store.find(key)
         if result is not None:
             self.done += 1

@@ -55,7 +55,7 @@ class OptimizeResult:
 
     @property
     def recommended(self) -> dict[str, Any] | None:
-        """The recommended point with its settings; nothing where none keeps the limits."""
+        """The recommended point with its settings; None where no point keeps the limits."""
         found: dict[str, Any] | None = self.summary["recommended"]
         return found
 
@@ -71,7 +71,7 @@ class OptimizeResult:
 
 
 def read_summary(folder: Path) -> dict[str, Any] | None:
-    """Summary of an optimisation's folder; nothing where there is none.
+    """Return the summary of an optimisation's folder, or None where it has no summary.
 
     Raises ``InputError`` where it is damaged, or of a newer format than this version reads.
     """
@@ -79,12 +79,12 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 
 def target(out: Path, force: bool) -> NewFolder:
-    """Where the folder goes."""
+    """Return the new folder of an optimisation, not made yet."""
     return NewFolder(out, force, "an optimisation", "optimize.toml", parents=True)
 
 
 def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
-    """Write the folder beside its place, and give it its name at the end."""
+    """Write the folder under a temporary name, and rename it at the end."""
     out = place.out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -122,7 +122,7 @@ def _fill(folder: Path, search: Search, verdict: Verdict) -> None:
 
 
 def _recommended(search: Search, verdict: Verdict, folder: Path) -> None:
-    """Write the scenario with the recommended settings, to be run as it is."""
+    """Write the scenario with the recommended settings, so that it can be run alone."""
     if verdict.recommended is None:
         return
     source, last = search.evaluator.source, search.spec.stages[-1]
@@ -138,7 +138,7 @@ def _recommended(search: Search, verdict: Verdict, folder: Path) -> None:
 
 
 def summary_of(search: Search, verdict: Verdict) -> dict[str, Any]:
-    """Everything about the search but its tables."""
+    """Return the summary: everything about the search except its tables."""
     spec, evaluator, chosen = search.spec, search.evaluator, verdict.recommended
     return {
         "kind": _KIND,
@@ -225,7 +225,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def points_table(search: Search, verdict: Verdict) -> pl.DataFrame:
-    """One row per point."""
+    """Return a table with one row per point: settings, goals, limits and changes."""
     import polars as pl  # noqa: PLC0415  large
 
     front = {p.number for p in verdict.front}
@@ -262,7 +262,7 @@ def _shown(settings: Mapping[str, Any], path: str) -> str:
 
 
 def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]:
-    """A metric of a point at its last stage."""
+    """Return mean, interval and change of a metric of a point at its last stage, by column."""
     empty = dict.fromkeys([metric, f"{metric}.low", f"{metric}.high", f"{metric}.change"], None)
     if not point.runs:
         return dict.fromkeys(empty)
@@ -280,7 +280,7 @@ def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]
 
 
 def runs_table(search: Search) -> pl.DataFrame:
-    """One row per stage, point and seed."""
+    """Return a table with one row per stage, point and seed."""
     import polars as pl  # noqa: PLC0415  large
 
     rows: list[dict[str, Any]] = []

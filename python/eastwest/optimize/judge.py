@@ -1,15 +1,16 @@
 """Comparison of points: limits first, then Pareto dominance, then one recommended point.
 
-Everything is held against the baseline seed by seed (the same seeds for all points), so that what
-both runs of a pair share cancels. A point *misses* a limit by how far the mean over its seeds lies
+Every point is compared with the baseline seed by seed (the same seeds for all points), so that
+common effects of a seed cancel. A point *misses* a limit by the distance of its mean over the seeds
 beyond the bound, as a share. Of two points the one that misses less is better; among points that
 miss nothing, one *dominates* another that is at least as good in all goals and better in one (Deb's
 constrained domination: K. Deb, An efficient constraint handling method for genetic algorithms,
 2000; fronts and crowding as in NSGA-II, Deb et al. 2002).
 
-The recommended point is the one on the front, among those that miss nothing, with the least
+The recommended point is the point on the front, among those that miss nothing, with the least
 *score*: the weighted sum of the logarithms of its goals over the baseline's. So a goal counts by
-the share it changes, not by its unit; halving one is worth doubling another of the same weight.
+its relative change, not by its unit; halving one goal weighs as much as doubling another of the
+same weight.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ class Told:
     """A goal or limit at a point: its mean, and its change against the baseline."""
 
     value: Interval
-    #: As a share; nothing where the baseline is 0.
+    #: Change as a share; None where the baseline is 0.
     change: Interval | None
 
 
 @dataclass(frozen=True)
 class Kept:
-    """How a point stands to a limit."""
+    """Result of comparing a point with a limit."""
 
     told: Told
-    #: How far beyond the bound the mean lies, as a share; 0 or less where it is met.
+    #: Distance of the mean beyond the bound, as a share; 0 or less where the limit is met.
     missed: float
-    #: Whether the whole interval is on the right side.
+    #: Whether the whole interval is on the allowed side.
     surely: bool
 
 
 def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
-    """Mean of a metric and of its change, seed by seed. Raises ``KeyError`` where it is missing."""
+    """Return the means of a metric and its change. Raises ``KeyError`` where a run lacks it."""
     seeds = [seed for seed in ours if seed in base]
     values = [ours[seed][metric] for seed in seeds]
     against = [base[seed][metric] for seed in seeds]
@@ -66,11 +67,11 @@ def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
 
 
 def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
-    """How a point stands to a limit."""
+    """Return the result of comparing a point with a limit."""
     found = told(limit.metric, ours, base, confidence)
     sign = -1.0 if limit.least else 1.0
     if limit.relative:
-        # Of nothing there is no share: anything more is too much.
+        # A baseline of 0 has no share: any increase is unlimited.
         interval = found.change or Interval(found.value.n, math.inf, None, None)
         scale = 1.0
     else:
@@ -82,7 +83,7 @@ def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
 
 
 def values(goals: Sequence[Goal], ours: Runs) -> tuple[float, ...]:
-    """Means of the goals, turned so that less is better."""
+    """Return the means of the goals, negated where more is better, so that less is better."""
     return tuple(
         math.fsum(run[goal.metric] for run in ours.values()) / len(ours) * (-1 if goal.more else 1)
         for goal in goals
@@ -90,7 +91,7 @@ def values(goals: Sequence[Goal], ours: Runs) -> tuple[float, ...]:
 
 
 def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
-    """Weighted sum of the logarithms of the goals of a run over the baseline's; less is better."""
+    """Return the weighted sum of log(goal / baseline) over the goals of a run; less is better."""
     total = 0.0
     for goal in goals:
         value, other = ours[goal.metric], base[goal.metric]
@@ -103,7 +104,7 @@ def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
 
 
 def mean_score(goals: Sequence[Goal], ours: Runs, base: Runs) -> float:
-    """Mean of the score over the seeds."""
+    """Return the mean of the score over the seeds."""
     seeds = [seed for seed in ours if seed in base]
     return math.fsum(score(goals, ours[seed], base[seed]) for seed in seeds) / len(seeds)
 
@@ -111,7 +112,7 @@ def mean_score(goals: Sequence[Goal], ours: Runs, base: Runs) -> float:
 def score_difference(
     goals: Sequence[Goal], ours: Runs, theirs: Runs, base: Runs, confidence: float
 ) -> Interval:
-    """Difference of the scores of two points, seed by seed."""
+    """Return the mean difference of the scores of two points, with its paired interval."""
     seeds = [seed for seed in ours if seed in theirs and seed in base]
     return paired_interval(
         [score(goals, ours[seed], base[seed]) for seed in seeds],
@@ -122,23 +123,23 @@ def score_difference(
 
 @dataclass(frozen=True)
 class Standing:
-    """The values by which a point is ordered among others."""
+    """Values by which a point is ordered among others."""
 
     number: int
     values: tuple[float, ...]
-    #: Sum of what it misses of its limits.
+    #: Sum of the shares by which the point misses its limits.
     missed: float
 
 
 def dominates(a: Standing, b: Standing) -> bool:
-    """Whether ``a`` is better than ``b`` for certain: limits first."""
+    """Whether ``a`` dominates ``b``: limits first, then goals."""
     if a.missed > 0 or b.missed > 0:
         return a.missed < b.missed
     return a.values != b.values and all(x <= y for x, y in zip(a.values, b.values, strict=True))
 
 
 def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
-    """Points by rank: those that none dominates, then those that only these dominate, and so on."""
+    """Return points by front: first those that none dominates, then those that only they do."""
     left, found = list(points), []
     while left:
         front = [p for p in left if not any(dominates(q, p) for q in left)]
@@ -149,7 +150,7 @@ def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
 
 
 def order(points: Sequence[Standing]) -> list[Standing]:
-    """Points from the best to the worst: by front, within one the least crowded first."""
+    """Return points from the best to the worst: by front, in a front the least crowded first."""
     ordered: list[Standing] = []
     for front in fronts(points):
         room = _room(front)
@@ -158,7 +159,7 @@ def order(points: Sequence[Standing]) -> list[Standing]:
 
 
 def _room(front: Sequence[Standing]) -> dict[int, float]:
-    """Crowding distance of the points of a front: how far their neighbours are."""
+    """Return the crowding distances of the points of a front by their number (NSGA-II)."""
     room = {p.number: 0.0 for p in front}
     for place in range(len(front[0].values) if front else 0):
         line = sorted(front, key=lambda p: (p.values[place], p.number))
@@ -171,7 +172,7 @@ def _room(front: Sequence[Standing]) -> dict[int, float]:
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Spearman's rank correlation; nothing where all of one are equal or there are too few."""
+    """Return Spearman's rank correlation; None where one side is constant or has too few values."""
     if len(a) < 4 or len({*a}) < 2 or len({*b}) < 2:
         return None
     from scipy.stats import spearmanr  # noqa: PLC0415  slow to load
@@ -180,7 +181,7 @@ def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def as_json(interval: Interval | None) -> dict[str, Any] | None:
-    """An interval as values."""
+    """Return an interval as a JSON object."""
     if interval is None:
         return None
     return {

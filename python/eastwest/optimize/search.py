@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import Trial
 
-#: What installs what is missing.
+#: Command that installs the missing package.
 INSTALL = "pip install 'eastwest[optimize]'"
 
 BASELINE, CANDIDATE, PROPOSAL = "baseline", "candidate", "proposal"
@@ -44,7 +44,7 @@ BASELINE, CANDIDATE, PROPOSAL = "baseline", "candidate", "proposal"
 
 @dataclass(eq=False)
 class Point:
-    """One combination of settings, and what was measured of it."""
+    """A combination of settings with its measurements."""
 
     number: int
     name: str
@@ -53,29 +53,29 @@ class Point:
     #: Runs by seed, for every stage it has reached.
     runs: dict[int, dict[int, dict[str, float]]] = field(default_factory=dict)
     outcomes: dict[int, dict[int, Outcome]] = field(default_factory=dict)
-    #: Why it has no measurement.
+    #: Reason why the point has no measurement; empty where it has.
     failure: str = ""
 
     @property
     def stage(self) -> int:
-        """Last stage it has reached."""
+        """Number of the last stage that the point has reached."""
         return max(self.outcomes, default=0)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The planned proposals and runs, announced before the first is measured."""
+    """Number of planned proposals and runs, announced before the first is measured."""
 
     proposals: int
     exhaustive: bool
     runs: int
-    #: Time of all runs one after the other, from the baseline's.
+    #: Time of all runs one after the other, in s, estimated from those of the baseline.
     work_s: float
     wall_s: float
 
 
 class Search:
-    """One optimisation under way, and what it has found."""
+    """An optimisation, with all points measured so far."""
 
     def __init__(self, spec: Spec, evaluator: Evaluator) -> None:
         self.spec = spec
@@ -87,20 +87,20 @@ class Search:
             Point(number, each.name, origin, each.settings)
             for number, (each, origin) in enumerate(named)
         ]
-        #: The baseline and candidates among them: what is proposed again is the same point.
+        #: Baseline and candidates by settings: a proposal with equal settings is the same point.
         self._by_settings = {_key(point.settings): point for point in reversed(self.points)}
-        #: How well each stage foretold the next, by its number.
+        #: Rank correlation of each stage with the next, by the number of the stage.
         self.foretold: dict[int, float | None] = {}
         self._metrics = [g.metric for g in spec.goals] + [m.metric for m in spec.limits]
         self._walls: dict[int, float] = {}
 
     @property
     def baseline(self) -> Point:
-        """The point that all others are compared with."""
+        """The point with which all others are compared."""
         return self.points[0]
 
     def run(self, announce: Callable[[Plan], None]) -> None:
-        """Search. Raises ``InputError`` where the baseline fails or lacks a metric."""
+        """Execute the search. Raises ``InputError`` where the baseline fails or lacks a metric."""
         study = None if self.exhaustive else _study(self.spec)
         for stage in range(len(self.spec.stages)):
             self._measure(self.points[:1], stage)
@@ -118,10 +118,10 @@ class Search:
             self._measure(alive, stage)
             self.foretold[stage - 1] = self._foretold(stage - 1, alive)
 
-    # What is better
+    # Comparison
 
     def order(self, stage: int, points: Sequence[Point]) -> list[Point]:
-        """Points that were measured at a stage, from the best to the worst."""
+        """Return the points that were measured at a stage, from the best to the worst."""
         standings = [self.standing(point, stage) for point in points if not point.failure]
         return [self.points[s.number] for s in judge.order(standings)]
 
@@ -133,14 +133,14 @@ class Search:
         )
 
     def kept(self, point: Point, stage: int) -> list[judge.Kept]:
-        """How a point stands to each limit."""
+        """Return the results of comparing a point with each limit."""
         base = self.baseline.runs[stage]
         return [
             judge.kept(limit, point.runs[stage], base, self.spec.confidence)
             for limit in self.spec.limits
         ]
 
-    # Measuring
+    # Measurement
 
     def _measure(self, points: Sequence[Point], number: int) -> None:
         stage = self.spec.stages[number]
@@ -161,7 +161,7 @@ class Search:
             self._walls[number] = sum(walls) / len(walls)
 
     def _taken(self, outcome: Outcome) -> dict[str, float]:
-        """Metrics of a run; those of the file must be among them."""
+        """Return the metrics of a run. Raises ``InputError`` where one of the file is missing."""
         assert outcome.result is not None
         metrics = metrics_of(outcome.result, 0)
         for name in self._metrics:
@@ -186,14 +186,14 @@ class Search:
         )
 
     def _later(self, first: int, points: int) -> int:
-        """Runs of the stages from this one on."""
+        """Return the number of runs of the stages from ``first`` on."""
         runs = 0
         for stage in self.spec.stages[first:]:
             points = self.spec.stages[first - 1].kept(points)
             runs += points * len(stage.seeds)
         return runs
 
-    # Proposing
+    # Proposals
 
     def _propose(self, study: Study | None) -> None:
         spec = self.spec
@@ -215,7 +215,7 @@ class Search:
                 self._tell(study, trial, point)
 
     def _asked(self, trial: Trial) -> Point:
-        """Turn a trial of Optuna into a point."""
+        """Return the point of a trial of Optuna."""
 
         def choose(number: int, axis: Axis) -> int:
             name = f"{number} {' '.join(axis.paths)}"
@@ -228,7 +228,7 @@ class Search:
         return self._point(*self.spec.space.point(choose))
 
     def _point(self, settings: Settings, choices: dict[int, int]) -> Point:
-        """The point with these settings; made where there is none yet."""
+        """Return the point with these settings; make it where there is none yet."""
         key = _key(settings)
         if key not in self._by_settings:
             name = self.spec.space.say(choices)
@@ -248,7 +248,7 @@ class Search:
         study.tell(trial, list(judge.values(self.spec.goals, point.runs[0])))
 
     def _foretold(self, stage: int, points: Sequence[Point]) -> float | None:
-        """Rank correlation of the scores of points at a stage and at the next."""
+        """Return the rank correlation of the scores of points at a stage and at the next."""
         both = [p for p in points if not p.failure]
         ranks = [
             [judge.mean_score(self.spec.goals, p.runs[s], self.baseline.runs[s]) for p in both]
@@ -282,13 +282,13 @@ def _study(spec: Spec) -> Study:
 
 
 def stage_name(stage: Stage) -> str:
-    """A stage in words: its name and how many seeds."""
+    """Return a stage in words: its name and its number of seeds."""
     many = len(stage.seeds)
     return f"{stage.name} ({many} seed{'s' * (many > 1)})"
 
 
 def versions() -> dict[str, Any]:
-    """Versions that decide what is proposed."""
+    """Return the versions of the packages that decide which points are proposed."""
     try:
         import optuna  # noqa: PLC0415  an extra that only this needs
     except ImportError:

@@ -1,8 +1,9 @@
-"""The space of an optimisation: axes, which of them count for a point, and points as settings.
+"""Space of an optimisation: axes, conditions under which an axis counts, and points.
 
-An axis has values, or lies between two bounds: then in steps of a fiftieth of the way, with three
-significant digits, so that proposals can be read, and can be equal to earlier ones. An axis with a
-condition (``when``) counts only in points where other axes have the wanted values.
+An axis has values, or lies between two bounds. Between bounds, it has steps of a fiftieth of the
+range with three significant digits, so that proposals can be read, and can be equal to earlier
+ones. An axis with a condition (``when``) counts only in points where other axes have the wanted
+values.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from eastwest.sweep.values import Bound, between, same_kind, text
 
-#: Steps from one bound of an axis to the other.
+#: Number of steps from one bound of an axis to the other.
 STEPS = 50
 _DIGITS = 3
 
@@ -27,7 +28,7 @@ class Axis:
     """Settings that are chosen together."""
 
     paths: tuple[str, ...]
-    #: Values to choose from, one row a choice; none where the axis lies between bounds.
+    #: Values to choose from, one row for each choice; empty where the axis lies between bounds.
     rows: tuple[tuple[Any, ...], ...]
     #: Bounds, and whether the scale is logarithmic.
     span: tuple[Bound, Bound, bool] | None = None
@@ -38,12 +39,12 @@ class Axis:
 
     @property
     def count(self) -> int:
-        """The number of choices."""
+        """Number of choices."""
         return len(self.rows) if self.span is None else STEPS + 1
 
     @property
     def ordered(self) -> bool:
-        """Whether a choice is more or less than another: bounds, or a list of quantities."""
+        """Whether choices have an order: the axis has bounds, or a list of quantities."""
         if self.span is not None:
             return True
         bounds = [Bound.read(row[0]) for row in self.rows] if len(self.paths) == 1 else []
@@ -54,37 +55,37 @@ class Axis:
         return all(same_kind(a, b) and a.number < b.number for a, b in pairs)
 
     def row(self, choice: int) -> tuple[Any, ...]:
-        """Values of a choice."""
+        """Return the values of a choice."""
         if self.span is None:
             return self.rows[choice]
         low, high, log = self.span
         return (between(low, high, [choice / STEPS], log, _DIGITS)[0],)
 
     def counts(self, settings: Settings) -> bool:
-        """Whether the axis counts beside what has been chosen already."""
+        """Whether the axis counts, given the settings chosen so far."""
         return all(
             path in settings and text(settings[path]) in wanted
             for path, wanted in self.when.items()
         )
 
     def say(self, choice: int) -> str:
-        """A choice in words."""
+        """Return a choice in words."""
         return self.names[choice] if self.names else ", ".join(text(v) for v in self.row(choice))
 
 
 @dataclass(frozen=True)
 class Space:
-    """Everything that can be chosen."""
+    """All axes of an optimisation."""
 
     axes: tuple[Axis, ...]
 
     @property
     def paths(self) -> list[str]:
-        """All settings that are chosen."""
+        """Paths of all settings that are chosen."""
         return [path for axis in self.axes for path in axis.paths]
 
     def count(self, most: int) -> int:
-        """Number of points; one more than ``most`` where there are more than these."""
+        """Return the number of points; ``most`` + 1 where there are more than ``most``."""
         return sum(1 for _ in itertools.islice(self.every(), most + 1))
 
     def point(self, choose: Callable[[int, Axis], int]) -> tuple[Settings, dict[int, int]]:
@@ -98,7 +99,7 @@ class Space:
         return settings, choices
 
     def every(self) -> Iterator[tuple[Settings, dict[int, int]]]:
-        """All points, the last axis changing fastest."""
+        """Yield all points, the last axis changing fastest."""
         yield from self._below({}, {})
 
     def _below(
@@ -114,7 +115,7 @@ class Space:
             yield from self._below({**settings, **added}, {**choices, number: choice})
 
     def _skipped(self, settings: Settings, choices: dict[int, int]) -> list[int]:
-        """Axes right after the last chosen one that do not count."""
+        """Return the numbers of axes directly after the last chosen one that do not count."""
         found, number = [], max(choices, default=-1) + 1
         while number < len(self.axes) and not self.axes[number].counts(settings):
             found.append(number)
@@ -122,7 +123,7 @@ class Space:
         return found
 
     def say(self, choices: Mapping[int, int]) -> str:
-        """A point in words."""
+        """Return a point in words."""
         parts = []
         for number, choice in sorted(choices.items()):
             axis = self.axes[number]

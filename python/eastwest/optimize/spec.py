@@ -1,8 +1,8 @@
-"""Optimisation files: what is searched, what is wanted, what must hold; all problems at once.
+"""Reader of optimisation files: space, goals, limits and stages; all problems at once.
 
 The file is TOML in the style of sweep files (``eastwest.sweep.spec``, from which it takes ``set``
-and the forms of an axis); docs/guide/optimize.md explains it by an example. Everything that can be
-wrong with the file alone is found here; what the scenario thinks of it, in check.py.
+and the forms of an axis); docs/guide/optimize.md explains it by an example. Problems of the file
+alone are found here; problems of its settings in the scenario, in check.py.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from eastwest.sweep.values import Bound, text
 
 #: Version of the file's format.
 SCHEMA = 1
-#: Points proposed where a file does not say how many.
+#: Number of points that are proposed where a file does not give it.
 DEFAULT_TRIALS = 60
-#: Points proposed together, before the search learns from them: the number of processes has no
-#: part in what is proposed.
+#: Number of points that are proposed before the search learns from them. It does not depend on the
+#: number of processes, so that proposals do not either.
 DEFAULT_BATCH = 10
 MOST_TRIALS = 10_000
 _MOST_SEEDS = 1000
@@ -49,7 +49,7 @@ class Goal:
 
     metric: str
     more: bool
-    #: What it counts when one point is to be recommended.
+    #: Weight of the goal in the score of a point.
     weight: float
 
 
@@ -58,14 +58,14 @@ class Limit:
     """A metric that must stay on one side of a bound."""
 
     metric: str
-    #: Whether the bound is the least value allowed, not the most.
+    #: Whether the bound is the least value allowed; otherwise it is the greatest.
     least: bool
     bound: float
     #: Whether the bound is a change against the baseline (0.01 is 1 % more), or a value.
     relative: bool
 
     def text(self) -> str:
-        """The limit in words."""
+        """Return the limit in words."""
         side = "at least" if self.least else "at most"
         if not self.relative:
             return f"{self.metric} {side} {self.bound:g}"
@@ -74,7 +74,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Named:
-    """Settings with a name: the baseline, or a candidate that is to be compared."""
+    """Settings with a name: the baseline, or a candidate for comparison."""
 
     name: str
     settings: dict[str, Any]
@@ -82,16 +82,16 @@ class Named:
 
 @dataclass(frozen=True)
 class Stage:
-    """How points are measured before the best of them go on to the next stage."""
+    """A stage: how points are measured before the best of them enter the next stage."""
 
     name: str
     seeds: tuple[int, ...]
-    #: How many go on: a number, or a share of the points of this stage.
+    #: Number of points that enter the next stage; below 1, their share of the points of this stage.
     keep: float
     settings: dict[str, Any]
 
     def kept(self, points: int) -> int:
-        """Return how many of ``points`` go on to the next stage."""
+        """Return how many of ``points`` enter the next stage."""
         wanted = math.ceil(self.keep * points) if self.keep < 1 else round(self.keep)
         return max(1, min(points, wanted))
 
@@ -118,7 +118,7 @@ class Spec:
 
 
 def read(source: str | Path) -> tuple[Spec, list[Problem]]:
-    """Read a file; return what could be read of it, and everything that is wrong with it."""
+    """Read a file; return the optimisation, as far as it could be read, and all problems."""
     path = find_file(source, "optimisation")
     table, content = read_file(path)
     reader = _Reader(table, path.resolve().parent, path.stem, content)
@@ -126,7 +126,7 @@ def read(source: str | Path) -> tuple[Spec, list[Problem]]:
 
 
 class _Reader(Reader):
-    """Reads one optimisation, collecting problems."""
+    """Reader of one optimisation, which collects problems."""
 
     def optimisation(self) -> Spec:
         self.depth()
@@ -173,7 +173,7 @@ class _Reader(Reader):
         )
 
     def _entries(self, key: str) -> list[tuple[int, dict[str, Any]]]:
-        """Tables of an array of tables, with their numbers."""
+        """Return the tables of an array of tables, with their numbers."""
         given = self.table.get(key, [])
         if not isinstance(given, list) or not all(isinstance(e, dict) for e in given):
             self.wrong(key, None, f"must be tables, each beginning with [[{key}]]")
@@ -188,7 +188,7 @@ class _Reader(Reader):
         self._known(given, known, f"{key}.")
         return given
 
-    # What is searched
+    # The space
 
     def _axis(self, entry: Mapping[str, Any], number: int) -> Axis | None:
         where = f"axis.{number}."
@@ -222,7 +222,7 @@ class _Reader(Reader):
         }
 
     def _conditions(self, axes: list[Axis]) -> None:
-        """Conditions name values of axes that come before."""
+        """Check that conditions name values of earlier axes."""
         before: dict[str, set[str]] = {}
         for number, axis in enumerate(axes):
             for path, wanted in axis.when.items():
@@ -239,7 +239,7 @@ class _Reader(Reader):
     def _twice(
         self, axes: list[tuple[str, ...]], settings: dict[str, Any], stages: tuple[Stage, ...]
     ) -> None:
-        """Find settings that two parts of the file decide."""
+        """Report settings that two parts of the file decide."""
         decided: dict[str, str] = dict.fromkeys(settings, "[set]")
         for paths in axes:
             for path in paths:
@@ -255,7 +255,7 @@ class _Reader(Reader):
             if path in decided:
                 self.wrong(path, None, "is not set here: stages have seeds")
 
-    # What is wanted
+    # Goals and limits
 
     def _goals(self) -> tuple[Goal, ...]:
         goals = []
@@ -316,7 +316,7 @@ class _Reader(Reader):
             self.wrong("candidate", None, "two have one name")
         return tuple(found)
 
-    # How it is measured
+    # Stages
 
     def _stages(self) -> tuple[Stage, ...]:
         entries = self._entries("stage")

@@ -1,4 +1,4 @@
-"""The outcome of a search: the front, the recommended point, or the limit that none meets."""
+"""Conclusions of a search: the front, and the recommended point or the limit that none meets."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from eastwest.units import count
 
 @dataclass(frozen=True)
 class Binding:
-    """A limit that stands in the way."""
+    """A limit that finalists miss."""
 
     text: str
-    #: How many of the finalists miss it.
+    #: Number of finalists that miss the limit.
     missed_by: int
-    #: By how much the closest point misses it, as a share; nothing where some point meets it.
+    #: Share by which the closest point misses the limit; None where some point meets it.
     least: float | None
 
 
 class Verdict:
-    """The conclusions from the last stage."""
+    """Conclusions from the last stage."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -36,7 +36,7 @@ class Verdict:
 
     @cached_property
     def standings(self) -> dict[int, judge.Standing]:
-        """The standings by which the finalists are ordered."""
+        """Values by which the finalists are ordered, by the number of the point."""
         return {p.number: self.search.standing(p, self.last) for p in self.finalists}
 
     @cached_property
@@ -46,7 +46,7 @@ class Verdict:
 
     @cached_property
     def front(self) -> list[Point]:
-        """Those of them that no other beats; where none keeps the limits, none."""
+        """Finalists that miss no limit and that no other dominates."""
         standings = [self.standings[p.number] for p in self.feasible]
         first = judge.fronts(standings)[0] if standings else []
         return [self.search.points[s.number] for s in first]
@@ -58,7 +58,7 @@ class Verdict:
 
     @cached_property
     def alike(self) -> list[Point]:
-        """Others on the front whose score these seeds cannot tell from the recommended one's."""
+        """Other points of the front whose score does not differ significantly from the best one."""
         chosen = self.recommended
         if chosen is None:
             return []
@@ -81,20 +81,20 @@ class Verdict:
         return self.search.baseline.runs[self.last]
 
     def score(self, point: Point) -> float:
-        """Mean score over the seeds."""
+        """Return the mean score over the seeds."""
         return judge.mean_score(self.spec.goals, point.runs[self.last], self._base)
 
     def told(self, point: Point, metric: str) -> judge.Told:
-        """A metric at a finalist."""
+        """Return a metric at a finalist: its mean, and its change against the baseline."""
         return judge.told(metric, point.runs[self.last], self._base, self.spec.confidence)
 
     def kept(self, point: Point) -> list[judge.Kept]:
-        """How a finalist stands to the limits."""
+        """Return the results of comparing a finalist with the limits."""
         return self.search.kept(point, self.last)
 
     @cached_property
     def binding(self) -> list[Binding]:
-        """Limits that stand in the way where no finalist keeps all; the hardest first."""
+        """Limits that some finalist misses, where no finalist keeps all; the hardest first."""
         if self.feasible or not self.finalists:
             return []
         found = []
@@ -108,7 +108,7 @@ class Verdict:
 
     @cached_property
     def closest(self) -> Point | None:
-        """Where nothing keeps the limits: the point that misses them by least."""
+        """Finalist that misses the limits by least, where none keeps them all; else None."""
         if self.feasible:
             return None
         return min(
@@ -118,7 +118,7 @@ class Verdict:
         )
 
     def reason(self) -> str:
-        """Why the recommended point is, or why there is none."""
+        """Return the reason for the recommended point, or for having none, as sentences."""
         chosen = self.recommended
         if chosen is None:
             return self._nothing()
@@ -173,14 +173,14 @@ class Verdict:
         return said
 
     def beaten(self, candidate: Point) -> list[Point]:
-        """Finalists that dominate a candidate."""
+        """Return the finalists that dominate a candidate."""
         if candidate.number not in self.standings:
             return []
         ours = self.standings[candidate.number]
         return [p for p in self.finalists if judge.dominates(self.standings[p.number], ours)]
 
     def against(self, candidate: Point, goal: Goal) -> Interval | None:
-        """Change of a goal from a candidate to the recommended point, seed by seed."""
+        """Return the change of a goal from a candidate to the recommended point, seed by seed."""
         chosen = self.recommended
         if chosen is None:
             return None
@@ -195,7 +195,7 @@ class Verdict:
         return paired_interval([a for a, _ in pairs], [b for _, b in pairs], self.spec.confidence)
 
     def candidates(self) -> list[tuple[Point, str]]:
-        """Return each candidate with a sentence on its outcome."""
+        """Return each candidate with a sentence on its result."""
         found = []
         for point in self.search.points:
             if point.origin != CANDIDATE:
@@ -223,7 +223,7 @@ class Verdict:
         return found
 
     def as_json(self, point: Point) -> dict[str, Any]:
-        """A finalist as values."""
+        """Return a finalist as a JSON object."""
         limits = [
             {
                 "limit": limit.text(),
@@ -265,5 +265,5 @@ def _share(share: float) -> str:
 
 
 def names(points: Sequence[Point]) -> list[str]:
-    """Names of points."""
+    """Return the names of points."""
     return [point.name for point in points]

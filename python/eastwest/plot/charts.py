@@ -1,4 +1,4 @@
-"""The pictures by name, alone or composed."""
+"""Pictures by name, alone or several on one sheet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastwest.plot import jobs, latency, network
 from eastwest.plot.style import style
 from eastwest.results import Result
 
-#: Results to draw together, each with the name it has in the legend.
+#: Results to draw together, each with its name in the legend.
 Labelled = Sequence[tuple[str, Result]]
 
 
@@ -21,19 +21,19 @@ class Chart:
     """A kind of picture."""
 
     name: str
-    #: Draws into axes and returns a sentence on what they show.
+    #: Function that draws into axes and returns a sentence on the content.
     draw: Callable[[Axes, Labelled], str]
-    #: Whether there is anything to draw.
+    #: Whether a result has something to draw.
     applies: Callable[[Result], bool]
-    #: Whether it takes the full width of a page.
+    #: Whether the picture needs the full width of a page.
     wide: bool = False
-    #: Whether several results fit into one picture.
+    #: Whether one picture can have several results.
     compares: bool = False
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A finished picture and the sentence that goes above it."""
+    """A finished picture and the sentence above it."""
 
     name: str
     figure: Figure
@@ -61,7 +61,7 @@ _NARROW, _WIDE = (5.3, 3.1), (10.9, 2.7)
 def draw(
     name: str, results: Labelled, *, titled: bool = False, wide: bool | None = None
 ) -> Drawing:
-    """Draw one picture of one or several results, over the full width of a page if ``wide``."""
+    """Return a picture of one or several results, over the full width of a page if ``wide``."""
     chart = CHARTS[name]
     wide = chart.wide if wide is None else wide
     with style():
@@ -74,12 +74,12 @@ def draw(
 
 
 def figure(name: str, result: Result) -> Figure:
-    """Draw one picture of one result, with its title; ``CHARTS`` has the names."""
+    """Return a picture of one result, with its title; ``CHARTS`` has the names."""
     return draw(name, [("", result)], titled=True).figure
 
 
 def overview(result: Result) -> Figure:
-    """Draw the most telling pictures of a result on one sheet."""
+    """Return the most important pictures of a result on one sheet."""
     wide = [c for c in _CHARTS if c.name in {"running-tasks", "throughput"} and c.applies(result)]
     narrow = [c for c in _CHARTS if not c.wide and c.applies(result)][: 4 if not wide else 2]
     rows = len(wide) + (len(narrow) + 1) // 2

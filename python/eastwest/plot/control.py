@@ -1,4 +1,4 @@
-"""Pictures of control loops: margins over points, and how queues move."""
+"""Pictures of control loops: stability margins over points, and queues over time."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def loop_response(title: str, loop: Linear, played: tuple[Numbers, Numbers]) -> Figure:
-    """Draw the linear step response, and the nonlinear model's way over time."""
+    """Draw the linear step response, and the nonlinear model over time."""
     found = margins(loop)
     with style():
         figure = Figure(figsize=(10.9, 3.6), layout="constrained")
@@ -104,7 +104,7 @@ def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: fl
 
 
 def loops(cases: Sequence[Case], wanted: Wanted) -> Figure:
-    """Draw the queue of each case over time, and what was foreseen of the last one's end."""
+    """Draw the queue of each case over time, and the predicted end of the last case."""
     with style():
         figure = Figure(figsize=(10.9, 3.8), layout="constrained")
         queue, ahead = figure.subplots(1, 2)

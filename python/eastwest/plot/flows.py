@@ -1,4 +1,4 @@
-"""Pictures of what flows spent their time on."""
+"""Pictures of the parts of flows' completion times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDE = (10.9, 3.2)
 
 
 def parts_by_size(result: Result) -> pl.DataFrame:
-    """Where the time of flows went, by size bin.
+    """Return a table of the parts of flows' completion times, by size bin.
 
     Columns: ``size``, ``flows``, ``completion_us`` (median), for each part the mean over flows of
     its share of a flow's time (``injection_share`` …), and its 99th percentile in microseconds
@@ -45,7 +45,7 @@ def parts_by_size(result: Result) -> pl.DataFrame:
 
 
 def largest_part(table: pl.DataFrame) -> str:
-    """Say in a sentence what most flows of the size with most flows spend their time on."""
+    """Return a sentence on the largest part, for the size with the most flows."""
     row = table.sort("flows", descending=True).row(0, named=True)
     part = max(PARTS, key=lambda each: float(row[f"{each}_share"]))
     return (
@@ -55,10 +55,10 @@ def largest_part(table: pl.DataFrame) -> str:
 
 
 def flow_parts(result: Result) -> Figure:
-    """Draw what share of their time flows spend on what, by size: injection, queueing and so on.
+    """Draw the mean parts of flows' completion times, by size: injection, queueing and others.
 
-    A bar is the mean over flows of the shares of each; above it stands the median of their
-    completion times. Needs ``measure.flow_parts``.
+    Each bar has the mean over flows of each share, and above it the median of completion times.
+    Needs ``measure.flow_parts``.
     """
     table = parts_by_size(result)
     with style():

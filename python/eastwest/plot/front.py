@@ -23,7 +23,7 @@ def draw(summary: Mapping[str, Any], path: Path) -> None:
 
 
 def figure(summary: Mapping[str, Any]) -> Figure:
-    """A panel for each pair of goals, the first three of them."""
+    """Return a figure with one panel for each pair of goals, of the first three goals."""
     goals = [goal["metric"] for goal in summary["goals"]][:_MOST_GOALS]
     pairs = list(combinations(range(len(goals)), 2))
     made = Figure(figsize=(5.4 * len(pairs), 3.9), layout="constrained")

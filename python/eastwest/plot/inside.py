@@ -1,7 +1,6 @@
-"""Pictures of what happened inside: windows, losses over time, links as a map, the tasks of a job.
+"""Pictures from inside a run: windows, losses over time, links as a heat map, tasks of a job.
 
-Each function returns a figure of its own, with its title; what a result does not hold is said in
-the place of the picture.
+Each function returns a figure with its title; where a result lacks the data, the figure says so.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _BINS = 300
 _MOST_WINDOWS = 6
 _MOST_LINKS = 400
 _MOST_TASKS = 2000
-#: Factor from a column's unit, which ends its name, to seconds.
+#: Factor to seconds from the unit at the end of a column's name.
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +54,8 @@ def cdf(
     """Draw the share of rows that do not exceed a value: one curve for each result.
 
     ``column`` is any column of numbers of ``table``, such as ``runtime_s`` of ``jobs``; ``where``
-    picks rows, such as ``pl.col("purpose") == "shuffle"``. A mapping gives the curves' names.
+    selects rows, such as ``pl.col("purpose") == "shuffle"``. The keys of a mapping are the names of
+    the curves.
     """
     with style():
         figure, axes = _sheet(_NARROW)
@@ -88,10 +88,10 @@ def cdf(
 def windows(result: Result, connections: Sequence[int] | None = None) -> Figure:
     """Draw congestion windows (solid) and slow-start thresholds (dotted) over time, in bytes.
 
-    A mark stands at each timeout of the sender.
+    A mark shows each timeout of the sender.
 
     Needs ``measure.tcp_trace``. Without ``connections``, which are numbers of the column
-    ``connection``, the six senders whose windows changed most are drawn.
+    ``connection``, the six senders with the most changes of their windows are drawn.
     """
     trace = result.tcp_trace.drop_nulls().filter(pl.col("time_s").is_finite())
     if connections is not None:
@@ -135,7 +135,8 @@ def _window(
     name = f"h{row['src']} → h{row['dst']} ({row['connection']})"
     axes.step(at, one["cwnd_bytes"].to_numpy(), where="post", color=shade, lw=1.2, label=name)
     threshold = one["ssthresh_bytes"].to_numpy().astype(np.float64)
-    # A threshold that is not yet set is as large as can be; above all windows it says nothing.
+    # Before the first loss the threshold is a very large number, which has no meaning in the
+    # picture.
     most = float(one["cwnd_bytes"].to_numpy().max()) * 1.5
     threshold[(threshold < 0) | (threshold > most)] = np.nan
     axes.step(at, threshold, where="post", color=shade, lw=0.8, ls=":")
@@ -147,9 +148,9 @@ def _window(
 
 
 def losses(result: Result) -> Figure:
-    """Draw packets lost over time, by tier of the links, with timeouts of senders as marks.
+    """Draw dropped packets over time, by tier of the links, with timeouts of senders as marks.
 
-    From the table ``link_samples``; the timeouts are those of the table ``events``.
+    Drops are from the table ``link_samples``, timeouts from the table ``events``.
     """
     samples = _samples(result).filter(pl.col("drops") > 0)
     with style():
@@ -193,10 +194,10 @@ def losses(result: Result) -> Figure:
 
 
 def link_heat(result: Result, what: str = "utilisation") -> Figure:
-    """Draw every link as a row and time to the right, darker where it was used or lost more.
+    """Draw every link as a row over time, darker with higher utilisation or more drops.
 
     ``what`` is ``"utilisation"``, the share of its rate, or ``"drops"``, packets lost. From the
-    table ``link_samples``; of more than 400 links those that carried or lost most are drawn.
+    table ``link_samples``; of more than 400 links those that carried or dropped most are drawn.
     """
     if what not in {"utilisation", "drops"}:
         raise InputError(f"what={what!r}: allowed are 'utilisation' and 'drops'")
@@ -213,7 +214,7 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
         edges = np.linspace(0, end, bins + 1)
         heat = _heat(samples, rows, edges, column, _interval(result))
         if what == "utilisation":
-            # a damaged folder may say that a link has no rate
+            # The rate in a damaged folder may be missing or 0.
             rate = np.maximum(rows["rate_bps"].fill_null(1).to_numpy().astype(float), 1.0)
             heat = np.minimum(1.0, heat * 8 / (rate[:, None] * end / bins))
         scale = time_axis(axes, end)
@@ -241,10 +242,10 @@ def link_heat(result: Result, what: str = "utilisation") -> Figure:
 
 
 def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
-    """Draw the tasks of a job, one a row, each in its stages: starting, input, the rest.
+    """Draw the tasks of a job, one in each row, with their stages: starting, input, the rest.
 
-    ``job`` is its number; ``workload`` picks one where several workloads have such a job. Raises
-    ``InputError`` where there is no such job.
+    ``job`` is its number; ``workload`` selects one where several workloads have a job of this
+    number. Raises ``InputError`` where there is no such job.
     """
     own = pl.col("job") == job
     if workload is not None:
@@ -331,7 +332,7 @@ def _values(result: Result, table: str, column: str, where: pl.Expr | None) -> F
 
 
 def _end(result: Result) -> float:
-    """Time of the last sample, in seconds."""
+    """Return the time of the last sample, in s."""
     times = _samples(result)["time_s"].to_numpy()
     return max(float(times.max()), 1e-9)
 
@@ -344,27 +345,27 @@ def _samples(result: Result) -> pl.DataFrame:
 
 
 def _interval(result: Result) -> float:
-    """Seconds between two samples."""
+    """Return the time between two samples, in s."""
     times = result.traffic["time_s"].to_numpy()
     times = times[np.isfinite(times) & (times > 0)]
     return float(times.min()) if times.size else 0.0
 
 
 def _bins(result: Result, end: float) -> int:
-    """Bins that a time axis is cut into: no more than there are samples."""
+    """Return the number of bins of a time axis: no more than there are samples."""
     interval = _interval(result)
     return min(_BINS, max(1, round(end / interval))) if interval > 0 else _BINS
 
 
 def _bin(times: Floats, edges: Floats) -> npt.NDArray[np.intp]:
-    """Bin of each sample, whose time is the end of its interval."""
+    """Return the bin of each sample, whose time is the end of its interval."""
     # Ends of intervals may differ from edges in the last bit.
     late = edges * (1 + 1e-12)
     return np.clip(np.searchsorted(late, times, side="left") - 1, 0, edges.size - 2)
 
 
 def _busiest(links: pl.DataFrame, samples: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Rows of ``links`` to draw, in the order of their tiers and numbers."""
+    """Return the rows of ``links`` to draw, in the order of their tiers and numbers."""
     total = samples.group_by("link").agg(pl.col(column).sum().alias("_total"))
     joined = links.join(total, on="link", how="inner")
     kept = joined.sort(["_total", "link"], descending=[True, False]).head(_MOST_LINKS)
@@ -374,12 +375,15 @@ def _busiest(links: pl.DataFrame, samples: pl.DataFrame, column: str) -> pl.Data
 def _heat(
     samples: pl.DataFrame, rows: pl.DataFrame, edges: Floats, column: str, width: float
 ) -> Floats:
-    """Sum of a column by row and bin; what an interval holds is spread over the bins it covers."""
+    """Return the sums of a column, with the shape (rows, bins).
+
+    The value of a sampling interval is spread evenly over the bins that it covers.
+    """
     place = {link: row for row, link in enumerate(rows["link"].to_list())}
     kept = samples.filter(pl.col("link").is_in(list(place)))
     row = np.array([place[link] for link in kept["link"].to_list()])
     end = kept["time_s"].to_numpy()
-    # An interval begins in the bin after that which its beginning ends.
+    # The bin in which the sampling interval begins.
     first = _bin(np.maximum(end - width, 0) + 0.5 * min(width, edges[1]), edges)
     last = np.maximum(_bin(end, edges), first)
     value = kept[column].to_numpy().astype(np.float64) / (last - first + 1)

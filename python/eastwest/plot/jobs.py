@@ -24,7 +24,7 @@ from eastwest.plot.style import (
 from eastwest.results import Result
 from eastwest.units import count, span
 
-#: More tasks than this are drawn as a picture of occupancy instead of single bars.
+#: Most tasks that are drawn as bars; more are drawn as occupancy.
 _MOST_BARS = 400
 _BINS = 600
 KINDS = (("map", BLUE), ("reduce", ORANGE))
@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def several_jobs(result: Result) -> bool:
-    """Whether the run had jobs enough to speak of a distribution."""
+    """Whether the run had enough jobs for a distribution."""
     return result.jobs.height > 1
 
 
@@ -43,7 +43,7 @@ def any_tasks(result: Result) -> bool:
 
 
 def runtimes(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the share of jobs that have finished within a time since submission."""
+    """Draw the share of jobs that finish within a time since submission."""
     title = ""
     shortest, longest = np.inf, 0.0
     for number, (label, result) in enumerate(results):
@@ -75,9 +75,9 @@ def runtimes(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def concurrency(tasks: pl.DataFrame, edges: Floats) -> Floats:
-    """Mean number of tasks running in each interval between ``edges`` (seconds)."""
+    """Return the mean number of running tasks between each two of ``edges`` (s)."""
     start, end = tasks["started_s"].to_numpy(), tasks["finished_s"].to_numpy()
-    # Task-seconds before a time, from which each interval's share is a difference.
+    # Task-seconds before each edge; the differences are those of the intervals.
     before = np.zeros(edges.size)
     for times, sign in ((start, 1.0), (end, -1.0)):
         ordered = np.sort(times)
@@ -92,13 +92,13 @@ def at_once(tasks: pl.DataFrame) -> int:
     """Return the largest number of tasks that run at the same time."""
     times = np.concatenate([tasks["started_s"].to_numpy(), tasks["finished_s"].to_numpy()])
     steps = np.repeat([1, -1], tasks.height)
-    # At one instant ends come before starts: a slot handed over is not two tasks.
+    # At one time ends come before starts: a slot that one task leaves to another has one task.
     running = np.cumsum(steps[np.lexsort((steps, times))])
     return int(running.max(initial=0))
 
 
 def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw how many maps and reduces run over time."""
+    """Draw the number of running maps and reduces over time."""
     tasks = results[0][1].tasks
     end = float(np.nanmax(tasks["finished_s"].to_numpy()))
     edges = np.linspace(0, max(end, 1e-9), _BINS + 1)
@@ -130,7 +130,7 @@ def running_tasks(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw which host runs tasks when: single bars, or how busy each host is if there are many."""
+    """Draw the tasks of each host over time: single bars, or if there are many their number."""
     tasks = results[0][1].tasks.sort("started_s", "finished_s", "job", "task")
     end = float(np.nanmax(tasks["finished_s"].to_numpy()))
     scale = time_axis(axes, end)
@@ -156,7 +156,7 @@ def timeline(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def _bars(axes: Axes, tasks: pl.DataFrame, rows: dict[int, int], scale: float) -> None:
-    """One bar per task; tasks of a host that overlap stand in lanes."""
+    """Draw one bar for each task; tasks of a host that overlap are in lanes."""
     lanes: dict[int, list[float]] = {host: [] for host in rows}
     placed: list[tuple[int, int, str, float, float]] = []
     columns = tasks.select("host", "kind", "started_s", "finished_s").iter_rows()

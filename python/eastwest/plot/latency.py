@@ -1,4 +1,4 @@
-"""Pictures of how long packets and flows take."""
+"""Pictures of the latency of packets and the completion times of flows."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def any_packets(result: Result) -> bool:
 
 
 def several_sizes(result: Result) -> bool:
-    """Whether flows of more than one size bin have finished."""
+    """Whether finished flows have more than one size bin."""
     return by_size(result).height > 1
 
 
 def one_size(result: Result) -> bool:
-    """Whether all flows that have finished are of one size bin."""
+    """Whether all finished flows are in one size bin."""
     return by_size(result).height == 1
 
 
 def finished(result: Result) -> pl.DataFrame:
-    """Return the flows that are complete."""
+    """Return the rows of the flows that are complete."""
     return result.flows.filter(pl.col("fct_us").is_finite())
 
 
 def quantile(histogram: pl.DataFrame, share: float) -> float | None:
-    """Latency in µs that a share of the packets of a histogram does not exceed."""
+    """Return the latency in µs that a share of the packets of a histogram does not exceed."""
     ordered = histogram.sort("upper_us")
     total = np.cumsum(ordered["count"].to_numpy().astype(np.float64))
     if total.size == 0 or total[-1] == 0:
@@ -55,7 +55,7 @@ def quantile(histogram: pl.DataFrame, share: float) -> float | None:
 
 
 def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw latency against the share of packets, with the rare slow ones spread out."""
+    """Draw latency against the share of packets, with the tail stretched."""
     title, drawn = "", 0
     for number, (label, result) in enumerate(results):
         data = result.latency.filter(pl.col("kind") == "data")
@@ -65,14 +65,16 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
             one = data.filter((pl.col("class") == name) & (pl.col("count") > 0)).sort("upper_us")
             seen = np.cumsum(one["count"].to_numpy().astype(np.float64))
             share = seen / seen[-1]
-            # The last bucket's share is 1; half a packet short of it has a place on the axis.
+            # The share of the last bucket is 1, which is not on the axis: half a packet is
+            # subtracted.
             rest = np.maximum(1 - share, 0.5 / seen[-1])
             words = " ".join(part for part in (label, clean(str(name), 30)) if part)
             axes.step(
                 -np.log10(rest),
                 one["upper_us"].to_numpy() / 1e6,
                 where="post",
-                # One result: a colour per class. Several: a colour each, a dash per class.
+                # One result has one colour for each class; of several, each has a colour, and each
+                # class a dash.
                 color=color(place if len(results) == 1 else number),
                 linestyle="-" if len(results) == 1 else _DASHES[place],
                 label=words,
@@ -96,7 +98,7 @@ def percentiles(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def by_size(result: Result) -> pl.DataFrame:
-    """Flows by size bin: number, FCT in µs and slowdown, median and 99th percentile."""
+    """Return flows by size bin: number, FCT in µs and slowdown, median and 99th percentile."""
     rows = []
     low = -1
     flows = finished(result)
@@ -143,7 +145,7 @@ def completion(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def slowdown_by_size(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw how much longer flows take than alone in the fabric, by their size."""
+    """Draw the slowdown of flows, against an empty fabric, by their size."""
     title = ""
     tables = [by_size(result) for _, result in results]
     present = {size for table in tables if table.height for size in table["size"]}

@@ -11,7 +11,7 @@ from eastwest.units import size
 
 
 def goodput(rows: Sequence[Mapping[str, float]]) -> Figure:
-    """Draw goodput against senders before and after the onset, a colour for each block."""
+    """Draw goodput against senders before and after the onset of incast, by block size."""
     with style():
         figure = Figure(figsize=(10.9, 3.6), layout="constrained")
         axes = figure.subplots()
@@ -34,7 +34,7 @@ def goodput(rows: Sequence[Mapping[str, float]]) -> Figure:
 
 
 def sleeping(rows: Sequence[Mapping[str, float | str]], phy: str) -> Figure:
-    """Draw power and mean wait against load, a colour for each policy."""
+    """Draw power and mean wait against load, one colour for each policy."""
     with style():
         figure = Figure(figsize=(10.9, 3.6), layout="constrained")
         power, wait = figure.subplots(1, 2)

@@ -24,7 +24,7 @@ from eastwest.plot.style import (
 from eastwest.results import Result
 from eastwest.units import clean, percent, rate, size, span, tier_words
 
-#: More points than this are averaged: a line in a page need not be finer than its pixels.
+#: Most points of a line; more are averaged, because a page has no more pixels.
 _MOST_POINTS = 500
 
 
@@ -39,7 +39,7 @@ def any_links(result: Result) -> bool:
 
 
 def any_queues(result: Result) -> bool:
-    """Whether queues were sampled and ever held a packet."""
+    """Whether queues were sampled and any of them ever had a packet."""
     return result.queues.height > 0
 
 
@@ -49,7 +49,7 @@ def any_rounds(result: Result) -> bool:
 
 
 def throughput(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the rate that each tier carries over time, upwards."""
+    """Draw the rate that each tier carries upwards over time."""
     traffic = results[0][1].traffic
     tiers = traffic["tier"].unique(maintain_order=True).to_list()
     upward = [tier for tier in tiers if tier.endswith("-up")] or tiers
@@ -80,7 +80,7 @@ def throughput(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def utilisation(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw a mark for every link at the share of its rate that was used, tier by tier."""
+    """Draw a mark for every link at its utilisation, tier by tier."""
     links = results[0][1].links
     tiers = links["tier"].unique(maintain_order=True).to_list()
     many = links.height > 1000
@@ -106,7 +106,7 @@ def utilisation(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw the longest queue of each tier over time, as sampled."""
+    """Draw the longest sampled queue of each tier over time."""
     result = results[0][1]
     tiers = result.links.select("link", "tier", "name")
     sampled = result.queues.join(tiers, on="link", how="left")
@@ -123,7 +123,7 @@ def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
         axes.plot(
             (longest["bin"].to_numpy() + 0.5) * width * scale,
             longest["packets"].to_numpy(),
-            # Samples, not a line: between them queues may have been empty.
+            # Points, not a line: between two samples a queue may have been empty.
             ".",
             color=color(number),
             markersize=4,
@@ -142,7 +142,7 @@ def queues(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
 
 
 def rounds(axes: Axes, results: Sequence[tuple[str, Result]]) -> str:
-    """Draw how long each round of a synchronized read took."""
+    """Draw the duration of each round of synchronized reads."""
     table = results[0][1].rounds
     if table.height == 0:
         return nothing(axes, "No round has finished")

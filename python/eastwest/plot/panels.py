@@ -1,6 +1,6 @@
 """Building blocks of studies' pictures: panels, and intervals over seeds from their tables.
 
-Such a table has a row for each point and metric, with ``n`` seeds, ``mean``, ``low`` and ``high``.
+Each table has one row for each point and metric, with ``n`` seeds, ``mean``, ``low`` and ``high``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eastwest.plot.style import style
 def panels(
     rows: int, columns: int, size: tuple[float, float], title: str
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A figure of equal panels with a title at the left."""
+    """Return a figure of equal panels with a title at the left, and the axes of its rows."""
     figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.5), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
@@ -37,7 +37,7 @@ def seeds_of(table: pl.DataFrame) -> str:
 
 
 def error(part: pl.DataFrame) -> list[list[float]]:
-    """Lengths of the intervals below and above the means."""
+    """Return the distances from the means to the lower and upper ends of the intervals."""
     below = [0.0 if low is None else mean - low for mean, low in part.select("mean", "low").rows()]
     above = [
         0.0 if high is None else high - mean for mean, high in part.select("mean", "high").rows()
@@ -48,7 +48,7 @@ def error(part: pl.DataFrame) -> list[list[float]]:
 def keep(
     pictures: Mapping[str, Callable[[pl.DataFrame], Figure]], table: pl.DataFrame, folder: Path
 ) -> None:
-    """Draw pictures of a table and keep each as SVG, without date or version."""
+    """Write pictures of a table as SVG files, without date and version."""
     for name, draw in pictures.items():
         with style():
             figure = draw(table)

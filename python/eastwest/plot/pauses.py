@@ -1,4 +1,4 @@
-"""Pictures of pauses: when which port was paused, and how pauses spread."""
+"""Pictures of pauses: the paused ports over time, and how pauses spread."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from eastwest.plot.style import BLUE, nothing, style, time_axis
 from eastwest.results import Result
 from eastwest.units import clean, count, span
 
-#: Ports and priorities that are drawn, those paused for longest.
+#: Most rows of ports and priorities that are drawn: those with the longest time in pause.
 _MOST_ROWS = 40
-#: Columns of the picture: about as many as a screen has pixels for them.
+#: Columns of the picture: about the number of pixels of a screen.
 _COLUMNS = 1500
 
 Floats = npt.NDArray[np.float64]
 
 
 def sound(result: Result) -> pl.DataFrame:
-    """Rows of the table ``pauses`` with times that a run can have, and the name of their port."""
+    """Return the rows of the table ``pauses`` with valid times, and the name of their port."""
     times = [pl.col(c).is_between(0, 1e9) for c in ("began_s", "until_s")]
     rows = result.pauses.filter(*times, pl.col("began_s") <= pl.col("until_s"))
     names = result.links.select("link", pl.col("name").alias("port")).unique("link")
@@ -30,10 +30,10 @@ def sound(result: Result) -> pl.DataFrame:
 
 
 def places(pauses: pl.DataFrame) -> pl.DataFrame:
-    """Each port and priority that was paused: pauses, time in pause, when first and for how long.
+    """Return each port and priority that was paused, with number and duration of its pauses.
 
     Columns: ``link``, ``priority``, ``port``, ``pauses``, ``paused_s``, ``first_s``, ``longest_s``,
-    in the order in which they were first paused.
+    in the order of the first pause.
     """
     long = pl.col("until_s") - pl.col("began_s")
     grouped = pauses.group_by("link", "priority").agg(
@@ -47,13 +47,13 @@ def places(pauses: pl.DataFrame) -> pl.DataFrame:
 
 
 def longest(found: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Those of :func:`places` that were paused for longest, in the order of their first pauses."""
+    """Return the ``most`` rows of :func:`places` longest in pause, in order of first pauses."""
     kept = found.sort("paused_s", descending=True, maintain_order=True).head(most)
     return kept.sort("first_s", "link", "priority")
 
 
 def shares(pauses: pl.DataFrame, rows: pl.DataFrame, edges: Floats) -> Floats:
-    """Share of the time between each two edges in which each row of :func:`places` was paused."""
+    """Return the share of time in pause, (rows of :func:`places`, intervals between edges)."""
     parts = pauses.partition_by("link", "priority", as_dict=True)
     drawn = []
     for link, priority in rows.select("link", "priority").iter_rows():
@@ -66,7 +66,7 @@ def shares(pauses: pl.DataFrame, rows: pl.DataFrame, edges: Floats) -> Floats:
 
 
 def _before(times: Floats, edges: Floats) -> Floats:
-    """Time from each of ``times`` that lies before an edge to the edge, summed, by edge."""
+    """Return for each edge the sum of the times from all earlier ``times`` to the edge."""
     ordered = np.sort(times)
     number = np.searchsorted(ordered, edges)
     sums = np.concatenate([[0.0], np.cumsum(ordered)])[number]
@@ -74,7 +74,7 @@ def _before(times: Floats, edges: Floats) -> Floats:
 
 
 def names(rows: pl.DataFrame, *, several: bool) -> list[str]:
-    """Names of the rows of :func:`places`, with their priorities where there are several."""
+    """Return the names of the rows of :func:`places`, with priorities where there are several."""
     return [
         clean(port, 40) + (f" ({priority})" if several else "")
         for port, priority in rows.select("port", "priority").iter_rows()
@@ -82,7 +82,7 @@ def names(rows: pl.DataFrame, *, several: bool) -> list[str]:
 
 
 def sentence(found: pl.DataFrame) -> str:
-    """Say how much of what is paused, and where it began."""
+    """Return a sentence on the paused ports, and on where pauses began."""
     first = found.row(0, named=True)
     ports = found["link"].n_unique()
     pauses = int(found["pauses"].sum())
@@ -94,11 +94,12 @@ def sentence(found: pl.DataFrame) -> str:
 
 
 def pauses(result: Result) -> Figure:
-    """Draw when which port and priority was paused by PFC: how pauses spread.
+    """Draw the pauses by PFC of each port and priority over time: how pauses spread.
 
-    A row for each port and priority, from top to bottom in the order in which they were first
-    paused; of more than 40 those that were paused for longest. Where pauses are shorter than the
-    picture can show, the shade is the share of the time in pause. Needs ``measure.pauses``.
+    There is one row for each port and priority, from top to bottom in the order of their first
+    pauses; of more than 40 those with the longest time in pause are drawn. Where pauses are shorter
+    than the picture can show, the shade is the share of the time in pause. Needs
+    ``measure.pauses``.
     """
     rows = sound(result)
     with style():

@@ -1,6 +1,6 @@
-"""Figures as files, whole or not at all, in the formats that pages and papers take.
+"""Figures as files, complete or absent, in the formats of pages and papers.
 
-Files are small and repeatable: they carry no date and no version, coordinates of SVG have two
+Files are small and repeatable: they have no date and no version, coordinates of SVG have two
 decimals (a hundredth of 1/72 inch), and PNG has a palette of 256 colours.
 """
 
@@ -17,26 +17,26 @@ from eastwest.files import write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: What the name of a picture may end with.
+#: Allowed endings of the name of a picture.
 ENDINGS = (".png", ".svg", ".pdf")
 _NO_DATES: dict[str, dict[str, Any]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-#: Attributes of SVG that hold coordinates in points; a scale is no coordinate.
+#: Attributes of SVG that hold coordinates in points; a scale is not a coordinate.
 _COORDINATES = re.compile(r'( (?:d|x|y|width|height)="|translate\()([^")]*)')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 
 
 def check(path: Path) -> None:
-    """Refuse a name whose ending is no format of a picture, before any time is spent on it."""
+    """Raise ``InputError`` for a name whose ending is not a format of a picture."""
     if path.suffix not in ENDINGS:
         raise InputError(f"{path}: the name of a picture ends with {', '.join(ENDINGS)}")
 
 
 def save(figure: Figure, path: Path, dpi: int | None = None) -> None:
-    """Write a figure in the format that the name ends with."""
+    """Write a figure in the format of the ending of the name."""
     check(path)
     write_whole(path, drawn(figure, path.suffix, dpi))
 

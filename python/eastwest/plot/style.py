@@ -1,7 +1,7 @@
-"""How pictures look: colours that colour-blind readers can tell apart, quiet axes, plain text.
+"""Style of pictures: colours that colour-blind readers can distinguish, thin axes, plain text.
 
-The series colours follow Okabe and Ito's palette (2008), darkened where its lighter members would
-be too faint on white.
+The series colours are those of Okabe and Ito's palette (2008), with its lighter colours darkened so
+that they are visible on white.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SETTINGS: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": 8.5,
     "text.color": INK,
-    # Names from scenarios are text, whatever signs they hold.
+    # Names from scenarios are text, whatever characters they have.
     "text.parse_math": False,
     "text.usetex": False,
     "axes.edgecolor": MUTED,
@@ -71,7 +71,7 @@ _SETTINGS: Any = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw and save pictures in this style, whatever the user's own settings are."""
+    """Draw and save pictures in this style within the context, whatever the user's settings are."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
@@ -79,7 +79,7 @@ def style() -> Iterator[None]:
 
 
 def color(index: int) -> str:
-    """Colour of the series with this number."""
+    """Return the colour of the series with this number."""
     return SERIES[index % len(SERIES)]
 
 
@@ -88,7 +88,7 @@ def _ticks(text: Any) -> FuncFormatter:
 
 
 def time_axis(axes: Axes, seconds: float, label: str = "simulated time") -> float:
-    """Label the x axis in a unit that suits a run of this length; return units per second."""
+    """Label the x axis in a unit that suits ``seconds``; return units per second."""
     choices = ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
     unit, name = next((c for c in choices if seconds >= 3 * c[0]), choices[-1])
     axes.set_xlabel(f"{label} ({name})")
@@ -102,23 +102,23 @@ def log_axis(axes: Axes, which: str) -> None:
     low, high = getattr(axes, f"get_{which}lim")()
     steps = (1.0, 2.0, 5.0) if high < 1000 * low else (1.0,)
     axis.set_major_locator(LogLocator(subs=steps, numticks=12))
-    # matplotlib writes powers as formulas, which are text here
+    # matplotlib writes powers as formulas, which this style shows as text.
     axis.set_major_formatter(_ticks(lambda value: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def span_ticks(axes: Axes, which: str) -> None:
-    """Write lengths of time, given in seconds, with their units."""
+    """Label durations, given in s, with their units."""
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.span))
 
 
-#: Round lengths of time beyond seconds.
+#: Round durations beyond seconds, in s.
 _LONG_TICKS = (60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 18_000.0, 36_000.0, 86_400.0)
 _MOST_TICKS = 7
 
 
 def log_time_axis(axes: Axes, which: str) -> None:
-    """Make an axis of seconds logarithmic, with ticks at round lengths of time."""
+    """Make an axis of seconds logarithmic, with ticks at round durations."""
     getattr(axes, f"set_{which}scale")("log")
     low, high = getattr(axes, f"get_{which}lim")()
     short = [step * 10.0**power for power in range(-12, 2) for step in (1, 2, 5)]
@@ -139,23 +139,23 @@ def log_time_axis(axes: Axes, which: str) -> None:
 
 
 def rate_ticks(axes: Axes) -> None:
-    """Write bits per second with their units on the y axis."""
+    """Label bits per second with their units on the y axis."""
     axes.yaxis.set_major_formatter(_ticks(units.rate))
 
 
 def percent_ticks(axes: Axes, which: str) -> None:
-    """Write shares of one as percentages."""
+    """Label shares of one as percentages."""
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.percent))
 
 
 def legend_above(axes: Axes) -> None:
-    """Put the legend above the right end of a wide picture, where it hides nothing."""
+    """Put the legend above the right end of a wide picture, where it covers nothing."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1, ncols=6)
 
 
 def nothing(axes: Axes, why: str) -> str:
-    """Say in the place of a picture why there is none."""
+    """Write the reason why there is no picture into its axes, and return it."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, why, ha="center", va="center", color=MUTED, transform=axes.transAxes)
     return why

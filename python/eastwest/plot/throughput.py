@@ -1,4 +1,4 @@
-"""Pictures of throughput over time: what receivers get of each stream, how evenly they share."""
+"""Pictures of throughput over time: rates of streams at their receivers, and fairness."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from eastwest.units import clean, count, rate
 
 Floats = npt.NDArray[np.float64]
 
-#: Streams that are drawn, those with most bytes.
+#: Most streams that are drawn: those with the most bytes.
 MOST_LINES = 6
 _MOST_BINS = 600
-#: No result has shorter intervals, in seconds.
+#: Shortest interval of any result, in s.
 _SHORTEST = 1e-9
 _WIDE = 10.9
 
@@ -33,27 +33,27 @@ class Throughput:
 
     #: Length of a bin in seconds.
     step: float
-    #: A row for each stream, most bytes first: ``bytes``, and its ``first`` and ``last`` bin.
+    #: One row for each stream, most bytes first: ``bytes``, and its ``first`` and ``last`` bin.
     streams: pl.DataFrame
-    #: Bits per second of the first :data:`MOST_LINES` streams: streams × bins, NaN before the first
-    #: and after the last bin.
+    #: Rates of the first :data:`MOST_LINES` streams in bit/s, (streams, bins); NaN before the first
+    #: and after the last bin of a stream.
     rates: Floats
-    #: Bits per second of all streams together.
+    #: Rate of all streams together in bit/s, by bin.
     total: Floats
-    #: Jain's index of streams that are between their first and last bin; NaN for fewer than two.
+    #: Jain's index of the streams between their first and last bin; NaN for fewer than two.
     jain: Floats
 
     @property
     def edges(self) -> Floats:
-        """Borders of the bins in seconds, one more than there are bins."""
+        """Borders of the bins in s, one more than there are bins."""
         return np.asarray(np.arange(self.total.size + 1) * self.step)
 
     def names(self, host: Callable[[int], str]) -> list[str]:
-        """Names of the streams that are drawn."""
+        """Return the names of the streams that are drawn."""
         return [name_of(row, host) for row in self.streams.head(MOST_LINES).iter_rows(named=True)]
 
     def sentence(self) -> str:
-        """Say what they get, and how evenly."""
+        """Return a sentence on the rates of streams, and on their fairness."""
         some = self.total[self.total > 0]
         together = rate(float(some.mean())) if some.size else rate(0.0)
         if self.streams.height == 1:
@@ -66,13 +66,13 @@ class Throughput:
 
 
 def name_of(row: Mapping[str, Any], host: Callable[[int], str]) -> str:
-    """Name of a stream, such as ``h0 → h3 (connection 17)``."""
+    """Return the name of a stream, such as ``h0 → h3 (connection 17)``."""
     number = f"stream {row['stream']}" if row["stream"] >= 0 else f"connection {row['connection']}"
     return f"{host(row['src'])} → {host(row['dst'])} ({number})"
 
 
 def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
-    """Rates from the table ``flow_samples`` in at most so many bins; nothing without rows."""
+    """Return rates from the table ``flow_samples`` in at most ``most`` bins; None without rows."""
     interval = pick(result.summary, "flow_samples", "interval_s") or 0.0
     if not _SHORTEST <= interval < np.inf:
         return None
@@ -107,7 +107,7 @@ def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
 
 
 def _rates(got: pl.DataFrame, streams: pl.DataFrame, bins: int) -> Floats:
-    """Bytes of the first streams, by bin."""
+    """Return bytes of the first streams, (streams, bins)."""
     top = streams.head(MOST_LINES).with_row_index("row")
     bytes_in = np.full((top.height, bins), np.nan)
     for row, first, last in top.select("row", "first", "last").iter_rows():
@@ -118,11 +118,11 @@ def _rates(got: pl.DataFrame, streams: pl.DataFrame, bins: int) -> Floats:
 
 
 def throughput(result: Result) -> Figure:
-    """Draw what receivers get of each stream over time, and how evenly streams share.
+    """Draw the rate of each stream at its receiver over time, and how fairly streams share.
 
-    Bits per second of payload that has arrived, every byte once. Of more than six streams those
-    with most bytes are drawn, and all of them together below. Where there are several, the lowest
-    panel has Jain's index of those that are between their first and their last byte. Needs
+    The rate is the payload that has arrived, every byte once, in bit/s. Of more than six streams
+    those with the most bytes are drawn, and the sum of all below. With several streams, the lowest
+    panel has Jain's index of those between their first and their last byte. Needs
     ``measure.flow_samples``.
     """
     found = rates_of(result)

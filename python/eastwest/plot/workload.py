@@ -26,15 +26,15 @@ from eastwest.workload.describe import Description
 from eastwest.workload.jobs import BYTES, WORDS
 from eastwest.workload.shapes import Shapes
 
-#: Jobs of no bytes stand at the left end of a logarithmic axis, below one byte.
+#: Place of jobs without bytes at the left end of a logarithmic axis, below one byte.
 _ZERO_AT = 0.03
 _DASHES = ("-", (0, (5, 1.6)), (0, (1.4, 1.4)), (0, (6, 1.6, 1.4, 1.6)))
 
 
 def access_cdfs(traces: Sequence[tuple[str, Access]]) -> Figure:
-    """Cumulative shares of input, shuffle and output bytes per job, a panel each.
+    """Draw cumulative shares of input, shuffle and output bytes per job, one panel for each.
 
-    The figure ``incast/F7`` for any number of traces.
+    This is the figure ``incast/F7`` for any number of traces.
     """
     with style():
         figure = Figure(figsize=(10.9, 3.3), layout="constrained")
@@ -70,7 +70,7 @@ def overview(described: Description) -> Figure:
 
 
 def _cdf(axes: Axes, curves: Sequence[tuple[str, Access, str]]) -> None:
-    """Draw curves against bytes; their left ends start at the share of jobs of none."""
+    """Draw curves against bytes; their left ends are at the share of jobs without bytes."""
     most = 10.0
     drawn = 0
     for number, (label, access, name) in enumerate(curves):
@@ -104,7 +104,7 @@ def _cdf_title(access: Access) -> str:
 
 
 def _rate(axes: Axes, arrival: Arrival) -> None:
-    """Draw jobs over time."""
+    """Draw the number of jobs over time."""
     unit = time_axis(axes, arrival.step_s * arrival.counts.size, "time")
     edges = np.arange(arrival.counts.size + 1) * arrival.step_s * unit
     axes.stairs(arrival.counts, edges, color=color(0), fill=True, alpha=0.85)
@@ -117,7 +117,7 @@ def _rate(axes: Axes, arrival: Arrival) -> None:
 
 
 def rate_title(arrival: Arrival) -> str:
-    """Say how the busiest interval compares with the median one."""
+    """Return a sentence that compares the busiest interval with the median one."""
     known = [burst for burst in arrival.bursts if burst.ratio is not None]
     jobs = f"{count(arrival.jobs)} jobs in {span(arrival.span_s)}"
     if not known:

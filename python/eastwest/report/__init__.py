@@ -1,4 +1,4 @@
-"""The HTML page about one result, several side by side, or a sweep."""
+"""HTML pages about one result, several compared results, a sweep, an optimisation or a trace."""
 
 from eastwest.report.page import write_page, write_picture, write_report
 

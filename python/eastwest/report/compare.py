@@ -1,4 +1,4 @@
-"""The page that compares several results: what was set differently, and what came of it."""
+"""Page that compares several results: different settings, and their effect on the metrics."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from eastwest.report.triangle import triangle
 from eastwest.results import Result, pick
 
 _MOST_LABEL = 40
-#: What stands for a setting that a scenario does not have.
+#: Text for a setting that a scenario does not have.
 ABSENT = "–"
-#: Settings named in the sentences at the top; the table has all.
+#: Most settings in the sentences at the top; the table has all.
 _MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A row of the comparison: a number of the summary, and how it is written."""
+    """A row of the comparison: a number of the summary, and the format of its values."""
 
     title: str
     path: tuple[str, ...]
     write: Callable[[float | None], str]
-    #: Factor to the unit that ``write`` takes.
+    #: Factor to the unit of ``write``.
     factor: float = 1.0
-    #: Whether it is among the sentences at the top.
+    #: Whether the metric is in the sentences at the top.
     headline: bool = False
 
     def of(self, result: Result) -> float | None:
-        """Return the metric's value; ``None`` for metrics of jobs in a run without jobs."""
+        """Return the metric's value; None for metrics of jobs in a run without jobs."""
         if self.path[0] in {"jobs", "rounds"} and not pick(result.summary, self.path[0], "count"):
             return None
         value = pick(result.summary, *self.path)
@@ -74,9 +74,9 @@ METRICS = (
 
 
 def told(shares: Iterable[float | None]) -> list[Metric]:
-    """Metrics worth telling: those of energy only where links slept in any of the results.
+    """Return the metrics to show: those of energy only where links slept in any of the results.
 
-    ``shares`` is what each result used of always-on energy.
+    ``shares`` are the shares of always-on energy that each result used.
     """
     slept = any(share is not None and share < 1 for share in shares)
     return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]
@@ -87,7 +87,7 @@ def _told(results: Sequence[Result]) -> list[Metric]:
 
 
 def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> list[str]:
-    """Name results for a comparison: by scenario and seed, by what differs, or by folder."""
+    """Return names of results for a comparison: scenario and seed, differences, or folder."""
     names = [f"{title_of(r)[:_MOST_LABEL]}, seed {r.summary.get('seed', '?')}" for r in results]
     if len(set(names)) < len(names) and 0 < len(different) <= 3:
         names = [
@@ -107,7 +107,7 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
 
 
 def comparison(results: Sequence[Result]) -> str:
-    """Give the page that compares several results."""
+    """Return the page that compares several results."""
     different = differences(results)
     names = labels(results, different)
     named = [(name, Facts(result)) for name, result in zip(names, results, strict=True)]
@@ -137,7 +137,7 @@ def comparison(results: Sequence[Result]) -> str:
 def _sentences(
     results: Sequence[Result], names: list[str], different: list[tuple[str, list[str]]]
 ) -> list[str]:
-    """Say what differs and what that did, against the first result."""
+    """Return sentences on the different settings and their effect, against the first result."""
     said = []
     writers = dict.fromkeys(shown(formats.writer(result.summary), 80) for result in results)
     if len(writers) > 1:
@@ -187,7 +187,7 @@ def _headline(metric: Metric, values: list[float | None], names: list[str]) -> s
 
 
 def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Every metric that any result has: the value of each, and its change against the first."""
+    """Return all metrics that any result has: each value, and its change against the first."""
     rows = []
     for metric in _told(results):
         values = [metric.of(result) for result in results]
@@ -205,7 +205,7 @@ def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]
 
 
 def change(ratio: float) -> str:
-    """Write a change as a percentage, or as a factor where that would be a large number."""
+    """Return a change as a percentage, or as a factor where that would be a large number."""
     if ratio >= 3:
         return f"× {ratio:.3g}"
     percent = round(100 * (ratio - 1), 1)
@@ -213,7 +213,7 @@ def change(ratio: float) -> str:
 
 
 def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
-    """Settings in which the scenarios differ."""
+    """Return the settings in which the scenarios differ, with the values of each."""
     everything = [words.settings(result) for result in results]
     paths = list(dict.fromkeys(path for settings in everything for path in settings))
     rows = []

@@ -1,8 +1,8 @@
 """Charts as data for the page's template: scales with their ticks, and paths in plot units.
 
-A plot is an SVG that stretches with the page: x runs from 0 to `WIDTH` whatever the width on the
-screen, y is in CSS pixels. Labels stand outside of it in their natural size, placed in per cent.
-So a page without scripts fits any screen, and zooming is a change of the view box.
+A plot is an SVG that stretches with the page: x runs from 0 to `WIDTH` at any width of the screen,
+y is in CSS pixels. Labels are outside of it in a fixed size, with their position in per cent. So a
+page without scripts fits any screen, and zooming changes only the view box.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Floats = npt.NDArray[np.float64]
 
 #: Width of every plot in its own units: fine enough to zoom in 2000 times.
 WIDTH = 1_000_000
-#: Series are told apart by colour and by dashes; from here on both repeat.
+#: Number of colours and dashes of series; from here on both repeat.
 SHADES = 6
 
-#: How numbers of an axis are written, here and by the page's script.
+#: Functions that format numbers of an axis, here and in the page's script.
 WRITERS: dict[str, Callable[[float | None], str]] = {
     "count": units.count,
     "percent": units.percent,
@@ -46,7 +46,7 @@ _DAY = 86_400.0
 
 
 def clock(seconds: float, end: float) -> str:
-    """Write a time on an axis that ends at ``end``: in one unit, or as hours and minutes."""
+    """Return a time on an axis that ends at ``end`` (s): in one unit, or as hours and minutes."""
     if end < 180:
         unit, name = next((u for u in ((1.0, "s"), (1e-3, "ms")) if end >= 2 * u[0]), (1e-6, "µs"))
         return f"{float(f'{seconds / unit:.9g}'):g} {name}" if seconds else "0"
@@ -58,7 +58,7 @@ def clock(seconds: float, end: float) -> str:
 
 
 def nice_step(span: float, most: int) -> float:
-    """Smallest round step (1, 2, 5 times a power of ten) that gives at most ``most`` intervals."""
+    """Return the least round step (1, 2, 5 times a power of 10) with at most ``most`` intervals."""
     raw = span / most
     if not (raw > 0 and math.isfinite(raw)):
         return 1.0
@@ -67,7 +67,7 @@ def nice_step(span: float, most: int) -> float:
 
 
 def time_step(span: float, most: int) -> float:
-    """Round step of a time axis: also 15 and 30 s or min, and 1, 2, 3, 6 and 12 h."""
+    """Return a round step of a time axis in s: also 15 and 30 s or min, and 1, 2, 3, 6 and 12 h."""
     raw = span / most
     if raw <= 1:
         return nice_step(span, most)
@@ -79,7 +79,7 @@ def time_step(span: float, most: int) -> float:
 
 @dataclass(frozen=True)
 class Tick:
-    """A place on an axis, in per cent of its length, and what is written there."""
+    """A tick of an axis: its position in per cent of the length, and its label."""
 
     at: float
     text: str
@@ -87,10 +87,10 @@ class Tick:
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis: which values it spans, how they are spread, and how they are written.
+    """An axis: its range, its scale, and the format of its values.
 
     ``kind`` is ``linear``, ``log``, ``time`` (linear, in seconds of simulated time) or ``nines``
-    (shares of one, spread so that 99 % and 99.9 % are as far apart as 90 % and 99 %).
+    (shares, with 99 % and 99.9 % as far apart as 90 % and 99 %).
     """
 
     kind: str
@@ -100,7 +100,7 @@ class Scale:
     unit: str = "count"
 
     def place(self, values: Any) -> Floats:
-        """Where values lie, from 0 to 1."""
+        """Return the positions of values on the axis, from 0 to 1."""
         given = np.asarray(values, dtype=np.float64)
         low, high = (float(v) for v in self._spread(np.array([self.low, self.high])))
         return np.asarray((self._spread(given) - low) / ((high - low) or 1.0))
@@ -113,11 +113,11 @@ class Scale:
         return values
 
     def write(self, value: float) -> str:
-        """Write a value of this axis."""
+        """Return a value of this axis as text."""
         return clock(value, self.high) if self.kind == "time" else WRITERS[self.unit](value)
 
     def ticks(self, most: int = 6) -> list[Tick]:
-        """Round values along the axis."""
+        """Return ticks at round values of the axis."""
         values = self._values(most)
         return [
             Tick(round(100 * float(at), 3), self.write(value))
@@ -136,7 +136,7 @@ class Scale:
         return [n * step for n in range(first, last + 1)]
 
     def _log_values(self, most: int) -> list[float]:
-        """Powers of ten, with 2 and 5 between them where there is room; round times for spans."""
+        """Return powers of ten, with 2 and 5 between where there is room; round times for spans."""
         low, high = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         candidates: list[Sequence[float]] = [(1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)]
         for steps in candidates:
@@ -155,13 +155,13 @@ class Scale:
 
 
 def linear(values: Any, label: str, unit: str = "count", least: float = 0.0) -> Scale:
-    """Axis from zero to a little above the largest value."""
+    """Return an axis from zero to a little above the largest value."""
     top = max(least, float(np.max(values, initial=0.0))) or 1.0
     return Scale("linear", 0.0, top * 1.04, label, unit)
 
 
 def logarithmic(low: float, high: float, label: str, unit: str = "span") -> Scale:
-    """Logarithmic axis that spans at least a factor of four."""
+    """Return a logarithmic axis that spans at least a factor of four."""
     low = max(low, 1e-12)
     high = max(high, low)
     if high < 4 * low:
@@ -171,13 +171,13 @@ def logarithmic(low: float, high: float, label: str, unit: str = "span") -> Scal
 
 
 def time(end: float, label: str = "simulated time") -> Scale:
-    """Axis of simulated time from zero to ``end`` seconds."""
+    """Return an axis of simulated time from zero to ``end`` seconds."""
     return Scale("time", 0.0, max(end, 1e-9), label, "span")
 
 
 @dataclass(frozen=True)
 class Path:
-    """One drawn shape of a series; ``css`` names its look in the style sheet."""
+    """A shape of a series; ``css`` is its class in the style sheet."""
 
     css: str
     d: str
@@ -186,12 +186,12 @@ class Path:
 
 @dataclass
 class Chart:
-    """One figure of the page."""
+    """A chart of the page."""
 
     name: str
-    #: A sentence on what it shows.
+    #: Title: a sentence on what the chart shows.
     title: str
-    #: What is drawn, and how to read it.
+    #: Note below the title: the drawn quantity, and how to read the chart.
     note: str
     x: Scale
     y: Scale
@@ -200,13 +200,13 @@ class Chart:
     paths: list[Path] = field(default_factory=list)
     #: Names of the series, in the order of their numbers; empty for a single one.
     legend: list[str] = field(default_factory=list)
-    #: Look of a legend's keys: ``line``, ``area``, ``dot``, ``bar`` or ``state``.
+    #: Symbols of the legend: ``line``, ``area``, ``dot``, ``bar`` or ``state``.
     key: str = "line"
-    #: Looks of the legend's keys where they differ, in the order of the series.
+    #: Symbols of the legend where they differ, in the order of the series.
     keys: list[str] = field(default_factory=list)
-    #: What the page's script reads values from.
+    #: Values for the page's script.
     data: dict[str, Any] = field(default_factory=dict)
-    #: The picture's values in words: headings and rows.
+    #: Values of the chart as text: headings and rows.
     table: tuple[list[str], list[list[str]]] | None = None
     #: Labels of rows instead of an axis, top to bottom.
     rows: list[str] = field(default_factory=list)
@@ -214,7 +214,7 @@ class Chart:
     css: str = ""
 
     def script(self) -> dict[str, Any]:
-        """Return all that the page's script needs of this chart."""
+        """Return the data of this chart for the page's script."""
         return {"x": self.x.data(), "y": self.y.data(), **self.data}
 
     def add(self, css: str, d: str, series: int = 0) -> None:
@@ -223,18 +223,18 @@ class Chart:
             self.paths.append(Path(css, d, series))
 
     def points(self, x: Any, y: Any) -> tuple[Floats, Floats]:
-        """Plot units of values."""
+        """Return values in plot units."""
         across = np.clip(self.x.place(x), -0.2, 1.2) * WIDTH
         down = (1 - np.clip(self.y.place(y), -0.2, 1.2)) * self.height
         return across, down
 
     def line(self, x: Any, y: Any, series: int, *, step: bool = False) -> None:
-        """Draw a line through points, or as steps that hold a value until the next."""
+        """Draw a line through points, or steps that hold a value until the next."""
         across, down = self.points(x, y)
         self.add(f"line s{series % SHADES}", polyline(across, down, step=step), series)
 
     def band(self, x: Any, low: Any, high: Any, series: int) -> None:
-        """Fill between two step curves; ``x`` has one value more than the curves."""
+        """Fill the area between two step curves; ``x`` has one value more than the curves."""
         across, top = self.points(x, np.append(high, high[-1:]))
         _, bottom = self.points(x, np.append(low, low[-1:]))
         if not len(high):
@@ -251,19 +251,19 @@ class Chart:
 
 
 def whole(values: Floats) -> list[int]:
-    """Plot units across, rounded."""
+    """Return horizontal plot units as whole numbers."""
     return [int(v) for v in np.rint(values)]
 
 
 def tenths(values: Floats) -> list[str]:
-    """Plot units down, to a tenth of a pixel."""
+    """Return vertical plot units with one decimal."""
     return [f"{v:.1f}".removesuffix(".0") for v in values]
 
 
 def polyline(across: Floats, down: Floats, *, step: bool, before: bool = False) -> str:
-    """Give the path through points; as steps, a point's height holds until the next point.
+    """Return the SVG path through points; as steps, a point's height holds until the next point.
 
-    Going backwards (``before``) a step turns the other way round.
+    In a path backwards (``before``), a point's height holds from the point before.
     """
     if not len(across):
         return ""
@@ -285,7 +285,7 @@ def polyline(across: Floats, down: Floats, *, step: bool, before: bool = False) 
 
 
 def rounded(values: Any, digits: int = 4) -> list[float | None]:
-    """Values for the page's script, with as many digits as a reader needs."""
+    """Return values for the page's script with ``digits`` significant digits."""
     return [
         (float(f"{v:.{digits}g}") if math.isfinite(v) else None)
         for v in np.asarray(values, dtype=np.float64).tolist()
@@ -293,7 +293,7 @@ def rounded(values: Any, digits: int = 4) -> list[float | None]:
 
 
 def thin_curve(x: Floats, y: Floats, most: int = 600) -> tuple[Floats, Floats]:
-    """Keep at most about ``most`` points of a rising curve: evenly by number, the tail in full."""
+    """Return at most about ``most`` points of an increasing curve: evenly, with all of the tail."""
     if x.size <= most:
         return x, y
     body = np.linspace(0, x.size - 1, most - 120).astype(int)
@@ -303,7 +303,7 @@ def thin_curve(x: Floats, y: Floats, most: int = 600) -> tuple[Floats, Floats]:
 
 
 def thin_rows(rows: list[list[str]], most: int = 24) -> list[list[str]]:
-    """Keep rows for a table beside a picture, evenly."""
+    """Return at most ``most`` rows for a table beside a chart, evenly chosen."""
     if len(rows) <= most:
         return rows
     return [rows[i] for i in np.unique(np.linspace(0, len(rows) - 1, most).astype(int))]

@@ -1,4 +1,4 @@
-"""Energy of links, where some of them sleep: power over time, states, and joules by class."""
+"""Energy of links, where some of them sleep: power over time, states, and energy by class."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from eastwest.results import pick
 from eastwest.units import tier_words
 
 _BINS = 600
-#: Height of a bar of states and of the space below it, in CSS pixels.
+#: Height of a bar of states and of the gap below it, in CSS pixels.
 _BAR, _GAP = 20, 8
-#: How a link spends its time, in the order of the bars.
+#: States of a link, in the order of the bars.
 STATES = ("sending", "awake, nothing to send", "falling asleep", "waking", "asleep")
 _USED = ("energy_j", "energy_always_on_j", "energy_ideal_j")
 _TIMES = ("awake_s", "falling_asleep_s", "asleep_s", "waking_s")
-#: Classes of links in the summary, and what they are called.
+#: Classes of links in the summary, and their names on the page.
 _CLASSES = (("host_links", "cables of hosts"), ("fabric_links", "between switches"), ("", "all"))
 
 
 def charts(facts: Facts) -> list[Chart]:
-    """Return the pictures of a run in which some links slept; none for others."""
+    """Return the charts of a run in which some links slept; none for other runs."""
     links = facts.links.drop_nulls([*_USED, *_TIMES])
     if not links.height or not float(links["asleep_s"].sum()) > 0:
         return []
@@ -35,7 +35,7 @@ def charts(facts: Facts) -> list[Chart]:
 
 
 def power(facts: Facts) -> Chart | None:
-    """Power of links over time, in all and as it would be awake and with ideal sleep."""
+    """Return a chart of the power of links over time: used, always awake, and ideal sleep."""
     table = facts.result.power.drop_nulls().with_columns(
         pl.col(*_USED, *_TIMES).clip(lower_bound=0), of_hosts=pl.col("tier").str.starts_with("host")
     )
@@ -45,7 +45,7 @@ def power(facts: Facts) -> Chart | None:
         return None
     last = int(np.flatnonzero(covered > 0)[-1]) + 1
     bins, covered = Bins(bins.step, last), covered[:last]
-    # A bin holds so many seconds of each link as were sampled, which the last one may lack.
+    # Sampled time of a bin, per link, in s; the last bin may be shorter.
     seconds = np.maximum(covered, 1e-30) * bins.step / max(float(covered.max()), 1e-30)
     hosts, fabric = (
         _sums(bins, table.filter(of_hosts), pl.col("energy_j")) / seconds
@@ -109,7 +109,7 @@ def _power_title(facts: Facts) -> str:
 
 
 def states(links: pl.DataFrame) -> Chart:
-    """How links of each tier spend their time: a bar per tier."""
+    """Return a chart of the states of links: one bar for each tier."""
     tiers = [str(tier) for tier in links["tier"].unique(maintain_order=True).to_list()]
     shares = {tier_words(tier): _shares(links.filter(pl.col("tier") == tier)) for tier in tiers}
     if len(tiers) > 1:
@@ -153,7 +153,7 @@ def states(links: pl.DataFrame) -> Chart:
 
 
 def _shares(links: pl.DataFrame) -> Floats:
-    """Shares of the time of links in `STATES`."""
+    """Return the shares of the time of links in `STATES`."""
     awake, falling, asleep, waking = (float(links[c].clip(0).sum()) for c in _TIMES)
     whole = awake + falling + asleep + waking
     lengths = links.select(pl.sum_horizontal(_TIMES).clip(0)).to_series()
@@ -196,14 +196,14 @@ def _numbers(total: float, run: float, of_awake: float | None, of_ideal: float |
 
 
 def _saved(used: float | None, awake: float | None, ideal: float | None) -> str:
-    """Write what was saved as a share of what the ideal saves."""
+    """Return the saved energy as a share of what ideal sleep saves, as text."""
     if used is None or awake is None or ideal is None or not awake > ideal:
         return "–"
     return units.percent((awake - used) / (awake - ideal))
 
 
 def sentence(facts: Facts) -> tuple[str, str] | None:
-    """Say what sleeping saved, and of how much; nothing where all links stayed awake."""
+    """Return a sentence on the energy that sleep saved; None where all links stayed awake."""
     used, awake, ideal = (
         pick(facts.result.summary, "energy_j", key) for key in ("total", "always_on", "ideal")
     )

@@ -1,7 +1,7 @@
-"""Directed graphs as drawings: nodes in layers from left to right, what a transaction used marked.
+"""Drawings of directed graphs: nodes in layers from left to right, the edges of a path marked.
 
-A layer is the number of calls from where transactions begin. Of large graphs the nodes with the
-most spans are drawn, and those of the marked path.
+The layer of a node is its number of calls from where transactions begin. Of large graphs only the
+nodes with the most spans and those of the marked path are drawn.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MOST_HOSTS = 32
 
 @dataclass
 class Box:
-    """A drawn node, its middle on the left at x, y."""
+    """A drawn node; x, y are the middle of its left side."""
 
     name: str
     text: str
     title: str
-    #: A second line, in smaller letters.
+    #: Second line of the label, in smaller letters.
     below: str = ""
     x: float = 0.0
     y: float = 0.0
@@ -49,7 +49,7 @@ class Drawing:
     width: int = _WIDTH
     height: int = 0
     boxes: list[Box] = field(default_factory=list)
-    #: Path, thickness, title, whether it is marked; marked ones come last.
+    #: Edges: path, width, title, and whether the edge is marked; marked edges come last.
     edges: list[tuple[str, str, str, bool]] = field(default_factory=list)
     left_out: int = 0
 
@@ -59,7 +59,7 @@ def layered(
     marked: Mapping[tuple[str, str], int],
     name_of: Callable[[str], tuple[str, str]],
 ) -> Drawing:
-    """Draw a graph of calls; ``name_of`` gives the two lines of a node."""
+    """Return the drawing of a graph of calls; ``name_of`` returns the two lines of a node."""
     on_path = {node for edge in marked for node in edge}
     order = sorted(graph, key=lambda n: (n not in on_path, -graph.nodes[n]["spans"], natural(n)))
     kept = set(order[:MOST_NODES])
@@ -107,9 +107,9 @@ def _told(name: str, data: Mapping[str, Any]) -> str:
 
 
 def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
-    """Nodes by the longest way from where calls begin, each layer near its callers.
+    """Return nodes in layers by the longest path from where calls begin, each near its callers.
 
-    Nodes that call each other in a circle are in one layer.
+    Nodes that call each other in a cycle are in one layer.
     """
     part = graph.subgraph(kept)
     circles = nx.condensation(part)
@@ -129,13 +129,13 @@ def _layers(graph: nx.DiGraph[str], kept: set[str]) -> list[list[str]]:
 
 
 def _curve(caller: Box, called: Box) -> str:
-    """A line from the right of one box to the left of another; back around, where it goes back."""
+    """Return a curve from the right of one box to the left of another, or back to its right."""
     x1, y1, x2, y2 = caller.x + caller.width, caller.y, called.x, called.y
     if x2 > x1:
         bend = (x2 - x1) / 2
         ends = f"{x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
         return f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {ends}"
-    # back, or down the same layer
+    # to an earlier layer, or within the same one
     side = x1 + 20
     ends = f"{side:.1f} {y2:.1f} {called.x + called.width:.1f} {y2:.1f}"
     return f"M{x1:.1f} {y1 + 5:.1f}C{side:.1f} {y1 + 5:.1f} {ends}"
@@ -144,7 +144,7 @@ def _curve(caller: Box, called: Box) -> str:
 def fabric(
     graph: nx.Graph[str], marked: Mapping[tuple[str, str], int], on: Mapping[str, list[str]]
 ) -> Drawing:
-    """Draw hosts at the bottom and switches above, with what runs on the hosts."""
+    """Return a drawing with hosts at the bottom, switches above, and the instances on hosts."""
     on_path = {node for edge in marked for node in edge}
     hosts = [n for n in graph if graph.nodes[n].get("kind") == "host"]
     hosts.sort(key=lambda n: (n not in on_path, n not in on, natural(n)))
@@ -180,7 +180,7 @@ def fabric(
 
 
 def _above(graph: nx.Graph[str], hosts: list[str]) -> list[list[str]]:
-    """Hosts, then switches by their distance from the nearest."""
+    """Return hosts, then switches by their distance from the nearest host."""
     depth = dict.fromkeys(hosts, 0)
     waiting = hosts
     while waiting:

@@ -1,7 +1,7 @@
-"""Heat maps: a row per thing, a column per interval of time, darker where there is more.
+"""Heat maps: one row for each name, one column for each interval of time, larger values darker.
 
 Values are sent to the page's script as bytes, the square root of the share of the largest, so that
-small ones keep their digits; the picture itself shows `LEVELS` steps.
+small values keep their digits; the picture itself has `LEVELS` steps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEVELS = 9
 
 
 def packed(values: Floats, top: float) -> str:
-    """Values as base64 of bytes: 255 times the root of the share of ``top``; not 0 unless 0."""
+    """Return values as base64 of bytes: 255 · √(value / ``top``); not 0 unless the value is 0."""
     share = np.clip(values / top if top > 0 else values * 0, 0, 1)
     return base64.b64encode(
         np.ceil(255 * np.sqrt(share) - 1e-9).astype(np.uint8).tobytes()
@@ -28,14 +28,14 @@ def packed(values: Floats, top: float) -> str:
 
 
 def levels(values: Floats, top: float) -> npt.NDArray[np.int64]:
-    """Step of the colour scale of each value, by the root of its share: 0 below 0.3 %."""
+    """Return the step of the colour scale of each value by the root of its share: 0 below 0.3 %."""
     share = np.clip(values / top if top > 0 else values * 0, 0, 1)
     return np.asarray(np.floor(LEVELS * np.sqrt(share) + 0.5), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Heat:
-    """Rows of values over time; ``values`` has a row per name and a column per bin."""
+    """Values over time; ``values`` has the shape (names, bins)."""
 
     name: str
     title: str
@@ -45,11 +45,11 @@ class Heat:
     values: Floats
     label: str
     unit: str
-    #: What the strongest colour stands for; by default the largest value.
+    #: Value of the strongest colour; by default the largest value.
     top: float = 0.0
 
     def chart(self, end: float) -> Chart:
-        """Draw it."""
+        """Return the chart of the heat map; ``end`` is the end of its time axis in s."""
         tall = 15 if len(self.names) <= 32 else 10
         top = self.top or float(self.values.max(initial=0.0)) or 1.0
         chart = Chart(

@@ -12,13 +12,13 @@ from eastwest.report.tables import Bins, Facts, natural, shown
 from eastwest.units import tier_words
 
 _BINS = 900
-#: More links than this share rows of the heat map.
+#: Most rows of the heat map; with more links, several share a row.
 _MOST_ROWS = 72
 _HEAT_BINS = 240
 
 
 def charts(facts: Facts) -> list[Chart]:
-    """Return pictures of what links carried over time, where it was recorded."""
+    """Return charts of the traffic of links over time, where it was recorded."""
     drawn = []
     if facts.result.traffic.height:
         drawn.append(traffic(facts))
@@ -32,7 +32,7 @@ def charts(facts: Facts) -> list[Chart]:
 def _table(
     facts: Facts, bins: Bins, series: list[str], values: list[Floats], unit: str
 ) -> tuple[list[str], list[list[str]]]:
-    """Values in words, of bins where there is something."""
+    """Return head and rows of a table with the values of bins that are not zero."""
     write = {"rate": units.rate, "count": units.count}[unit]
     some = np.flatnonzero(np.nansum(values, axis=0) > 0)
     rows = [
@@ -43,7 +43,7 @@ def _table(
 
 
 def traffic(facts: Facts) -> Chart:
-    """Rate that each tier carries upwards over time."""
+    """Return a chart of the rate that each tier carries upwards over time."""
     table = facts.result.traffic
     tiers = [str(t) for t in table["tier"].unique(maintain_order=True).to_list()]
     upward = ([tier for tier in tiers if tier.endswith("-up")] or tiers)[:6]
@@ -74,7 +74,7 @@ def traffic(facts: Facts) -> Chart:
 
 
 def queues(facts: Facts) -> Chart:
-    """Longest queue of each tier over time, as sampled."""
+    """Return a chart of the longest sampled queue of each tier over time."""
     sampled = facts.result.queues.join(
         facts.links.select("link", "tier"), on="link", how="left"
     ).with_columns(pl.col("tier").fill_null("?"))
@@ -124,7 +124,7 @@ def _queue_title(facts: Facts) -> str:
 
 
 def drops(facts: Facts) -> Chart:
-    """Packets lost over time, by the tier of the link that lost them."""
+    """Return a chart of dropped packets over time, by the tier of the link that dropped them."""
     lost = facts.drops_sampled
     tiers = [t for t in [*facts.tiers, "?"] if t in set(lost["tier"].to_list())][:6]
     bins = facts.bins(_BINS)
@@ -153,13 +153,13 @@ def drops(facts: Facts) -> Chart:
 
 
 def _about(bins: Bins, place: int, end: float) -> str:
-    """Write the time of a bin as finely as the bins are."""
+    """Return the time of a bin as text, with the precision of the bins."""
     middle = (place + 0.5) * bins.step
     return clock(round(middle / 60) * 60.0 if end >= 7200 and middle > 30 else middle, end)
 
 
 class LinkLoad:
-    """How busy each link was in each bin of time, and what it dropped."""
+    """Utilisation of each link in each bin of time, and its drops."""
 
     def __init__(self, facts: Facts, most_bins: int = _HEAT_BINS) -> None:
         self.facts = facts
@@ -177,12 +177,12 @@ class LinkLoad:
             for c in ("bytes", "drops")
         )
         rate = np.maximum(links["rate_bps"].to_numpy().astype(float), 1.0)[:, None]
-        #: Share of the rate that was used, and packets dropped: links × bins.
+        #: Share of the rate that was used, and packets dropped: both (links, bins).
         self.used = np.minimum(carried * 8 / (rate * self.bins.step), 1.0)
         self.drops = lost
 
     def heat(self) -> Chart:
-        """Draw every link, or every group of links, over time."""
+        """Return a heat map of every link, or every group of links, over time."""
         links, used = self.facts.links, self.used
         names, rows = [], []
         for tier in self.facts.tiers:
@@ -224,7 +224,7 @@ class LinkLoad:
         return units.span(self.bins.step)
 
     def _group(self, count: int) -> int:
-        """Links per row for a tier of ``count`` links, so that all rows fit."""
+        """Return the links in a row for a tier of ``count`` links, so that all rows fit."""
         total = self.facts.links.height
         room = max(1, int(_MOST_ROWS * count / max(total, 1))) if total > _MOST_ROWS else count
         return max(1, -(-count // room))

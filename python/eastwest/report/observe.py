@@ -1,4 +1,4 @@
-"""The page about spans: three graphs, one transaction's path through them, where time goes."""
+"""Page about spans: three graphs, the path of one transaction, and critical time by service."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES_WIDTH = 400
 
 @dataclass(frozen=True)
 class Bar:
-    """One span of the transaction: where it is drawn, and what of it is critical."""
+    """A span of the transaction: its position in the drawing, and its critical parts."""
 
     text: str
     title: str
@@ -34,7 +34,7 @@ class Bar:
     y: float
     x: float
     width: float
-    #: Beginning and width of its own pieces of the critical path, and whether it is the network's.
+    #: Begin and width of its parts of the critical path, and whether the part is of the network.
     critical: list[tuple[float, float, bool]]
 
 
@@ -48,15 +48,15 @@ class Shown:
     graphs: Graphs
     forest: Forest
     transaction: Transaction
-    #: Seconds on critical paths by service, and of how many transactions.
+    #: Seconds on critical paths by service, and the number of transactions.
     time: Mapping[str, float]
     counted: int
-    #: What the infrastructure is taken from: the name of a scenario, or nothing.
+    #: Scenario from which the infrastructure is taken; empty without one.
     scenario: str = ""
 
 
 def page(given: Shown) -> str:
-    """Give the page."""
+    """Return the page."""
     graphs, transaction = given.graphs, given.transaction
     bars, left_out = _bars(given)
     whole = sum(given.time.values()) or 1.0
@@ -112,7 +112,7 @@ def _length(given: Shown, row: int) -> float:
 
 
 def _method(operation: str | None) -> str:
-    """The end of an operation's name: the method, without package and class."""
+    """Return the method of an operation's name, without package and class."""
     text = (operation or "–").rstrip("./")
     return text if " " in text else text.rsplit("/", 1)[-1].rsplit(".", 1)[-1] or "–"
 

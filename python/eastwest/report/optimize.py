@@ -1,4 +1,4 @@
-"""The page about an optimisation: the recommended point and why, the front, every finalist."""
+"""Page about an optimisation: the recommended point and its reason, the front, all finalists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from eastwest.report.tables import shown
 
 _MOST_FINALISTS = 200
 _MOST_GOALS = 3
-#: Looks of points, in the order of the legend.
+#: Groups of points with their symbols, in the order of the legend.
 _GROUPS = (
     "misses a limit",
     "keeps the limits",
@@ -25,7 +25,7 @@ _GROUPS = (
     "baseline",
     "recommended",
 )
-#: Where each of them stands in the table.
+#: Rank of each group in the table.
 _ORDER = (5, 4, 1, 2, 3, 0)
 _UNITS = {write: name for name, write in WRITERS.items()}
 _KNOWN = {".".join(m.path): (m.factor, m.write) for m in METRICS}
@@ -38,7 +38,7 @@ _BY_ENDING: tuple[tuple[str, float, Callable[[float | None], str]], ...] = (
 
 
 def optimize_page(result: OptimizeResult) -> str:
-    """Give the page about an optimisation."""
+    """Return the page about an optimisation."""
     summary = result.summary
     finalists = summary["finalists"][:_MOST_FINALISTS]
     charts = _charts(summary, finalists)
@@ -94,7 +94,7 @@ def _command(result: OptimizeResult) -> str:
 
 
 def _change(told: Mapping[str, Any] | None) -> str:
-    """A change against the baseline, with its interval."""
+    """Return a change against the baseline, with its interval, as text."""
     if told is None:
         return "–"
     text = f"{100 * told['mean']:+.1f} %"
@@ -104,7 +104,7 @@ def _change(told: Mapping[str, Any] | None) -> str:
 
 
 def _writer(metric: str) -> tuple[float, Callable[[float | None], str]]:
-    """Factor and writer of a metric: those of the comparison, or by the unit in its name."""
+    """Return factor and format of a metric: from the comparison, or by the unit in its name."""
     if metric in _KNOWN:
         return _KNOWN[metric]
     for ending, factor, write in _BY_ENDING:
@@ -119,7 +119,7 @@ def _value(metric: str, told: Mapping[str, Any]) -> str:
 
 
 def _changes(point: Mapping[str, Any] | None, summary: Mapping[str, Any]) -> list[list[str]]:
-    """Goals and limits of the point that is told of, in words."""
+    """Return rows with goals and limits of a point and their changes, as text."""
     if point is None:
         return []
     rows = [
@@ -174,7 +174,7 @@ def _group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> int:
 def _rows(
     summary: Mapping[str, Any], finalists: list[dict[str, Any]]
 ) -> list[tuple[str, str, list[tuple[float | str, str, str]]]]:
-    """Every finalist: its name, what it is, and goals and limits as values with their changes."""
+    """Return rows of finalists: name, description, and goals and limits with their changes."""
     rows = []
     for point in sorted(finalists, key=lambda p: (_ORDER[_group(p, summary)], p["score"])):
         cells: list[tuple[float | str, str, str]] = []
@@ -210,7 +210,7 @@ def _stages(summary: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _charts(summary: Mapping[str, Any], finalists: list[dict[str, Any]]) -> list[Chart]:
-    """Finalists by pairs of goals."""
+    """Return charts of finalists by pairs of goals."""
     goals = [goal["metric"] for goal in summary["goals"]][:_MOST_GOALS]
     return [
         _front(summary, finalists, across, up)
@@ -269,7 +269,7 @@ def _wanted(goal: Mapping[str, Any]) -> str:
 
 
 def _told(point: Mapping[str, Any], goal: int, metric: str) -> tuple[float, float, float]:
-    """Mean and interval of a goal, in the unit that it is written in."""
+    """Return mean and interval of a goal, in the unit of its format."""
     factor = _writer(metric)[0]
     told = point["goals"][goal]["value"]
     mean = told["mean"] * factor

@@ -1,8 +1,8 @@
-"""Fills the page's templates and writes it: one file that loads nothing.
+"""Rendering of the page's templates into one file that loads nothing.
 
-The policy in its head allows exactly the one style sheet and the one script that we put in, by
-their hashes. Names from results reach the page as escaped text, or as JSON that cannot end its
-element.
+The content security policy in its head allows exactly the one style sheet and the one script of
+this package, by their hashes. Names from results are put into the page as escaped text, or as JSON
+that cannot end its element.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from eastwest.traces.form import ABOUT
 
 _STYLES = ("page.css", "charts.css")
 _SCRIPTS = ("format.js", "chart.js", "topology.js", "page.js")
-#: Signs that could end a script element or a line of a script, as JSON can write them otherwise.
+#: Characters that could end a script element or a line of a script, and how JSON escapes them.
 _UNSAFE = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&'\u2028\u2029"})
 
 
@@ -84,7 +84,7 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
 
 
 def _trace_page(folder: Path) -> str:
-    """Give the page about an imported trace: of jobs, or of the ranks of an MPI program."""
+    """Return the page about an imported trace: of jobs, or of the ranks of an MPI program."""
     from eastwest.report.trace import description_page, mpi_page  # noqa: PLC0415  slow to load
     from eastwest.traces.load import open_trace  # noqa: PLC0415
     from eastwest.traces.mpi.ranks import FORMAT  # noqa: PLC0415
@@ -106,12 +106,12 @@ def write_picture(result: Result, out: Path) -> None:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a text file, which is complete or absent."""
     write_whole(target, text.encode("utf-8", errors="replace"))
 
 
 def as_json(data: Any) -> Markup:
-    """Give data as JSON for a script element of a page, whatever text it holds."""
+    """Return data as JSON that is safe in a script element of a page."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Markup(text.translate(_UNSAFE))
 
@@ -127,7 +127,7 @@ def _hash(text: str) -> str:
 
 
 def render(template: str, data: Any, **context: Any) -> str:
-    """Fill a template; ``data`` is what the page's script reads."""
+    """Return a rendered template; ``data`` is the input of the page's script."""
     environment = Environment(
         loader=PackageLoader("eastwest.report"),
         autoescape=True,

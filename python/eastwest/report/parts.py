@@ -1,4 +1,4 @@
-"""The parts of flows' completion times, where the run was asked to split them."""
+"""Parts of flows' completion times, where the scenario asked for them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from eastwest.plot.flows import PARTS, largest_part, parts_by_size
 from eastwest.report.draw import Chart, Scale
 from eastwest.report.tables import Facts
 
-#: Half the width of a bar, in bars.
+#: Half the width of a bar, in distances between bars.
 _HALF = 0.32
 
 
 def parts(facts: Facts) -> Chart | None:
-    """Shares of the time of flows by what they went into, a bar for each size."""
+    """Return a chart of the mean parts of flows' completion times, one bar for each size."""
     table = parts_by_size(facts.result)
     if table.height == 0:
         return None

@@ -1,4 +1,4 @@
-"""Where ports were paused (PFC): counters, and pauses over time where they were logged."""
+"""Ports that PFC paused: counters, and pauses over time where they were logged."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from eastwest.report.heat import Heat
 from eastwest.report.tables import Bins, Facts
 
 _BINS = 240
-#: Ports and priorities that are drawn, those paused for longest.
+#: Most rows of ports and priorities that are drawn: those with the longest time in pause.
 _MOST_ROWS = 48
-#: Rows of the table.
+#: Most rows of the table.
 _MOST_LISTED = 20
 
 
 def heat(facts: Facts) -> Chart | None:
-    """Draw how much of the time each port was paused, in the order of their first pauses."""
+    """Return a heat map of the share of time in pause, ports in the order of their first pauses."""
     rows = sound(facts.result)
     if rows.height == 0:
         return None
@@ -48,7 +48,7 @@ def heat(facts: Facts) -> Chart | None:
 
 
 def rows(facts: Facts) -> list[list[str]]:
-    """Say of ports and priorities how often and for how long they were paused; longest first."""
+    """Return rows of number and duration of pauses of ports and priorities; longest first."""
     pfc = facts.result.pfc.filter(pl.col("pauses") > 0)
     top = pfc.sort(["paused_s", "link", "priority"], descending=[True, False, False])
     return [

@@ -1,4 +1,4 @@
-"""The page about one result."""
+"""Page about one result."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from eastwest.report.page import render
 from eastwest.report.tables import Facts, shown
 from eastwest.results import Result, pick
 
-#: Much longer scenarios (graphs written out in them) are cut in the page; the folder has them.
+#: Most characters of a scenario in the page; longer ones (with graphs in them) are cut.
 _MOST_SCENARIO = 400_000
 
 
 def title_of(result: Result) -> str:
-    """Name of a result's scenario."""
+    """Return the name of a result's scenario."""
     return shown(result.summary.get("scenario", result.path.name), 100)
 
 
 def single(result: Result) -> str:
-    """Give the page about one result."""
+    """Return the page about one result."""
     facts = Facts(result)
     result = facts.result
     loads = load.LinkLoad(facts) if facts.samples.height and facts.links.height else None
@@ -118,7 +118,7 @@ def _fill_lines(charts: list[Chart]) -> None:
 
 
 def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
-    """The busiest links of the whole run, for the list beside the drawing."""
+    """Return the busiest links of the whole run, for the list beside the drawing."""
     top = facts.links.sort(["utilisation", "link"], descending=[True, False]).head(8)
     rows = []
     for row in top.iter_rows(named=True):
@@ -129,7 +129,7 @@ def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
 
 
 def _events_note(facts: Facts) -> str:
-    """Say what the story of a flow cannot know."""
+    """Return a sentence on what the events of flows do not cover, or an empty text."""
     if facts.flows["connection"].null_count() == facts.flows.height and facts.flows.height:
         return "This result is of an older format and has no events: counters only."
     left_out = pick(facts.result.summary, "event_log", "left_out") or 0
@@ -144,7 +144,7 @@ def _events_note(facts: Facts) -> str:
 
 
 def _notes(facts: Facts) -> list[str]:
-    """Give what the run had to say, and what of the folder could not be read."""
+    """Return the notes of the run, and a note on tables that could not be read."""
     notes = facts.result.summary.get("notes", [])
     said = [shown(note, 500) for note in notes] if isinstance(notes, list) else []
     return said + [
@@ -155,7 +155,7 @@ def _notes(facts: Facts) -> list[str]:
 
 
 def _thinned(facts: Facts) -> str:
-    """Say what of the tables is not in the page."""
+    """Return a sentence on rows of tables that are not in the page, or an empty text."""
     return (
         f"Curves and series are thinned to what a screen can show; the result folder has every "
         f"row ({units.count(facts.flows.height)} flows, {units.count(facts.tasks.height)} tasks, "

@@ -1,4 +1,4 @@
-"""The slowest flows, and what happened to them: losses, timeouts, recoveries and waits."""
+"""The slowest flows and their events: losses, timeouts, recoveries and waits."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from eastwest.report.draw import clock
 from eastwest.report.tables import Facts, shown
 from eastwest.results import pick
 
-#: Flows taken from each end: the longest, and those slowed down most.
+#: Number of flows from each list: the longest, and those with the largest slowdown.
 _EACH = 15
-#: Events of one flow that are read.
+#: Most events of one flow that are read.
 _MOST_EVENTS = 3000
 _STRIP = 1000
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened to a flow: a place on its strip, and its look."""
+    """An event of a flow: its position on the strip, and its symbol."""
 
     css: str
     at: int
@@ -31,7 +31,7 @@ class Mark:
 
 
 def rows(facts: Facts) -> list[dict[str, Any]]:
-    """Give the slowest flows as rows of a table, slowest first."""
+    """Return the slowest flows as rows of a table, slowest first."""
     done = finished(facts.result)
     if done.height == 0:
         return []
@@ -46,20 +46,20 @@ def rows(facts: Facts) -> list[dict[str, Any]]:
 
 
 def _recorded_until(facts: Facts) -> float:
-    """Time of the last event, where later ones were left out; otherwise no end."""
+    """Return the time of the last event, in s; infinite where no event was left out."""
     left_out = pick(facts.result.summary, "event_log", "left_out")
     last = facts.events["time_s"].max() if left_out else None
     return float(last) if isinstance(last, float) else float("inf")
 
 
 def _job_names(facts: Facts) -> dict[tuple[str, int], str]:
-    """Names of jobs by workload and number."""
+    """Return the names of jobs by workload and number."""
     columns = facts.jobs.select("workload", "job", "name").iter_rows()
     return {(workload, job): shown(name, 40) for workload, job, name in columns}
 
 
 def _events_of(facts: Facts, picked: pl.DataFrame) -> dict[tuple[int, int, int], pl.DataFrame]:
-    """Events of the connections of some flows."""
+    """Return the events of the connections of some flows."""
     numbers = picked["connection"].drop_nulls().unique().cast(pl.Int64, strict=False)
     events = facts.events
     if not numbers.len() or not events.height:
@@ -73,7 +73,7 @@ def _events_of(facts: Facts, picked: pl.DataFrame) -> dict[tuple[int, int, int],
 def _own(
     row: dict[str, Any], by_connection: dict[tuple[int, int, int], pl.DataFrame]
 ) -> pl.DataFrame | None:
-    """Events of one flow: on its connection and direction, in its time and part of the stream."""
+    """Return the events of a flow: of its connection and direction, in its time and byte range."""
     if row["connection"] is None:
         return None
     events = by_connection.get((int(row["connection"]), int(row["src"]), int(row["dst"])))
@@ -120,7 +120,7 @@ def _row(
 
 
 def _without_events(row: dict[str, Any]) -> str:
-    """Say what its own counters tell."""
+    """Return the story of a flow from its own counters, without events."""
     again, late = row["retransmits"], row["timeouts"]
     if not again and not late:
         return "Nothing was lost: it waited in queues or shared its path."
@@ -129,7 +129,7 @@ def _without_events(row: dict[str, Any]) -> str:
 
 
 def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tuple[str, list[Mark]]:
-    """Tell its story, and mark what happened on a strip from its start to its end."""
+    """Return the story of a flow, and its events as marks on a strip from start to end."""
     start, length = row["start_s"], max(row["finish_s"] - row["start_s"], 1e-12)
 
     def place(time: float) -> int:
@@ -174,7 +174,7 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
 
 
 def _silences(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
-    """Stretches that end with a timeout: from the last thing that happened before it."""
+    """Return the times (s) from the event before a timeout until the timeout."""
     waits = []
     last = float(row["start_s"])
     for time, what in events.select("time_s", "what").iter_rows():
@@ -185,7 +185,7 @@ def _silences(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, fl
 
 
 def _recoveries(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
-    """Stretches between a fast retransmit and its end; up to the silence if a timeout ended it."""
+    """Return the times (s) of fast recoveries; with a timeout, until the event before it."""
     found, begun = [], None
     last = float(row["start_s"])
     for time, what in events.select("time_s", "what").iter_rows():

@@ -1,4 +1,4 @@
-"""How times are spread: cumulative curves of jobs and flows, percentiles of packets."""
+"""Distributions of times: cumulative curves of jobs and flows, percentiles of packets."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from eastwest.report.draw import (
 from eastwest.report.tables import Facts, shown
 
 _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
-#: Shorter waits are drawn as this long: the axis is logarithmic, and many packets wait for nothing.
+#: Shortest wait on the logarithmic axis in s: many packets do not wait at all.
 _SHORTEST_WAIT_S = 1e-7
-#: Curves in one picture.
+#: Most curves in one chart.
 MOST_CURVES = 6
 #: Results of a comparison, each with its name; one result has an empty name.
 Named = Sequence[tuple[str, Facts]]
 
 
 def charts(named: Named) -> list[Chart]:
-    """Return curves of one result, or of several in the same pictures."""
+    """Return the curves of one result, or of several in common charts."""
     drawn = [runtimes(named), completion(named), latency(named), slowdown(named)]
     return [chart for chart in drawn if chart is not None]
 
 
 def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:
-    """Cumulative shares of values in seconds, a curve each; its title is left open."""
+    """Return a chart of cumulative shares of values in s, one curve for each; without a title."""
     curves = [(key, np.sort(v[np.isfinite(v) & (v >= 0)])) for key, v in curves]
     curves = [(key, v) for key, v in curves if v.size][:MOST_CURVES]
     if not curves:
@@ -76,7 +76,7 @@ def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str
 
 
 def runtimes(named: Named) -> Chart | None:
-    """How long jobs take."""
+    """Return a chart of the runtimes of jobs."""
     curves = [(name, facts.jobs["runtime_s"].to_numpy().astype(float)) for name, facts in named]
     if max((v.size for _, v in curves), default=0) < 2:
         return None
@@ -94,7 +94,7 @@ def runtimes(named: Named) -> Chart | None:
 
 
 def completion(named: Named) -> Chart | None:
-    """How long flows take: by purpose for one result, all together for several."""
+    """Return a chart of completion times: by purpose for one result, of all flows for several."""
     curves = []
     for name, facts in named:
         done = finished(facts.result)
@@ -122,7 +122,7 @@ def completion(named: Named) -> Chart | None:
 
 
 def latency(named: Named) -> Chart | None:
-    """Latency of data packets against the share that is as fast, rare slow ones spread out."""
+    """Return a chart of packet latency against the share of packets, with the tail stretched."""
     curves: list[tuple[str, Floats, Floats]] = []
     title = ""
     for name, facts in named:
@@ -144,7 +144,7 @@ def latency(named: Named) -> Chart | None:
 
 
 def waits(facts: Facts) -> Chart | None:
-    """How long packets waited at the busiest of the measured ports."""
+    """Return a chart of the waiting times of packets at the busiest measured ports."""
     waited = facts.result.sojourn.filter(pl.col("count") > 0)
     busiest = facts.links.filter(pl.col("link").is_in(waited["link"].unique().to_list()))
     busiest = busiest.sort(["utilisation", "link"], descending=[True, False]).head(MOST_CURVES)
@@ -167,15 +167,15 @@ def waits(facts: Facts) -> Chart | None:
 
 
 def _nines(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Shares of packets, and the seconds that they do not exceed."""
+    """Return shares of packets, and the latency in s that they do not exceed."""
     ordered = histogram.sort("upper_us")
     seen = np.cumsum(ordered["count"].to_numpy().astype(float))
-    # The last bucket's share is 1; half a packet short of it has a place on the axis.
+    # The share of the last bucket is 1, which is not on the axis: half a packet is subtracted.
     return np.minimum(seen / seen[-1], 1 - 0.5 / seen[-1]), ordered["upper_us"].to_numpy() / 1e6
 
 
 def _tail(histogram: pl.DataFrame) -> str:
-    """Write the 99th percentile."""
+    """Return the 99th percentile as text."""
     tail = quantile(histogram, 0.99)
     return units.span(None if tail is None else tail / 1e6)
 
@@ -183,7 +183,7 @@ def _tail(histogram: pl.DataFrame) -> str:
 def _rare(
     name: str, title: str, note: str, curves: list[tuple[str, Floats, Floats]], what: str
 ) -> Chart | None:
-    """Draw times against the share that is as fast, rare slow ones spread out."""
+    """Return a chart of times against the share of packets, with the tail stretched."""
     curves = curves[:MOST_CURVES]
     if not curves:
         return None
@@ -209,7 +209,7 @@ def _rare(
 
 
 def _spaced(places: Floats, least: float = 1 / 500) -> list[int]:
-    """Points of a curve that lie a visible distance apart, the first and last included."""
+    """Return points of a curve at visible distances from each other, with the first and last."""
     kept = [0]
     for number, place in enumerate(places):
         if place - places[kept[-1]] >= least:
@@ -220,7 +220,7 @@ def _spaced(places: Floats, least: float = 1 / 500) -> list[int]:
 
 
 def slowdown(named: Named) -> Chart | None:
-    """How much longer flows take than alone in the fabric, by size: median and 99th percentile."""
+    """Return a chart of the slowdown of flows by size: median and 99th percentile."""
     tables = [(name, by_size(facts.result)) for name, facts in named][:MOST_CURVES]
     tables = [(name, table) for name, table in tables if table.height]
     names = list(dict.fromkeys(size for _, table in tables for size in table["size"].to_list()))
@@ -274,7 +274,7 @@ def slowdown(named: Named) -> Chart | None:
 
 
 def busy_links(facts: Facts) -> Chart | None:
-    """Share of links that are used at most so much, by tier."""
+    """Return a chart of cumulative shares of links over their utilisation, by tier."""
     curves = []
     for tier in facts.tiers[:MOST_CURVES]:
         column = facts.links.filter(pl.col("tier") == tier)["utilisation"]

@@ -1,4 +1,4 @@
-"""The page about a sweep: every point with its interval over the seeds, against the baseline."""
+"""Page about a sweep: every point with its interval over the seeds, and its change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from eastwest.report.tables import Facts, shown
 from eastwest.sweep import words
 from eastwest.sweep.tables import SweepResult
 
-#: Points that are drawn and listed; the tables in the folder have all.
+#: Most points that are drawn and listed; the tables in the folder have all.
 MOST_POINTS = 120
 _MOST_SERIES = 6
 _MOST_CHARTS = 8
@@ -37,7 +37,7 @@ class Estimate:
     seeds: int
 
     def text(self, metric: Metric) -> str:
-        """Write the mean, and half the interval's width as a share of it."""
+        """Return the mean, and half the interval's width as a share of it, as text."""
         said = metric.write(self.mean)
         if self.low is None or self.high is None or not self.mean:
             return said
@@ -46,7 +46,7 @@ class Estimate:
 
 
 class Points:
-    """Points of a sweep, their settings in words, and estimates of metrics."""
+    """Points of a sweep, their settings as text, and estimates of metrics."""
 
     def __init__(self, sweep: SweepResult) -> None:
         self.sweep = sweep
@@ -55,7 +55,7 @@ class Points:
         head = self.table.unique("point", maintain_order=True).sort("point")
         self.all = head["point"].to_list()
         self.numbers = self.all[:MOST_POINTS]
-        #: Paths as the tables call them, and ``case`` for each axis with names.
+        #: Paths as in the tables, and ``case`` for each axis with names.
         self.axes = [
             path if axis is not None or path in head.columns else f"set.{path}"
             for path, axis in sweep.columns
@@ -75,17 +75,17 @@ class Points:
 
     @property
     def is_named(self) -> bool:
-        """Whether names of cases go across the pictures."""
+        """Whether the horizontal axis has the names of cases."""
         return self.across == "case"
 
     @cached_property
     def short(self) -> list[str]:
-        """Names of the axes: their last parts, if these tell them apart."""
+        """Names of the axes: the last parts of their paths, if these differ."""
         last = [axis.rsplit(".", 1)[-1] for axis in self.axes]
         return [shown(n, 40) for n in (last if len(set(last)) == len(last) else self.axes)]
 
     def name(self, point: int) -> str:
-        """Settings of a point in words."""
+        """Return the settings of a point as text."""
         plain = [axis is None for _, axis in self.sweep.columns]
         words = zip(self.short, plain, self.settings.get(point, []), strict=False)
         said = [f"{axis} {value}" if own else value for axis, own, value in words]
@@ -93,7 +93,7 @@ class Points:
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """Estimates by metric and point, in the units that metrics are written in."""
+        """Estimates by metric and point, in the units in which metrics are shown."""
         factors = {".".join(m.path): m.factor for m in METRICS}
         rows = self.table.filter(
             pl.col("metric").is_in(list(factors)) & pl.col("point").is_in(self.numbers)
@@ -110,7 +110,7 @@ class Points:
         }
 
     def of(self, metric: Metric) -> dict[int, Estimate]:
-        """Estimates of a metric by point."""
+        """Return the estimates of a metric by point."""
         name = ".".join(metric.path)
         return {p: self.estimates[name, p] for p in self.numbers if (name, p) in self.estimates}
 
@@ -123,7 +123,7 @@ class Points:
 
     @cached_property
     def layout(self) -> tuple[list[str], list[str], dict[int, tuple[int, int]]]:
-        """Columns, series, and the place of each point: the axis with most values goes across."""
+        """Columns, series, and the place of each point: the axis with most values is horizontal."""
         columns = [list(dict.fromkeys(v)) for v in zip(*self.settings.values(), strict=True)]
         if columns:
             across = max(range(len(columns)), key=lambda i: len(columns[i]))
@@ -150,7 +150,7 @@ class Points:
 
     @cached_property
     def across(self) -> str:
-        """Name of what goes across the pictures."""
+        """Name of the horizontal axis of the charts."""
         columns, _, _ = self.layout
         for place, axis in enumerate(self.axes):
             if {row[place] for row in self.settings.values()} == set(columns):
@@ -163,7 +163,7 @@ def _scaled(value: float | None, factor: float) -> float | None:
 
 
 def sweep_page(sweep: SweepResult) -> str:
-    """Give the page about a sweep."""
+    """Return the page about a sweep."""
     points = Points(sweep)
     charts = [_chart(points, metric) for metric in _drawn(points)]
     if any(axis is not None for _, axis in sweep.columns):
@@ -212,7 +212,7 @@ def _counts(points: Points) -> str:
 
 
 def _listed(points: Points) -> list[Metric]:
-    """Metrics of the table: the headlines and what else differs between points."""
+    """Return the metrics of the table: the headlines and others that differ between points."""
     return [m for m in points.metrics if m.headline or _varies(points, m)][:10]
 
 
@@ -229,7 +229,7 @@ _UNITS = {write: name for name, write in WRITERS.items()}
 
 
 def _chart(points: Points, metric: Metric) -> Chart:
-    """Mean and interval of a metric at every point."""
+    """Return a chart of mean and interval of a metric at every point."""
     columns, series, places = points.layout
     found = points.of(metric)
     lows = [e.low if e.low is not None else e.mean for e in found.values()]
@@ -276,12 +276,12 @@ def _chart(points: Points, metric: Metric) -> Chart:
 
 
 def _needs_width(columns: list[str]) -> bool:
-    """Whether the labels of columns, or they themselves, have no room in half a page."""
+    """Whether the labels of columns, or the columns themselves, need the full width of a page."""
     return len(columns) > 12 or sum(min(len(c), 14) + 2 for c in columns) > 72
 
 
 def _factors(points: Points) -> list[Chart]:
-    """Draw the ratios of the sweep's shown metrics to their baselines in one picture."""
+    """Return a chart with the ratios of the sweep's shown metrics to their baselines."""
     compared = _compared(points)
     wanted = points.sweep.summary.get("show") or [".".join(m.path) for m in _drawn(points)]
     there = [name for name in wanted if any(metric == name for metric, _ in compared)]
@@ -322,7 +322,7 @@ def _factors(points: Points) -> list[Chart]:
 
 
 def _sparse(columns: list[str]) -> list[str]:
-    """Labels of columns, with gaps where there are too many to write."""
+    """Return labels of columns, empty for some where there are too many."""
     every = -(-len(columns) // 12)
     return [shown(c, 14) if i % every == 0 else "" for i, c in enumerate(columns)]
 
@@ -333,7 +333,7 @@ def _confidence(points: Points) -> str:
 
 
 def _compared(points: Points) -> dict[tuple[str, int], tuple[float, float | None, float | None]]:
-    """Relative difference to the baseline by metric and point, with its interval."""
+    """Return the relative difference to the baseline by metric and point, with its interval."""
     rows = points.sweep.comparisons.filter(pl.col("point").is_in(points.numbers)).select(
         "metric", "point", "difference", "low", "high", "baseline_mean"
     )
@@ -350,7 +350,7 @@ def _compared(points: Points) -> dict[tuple[str, int], tuple[float, float | None
 
 
 def _rows(points: Points) -> list[dict[str, Any]]:
-    """Give a row per point: settings, and means with the change against the baseline."""
+    """Return one row for each point: settings, and means with the change against the baseline."""
     compared = _compared(points)
     rows = []
     for point in points.numbers:
@@ -376,7 +376,7 @@ def _rows(points: Points) -> list[dict[str, Any]]:
 
 
 def _sentences(points: Points) -> list[str]:
-    """Say where each headline is best and worst, and what differs clearly."""
+    """Return sentences on where each headline is best and worst, and on clear differences."""
     said = []
     compared = _compared(points)
     for metric in _drawn(points):
@@ -395,7 +395,7 @@ def _sentences(points: Points) -> list[str]:
         said.append(
             f"{metric.title}: from {found[low].text(metric)} ({points.name(low)}) to "
             f"{found[high].text(metric)} ({points.name(high)})"
-            # nothing can be said in parts of a baseline of zero
+            # A baseline of zero has no relative differences.
             + (f"; {_of(clear, len(against))} clearly from the baseline." if against else ".")
         )
     if said:
@@ -413,7 +413,7 @@ def _of(some: int, of: int) -> str:
 
 
 def _curves(points: Points) -> tuple[list[Chart], str]:
-    """Curves of some points, from the runs in the store that have their tables."""
+    """Return curves of some points, from runs in the store with their tables, and a note."""
     few = points.numbers
     if len(few) > spread.MOST_CURVES:
         step = (len(few) - 1) / (spread.MOST_CURVES - 1)

@@ -1,4 +1,4 @@
-"""Data from a result's tables that several parts of the page need: host names, bins of time."""
+"""Tables of a result for the page: only rows that can be drawn, host names, bins of time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from eastwest.report.draw import Floats
 from eastwest.results import Result, pick
 
 _MOST_NAME = 60
-#: Larger numbers are cut: seconds, microseconds and shares stay far below in any run.
+#: Limit of numbers; larger ones are cut. Seconds, µs and shares of any run are far below.
 _MOST = 1e15
-#: Columns that older formats lack.
+#: Columns that older formats do not have.
 _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
 _RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Key that sorts ``h2`` before ``h10``."""
+    """Return a key that sorts ``h2`` before ``h10``."""
     parts = _RUNS_OF_DIGITS.split(name)
     return tuple(
         (1, int(part), "") if place % 2 else (0, 0, part) for place, part in enumerate(parts)
@@ -33,7 +33,7 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def shown(name: object, limit: int = _MOST_NAME) -> str:
-    """Text from a result, which may be anything, without control characters and not too long."""
+    """Return untrusted text of a result without control characters, cut to ``limit`` characters."""
     return units.clean(str(name), limit)
 
 
@@ -46,31 +46,30 @@ class Bins:
 
     @property
     def edges(self) -> Floats:
-        """Their borders in seconds, one more than there are intervals."""
+        """Borders of the intervals in s, one more than there are intervals."""
         return np.asarray(np.arange(self.count + 1) * self.step)
 
     def of(self, times: Floats) -> npt.NDArray[np.int64]:
-        """Interval of each time; an end of an interval belongs to it."""
+        """Return the interval of each time; an end of an interval belongs to it."""
         place = np.ceil(times / self.step - 1e-6) - 1
         return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
 
     def sums(self, times: Floats, values: Floats) -> Floats:
-        """Sum of values per interval."""
+        """Return the sum of values in each interval."""
         sums = np.bincount(self.of(times), weights=values, minlength=self.count)
         return np.asarray(sums, dtype=np.float64)
 
 
 class Drawable(Result):
-    """A result whose tables hold only what can be drawn, whoever wrote them.
+    """A result whose tables have only values that can be drawn, whatever wrote them.
 
-    Rows with a number that is missing or no number are left out and counted, other than those of
-    flows that are not complete; missing text is a question mark; numbers beyond all measure are
-    cut.
+    Rows with a missing or invalid number are left out and counted, except those of flows that are
+    not complete; missing text is a question mark; very large numbers are cut.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        #: Rows left out, by table.
+        #: Number of rows left out, by table.
         self.left_out: dict[str, int] = {}
 
     def table(self, name: str) -> pl.DataFrame:
@@ -92,7 +91,7 @@ class Drawable(Result):
             )
         )
         if name == "flows":
-            # Complete in every column, or not complete.
+            # A flow is complete in all of these columns, or not complete.
             done = pl.all_horizontal(pl.col("fct_us", "finish_s", "slowdown").is_finite())
             good = good.with_columns(
                 pl.when(done).then(pl.col(c)).otherwise(float("nan")).alias(c)
@@ -104,7 +103,7 @@ class Drawable(Result):
 
 
 class Facts:
-    """A result, and what follows from its tables."""
+    """A result with values derived from its tables."""
 
     def __init__(self, result: Result) -> None:
         self.result = Drawable(result.path)
@@ -125,7 +124,7 @@ class Facts:
 
     @cached_property
     def end(self) -> float:
-        """End of the run in seconds of simulated time: the right edge of all time axes."""
+        """End of the run in seconds of simulated time: the right end of all time axes."""
         ends = [min(pick(self.result.summary, "simulated_s") or 0.0, _MOST)]
         for table, column in (
             (self.tasks, "finished_s"),
@@ -140,19 +139,19 @@ class Facts:
 
     @cached_property
     def hosts(self) -> list[str]:
-        """Names of hosts; the order of their links is that of their numbers."""
+        """Names of hosts by number, from the order of their links."""
         tier = self.links.filter(pl.col("tier") == "host-up").sort("link")
         names = tier["src"].unique(maintain_order=True).to_list()
         plain = {f"h{number}" for number in range(len(names))}
         return sorted(names, key=natural) if set(names) == plain else names
 
     def host(self, number: int) -> str:
-        """Name of the host with this number."""
+        """Return the name of the host with this number."""
         return shown(self.hosts[number]) if 0 <= number < len(self.hosts) else f"host {number}"
 
     @cached_property
     def interval(self) -> float:
-        """Sampling interval of the tables over time, in seconds; 0 without them."""
+        """Sampling interval of the tables over time, in s; 0 without these tables."""
         for table in (self.result.traffic, self.samples):
             times = np.unique(table["time_s"].drop_nulls().to_numpy())
             if times.size > 1:
@@ -162,7 +161,7 @@ class Facts:
         return 0.0
 
     def bins(self, most: int) -> Bins:
-        """At most ``most`` bins over the run, each of whole sampling intervals."""
+        """Return at most ``most`` bins over the run, each of whole sampling intervals."""
         if self.interval <= 0 or not np.isfinite(self.interval):
             return Bins(self.end / most, most)
         intervals = max(1, int(np.ceil(min(self.end / self.interval - 1e-6, 1e12))))

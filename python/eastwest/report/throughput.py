@@ -1,4 +1,4 @@
-"""Throughput of each stream at its receiver over time, where the run was asked to record it."""
+"""Throughput of each stream at its receiver over time, where the scenario asked for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eastwest.report.tables import Facts
 
 
 def charts(facts: Facts) -> list[Chart]:
-    """Rates of streams, of all of them together where some are not drawn, and Jain's index."""
+    """Return charts of rates of streams, of their sum if some are not drawn, and Jain's index."""
     found = rates_of(facts.result)
     if found is None:
         return []
@@ -88,7 +88,7 @@ def _jain(facts: Facts, found: Throughput) -> Chart:
 
 
 def _steps(chart: Chart, found: Throughput, values: Floats, series: int) -> None:
-    """Draw steps where there are values; a gap where there are none."""
+    """Draw steps of values; NaN leaves a gap."""
     known = np.flatnonzero(np.isfinite(values))
     for piece in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
         if piece.size:

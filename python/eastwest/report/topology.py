@@ -1,7 +1,7 @@
-"""The fabric as a drawing: hosts at the bottom, switches above, links coloured by their use.
+"""Drawing of the fabric: hosts at the bottom, switches above, links coloured by utilisation.
 
-Large fabrics are drawn in groups: hosts by the switch they hang from, then switches of a layer by
-their number. A drawn link then stands for all links between two groups and shows the busiest.
+Large fabrics are drawn in groups: hosts by their switch, then switches of a layer by their number.
+A drawn link represents all links between two groups and shows the busiest of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """How it is drawn."""
+        """Kind of the node, which decides its symbol."""
         return "host" if self.layer == 0 else "switch"
 
 
@@ -50,7 +50,7 @@ class Edge:
     level: int = 0
 
     def ends(self) -> tuple[float, float, float, float]:
-        """Where the line begins and ends: a little right of its way, so both directions show."""
+        """Return the ends of the line, moved to the right so that both directions are visible."""
         dx, dy = self.target.x - self.source.x, self.target.y - self.source.y
         length = float(np.hypot(dx, dy)) or 1.0
         sx, sy = -dy / length * 2.6, dx / length * 2.6
@@ -58,7 +58,7 @@ class Edge:
 
 
 class Topology:
-    """Nodes with places, and edges with the links they stand for."""
+    """Nodes with positions, and edges with the links that they represent."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -80,7 +80,7 @@ class Topology:
         self.height = self._place()
 
     def _layers(self) -> dict[str, int]:
-        """Layer of each node: hosts 0, switches as many as links to the nearest host."""
+        """Return the layer of each node: 0 for hosts, for switches the links to the next host."""
         hosts = [host for host in self.facts.hosts if host in self.neighbours]
         layer = dict.fromkeys(hosts or sorted(self.neighbours)[:1], 0)
         frontier = list(layer)
@@ -98,7 +98,7 @@ class Topology:
         return layer
 
     def _group(self, layers: dict[str, int]) -> None:
-        """Give every node of the fabric the node it is drawn as."""
+        """Set the drawn node, which may be a group, of every node of the fabric."""
         by_layer: dict[int, list[str]] = defaultdict(list)
         for name, layer in layers.items():
             by_layer[layer].append(name)
@@ -115,7 +115,7 @@ class Topology:
                 self.node_of.update(dict.fromkeys(part, node))
 
     def _group_hosts(self, names: list[str]) -> None:
-        """Draw hosts of the same switch, or group of switches, as one node."""
+        """Group hosts of one switch, or of one group of switches, into a drawn node."""
         groups: dict[int, list[str]] = defaultdict(list)
         for name in names:
             above = [o for o in sorted(self.neighbours[name], key=natural) if o in self.node_of]
@@ -126,7 +126,7 @@ class Topology:
             self.node_of.update(dict.fromkeys(part, node))
 
     def _place(self) -> int:
-        """Give nodes their places; return the height of the drawing."""
+        """Set the positions of nodes; return the height of the drawing."""
         layers: dict[int, list[Node]] = defaultdict(list)
         for node in self.nodes:
             layers[node.layer].append(node)
@@ -163,14 +163,14 @@ class Topology:
         return 2 * _MARGIN + top * _LAYER + 14
 
     def label_every(self, layer: int) -> bool:
-        """Whether nodes of a layer lie far enough apart for their names."""
+        """Whether nodes of a layer are far enough apart for their names."""
         nodes = [n for n in self.nodes if n.layer == layer]
         longest = max((len(n.name) for n in nodes), default=1)
         return len(nodes) < 2 or _WIDTH / len(nodes) >= 7.4 * longest + 6
 
 
 def _spread(count: int, wanted: list[float]) -> list[float]:
-    """Places across the drawing: even, or near those wanted but not closer than they fit."""
+    """Return horizontal positions: evenly, or near those wanted where they fit."""
     step = _WIDTH / max(count, 1)
     even = [step * (i + 0.5) for i in range(count)]
     if not wanted or max(wanted) - min(wanted) < step * (count - 1) / 2:
@@ -186,7 +186,7 @@ def _spread(count: int, wanted: list[float]) -> list[float]:
 
 
 def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
-    """All that the template and the page's script need; without samples, totals of the run."""
+    """Return the data of the template and the page's script; without samples, totals of the run."""
     topology = Topology(facts)
     links = facts.links
     whole = np.nan_to_num(links["utilisation"].fill_null(0.0).to_numpy().astype(float))
@@ -241,7 +241,7 @@ def _edge_name(facts: Facts, edge: Edge) -> str:
 
 
 def _summary(topology: Topology) -> str:
-    """Say in words what the drawing shows."""
+    """Return a sentence on the content of the drawing."""
     counts: dict[int, int] = defaultdict(int)
     for node in topology.nodes:
         counts[node.layer] += node.members
@@ -257,7 +257,7 @@ def _summary(topology: Topology) -> str:
 def _script(
     facts: Facts, topology: Topology, load: LinkLoad | None, used: Floats, lost: Floats
 ) -> dict[str, Any]:
-    """Give what the page's script needs to colour links at any time, and to name them."""
+    """Return the data with which the page's script colours links at any time, and their names."""
     data: dict[str, Any] = {
         "names": [_edge_name(facts, edge) for edge in topology.edges],
         "whole": [float(f"{v:.3g}") for v in used],
@@ -282,5 +282,5 @@ def _script(
 
 
 def _busiest_moment(over_time: Floats) -> int:
-    """Bin in which links together are busiest: where the slider starts."""
+    """Return the bin with the highest total load: the start of the slider."""
     return int(over_time.sum(axis=0).argmax()) if over_time.size else 0

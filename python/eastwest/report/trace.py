@@ -1,4 +1,4 @@
-"""The page about a trace, and the page that compares two."""
+"""Page about a trace, and the page that compares two."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def title_of(name: str) -> str:
 def description_page(
     described: Description, quality: Quality | None = None, made: Mapping[str, Any] | None = None
 ) -> str:
-    """Give the page about one trace; a synthetic one comes with its distances to the source."""
+    """Return the page about one trace; of a synthetic one with its distances to the source."""
     parts = []
     if quality is not None:
         parts.append(quality_section(quality, _made_words(made or {})))
@@ -78,7 +78,7 @@ def description_page(
 
 
 def comparison_page(first: Description, second: Description, quality: Quality) -> str:
-    """Give the page that compares two traces."""
+    """Return the page that compares two traces."""
     names = [title_of(first.name), title_of(second.name)]
     if names[0] == names[1]:
         names = [shown(first.name, 60), shown(second.name, 60)]
@@ -223,7 +223,7 @@ def _number(name: str) -> Any:
 
 
 def share(value: float) -> str:
-    """A share of one, or that it is next to nothing."""
+    """Return a share as a percentage, or as text where it is almost zero."""
     return "< 0.01 %" if 0 < value < 1e-4 else units.percent(value)
 
 
@@ -282,12 +282,12 @@ def _arrival(arrival: Arrival) -> Section:
 
 
 def interval(estimate: Hurst) -> str:
-    """Write the interval of an estimate."""
+    """Return the interval of an estimate as text."""
     return f"{estimate.low:.2f} to {estimate.high:.2f}"
 
 
 def verdict(quality: Quality) -> str:
-    """Say in a sentence how near a trace lies."""
+    """Return a sentence on the distance between a trace and its source."""
     rows = len(quality.rows)
     if quality.inside:
         text = f"All {rows} distances to the source lie inside"
@@ -300,7 +300,7 @@ def verdict(quality: Quality) -> str:
 
 
 def quality_rows(quality: Quality) -> list[list[str]]:
-    """Distances as a table: quantity, measure, distance, median and limit, verdict."""
+    """Return distances as rows: quantity, measure, distance, median and limit, verdict."""
     return [
         [
             row.quantity,
@@ -318,7 +318,7 @@ QUALITY_HEADINGS = ("quantity", "distance", "here", "own median", "own 95 %", "v
 
 
 def quality_section(quality: Quality, hint: str) -> Section:
-    """The table of distances."""
+    """Return the section with the table of distances."""
     note = (
         f"Own: distances of {REPLICATES:,} resamples of the source to the source, each of "
         f"{quality.drawn} of its {quality.windows} windows of {units.span(quality.window_s)}, "
@@ -343,7 +343,7 @@ def _made_words(made: Mapping[str, Any]) -> str:
 
 
 def account_section(account: Sequence[Entry]) -> Section:
-    """Give what the import left out, changed and noted."""
+    """Return the section on what the import left out, changed and noted."""
     section = Section("account", "Account of the import")
     rows = [
         [
@@ -365,7 +365,7 @@ def account_section(account: Sequence[Entry]) -> Section:
 
 
 def mpi_page(name: str, about: Mapping[str, Any]) -> str:
-    """Give the page about the trace of an MPI program, from what its ``trace.json`` says."""
+    """Return the page about the trace of an MPI program, from the content of its ``trace.json``."""
     calls = about.get("calls")
     rows = [
         [shown(call, 40), units.count(number)]

@@ -1,4 +1,4 @@
-"""Pictures on the page about a trace: bytes per job, files, task times, arrivals."""
+"""Charts of the page about a trace: bytes per job, files, task times, arrivals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHARES = (0.25, 0.5, 0.75, 0.9, 0.99)
 
 
 def access_charts(access: Access) -> list[Chart]:
-    """Bytes per job, and popularity and re-access of files."""
+    """Return charts of bytes per job, and of popularity and re-access of files."""
     found = []
     if access.sizes:
         chart = _curves(
@@ -52,7 +52,7 @@ def access_charts(access: Access) -> list[Chart]:
 
 
 def side_by_side(pair: Sequence[tuple[str, Description]]) -> list[Chart]:
-    """Bytes per job of several traces: a picture each of input, shuffle and output."""
+    """Return charts of bytes per job of several traces: one each for input, shuffle and output."""
     found = []
     for name in BYTES:
         curves = [
@@ -69,7 +69,7 @@ def side_by_side(pair: Sequence[tuple[str, Description]]) -> list[Chart]:
 
 
 def task_times(tasks: Mapping[str, Durations]) -> Chart:
-    """Durations of attempts by kind."""
+    """Return a chart of durations of attempts by kind."""
     curves = [(shown(kind, 20), each.curve) for kind, each in list(tasks.items())[:6]]
     chart = _curves("task-times", "Task times", curves, "duration", "span", "share of attempts")
     chart.note = "Share of successful attempts that take at most so long."
@@ -85,7 +85,7 @@ def _curves(
     unit: str,
     what: str,
 ) -> Chart:
-    """Cumulative shares on a logarithmic axis; values of zero stand at its left end."""
+    """Return a chart of cumulative shares on a logarithmic axis; zeros are at its left end."""
     positive = np.concatenate([v[v > 0] for _, (v, _) in curves] or [np.ones(1)])
     low = float(positive.min(initial=np.inf)) if positive.size else 1.0
     high = float(positive.max(initial=1.0))
@@ -112,7 +112,7 @@ def _curves(
 
 
 def _popularity(files: Files) -> Chart:
-    """Uses of files by rank."""
+    """Return a chart of uses of files by rank."""
     ranks, uses = files.ranks
     zipf = "" if files.zipf is None else f", about as rank to the power −{files.zipf:.2f}"
     chart = Chart(
@@ -133,7 +133,7 @@ def _popularity(files: Files) -> Chart:
 
 
 def arrival_charts(arrival: Arrival) -> list[Chart]:
-    """Jobs and bytes over time, and how the counts resemble themselves later."""
+    """Return charts of jobs and bytes over time, and of the autocorrelation of their numbers."""
     found = [
         _over_time(arrival, "jobs", arrival.counts, "count", "Jobs submitted"),
         _over_time(arrival, "moved", arrival.moved_bytes, "size", "Bytes of the jobs submitted"),
@@ -163,7 +163,7 @@ def arrival_charts(arrival: Arrival) -> list[Chart]:
 
 
 def _over_time(arrival: Arrival, name: str, values: Floats, unit: str, what: str) -> Chart:
-    """Sums over intervals of the trace's time."""
+    """Return a chart of sums over intervals of the trace's time."""
     step = arrival.step_s
     chart = Chart(
         f"over-time-{name}",

@@ -1,8 +1,9 @@
-"""Energy, runtime and latency of several results in one picture: a triangle for each.
+"""Energy, runtime and latency of several results in one chart: a triangle for each.
 
-Each corner is one of the three, from zero in the middle to the largest of the results at the rim:
-a smaller triangle is better. A result that another one beats in all three is named: no weighing of
-energy against time makes it the best. Ideal sleep is a bound that nobody can build: it beats none.
+Each corner is one of the three metrics, from zero in the middle to the largest of the results at
+the rim: a smaller triangle is better. A result that another one beats in all three is named: it is
+the best at no weight of energy against time. Ideal sleep is a bound that cannot be built: it beats
+no result.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from eastwest.results import Result, pick
 WIDTH, HEIGHT = 520, 382
 _MIDDLE = (260.0, 232.0)
 _RADIUS = 168.0
-#: Corners: up, down right, down left.
+#: Angles of the corners in degrees: up, down right, down left.
 _ANGLES = (-90.0, 30.0, 150.0)
 _RINGS = (0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One corner: what is measured there."""
+    """A corner of the triangle: a metric."""
 
     title: str
-    #: The same as the head of a column.
+    #: Title of the metric as the head of a column.
     head: str
     path: tuple[str, ...]
     write: Callable[[float | None], str]
-    #: Factor to the unit that ``write`` takes.
+    #: Factor to the unit of ``write``.
     factor: float = 1.0
 
     def of(self, result: Result) -> float | None:
-        """Return the metric's value; ``None`` where it is missing or not finite."""
+        """Return the metric's value; None where it is missing or not finite."""
         value = pick(result.summary, *self.path)
         return None if value is None or not math.isfinite(value) else value * self.factor
 
@@ -49,7 +50,7 @@ _LATENCY = Axis("packet latency, p99", "p99 latency", ("latency_us", "p99"), uni
 
 
 def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] | None:
-    """Give the picture and its table; nothing where no link slept or a number is missing."""
+    """Return the chart and its table; None where no link slept or a number is missing."""
     if not any((pick(r.summary, "energy_j", "of_always_on") or 1.0) < 1 for r in results):
         return None
     with_jobs = all(pick(r.summary, "jobs", "count") for r in results)
@@ -87,13 +88,13 @@ def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] 
 
 
 def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether it is nowhere worse and somewhere better."""
+    """Whether ``one`` is nowhere worse than ``other`` and somewhere better."""
     pairs = list(zip(one, other, strict=True))
     return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
 
 
 def _is_bound(result: Result) -> bool:
-    """Whether its links slept in no time and for nothing."""
+    """Whether links of a result slept without transition time and power."""
     awake, ideal = (pick(result.summary, "energy_j", f"of_{o}") for o in ("always_on", "ideal"))
     return awake is not None and ideal is not None and awake < 1 and ideal <= 1 + 1e-9
 
@@ -134,7 +135,7 @@ def _spoke(angle: float) -> str:
 
 
 def _corners(axes: Sequence[Axis], most: Sequence[float]) -> list[dict[str, Any]]:
-    """Where each corner's name and its value at the rim stand."""
+    """Return position, name and value at the rim of each corner."""
     anchors = ("middle", "end", "start")
     places = ((_MIDDLE[0], 22.0), (WIDTH - 8.0, 352.0), (8.0, 352.0))
     return [

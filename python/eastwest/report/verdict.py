@@ -1,4 +1,4 @@
-"""How it went, in sentences: what a reader should know before any picture."""
+"""Verdicts on a result as sentences, which the reader should know before any chart."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from eastwest.report import energy, words
 from eastwest.report.tables import Facts, shown
 from eastwest.results import pick
 
-#: ``good``, ``look`` (worth a look) or ``bad`` (not as it should be), and a sentence.
+#: A class and a sentence: ``good``, ``look`` (worth a look) or ``bad`` (a failure).
 Verdict = tuple[str, str]
 
 
 def verdicts(facts: Facts) -> list[Verdict]:
-    """Judge a result: was all work done, how fast, what was lost, what was the bottleneck."""
+    """Return verdicts on a result: completeness, speed, losses and bottleneck."""
     said = [
         *_mode(facts),
         *_done(facts),
@@ -33,7 +33,7 @@ def verdicts(facts: Facts) -> list[Verdict]:
 
 
 def _mode(facts: Facts) -> list[Verdict]:
-    """Say that and how far a result is approximate."""
+    """Return a verdict on the accuracy of an approximate result."""
     said = (fidelity.error(facts.result.summary), fidelity.warning(facts.result.summary))
     return [("look", shown(text, 400) + ".") for text in said if text]
 
@@ -119,7 +119,7 @@ def _median(flows: pl.DataFrame) -> float:
 
 
 def _pauses(facts: Facts) -> list[Verdict]:
-    """Say what PFC held up, and whether it ended the run."""
+    """Return verdicts on the effect of PFC, and on a deadlock that ended the run."""
     said: list[Verdict] = []
     stuck = deadlock(facts.result.summary)
     if stuck is not None:

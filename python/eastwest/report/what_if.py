@@ -1,8 +1,8 @@
-"""The page of what-if: the same transactions under several circumstances, side by side.
+"""Page of what-if: the transactions of a trace in several cases, side by side.
 
-A case may have been run with several seeds, the same ones for all cases. Its numbers are then means
-over the seeds with their 95 % intervals (Student t), and changes against the first case those of
-runs of one seed with each other (paired), see ``stats``.
+A case may have several seeds, common to all cases. Its numbers are then means over the seeds with
+their 95 % intervals (Student t), and changes against the first case are those between runs of one
+seed (paired), see ``stats``.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from eastwest.results import Result, pick
 
 _BAR = 22
 _GAP = 12
-#: Services with a colour of their own, the network beside them.
+#: Most services with a colour of their own; the network has another.
 _MOST_SERVICES = SHADES - 2
 _MOST_ROWS = 40
-#: Runs in the table of folders.
+#: Most runs in the table of folders.
 _MOST_FOLDERS = 400
 _WORKLOAD = re.compile(r"(workload\.\d+)\..*", re.DOTALL)
-#: Settings of a workload that say what it does.
+#: Settings of a workload that show its purpose.
 _TELLING = {"name", "kind", "input", "shuffle", "output", "load", "bytes", "file"}
 NETWORK = "(network)"
 OTHERS = "others"
@@ -41,7 +41,7 @@ OTHERS = "others"
 
 @dataclass(frozen=True)
 class Shown:
-    """A case with its results, one for each seed, in the same order for all cases."""
+    """A case with its results, one for each seed, in an order common to all cases."""
 
     name: str
     results: tuple[Result, ...]
@@ -49,7 +49,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Row:
-    """A number of the comparison: where the summary has it, and whether less is better."""
+    """A number of the comparison: its path in the summary, and whether less is better."""
 
     title: str
     path: tuple[str, ...]
@@ -85,7 +85,7 @@ ROWS = (
 
 
 def page(cases: Sequence[Shown], title: str) -> str:
-    """Give the page. The first case is what the others are compared with."""
+    """Return the page; the first case is the base of all comparisons."""
     first = [case.results[0] for case in cases]
     runs = len(cases[0].results)
     names = [shown(case.name, 60) for case in cases]
@@ -126,10 +126,10 @@ def page(cases: Sequence[Shown], title: str) -> str:
 
 
 def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
-    """Numbers of a case by their path in the summary, and their ratios to those of ``base``.
+    """Return numbers of a case by their path in the summary, and their ratios to those of ``base``.
 
-    Each has ``n`` seeds, ``mean``, ``low`` and ``high`` (nothing for one seed), and the same of the
-    ratio to the base of the same seed. Units are the summary's.
+    Each has ``n`` seeds, ``mean``, ``low`` and ``high`` (None for one seed), and the corresponding
+    keys for the ratio to the base of the same seed. Units are those of the summary.
     """
     found = {}
     for row in ROWS:
@@ -150,7 +150,7 @@ def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
     return found
 
 
-#: Values of one number, one for each seed; nothing where a run lacks it.
+#: Values of one number, one for each seed; None where a run lacks it.
 Values = list[float] | None
 
 
@@ -176,12 +176,12 @@ def _metrics(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
     return rows
 
 
-#: A value, its interval, and its change against the first case, in words.
+#: A value, its interval, and its change against the first case, as text.
 Cell = tuple[str, str, str]
 
 
 def _cells(all_values: Sequence[Values], write: Callable[[float | None], str]) -> list[Cell]:
-    """Write values, each with its change against the first."""
+    """Return values as text, each with its change against the first."""
     cells = []
     for place, values in enumerate(all_values):
         if values is None:
@@ -196,7 +196,7 @@ def _cells(all_values: Sequence[Values], write: Callable[[float | None], str]) -
 
 
 def _between(interval: stats.Interval, write: Callable[[float | None], str]) -> str:
-    """An interval in words; nothing where there is none, or where it is the same number twice."""
+    """Return an interval as text; an empty text without one, or where both ends are equal."""
     if interval.low is None or interval.high is None:
         return ""
     low, high = write(max(0.0, interval.low)), write(interval.high)
@@ -204,7 +204,7 @@ def _between(interval: stats.Interval, write: Callable[[float | None], str]) -> 
 
 
 def _change(ratio: stats.Interval) -> str:
-    """A change with its interval."""
+    """Return a change with its interval as text."""
     between = _between(ratio, lambda value: change(value or 0.0))
     return change(ratio.value) + (f" ({between})" if between else "")
 
@@ -241,7 +241,7 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
 
 
 def _share(case: Shown, part: str) -> float | None:
-    """Mean share that a part has of the response time."""
+    """Return the mean share of a part of the response time."""
     shares = []
     for result in case.results:
         found = pick(result.summary, "transactions", part, "mean")
@@ -258,7 +258,7 @@ def _waiting(case: Shown) -> str:
 
 
 def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
-    """Median and 99th percentile of every case with their intervals, against the first."""
+    """Return a chart of median and 99th percentile of every case with their intervals."""
     if len(cases[0].results) < 2:
         return None
     rows = (ROWS[2], ROWS[4])
@@ -329,7 +329,7 @@ def _response(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
 
 
 def _slower(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
-    """How much slower each transaction is than the same one in the first case, seed by seed."""
+    """Return a chart of the slowdown of each transaction against the first case, by seed."""
     base = _once(cases[0])
     curves = []
     for name, case in zip(names[1:], cases[1:], strict=True):
@@ -374,7 +374,7 @@ def _slower(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
 
 
 def _once(case: Shown) -> pl.DataFrame:
-    """The mean response time of each recorded transaction, in every run by itself."""
+    """Return the mean response time of each recorded transaction in every run."""
     return pl.concat(
         result.transactions.group_by("workload", "recorded")
         .agg(pl.col("response_us").mean())
@@ -386,7 +386,7 @@ def _once(case: Shown) -> pl.DataFrame:
 
 
 def _by_service(result: Result) -> dict[str, float]:
-    """Mean seconds on the critical path of a transaction, by service; the network apart."""
+    """Return mean seconds on the critical path of a transaction, by service; the network apart."""
     calls = result.calls
     count = max(1, result.transactions.height)
     name = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
@@ -402,13 +402,13 @@ def _by_service(result: Result) -> dict[str, float]:
 
 
 def _mean_by_service(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Means over runs; services in the order of the first."""
+    """Return means over runs, with services in the order of the first run."""
     order = dict.fromkeys(name for found in runs for name in found)
     return {name: math.fsum(found.get(name, 0.0) for found in runs) / len(runs) for name in order}
 
 
 def _where(names: Sequence[str], by_service: Sequence[dict[str, float]]) -> Chart:
-    """Where the time of an average transaction goes: a bar per case."""
+    """Return a chart of the time of an average transaction by service: one bar for each case."""
     services = [name for name in by_service[0] if name != NETWORK][:_MOST_SERVICES]
     parts = [NETWORK, *services, OTHERS]
     values = []
@@ -451,7 +451,7 @@ def _where(names: Sequence[str], by_service: Sequence[dict[str, float]]) -> Char
 def _services(
     by_service: Sequence[Sequence[dict[str, float]]],
 ) -> list[tuple[str, list[Cell]]]:
-    """Mean time on the critical path of a transaction, a row a service."""
+    """Return rows of mean time on the critical path of a transaction, one for each service."""
     order = list(dict.fromkeys(name for runs in by_service for found in runs for name in found))
     return [
         (shown(name, 60), _cells(_each(by_service, name), units.span))
@@ -460,7 +460,7 @@ def _services(
 
 
 def _each(runs: Sequence[Sequence[dict[str, float]]], name: str) -> list[Values]:
-    """A number of every case, one for each seed; nothing where a run lacks it."""
+    """Return a number of every case, one for each seed; None where a run lacks it."""
     found: list[Values] = []
     for case in runs:
         values = [one[name] for one in case if name in one]
@@ -469,7 +469,7 @@ def _each(runs: Sequence[Sequence[dict[str, float]]], name: str) -> list[Values]
 
 
 def _operations(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
-    """99th percentile of the time that calls between components take, a row a service."""
+    """Return rows of the 99th percentile of times of calls between components, by service."""
     found = [[_call_times(result) for result in case.results] for case in cases]
     order = sorted(found[0][0], key=lambda name: (-found[0][0][name], name))
     return [
@@ -478,7 +478,7 @@ def _operations(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
 
 
 def _call_times(result: Result) -> dict[str, float]:
-    """99th percentile of the seconds that calls between components take, by service."""
+    """Return the 99th percentile of times of calls between components in s, by service."""
     length = ((pl.col("done_s") - pl.col("sent_s")).quantile(0.99, "higher")).alias("p99")
     name = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
     called = result.calls.filter(pl.col("parent") >= 0)
@@ -487,7 +487,7 @@ def _call_times(result: Result) -> dict[str, float]:
 
 
 def _settings(rows: list[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
-    """Leave out most settings of workloads that the first case does not have."""
+    """Return rows without most settings of workloads that the first case does not have."""
     own = {_WORKLOAD.sub(r"\1", path) for path, values in rows if values[0] != ABSENT}
     return [
         (path, values)

@@ -1,6 +1,6 @@
-"""A description of the simulated system, read from the result's tables and not from its scenario.
+"""Description of the simulated system, from the result's tables and not from its scenario.
 
-So it stays true for every kind of fabric and workload, and for results of older versions.
+So it is correct for every kind of fabric and workload, and for results of older versions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eastwest.plot.latency import quantile
 from eastwest.results import Result, pick
 from eastwest.units import tier_words
 
-#: Kinds of packets that drops are counted by, and how they are written.
+#: Kinds of packets for which drops are counted, and their names.
 DROP_KINDS = {
     "data": "data",
     "retransmission": "retransmission",
@@ -29,7 +29,7 @@ DROP_KINDS = {
     "datagram": "datagram",
 }
 
-#: Columns that drops are counted in by cause, and how causes are written.
+#: Columns that count drops by cause, and the names of the causes.
 DROP_CAUSES = {
     "drops_queue_full": "full queue",
     "lost_random": "random loss",
@@ -42,7 +42,7 @@ DROP_CAUSES = {
 
 
 def fabric(result: Result) -> list[str]:
-    """Describe nodes, rates and over-subscription, a sentence each."""
+    """Return sentences on nodes, rates and over-subscription."""
     links = result.links
     if links.height == 0:
         return ["The fabric has no links."]
@@ -83,7 +83,7 @@ def _oversubscription(links: pl.DataFrame, upward: list[str]) -> Iterator[str]:
 
 
 def workload(result: Result) -> list[str]:
-    """Describe the traffic, a sentence for each workload."""
+    """Return a sentence on each workload."""
     said = []
     jobs, flows = result.jobs, result.flows
     for (name,), part in jobs.group_by("workload", maintain_order=True):
@@ -107,7 +107,7 @@ def workload(result: Result) -> list[str]:
 
 
 def headlines(result: Result) -> list[tuple[str, str, str]]:
-    """Name, value and remark of the numbers at the top of the page."""
+    """Return name, value and remark of the numbers at the top of the page."""
     s = result.summary
     cards = []
     if pick(s, "jobs", "count"):
@@ -162,12 +162,12 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
 
 
 def carried(result: Result) -> tuple[int, int]:
-    """Packets sent and packets dropped, over all links."""
+    """Return the numbers of sent and of dropped packets, over all links."""
     return _int(result.links["packets"].sum()), _int(result.links["drops"].sum())
 
 
 def latency_rows(result: Result) -> list[list[str]]:
-    """Percentiles of packet latency by class and kind of packet."""
+    """Return percentiles of packet latency by class and kind of packet, as rows."""
     rows = []
     for (name, kind), part in result.latency.group_by("class", "kind", maintain_order=True):
         seen = _int(part["count"].sum())
@@ -180,7 +180,7 @@ def latency_rows(result: Result) -> list[list[str]]:
 
 
 def purpose_rows(result: Result) -> list[list[str]]:
-    """Flows by what they were for."""
+    """Return rows on flows by their purpose."""
     rows = []
     for (name,), part in result.flows.group_by("purpose", maintain_order=True):
         complete = part.filter(pl.col("fct_us").is_finite())
@@ -202,7 +202,7 @@ def purpose_rows(result: Result) -> list[list[str]]:
 
 
 def drop_rows(result: Result) -> list[list[str]]:
-    """Drops by tier and kind of packet; nothing if none was dropped."""
+    """Return drops by tier and kind of packet as rows; none if there was no drop."""
     links = result.links
     if _int(links["drops"].sum()) == 0:
         return []
@@ -214,7 +214,7 @@ def drop_rows(result: Result) -> list[list[str]]:
 
 
 def drop_causes(result: Result) -> str:
-    """Name the causes of drops with their counts; nothing where they were not told apart."""
+    """Return the causes of drops with their counts; an empty text where they were not counted."""
     counts = {
         words: _int(result.links[column].sum())
         for column, words in DROP_CAUSES.items()
@@ -224,7 +224,7 @@ def drop_causes(result: Result) -> str:
 
 
 def marked(result: Result) -> str:
-    """Count packets that queues marked (ECN); nothing where none was, or formats before it."""
+    """Return the number of packets that queues marked (ECN) as text; empty where there is none."""
     if "marks" not in result.links.columns:
         return ""
     marks = _int(result.links["marks"].sum())
@@ -232,7 +232,7 @@ def marked(result: Result) -> str:
 
 
 def faults(result: Result) -> list[str]:
-    """Describe the faults of the scenario, a line each, in its own words."""
+    """Return a line on each fault of the scenario."""
     try:
         listed = tomllib.loads(result.scenario).get("fault", [])
     except tomllib.TOMLDecodeError:
@@ -246,7 +246,7 @@ def faults(result: Result) -> list[str]:
 
 
 def busiest_links(result: Result, most: int = 20) -> list[list[str]]:
-    """The links with the highest utilisation."""
+    """Return the links with the highest utilisation, as rows."""
     top = result.links.sort(["utilisation", "link"], descending=[True, False]).head(most)
     return [
         [
@@ -264,7 +264,7 @@ def busiest_links(result: Result, most: int = 20) -> list[list[str]]:
 
 
 def settings(result: Result) -> dict[str, str]:
-    """All settings of the resolved scenario by path; nothing if it cannot be read."""
+    """Return all settings of the resolved scenario by path; none if it cannot be read."""
     try:
         tree = tomllib.loads(result.scenario)
     except tomllib.TOMLDecodeError:
@@ -284,7 +284,7 @@ def _flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def micro(value_us: float | None) -> float | None:
-    """Turn microseconds into seconds."""
+    """Return µs as seconds."""
     return None if value_us is None else value_us / 1e6
 
 

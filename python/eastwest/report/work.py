@@ -1,4 +1,4 @@
-"""Jobs and tasks over time: what ran when, and where."""
+"""Jobs and tasks over time: running tasks, jobs as bars, and tasks of each host."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from eastwest.report.draw import Chart, Scale, clock, linear, rounded, thin_rows
 from eastwest.report.heat import Heat
 from eastwest.report.tables import Bins, Facts, shown
 
-#: More jobs than this are not drawn one by one: the shortest are left out.
+#: Most jobs that are drawn one by one; of more, the shortest are left out.
 MOST_JOBS = 1200
-#: More tasks than this are drawn as a picture of how busy each host is.
+#: Most tasks that are drawn one by one; more are drawn as the load of each host.
 _MOST_TASKS = 400
 _MOST_ROWS = 48
 _BINS = 900
@@ -21,7 +21,7 @@ KINDS = ("map", "reduce")
 
 
 def charts(facts: Facts) -> list[Chart]:
-    """Return pictures of jobs and tasks over time, where there were any."""
+    """Return charts of jobs and tasks over time, where there were any."""
     drawn = []
     if facts.tasks.height:
         drawn.append(running(facts))
@@ -33,7 +33,7 @@ def charts(facts: Facts) -> list[Chart]:
 
 
 def running(facts: Facts) -> Chart:
-    """Maps and reduces that run, over time, on top of each other."""
+    """Return a chart of running maps and reduces over time, stacked."""
     tasks = facts.tasks
     bins = Bins(facts.end / _BINS, _BINS)
     edges = bins.edges
@@ -69,7 +69,7 @@ def running(facts: Facts) -> Chart:
 
 
 def jobs(facts: Facts) -> Chart:
-    """Draw every job as a bar from its submission to its end, in as few lanes as hold them all."""
+    """Return a chart with each job as a bar from submission to end, in as few lanes as possible."""
     table = facts.jobs
     kept = table.sort("runtime_s", descending=True).head(MOST_JOBS)
     kept = kept.sort("submitted_s", "finished_s", "job")
@@ -135,13 +135,13 @@ def _jobs(count: int) -> str:
 
 
 def _bar(chart: Chart, start: float, end: float, top: float, thick: float) -> str:
-    """Path of a bar; one of no length still shows as a hairline of its border."""
+    """Return the path of a bar; the border keeps a bar of no length visible."""
     left, right = (round(float(v)) for v in chart.points([start, end], [0, 0])[0])
     return f"M{left} {top:.1f}H{right}v{thick:.1f}H{left}z"
 
 
 def _lanes(spans: list[tuple[float, float]]) -> list[int]:
-    """Lane of each span, sorted by start, so that none overlap: the lowest free one."""
+    """Return the lane of each interval, sorted by start: the lowest one that is free."""
     import heapq  # noqa: PLC0415  used here only
 
     free: list[int] = []
@@ -157,7 +157,7 @@ def _lanes(spans: list[tuple[float, float]]) -> list[int]:
 
 
 def hosts(facts: Facts) -> Chart:
-    """Tasks that each host, or each group of hosts, runs over time."""
+    """Return a chart of the running tasks of each host, or each group of hosts, over time."""
     tasks = facts.tasks
     numbers = sorted(set(tasks["host"].to_list()))
     group = -(-len(numbers) // _MOST_ROWS)

@@ -1,9 +1,9 @@
 """Sweeps: a scenario run over grids, lists or samples of settings, with several seeds each.
 
 ``eastwest sweep FILE.toml`` on the command line, ``eastwest.sweep(...)`` in Python; the guide is
-docs/guide/sweeps.md. Order of work: spec.py reads the file, check.py holds it against the scenario,
-estimate.py says how long it will take, driver.py runs it through pool.py and worker.py, or on a
-cluster through cluster.py and remote.py, tables.py writes what is left behind.
+docs/guide/sweeps.md. Order of work: spec.py reads the file, check.py checks it with the scenario,
+estimate.py estimates the time, driver.py runs it through pool.py and worker.py, or on a cluster
+through cluster.py and remote.py, tables.py writes the folder.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from eastwest.sweep.tables import SweepResult, check_target
 
 __all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]
 
-#: Two ways of running at once exclude each other.
+#: Message where both ways of running in parallel are asked for.
 BOTH = "jobs are processes of this machine; on a Dask cluster its workers decide: name one of them"
 
 
 def default_jobs() -> int:
-    """One process for each core that this process may use."""
+    """Return the number of cores that this process may use: one process for each."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
 
 
 def default_folder(spec: Spec) -> Path:
-    """Where a sweep's folder goes when none is named."""
+    """Return the folder of a sweep where none is named."""
     return DEFAULT_PARENT / f"{folder_stem(spec.name, 0).removesuffix('-0')}-sweep"
 
 
@@ -59,10 +59,10 @@ def prepare(
     progress: Callable[[State], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Driver:
-    """Check everything about a sweep that can be checked before it runs.
+    """Check all of a sweep that can be checked before it runs, and return its driver.
 
-    With ``dask``, the address of a scheduler, its workers run it; ``say`` is told what a user
-    should know of them.
+    With ``dask``, the address of a scheduler, its workers run it; ``say`` is called with what a
+    user should know of them.
     """
     if dask is not None and jobs is not None:
         raise InputError(BOTH)
@@ -103,17 +103,18 @@ def sweep(
 
     ``source`` is a sweep file or a mapping of the same structure; with ``axes`` (paths and their
     values) it is a scenario, as for ``eastwest.run``. ``seeds`` is a number of seeds, a list of
-    them, or an adaptive rule; ``set`` are further settings of all points. Both go over the file's.
+    them, or an adaptive rule; ``set`` are further settings of all points. Both override those of
+    the file.
 
-    Runs that the store has are taken from there. ``jobs`` is the number of processes (default: one
-    for each core; 0 runs them in this process); with ``dask``, the address of a Dask scheduler, its
-    workers run them instead (docs/guide/cluster.md). ``resume`` goes on with a sweep whose folder
-    is there, or extends it; ``force`` replaces the folder; ``retry`` tries failed runs again;
-    ``yes`` agrees to any size; ``mechanisms`` are those of your own that the scenario names, as for
-    ``eastwest.run``. Failed runs are listed in ``failures`` of what is returned.
+    Runs that the store has are taken from it. ``jobs`` is the number of processes (default: one for
+    each core; 0 runs them in this process); with ``dask``, the address of a Dask scheduler, its
+    workers run them instead (docs/guide/cluster.md). ``resume`` continues or extends the sweep of
+    an existing folder; ``force`` replaces the folder; ``retry`` tries failed runs again; ``yes``
+    confirms a sweep of any size; ``mechanisms`` are the user's own mechanisms that the scenario
+    names, as for ``eastwest.run``. Failed runs are listed in ``failures`` of the result.
 
     Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
-    sweep, and ``SweepStoppedError`` where the disk refused.
+    sweep, and ``SweepStoppedError`` where files cannot be written.
     """
     if axes is not None:
         listed = [{"path": path, "values": list(values)} for path, values in axes.items()]

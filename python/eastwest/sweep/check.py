@@ -1,8 +1,8 @@
 """Checks of a sweep: problems of its settings, and axes that contradict each other.
 
 Every distinct value of every axis is checked once, in a scenario whose other axes are at their
-first value: all problems of all settings, without walking through all combinations. What only a
-combination breaks shows when its point is resolved, and fails that point alone.
+first value. This finds all problems of single settings without checking all combinations. A problem
+of a combination only is found when its point is resolved, and fails that point alone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _MOST_CHECKED = 10_000
 
 
 def load(origin: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
-    """Read a sweep as ``spec.read`` does; raises ``ProblemsError`` with everything wrong with it.
+    """Read and check a sweep file; raise ``ProblemsError`` with all of its problems.
 
-    Where something is wrong with the file, what its scenario thinks of the rest is told with it.
+    Where the file itself has problems, those of its settings in the scenario are added.
     """
     spec, problems = read(origin, changes)
     if not problems:
@@ -46,9 +46,9 @@ def load(origin: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
 
 
 def source_of(spec: Spec) -> Source:
-    """Find the scenario of a sweep: beside the sweep file, or by the name of a shipped one.
+    """Return the scenario of a sweep: a file beside the sweep file, or a shipped one.
 
-    A sweep file in the folder that a sweep has left finds its scenario there.
+    A sweep file in the folder of a finished sweep has its scenario in that folder.
     """
     beside = spec.base_dir / spec.scenario
     if "\n" not in spec.scenario and beside.exists():
@@ -63,20 +63,20 @@ def source_of(spec: Spec) -> Source:
 
 
 def overrides(spec: Spec, values: tuple[Any, ...]) -> core.Overrides:
-    """Settings of one point: the sweep's own, then the axes'."""
+    """Return the settings of one point: first the sweep's own, then those of the axes."""
     fixed = [(path, text(value)) for path, value in spec.settings.items()]
     return fixed + [(p, text(value)) for p, value in zip(spec.paths, values, strict=True)]
 
 
 def check(spec: Spec, source: Source) -> None:
-    """Raise ``ProblemsError`` with everything wrong with the settings of a sweep."""
+    """Raise ``ProblemsError`` with all problems of the settings of a sweep."""
     problems = [*_contradictions(spec, source.text), *_refused(spec, source)]
     if problems:
         raise ProblemsError(problems[:_MOST_PROBLEMS])
 
 
 def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
-    """Settings that two parts of the sweep want to decide, and the seed, which no axis does."""
+    """Yield settings that two parts of the sweep decide, and axes of the seed (not allowed)."""
     named = [(path, f"axis {path}") for path in spec.paths]
     named += [(path, "[set]") for path in spec.settings]
     steps: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -89,7 +89,7 @@ def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
             message = f"is decided twice: by {steps[key][1]} and by {where}"
             yield {"path": path, "value": None, "message": message, "hint": None}
         steps.setdefault(key, (path, where))
-    # In order, what lies below a path comes right after it.
+    # In this order, a path is directly followed by the paths below it.
     for above, below in pairwise(sorted(steps)):
         if below[: len(above)] == above:
             message = f"lies below {steps[above][0]}, which {steps[above][1]} decides"
@@ -97,11 +97,11 @@ def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
 
 
 def _numbered(path: str, scenario: str) -> tuple[str, ...]:
-    """Steps of a path; members of arrays by number, whether named by number or by name."""
+    """Return the steps of a path, with members of arrays by number even if given by name."""
     try:
         here: Any = tomllib.loads(scenario)
     except (tomllib.TOMLDecodeError, RecursionError):
-        here = None  # the simulator says what is wrong with it
+        here = None  # the simulator reports the problem
     steps = []
     for step in (part.strip() for part in path.split(".")):
         if isinstance(here, list):
@@ -116,14 +116,14 @@ def _numbered(path: str, scenario: str) -> tuple[str, ...]:
 
 
 def _refused(spec: Spec, source: Source) -> list[Problem]:
-    """Return the problems that the simulator finds, each once."""
+    """Return the problems that the simulator finds, without repetitions."""
     found: dict[tuple[str, str], Problem] = {}
     for values in _variants(spec):
         result = core.check(
             source.text, str(source.base_dir), str(shipped.DATA), overrides(spec, values)
         )
         for problem in result["problems"]:
-            # Of several values that are wrong in one way, the first stands for all.
+            # Of several values with the same problem, only the first is reported.
             found.setdefault((problem["path"], problem["message"]), problem)
         if len(found) >= _MOST_PROBLEMS:
             break
@@ -131,7 +131,7 @@ def _refused(spec: Spec, source: Source) -> list[Problem]:
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Any, ...]]:
-    """Points in which every value of every axis comes at least once, few in all."""
+    """Yield few points that together have every value of every axis at least once."""
     first = [axis.values[0] for axis in spec.axes]
     yield tuple(value for row in first for value in row)
     for place, axis in enumerate(spec.axes):

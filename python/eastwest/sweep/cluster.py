@@ -1,18 +1,18 @@
-"""The runs of a sweep on the workers of a Dask cluster: sends orders, keeps what comes back.
+"""Runs of a sweep on the workers of a Dask cluster: sends orders, stores the results.
 
-The cluster is one that is there already (``--dask ADDRESS`` names its scheduler); docs/guide/
-cluster.md says how to start one. Workers need the same build of Eastwest and nothing else, no
-shared disk: an order carries the resolved scenario, files that it reads travel beside it, and the
-result comes back to the store of this machine. What a worker does is in remote.py.
+The cluster already runs (``--dask ADDRESS`` names its scheduler); docs/guide/cluster.md says how to
+start one. Workers need the same build of Eastwest and nothing else, no shared disk: an order
+carries the resolved scenario, the files that it reads are sent with it, and the result is sent back
+to the store of this machine. remote.py is the code of a worker.
 
-What can go wrong, and what becomes of it:
+Failures and how they are handled:
 
-* a run's process dies (as where memory is short): the driver tries it again, on another worker
-  where there is one, a bounded number of times;
+* a run's process dies (for example because memory is short): the driver tries it again, on another
+  worker where there is one, a bounded number of times;
 * a worker dies: the scheduler gives its runs to others; after several deaths in the same run
   (``distributed.scheduler.allowed-failures``) that run is reported as failed;
-* a worker of another build, or without Eastwest: the sweep stops and names both builds;
-* the scheduler goes away: the sweep stops. What has come back is kept.
+* a worker has another build, or no Eastwest: the sweep stops and names both builds;
+* the scheduler ends: the sweep stops. Results that have arrived are kept.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from eastwest.units import clean, span
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: How long a scheduler has to answer.
+#: Time in which a scheduler must answer, in s.
 CONNECT_S = 10.0
-#: Most bytes of input files that travel with a sweep.
+#: Most bytes of input files that are sent to the workers of a sweep.
 MOST_INPUT_BYTES = 256_000_000
-#: What installs what is missing.
+#: Command that installs the missing package.
 INSTALL = "pip install 'eastwest[dask]'"
 
-#: So many runs are with the scheduler at least; it hands them to workers as these come and go.
+#: Least number of runs at the scheduler, which gives them to workers as these come and go.
 _AHEAD = 256
 _COUNT_EVERY_S = 2.0
 _LONELY_S = 10.0
-#: A result that does not arrive in this time was on a worker that died; it is asked for again.
+#: Time after which a result counts as lost with its worker and is requested again, in s.
 _FETCH_S = 30.0
-#: What a worker evaluates to name its build: builtins only, so that any worker can be asked.
+#: Expression whose value is a worker's build: builtins only, so that any worker can evaluate it.
 _ASK = "__import__('eastwest.core', fromlist=['build']).build()"
 _MOST_NAMED = 5
 _MOST_PREPARED = 2000
@@ -69,7 +69,7 @@ class _Prepared:
 
 
 class Cluster:
-    """Runs on the workers of a cluster."""
+    """Pool of the workers of a Dask cluster."""
 
     remote = True
 
@@ -88,25 +88,25 @@ class Cluster:
         self._client: Client | None = None
         self._plain_build = ""
         self._queue: deque[Task] = deque()
-        #: Orders by a number of their own: those of tasks begin anew after a probe.
+        #: Orders by a number of their own, because task numbers start again after a probe.
         self._sent: dict[int, tuple[Task, str, Future[Answer]]] = {}
         self._orders = 0
-        #: Progress, and numbers of orders that are over, as threads of Dask tell of them.
+        #: Progress, and numbers of finished orders, as reported by threads of Dask.
         self._news: SimpleQueue[Event | int] = SimpleQueue()
         self._prepared: dict[str, _Prepared] = {}
         self._given: dict[str, Future[bytes]] = {}
         self._given_bytes = 0
         self._mechanisms: tuple[tuple[str, ...], tuple[Future[bytes], ...]] = ((), ())
-        #: Where runs have died, by what they are.
+        #: Workers on which a run has died, by its point and seed.
         self._died: dict[tuple[str, int], set[str]] = {}
         self._threads: dict[str, int] = {}
         self._counted = 0.0
         self._lonely_since: float | None = None
 
     def open(self) -> None:
-        """Find the scheduler, and ask its workers for their build.
+        """Connect to the scheduler and check the build of its workers.
 
-        Raises ``InputError`` where there is no scheduler, or where a worker is of another build.
+        Raises ``InputError`` where there is no scheduler, or where a worker has another build.
         """
         if self._client is not None:
             return
@@ -122,7 +122,7 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """The number of runs at one time, as far as known; at least one."""
+        """Number of runs at one time, as far as known; at least one."""
         self._count()
         return max(1, sum(self._threads.values()))
 
@@ -148,7 +148,7 @@ class Cluster:
         return [event for event in found if event is not None]
 
     def stop(self) -> None:
-        """Cancel what is queued and what runs, and stay connected."""
+        """Cancel queued and current runs, and stay connected."""
         self._queue.clear()
         futures = [future for _, _, future in self._sent.values()]
         self._sent.clear()
@@ -159,7 +159,7 @@ class Cluster:
             self._news.get()
 
     def close(self) -> None:
-        """Cancel everything and leave the cluster as it was."""
+        """Cancel all runs, remove all data from the cluster, and disconnect."""
         self.stop()
         client, self._client = self._client, None
         self._prepared.clear()
@@ -170,7 +170,7 @@ class Cluster:
             with contextlib.suppress(Exception):
                 client.close(timeout=5)
 
-    # Before the first run
+    # Preparation before the first run
 
     def _send_mechanisms(self) -> None:
         recipe = self._setup.mechanisms
@@ -182,7 +182,7 @@ class Cluster:
         self._mechanisms = (names, contents)
 
     def _send(self, content: bytes) -> tuple[str, Future[bytes]]:
-        """Give the cluster a file, once; return its SHA-256 and what stands for it."""
+        """Send a file to the cluster, once; return its SHA-256 and its future."""
         assert self._client is not None
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 not in self._given:
@@ -194,7 +194,7 @@ class Cluster:
                 )
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Sending large graph")
-                # A task, not scattered data: the scheduler makes it anew when its worker dies.
+                # A task, not scattered data: the scheduler runs it again when its worker dies.
                 self._given[sha256] = self._client.submit(
                     given, content, key=f"{self._name}-file-{sha256}", pure=False
                 )
@@ -217,7 +217,7 @@ class Cluster:
         order = Order(
             plain_build=self._plain_build,
             build=setup.build,
-            # The scenario travels resolved: its settings are in the text.
+            # The settings are in the text of the resolved scenario.
             task=Task(number, [], task.identity, task.seed),
             key=key,
             text=point.text,
@@ -242,7 +242,7 @@ class Cluster:
         future.add_done_callback(lambda _: self._news.put(number))
 
     def _point(self, task: Task) -> _Prepared:
-        """Resolve a point's scenario, and send the files that it reads."""
+        """Return a point's resolved scenario, with the files that it reads sent to the cluster."""
         found = self._prepared.get(task.identity)
         if found is None:
             resolved = self._resolved(task)
@@ -262,7 +262,7 @@ class Cluster:
         return core.resolve(source.text, str(source.base_dir), str(shipped.DATA), task.overrides, 1)
 
     def _elsewhere(self, task: Task) -> list[str] | None:
-        """Workers on which a run has not died yet; any where there is no such."""
+        """Return the workers on which a run has not died yet; None where any worker will do."""
         died = self._died.get((task.identity, task.seed))
         if not died:
             return None
@@ -272,7 +272,7 @@ class Cluster:
     # Answers
 
     def _told(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Hear of a run's progress, in a thread of Dask."""
+        """Queue the progress of a run; called in a thread of Dask."""
         self._news.put(Event(**event[1]))
 
     def _told_of(self, progress: Event) -> Event | None:
@@ -281,7 +281,7 @@ class Cluster:
         return replace(progress, number=self._sent[progress.number][0].number)
 
     def _heard(self, number: int) -> Event | None:
-        """Take what has come of an order."""
+        """Return the event of a finished order, or None where it is sent again."""
         if number not in self._sent:
             return None
         task, key, future = self._sent[number]
@@ -304,7 +304,7 @@ class Cluster:
         return replace(event, number=task.number)
 
     def _kept(self, task: Task, key: str, answer: Answer) -> Event:
-        """Keep a run that came back, or note where it died."""
+        """Store a run that was sent back, or note the worker on which it died."""
         if answer.event.what == "died":
             self._died.setdefault((task.identity, task.seed), set()).add(answer.worker)
         if answer.event.what != "done":
@@ -320,7 +320,7 @@ class Cluster:
         return answer.event
 
     def _broken(self, error: BaseException | None) -> Event:
-        """Return the event for a run that ended without an answer."""
+        """Return the event of a run that ended without a result."""
         from distributed import KilledWorker  # noqa: PLC0415  not before it is needed
 
         if isinstance(error, KilledWorker):
@@ -338,7 +338,7 @@ class Cluster:
     # Workers
 
     def _count(self, at_once: bool = False) -> None:
-        """Note which workers there are, now and then."""
+        """Update the list of workers, at most every few seconds unless ``at_once``."""
         now = time.monotonic()
         if self._client is None or (now - self._counted < _COUNT_EVERY_S and not at_once):
             return
@@ -348,7 +348,7 @@ class Cluster:
                 self._threads = dict(self._client.nthreads())
 
     def _watch(self) -> None:
-        """Say it once when runs wait and there is no worker."""
+        """Tell the user once when runs wait and there is no worker."""
         self._count()
         if self._threads:
             self._lonely_since = None
@@ -363,14 +363,14 @@ class Cluster:
 
 
 def connected(address: str, name: str) -> Client:
-    """Connect to a scheduler. Raises ``InputError`` where there is none."""
+    """Return a connection to a scheduler. Raises ``InputError`` where there is none."""
     try:
         from distributed import Client  # noqa: PLC0415  an extra that only this needs
     except ImportError as error:
         raise InputError(
             f"--dask needs the package dask.distributed ({error}): {INSTALL}"
         ) from None
-    # What it has to say is said by exceptions, too; its log would run through the progress bar.
+    # Errors are reported by exceptions too; lines of the log would disturb the progress bar.
     for part in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(part).setLevel(logging.CRITICAL)
     try:
@@ -389,7 +389,7 @@ def connected(address: str, name: str) -> Client:
 
 
 def _check_address(address: str) -> None:
-    """Raise ``ValueError`` where an address is none: a client of one hangs when it is closed."""
+    """Raise ``ValueError`` for an invalid address: a client of one hangs when it is closed."""
     from distributed.comm.addressing import (  # noqa: PLC0415  an extra
         parse_address,
         parse_host_port,
@@ -404,7 +404,7 @@ def _check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def in_plain_words(address: str, doing: str) -> Iterator[None]:
-    """Say as an ``InputError`` what became of a task that has no answer because of the cluster."""
+    """Raise an ``InputError`` for a task that the cluster has lost."""
     from distributed import CancelledError, KilledWorker  # noqa: PLC0415  an extra
 
     try:
@@ -415,7 +415,7 @@ def in_plain_words(address: str, doing: str) -> Iterator[None]:
         raise InputError(clean(message, 1000)) from None
     except (CancelledError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # a file of the task; connections that are lost have no number
+            raise  # a file of the task; lost connections have no error number
         raise InputError(
             f"{clean(doing, 300)}: the scheduler at {clean(address, 200)} has ended, or was "
             f"restarted ({clean(str(error), 200)})"
@@ -423,10 +423,10 @@ def in_plain_words(address: str, doing: str) -> Iterator[None]:
 
 
 def ask_builds(client: Client) -> str:
-    """Refuse workers that would not give the same results; return the build that all have.
+    """Return the build that all workers have.
 
-    Raises ``InputError`` with those that are of another one. Mechanisms of the user's own are not
-    counted: they travel.
+    Raises ``InputError`` with the workers of another build, because their results would differ. The
+    user's own mechanisms are not compared: they are sent with the orders.
     """
     with core.using(core.Extras()):
         ours = core.build()

@@ -1,9 +1,9 @@
-"""Runs a sweep: what is in the store is taken from there, the rest is simulated and kept.
+"""Main loop of a sweep: runs in the store are used, all others are simulated and stored.
 
-Seed by seed over all points, so that an interrupted sweep has the same seeds for all settings. A
-run that fails does not stop the others. What a sweep ends with depends only on its file: not on
-the number of processes, on the order in which they finish, or on how often it was interrupted.
-So an adaptive rule decides only when all seeds it has asked for are in.
+The order is seed by seed over all points, so that an interrupted sweep has the same seeds for all
+settings. A run that fails does not stop the others. The tables of a sweep depend only on its file:
+not on the number of processes, on the order in which they finish, or on the number of
+interruptions. So an adaptive rule decides only when all seeds that it has asked for are finished.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from eastwest.sweep.tables import (
 from eastwest.sweep.values import text
 from eastwest.sweep.worker import Event, Setup, Task
 
-#: A sweep of more runs than this, or longer, is asked about first.
+#: A sweep of more runs than this, or a long one, needs a confirmation.
 ASK_FROM_RUNS = 10_000
 ASK_FROM_S = 8 * 3600.0
 
 _LOOK_EVERY_S = 0.25
-#: How often a run is tried whose process dies.
+#: Number of tries of a run whose process dies.
 TRIES = 3
 
 
@@ -56,9 +56,9 @@ class Point:
     number: int
     values: tuple[Any, ...]
     plan: Plan | None
-    #: Why its settings cannot be run together.
+    #: Reason why its settings cannot be run together; empty where they can.
     refused: str = ""
-    #: How many of the sweep's seeds it has been given, and how many it is to be given for now.
+    #: Number of the sweep's seeds that were started, and the number to start for now.
     given: int = 0
     target: int = 0
     open: int = 0
@@ -68,7 +68,7 @@ class Point:
 
 @dataclass
 class Run:
-    """One point with one seed, under way."""
+    """A run of one point with one seed that has not finished."""
 
     point: Point
     seed: int
@@ -78,7 +78,7 @@ class Run:
 
 @dataclass(frozen=True)
 class State:
-    """How far a sweep has come."""
+    """Progress of a sweep."""
 
     done: int
     planned: int
@@ -88,11 +88,11 @@ class State:
 
 
 class SweepStoppedError(InputError):
-    """The world does not allow the sweep to go on, as where the disk is full."""
+    """Error where a sweep cannot continue, for example because the disk is full."""
 
 
 class Driver:
-    """One sweep."""
+    """Main loop of one sweep: the state of its points, and its results."""
 
     def __init__(
         self,
@@ -129,10 +129,10 @@ class Driver:
         self.outlook = Outlook(store, family(self.source), self.pool)
 
     def run(self, out: Path) -> SweepResult:
-        """Run the whole sweep and write its folder.
+        """Run the whole sweep, write its folder and return it.
 
-        Raises ``SweepStoppedError`` where the world refuses, ``InputError`` where a large sweep is
-        not confirmed, and ``KeyboardInterrupt`` after writing what is there.
+        Raises ``SweepStoppedError`` where files cannot be written, ``InputError`` where a large
+        sweep is not confirmed, and ``KeyboardInterrupt`` after the finished runs are written.
         """
         began = time.perf_counter()
         self.store.check()
@@ -157,7 +157,7 @@ class Driver:
         return self._write(out, time.perf_counter() - began, complete=True)
 
     def preview(self) -> Estimate:
-        """Estimate without running more than a probe."""
+        """Return an estimate of the time; runs no more than a probe."""
         try:
             self.store.check()
             self.pool.open()
@@ -166,10 +166,10 @@ class Driver:
         finally:
             self.pool.close()
 
-    # What lies ahead
+    # Estimates
 
     def _rough(self) -> Estimate:
-        """Estimate from three points, without looking at the others."""
+        """Return an estimate from three points, without resolving the others."""
         last = self.spec.count - 1
         few = [self._resolved(number) for number in sorted({0, last // 2, last})]
         plans = [point.plan for point in few if point.plan is not None]
@@ -179,7 +179,7 @@ class Driver:
         return self.outlook.estimate(runs, 0, work_s, self.spec.adaptive is not None)
 
     def _exact(self) -> Estimate:
-        """Estimate from every point, without what is in the store."""
+        """Return an estimate from every point, without the runs in the store."""
         self.points = [self._resolved(number) for number in range(self.spec.count)]
         plans = [point.plan for point in self.points if point.plan is not None]
         seeds = self.spec.seeds[: self.spec.first_seeds]
@@ -198,7 +198,7 @@ class Driver:
         return self.outlook.estimate(runs, reused, work_s, self.spec.adaptive is not None)
 
     def _settled(self, key: str) -> bool:
-        """Whether the store knows what became of a run."""
+        """Whether the store has the result or the failure of a run."""
         failed = not self.retry and self.store.failure(key) is not None
         return failed or self.store.folder(key).is_dir()
 
@@ -231,7 +231,7 @@ class Driver:
         return Point(number, values, found)
 
     def _work(self) -> None:
-        """Give every point its first seeds, and go on until no rule asks for more."""
+        """Start the first seeds of every point, and go on until no adaptive rule asks for more."""
         for point in self.points:
             point.target = self.spec.first_seeds
         for _ in range(self.spec.first_seeds):
@@ -248,7 +248,7 @@ class Driver:
                 self.progress(self.state())
 
     def state(self) -> State:
-        """How far the sweep has come."""
+        """Return the progress of the sweep."""
         typical = self.outlook.knowledge.typical_s()
         left = len(self._runs)
         left_s = None if typical is None else left * typical / max(1, min(left, self.pool.size))
@@ -256,7 +256,7 @@ class Driver:
         return State(done, self.planned, self.reused, self.failed, left_s)
 
     def _give(self, point: Point) -> None:
-        """Give a point its next seed: from the store, or to a process."""
+        """Start the next seed of a point: take its run from the store or submit it."""
         seed = self.spec.seeds[point.given]
         point.given += 1
         point.open += 1
@@ -282,10 +282,10 @@ class Driver:
         self._next += 1
 
     def _found(self, key: str) -> Result | None:
-        """Return the run in the store, with what this sweep needs of it."""
+        """Return the run in the store; None where the store lacks what this sweep needs of it."""
         warm = (warm_up_file(self.spec.warm_up_ps),) if self.spec.warm_up_ps else ()
         found = self.store.find(key, tables=self.spec.keep_tables, files=warm)
-        # A warm-up can also be taken out of the tables.
+        # Metrics without the warm-up can also be computed from the tables.
         return found if found or not warm else self.store.find(key, tables=True)
 
     def _hear(self, event: Event) -> None:
@@ -307,12 +307,12 @@ class Driver:
             run.tries += 1
             self._submit(run)
         else:
-            if event.what == "failed":  # a simulation fails again; a process may have had bad luck
+            if event.what == "failed":  # a failure repeats itself; a crash may not
                 self.store.put_failure(run.key, event.message)
             self._fail(run.point, run.seed, run.key, event.message)
 
     def _take(self, run: Run, found: Result, reused: bool) -> None:
-        """Take a finished run into the tables."""
+        """Add a finished run to the tables."""
         point, summary = run.point, found.summary
         assert point.plan is not None
         self.reused += reused
@@ -352,7 +352,7 @@ class Driver:
             self._ripe.append(point)
 
     def _extend(self, point: Point) -> None:
-        """Give a point more seeds, if its interval is too wide and the rule allows."""
+        """Ask for more seeds of a point, if its interval is too wide and the rule allows."""
         rule = self.spec.adaptive
         if rule is None or not point.metric:
             return
@@ -365,7 +365,7 @@ class Driver:
         while point.given < point.target:
             self._give(point)
 
-    # What is left behind
+    # Results
 
     def _write(self, out: Path, wall_s: float, complete: bool) -> SweepResult:
         spec = self.spec

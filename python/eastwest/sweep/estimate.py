@@ -1,8 +1,8 @@
-"""How long a sweep or a run will take and how much memory, told before it starts.
+"""Time and memory of a sweep or a run, estimated before it starts.
 
 For a sweep: from the store's records of its own points where there are any; otherwise from a probe
-of its first, middle and last point, which are runs like any other and count. A probed run that is
-not over after a few seconds is extrapolated by the share it has done. For a single run: from
+of its first, middle and last point. Probe runs count as runs of the sweep. A probe run that has not
+finished after a few seconds is extrapolated by the share it has done. For a single run: from
 records of the same plan with other seeds, then of the same scenario with other settings.
 """
 
@@ -20,9 +20,9 @@ from eastwest.sweep.pool import Pool
 from eastwest.sweep.worker import Event, Task
 from eastwest.units import count, size, span
 
-#: What a run of a sweep costs beyond its simulation: keeping it, and telling of it.
+#: Time of a run besides its simulation, in s: storing it and sending messages about it.
 OVERHEAD_S = 0.02
-#: What the process that leads a sweep needs.
+#: Memory of the process that leads a sweep, in MB.
 PARENT_MB = 120.0
 
 _PROBE_S = 4.0
@@ -30,25 +30,25 @@ _PROBE_S = 4.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """The runs that are left, and their estimated time."""
+    """Number of runs that are left, and their estimated time and memory."""
 
     runs: int
-    #: Of these, how many are in the store already.
+    #: Number of these runs that are in the store already.
     reused: int
     jobs: int
-    #: Time of all runs one after the other; nothing where nothing is known.
+    #: Time of all runs one after the other, in s; None where nothing is known.
     work_s: float | None
-    #: Time until the end.
+    #: Time until the end, in s.
     wall_s: float | None
-    #: Memory of all processes together.
+    #: Memory of all processes together, in MB.
     memory_mb: float | None
-    #: What it was made from.
+    #: Source of the estimate, in words.
     basis: str
     #: Whether an adaptive rule may ask for more runs than these.
     at_least: bool = False
 
     def sentence(self) -> str:
-        """Say it in a line."""
+        """Return the estimate as a sentence."""
         more = " or more" if self.at_least else ""
         parts = [f"{count(self.runs)} runs{more}"]
         if self.reused:
@@ -82,7 +82,7 @@ class Estimate:
 
 
 def available_mb() -> float | None:
-    """Memory that can be taken without swapping, in MB, where the system tells (Linux)."""
+    """Return the memory that can be taken without swapping, in MB (Linux), or None."""
     available = available_bytes()
     return None if available is None else available / 1e6
 
@@ -95,38 +95,38 @@ class Knowledge:
         self._peaks: list[float] = []
 
     def learn(self, identity: str, wall_s: float, peak_mb: float | None = None) -> None:
-        """Take in what one run took."""
+        """Add the wall time and memory of one run."""
         self._walls.setdefault(identity, []).append(wall_s)
         if peak_mb is not None:
             self._peaks.append(peak_mb)
 
     @property
     def points(self) -> int:
-        """The number of points with known wall times."""
+        """Number of points with known wall times."""
         return len(self._walls)
 
     @property
     def runs(self) -> int:
-        """The number of runs with known wall times."""
+        """Number of runs with known wall times."""
         return sum(len(walls) for walls in self._walls.values())
 
     def peak_mb(self) -> float | None:
-        """Most memory a run took."""
+        """Return the most memory that a run took, in MB."""
         return max(self._peaks, default=None)
 
     def typical_s(self) -> float | None:
-        """Mean over the points that are known; seeds of one point count as one."""
+        """Return the mean wall time over the known points in s; seeds of a point count as one."""
         means = [statistics.fmean(walls) for walls in self._walls.values()]
         return statistics.fmean(means) if means else None
 
     def run_s(self, identity: str) -> float | None:
-        """Return a run's expected seconds: from runs of this point, else from all others."""
+        """Return a run's expected wall time in s: from runs of this point, else from all others."""
         walls = self._walls.get(identity)
         return statistics.fmean(walls) if walls else self.typical_s()
 
 
 class Outlook:
-    """Estimates of one sweep."""
+    """Estimator of one sweep."""
 
     def __init__(self, store: Store, family: str, pool: Pool) -> None:
         self._store = store
@@ -138,7 +138,7 @@ class Outlook:
         self.probed: set[str] = set()
 
     def learn(self, points: Sequence[Plan], missing: Sequence[Plan], seed: int) -> None:
-        """Take in records of these points; where there are none, probe some of the missing."""
+        """Read the records of these points; without any, probe some of the missing points."""
         identities = {plan.identity for plan in points}
         for cost in self._store.costs(self._family):
             if cost["identity"] in identities:
@@ -151,7 +151,7 @@ class Outlook:
             self._probe([missing[place] for place in chosen], seed)
 
     def estimate(self, runs: int, reused: int, work_s: float, at_least: bool) -> Estimate:
-        """Estimate of so many runs, whose simulations take ``work_s`` one after the other."""
+        """Return the estimate of ``runs`` runs that take ``work_s`` one after the other."""
         missing = runs - reused
         known = self.knowledge.runs > 0 or missing == 0
         busy = max(1, min(self._pool.size, missing))
@@ -169,7 +169,7 @@ class Outlook:
         )
 
     def _probe(self, points: Sequence[Plan], seed: int) -> None:
-        """Run a few points for a few seconds; those that finish are kept like any other."""
+        """Run a few points for a few seconds; runs that finish are stored as runs of the sweep."""
         waiting = {n: Task(n, p.overrides, p.identity, seed) for n, p in enumerate(points)}
         shares: dict[int, Event] = {}
         for task in waiting.values():
@@ -180,8 +180,8 @@ class Outlook:
                 if event.what == "progress":
                     shares[event.number] = event
                 elif event.what == "world":
-                    self._pool.stop()  # what the other tasks say is not for the sweep to hear
-                    return  # the sweep itself will meet it, and say so
+                    self._pool.stop()  # later messages of other tasks must not reach the sweep
+                    return  # the sweep meets the same error, and reports it
                 else:
                     waiting.pop(event.number, None)
         if waiting:

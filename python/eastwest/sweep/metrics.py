@@ -1,13 +1,13 @@
-"""The numbers of a run that a sweep tabulates, and how a warm-up is taken out of them.
+"""Metrics of a run in the tables of a sweep, and how a warm-up is excluded from them.
 
-All scalars of a run's summary are metrics, named by their path: ``flows.fct_us.p99``. What depends
-on the machine (``wall_s`` …) is kept apart, so that a sweep's table is the same wherever and
-however often interrupted it was made.
+All scalars of a run's summary are metrics, named by their path: ``flows.fct_us.p99``. Values that
+depend on the machine (``wall_s`` …) are kept apart, so that a sweep's table does not depend on the
+machine or on the number of interruptions.
 
 With a warm-up of *w*, flows that started, jobs that were submitted and rounds that started before
 *w* are left out of the metrics of flows, jobs and rounds, which are computed again from the tables
-by the definitions of the summary. Everything else (packets, drops, latency, TCP's counters) is
-counted over the whole run, as only its totals are kept.
+by the definitions of the summary. All other metrics (packets, drops, latency, TCP's counters) are
+counted over the whole run, because only their totals are kept.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 #: Numbers that depend on the machine, or are settings rather than results.
 _NOT_METRICS = {"wall_s", "cpu_s", "peak_rss_mb", "seed", "format"}
-#: What a warm-up is taken out of.
+#: Parts of the summary from which a warm-up is excluded.
 WARMED = ("flows", "jobs", "rounds")
 _PS_PER_S = 10**12
 
 
 def scalars(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
-    """All numbers of a summary by path."""
+    """Yield all numbers of a summary with their paths."""
     for key, value in tree.items():
         path = f"{above}{key}"
         if isinstance(value, Mapping):
@@ -41,15 +41,15 @@ def scalars(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, flo
 
 
 def warm_up_file(warm_up_ps: int) -> str:
-    """Name of the file of a run's folder with its metrics without this warm-up."""
+    """Return the name of the file, in a run's folder, with its metrics without this warm-up."""
     return f"after-{warm_up_ps}ps.json"
 
 
 def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
-    """All metrics of a run, the warm-up taken out."""
+    """Return all metrics of a run by name, without the warm-up."""
     whole = dict(scalars(result.summary))
     if not whole.get("jobs.count"):
-        # without jobs there is no time that they took, and none to compare with
+        # without a job there is neither a makespan nor a comparison with one
         whole.pop("jobs.makespan_s", None)
     if warm_up_ps == 0:
         return whole
@@ -63,7 +63,7 @@ def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
 
 
 def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
-    """Content of a run's file of metrics without this warm-up."""
+    """Return the content of a run's file of metrics without this warm-up."""
     tables = [frame(raw["tables"][name]) for name in WARMED]
     return json.dumps(after_warm_up(warm_up_ps, *tables)).encode()
 
@@ -71,7 +71,7 @@ def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
 def after_warm_up(
     warm_up_ps: int, flows: pl.DataFrame, jobs: pl.DataFrame, rounds: pl.DataFrame
 ) -> dict[str, float]:
-    """Metrics of what began after the warm-up; those without a value are missing."""
+    """Return metrics of what began after the warm-up; a metric without a value is left out."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     start_s = warm_up_ps / _PS_PER_S
@@ -100,7 +100,7 @@ def after_warm_up(
 
 
 def _spread(stem: str, values: pl.Series) -> dict[str, float]:
-    """Mean and percentiles, as in the summary: the smallest value with a share q at or below."""
+    """Return mean and percentiles as in the summary: the least value with a share q up to it."""
     if not values.len():
         return {}
     ordered = values.sort().to_list()

@@ -1,4 +1,4 @@
-"""The processes of a sweep: hands out runs, collects events, outlives a process that dies.
+"""Processes of a sweep: gives out runs, collects events, replaces a process that dies.
 
 Processes are started with ``subprocess`` rather than ``multiprocessing``, so that a user's script
 is not run again in each of them.
@@ -25,13 +25,13 @@ from eastwest.store import Store
 from eastwest.sweep.worker import Event, Setup, Task, perform
 from eastwest.units import clean
 
-#: Processes share the cores; threads of libraries within each would only disturb the others.
+#: Processes share the cores: threads of libraries within a process would only slow the others down.
 _ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-#: So many processes in a row may die before they take orders, as where memory was short.
+#: Processes in a row that may die before they take orders, for example where memory is short.
 _MOST_STILLBORN = 3
-#: What a process runs. It leaves as soon as the other end of its pipe is closed, however its parent
-#: ended, and that is watched before the imports, which take longest.
+#: Code of a process. It exits as soon as the other end of its pipe is closed, in whatever way its
+#: parent ended; this is watched before the imports, which take longest.
 _MAIN = """
 import os, select, sys, threading
 handle = int(sys.argv[1])
@@ -47,24 +47,24 @@ main(handle)
 
 
 def _environment() -> dict[str, str]:
-    """Environment in which a process finds the same package as this one."""
+    """Return the environment in which a process imports the same package as this one."""
     package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     return {**os.environ, **_ONE_THREAD, "PYTHONPATH": path}
 
 
 class Pool(Protocol):
-    """Something that runs tasks."""
+    """Interface of an executor of tasks."""
 
-    #: Whether they run on other machines.
+    #: Whether the tasks run on other machines.
     remote: bool
 
     @property
     def size(self) -> int:
-        """The number of runs at one time."""
+        """Number of runs at one time."""
 
     def open(self) -> None:
-        """Get ready. Raises ``InputError`` where that is not possible."""
+        """Prepare for tasks. Raises ``InputError`` where that is not possible."""
 
     def submit(self, task: Task) -> None:
         """Put a task at the end of the queue."""
@@ -73,14 +73,14 @@ class Pool(Protocol):
         """Return new events; while runs are under way, wait up to ``timeout_s`` for the first."""
 
     def stop(self) -> None:
-        """Stop everything at once; unfinished runs are lost. Others can be submitted."""
+        """Stop all runs at once; unfinished runs are lost. Other tasks can be submitted."""
 
     def close(self) -> None:
-        """Stop everything, and leave nothing behind."""
+        """Stop all runs, and release everything."""
 
 
 class Here:
-    """Runs in this process, one after the other: for stepping through a run, and for tests."""
+    """Executor within this process, one run after the other: for debugging and for tests."""
 
     size = 1
     remote = False
@@ -90,7 +90,7 @@ class Here:
         self._queue: deque[Task] = deque()
 
     def open(self) -> None:
-        """Do nothing: this process is there."""
+        """Do nothing: this process needs no preparation."""
 
     def submit(self, task: Task) -> None:
         """Put a task at the end of the queue."""
@@ -98,7 +98,7 @@ class Here:
 
     def events(self, timeout_s: float) -> list[Event]:
         """Run the next task."""
-        del timeout_s  # a run cannot be left in its middle
+        del timeout_s  # a run cannot be interrupted
         if not self._queue:
             return []
         heard: list[Event] = []
@@ -106,7 +106,7 @@ class Here:
         return [*heard, last]
 
     def stop(self) -> None:
-        """Forget what has not been run."""
+        """Remove the tasks that have not been run."""
         self._queue.clear()
 
     close = stop
@@ -118,18 +118,18 @@ class _Worker:
     link: Connection[Any, Any]
     said: IO[bytes]
     task: Task | None = None
-    #: Whether it has come so far as to take orders.
+    #: Whether the process is ready to take orders.
     ready: bool = False
 
 
 class Processes:
-    """Runs in processes of their own, started once."""
+    """Executor with processes of its own, started once."""
 
     remote = False
 
     def __init__(self, setup: Setup, size: int, sharing: int | None = None) -> None:
         self.size = size
-        # of `sharing` processes on this machine, where others than these work there too
+        # Share of the memory available: `sharing` processes run on this machine.
         self._setup = replace(setup, memory_bytes=allowed_bytes(sharing or size))
         self._queue: deque[Task] = deque()
         self._workers: list[_Worker] = []
@@ -146,7 +146,7 @@ class Processes:
         self._feed()
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Return the processes' events; that of a dead process is ``died`` or ``lost``."""
+        """Return the processes' events; the event of a dead process is ``died`` or ``lost``."""
         busy = {w.link: w for w in self._workers if w.task is not None}
         found: list[Event] = []
         for link in wait(list(busy), timeout_s):
@@ -202,7 +202,7 @@ class Processes:
                     worker.link.send(worker.task)
 
     def _bury(self, worker: _Worker) -> Event:
-        """Say what happened to a process that ended, and start another in its place."""
+        """Return the event for a process that ended, and start another in its place."""
         code = worker.process.wait()
         worker.said.seek(0)
         last = worker.said.read()[-2000:].decode(errors="replace").strip()
@@ -215,7 +215,8 @@ class Processes:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         why = ", perhaps for lack of memory" if code == -9 else ""
         message = f"its process ended with {how}{why}" + (f": {clean(last, 1500)}" if last else "")
-        # One that dies in a run fails that run; several that do not even start stop everything.
+        # A process that dies in a run fails that run; several that die before their first run stop
+        # the sweep.
         what = "world" if self._stillborn >= _MOST_STILLBORN else "died"
         return Event(task.number if task else -1, what, message)
 
@@ -223,9 +224,9 @@ class Processes:
 def start(
     setup: Setup, jobs: int, dask: str | None, store: Store, say: Callable[[str], None]
 ) -> Pool:
-    """Return what runs tasks: the workers of a Dask scheduler, processes here, or this one.
+    """Return the executor of tasks: a Dask cluster, processes of this machine, or this process.
 
-    Raises ``InputError`` where the user's mechanisms cannot be taken there.
+    Raises ``InputError`` where the user's mechanisms cannot be loaded there.
     """
     if (jobs or dask) and setup.mechanisms.classes:
         named = ", ".join(setup.mechanisms.classes)

@@ -1,12 +1,12 @@
-"""A sweep's worker in a Dask cluster: it does one run per order and sends the files back.
+"""Worker of a sweep in a Dask cluster: it does one run per order and sends the files back.
 
-An order has all that decides the run: the resolved scenario, and beside it the content of the files
-that the scenario reads. Each thread of a worker runs them in a process of its own (worker.py, as on
-the user's machine), so that a run that is killed, or too large for its node, takes no worker with
-it. The process stays for the next order and ends when there has been none for a while. A run that
-nobody waits for any longer is stopped.
+An order has all that decides the run: the resolved scenario and the content of the files that the
+scenario reads. Each thread of a worker executes its orders in a process (worker.py, as on the
+user's machine), so that a run that is killed, or too large for its node, does not end the worker.
+The process stays for the next order and ends when there has been none for a while. A run whose
+order was cancelled is stopped.
 
-Nothing here imports Dask unless it is there: the one that calls is a worker of Dask.
+No import of Dask here fails without it: the caller is a worker of Dask.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from eastwest.sweep.worker import Event, Setup, Task
 if TYPE_CHECKING:
     from distributed import Worker
 
-#: Most bytes of result files that travel back from one run.
+#: Most bytes of result files that are sent back from one run.
 MOST_ANSWER_BYTES = 1_000_000_000
-#: A process without an order for so long ends.
+#: Time without an order after which a process ends, in s.
 IDLE_S = 60.0
 
 _LOOK_EVERY_S = 0.25
@@ -41,45 +41,45 @@ _LOOK_EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class Order:
-    """One run, as it travels; the contents of its files travel beside it."""
+    """A run in the form that is sent; the contents of its files are sent with it."""
 
-    #: Build of the simulator without mechanisms of the user's own, and with them.
+    #: Build of the simulator without the user's own mechanisms, and with them.
     plain_build: str
     build: str
     task: Task
-    #: Under which the run is kept.
+    #: Key of the run in the store.
     key: str
     #: The resolved scenario.
     text: str
-    #: Names and SHA-256 of the files it reads.
+    #: Names and SHA-256 of the files that the scenario reads.
     inputs: tuple[tuple[str, str], ...]
     family: str
     tables: bool
     warm_up_ps: int
-    #: Names of the files of mechanisms, which travel after the inputs: a library, then Python.
+    #: Names of the files of mechanisms, which follow the inputs: a library, then Python files.
     mechanisms: tuple[str, ...] = ()
     library_sha256: str = ""
-    #: Topic under which progress is told.
+    #: Dask topic of the run's progress.
     topic: str = ""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to an order."""
+    """Answer to an order: an event, and the files of the run."""
 
     event: Event
     worker: str
-    #: The run's folder, without what the scenario reads.
+    #: Files of the run's folder, without those that the scenario read.
     files: dict[str, bytes]
 
 
 def given(content: bytes) -> bytes:
-    """Hand on the content of a file: as a task, so that the cluster keeps and copies it."""
+    """Return the content of a file: a task, so that the cluster keeps and copies it."""
     return content
 
 
 def work(order: Order, *contents: bytes) -> Answer:
-    """Carry out an order, on a worker of Dask."""
+    """Execute an order on a worker of Dask and return the answer."""
     from distributed import get_worker  # noqa: PLC0415  only where Dask is
 
     worker = get_worker()
@@ -102,19 +102,19 @@ def work(order: Order, *contents: bytes) -> Answer:
 
 
 def other_build(worker: str, theirs: str | None, wanted: str) -> str:
-    """Say that a worker is of another build: it would not give the same results."""
+    """Return the message on a worker of another build, whose results would differ."""
     has = "has no Eastwest" if theirs is None else f"has Eastwest {short(theirs)}"
     return f"worker {worker} {has}, this is {short(wanted)}: all must be of one build"
 
 
 def short(build: str) -> str:
-    """A build in as many characters as tell it from others."""
+    """Return the version and the first digits of the hash of a build."""
     version, _, rest = build.partition(" ")
     return f"{version} (build {rest[:12]})" if rest else version
 
 
 def _watched(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worker) -> Event:
-    """Run an order in its process; tell of progress, and stop when nobody waits for it."""
+    """Run an order in its process and return its last event; stop it if it is cancelled."""
     key = worker.get_current_task()
     slot.begin(order, contents)
     while True:
@@ -159,7 +159,7 @@ class _Slot:
         )
 
     def begin(self, order: Order, contents: Sequence[bytes]) -> None:
-        """Start a run; files that it reads are written where they are not from an earlier one."""
+        """Start a run; write the files that it reads where an earlier run has not."""
         names = "\n".join(f"{name} {sha256}" for name, sha256 in order.inputs)
         base = self.folder / hashlib.sha256(names.encode()).hexdigest()[:16]
         if not base.is_dir():
@@ -172,7 +172,7 @@ class _Slot:
         self.pool.submit(replace(order.task, source=Source(order.text, base, "order")))
 
     def results(self, order: Order) -> tuple[Event, dict[str, bytes]]:
-        """Files of the run that has just been made; they are taken out of the store."""
+        """Return the event and the files of the finished run, and remove them from the store."""
         number, folder = order.task.number, self.store.folder(order.key)
         if not folder.is_dir():
             message = "it keeps runs under another name: its package is of another version"
@@ -197,7 +197,7 @@ class _Slot:
 
 
 def plain(name: str) -> PurePosixPath:
-    """A relative path without steps upwards. Raises ``ValueError`` for others."""
+    """Return a name as a relative path without steps upwards. Raises ``ValueError`` for others."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or {"..", "."} & {*path.parts}:
         raise ValueError(f"a file with an impossible name: {name!r}")
@@ -213,7 +213,7 @@ class _Slots:
         self._watch: threading.Timer | None = None
 
     def take(self, order: Order, contents: Sequence[bytes], scratch: Path, threads: int) -> _Slot:
-        """Return an idle process for such orders, or start one, of up to ``threads``."""
+        """Return an idle process for orders of this sweep, or start one, of up to ``threads``."""
         kind = (order.build, order.family, order.tables, order.warm_up_ps, order.mechanisms)
         with self._lock:
             for slot in self._idle:
@@ -225,7 +225,7 @@ class _Slots:
         return _Slot(kind, order, recipe, made, threads)
 
     def give_back(self, slot: _Slot) -> None:
-        """Let others have a process, for a while."""
+        """Put a process back, so that other orders can use it for a while."""
         slot.idle_since = time.monotonic()
         with self._lock:
             self._idle.append(slot)
@@ -251,7 +251,7 @@ class _Slots:
 
 
 def _unpacked(order: Order, contents: Sequence[bytes], folder: Path) -> Recipe:
-    """Write the files of mechanisms, and say how to take them in."""
+    """Write the files of mechanisms, and return how to load them."""
     paths = []
     for name, content in zip(order.mechanisms, contents, strict=True):
         path = folder / plain(name)

@@ -1,7 +1,7 @@
-"""Sweep files: reading them, with all their problems at once.
+"""Reader of sweep files, which reports all problems of a file at once.
 
-A sweep file is TOML; docs/guide/sweeps.md explains it by examples. Everything that can be wrong
-with the file alone is found here; what the scenario thinks of the settings is found in check.py.
+A sweep file is TOML; docs/guide/sweeps.md explains it by examples. Problems of the file alone are
+found here; problems of its settings in the scenario are found in check.py.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from eastwest.sweep.values import Bound, between, evenly, same_kind, sample, tom
 
 #: Version of the sweep file's format.
 SCHEMA = 1
-#: Seeds 1 to this where a sweep names none: enough for an interval, as narrow as 1.24 s.
+#: Number of seeds, from 1 on, where a sweep names none: with five the interval of the mean is 1.24
+#: standard deviations to each side.
 DEFAULT_SEEDS = 5
-#: Most points times seeds: more would not fit into memory as one table.
+#: Most points times seeds: the table of more runs would not fit into memory.
 MOST_RUNS = 10_000_000
 _MOST_VALUES = 1_000_000
 _MOST_DEPTH = 32
@@ -42,7 +43,7 @@ _KEYS = (
     "sweep", "name", "scenario", "set", "axis", "sample", "seeds", "warm_up", "keep", "baseline",
     "confidence", "show",
 )  # fmt: skip
-#: What the version of a format is called in other files.
+#: Key for the version of the format in other kinds of files.
 _ELSEWHERE = {"schema": "sweep", "version": "sweep"}
 _AXIS_KEYS = ("path", "values", "names", "from", "to", "count", "scale")
 _SAMPLE_KEYS = ("kind", "count", "seed")
@@ -51,20 +52,20 @@ _SEEDS_KEYS = ("first", "count", "metric", "half_width", "at_least", "at_most")
 
 @dataclass(frozen=True)
 class Axis:
-    """Settings that are varied together: one or more paths, and their values, one row a step."""
+    """Settings that are varied together: one or more paths, and one row of values for each step."""
 
     paths: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
-    #: What tables and pictures call the steps, where they have names.
+    #: Names of the steps in tables and pictures, where they have names.
     names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """More seeds until the interval of a metric's mean is narrow enough."""
+    """Rule for more seeds until the interval of a metric's mean is narrow enough."""
 
     metric: str
-    #: Half the interval's width over the mean.
+    #: Wanted half of the interval's width, as a share of the mean.
     half_width: float
     at_least: int
     at_most: int
@@ -72,7 +73,7 @@ class Adaptive:
 
 @dataclass(frozen=True)
 class Spec:
-    """A sweep: what is varied, how often each point is run, and what is kept."""
+    """A sweep: the settings that vary, the seeds of each point, and the results that are kept."""
 
     name: str
     scenario: str
@@ -80,14 +81,14 @@ class Spec:
     text: str
     settings: dict[str, Any]
     axes: tuple[Axis, ...]
-    #: Seeds of every point; with an adaptive rule, the seeds to take from, in order.
+    #: Seeds of every point; with an adaptive rule, the seeds to take in order.
     seeds: tuple[int, ...]
     adaptive: Adaptive | None
     warm_up_ps: int
     keep_tables: bool
     baseline: dict[str, Any]
     confidence: float
-    #: Metrics that the table on the screen has; empty where it chooses.
+    #: Metrics in the table on the screen; empty where the table chooses.
     show: tuple[str, ...] = ()
 
     @property
@@ -102,11 +103,11 @@ class Spec:
 
     @property
     def first_seeds(self) -> int:
-        """Seeds that every point starts with."""
+        """Number of seeds with which every point starts."""
         return self.adaptive.at_least if self.adaptive else len(self.seeds)
 
     def at(self, number: int) -> tuple[Any, ...]:
-        """Values of one point, in the order of ``paths``; the last axis changes fastest."""
+        """Return the values of a point in the order of ``paths``; the last axis varies fastest."""
         rows: list[tuple[Any, ...]] = []
         for axis in reversed(self.axes):
             number, place = divmod(number, len(axis.values))
@@ -115,7 +116,7 @@ class Spec:
 
     @property
     def baseline_point(self) -> int:
-        """Number of the point that others are compared with: the first that fits."""
+        """Number of the first point with the baseline's values, with which others are compared."""
         number = 0
         for axis in self.axes:
             number = number * len(axis.values) + (_fitting(axis, self.baseline) or 0)
@@ -123,7 +124,7 @@ class Spec:
 
 
 def _fitting(axis: Axis, wanted: Mapping[str, Any]) -> int | None:
-    """Place of the first row of an axis with the wanted values."""
+    """Return the number of the first row of an axis with the wanted values, or None."""
     for place, row in enumerate(axis.values):
         named = zip(axis.paths, row, strict=True)
         if all(wanted.get(path, value) == value for path, value in named):
@@ -132,7 +133,7 @@ def _fitting(axis: Axis, wanted: Mapping[str, Any]) -> int | None:
 
 
 def load(source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Spec:
-    """Read a sweep as ``read`` does; raises ``ProblemsError`` with everything that is wrong."""
+    """Read a sweep as ``read`` does; raise ``ProblemsError`` with all of its problems."""
     spec, problems = read(source, changes)
     if problems:
         raise ProblemsError(problems)
@@ -144,9 +145,9 @@ def read(
 ) -> tuple[Spec, list[Problem]]:
     """Read a sweep from a file, by the name of a shipped one, or from a mapping.
 
-    ``changes`` replace keys of it, except that ``set`` is added to; those that are nothing do not.
-    Returns what could be read of it, and everything that is wrong. Raises ``FileNotFoundError``
-    without a file.
+    ``changes`` replace keys of the file, except that ``set`` is added to; changes of None do
+    nothing. Returns the sweep, as far as it could be read, and all problems. Raises
+    ``FileNotFoundError`` where there is no file.
     """
     if isinstance(source, Mapping):
         table, text, base_dir = dict(source), "", Path.cwd()
@@ -170,7 +171,7 @@ def read(
 
 
 def find_file(source: str | Path, kind: str = "sweep") -> Path:
-    """Find a file by its path or the name of a shipped one; ``kind`` is what it is to be."""
+    """Return a file by its path or the name of a shipped one; ``kind`` is its kind in messages."""
     path = Path(source)
     if path.is_file():
         return path
@@ -183,14 +184,14 @@ def find_file(source: str | Path, kind: str = "sweep") -> Path:
 
 
 def _name_of_folder(path: Path) -> str | None:
-    """Name of the sweep in whose folder its own file lies."""
+    """Return the name of the sweep in whose folder its own file is, or None."""
     summary = read_summary(path.parent) if path.name == "sweep.toml" else None
     name = (summary or {}).get("name")
     return name if isinstance(name, str) else None
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], str]:
-    """Read TOML that people write: what is in it, and its text."""
+    """Return the content of a TOML file, and its text."""
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(f"{path}: larger than any such file")
     try:
@@ -204,7 +205,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _refuse_slow(path: Path, text: str) -> None:
-    """Refuse what the TOML reader takes hours for: its time grows with the square of keys."""
+    """Refuse a text for which the TOML reader takes hours: its time is quadratic in the keys."""
     if text.count("=") > _MOST_KEYS:
         raise InputError(f"{path}: more than {_MOST_KEYS:,} keys")
     for number, line in enumerate(text.splitlines(), 1):
@@ -213,7 +214,7 @@ def _refuse_slow(path: Path, text: str) -> None:
 
 
 class Reader:
-    """Reads one sweep, collecting problems."""
+    """Reader of one sweep, which collects problems."""
 
     def __init__(self, table: dict[str, Any], base_dir: Path, stem: str, text: str) -> None:
         self.table = table
@@ -221,7 +222,7 @@ class Reader:
         self.stem = stem
         self.text = text
         self.problems: list[Problem] = []
-        #: Paths of all axes, also of those that cannot be read further.
+        #: Paths of all axes, also of those that have problems.
         self.named: list[str] = []
 
     def wrong(self, path: str, value: object, message: str, hint: str | None = None) -> None:
@@ -230,7 +231,7 @@ class Reader:
         self.problems.append({"path": path, "value": shown, "message": message, "hint": hint})
 
     def depth(self) -> None:
-        """Refuse what is nested too deeply to be looked at."""
+        """Refuse a file that is nested too deeply for the reader."""
         if _deeper_than(self.table, _MOST_DEPTH):
             raise InputError(f"such a file nests at most {_MOST_DEPTH} levels of tables and lists")
 
@@ -431,7 +432,7 @@ class Reader:
         return Axis(paths, tuple(rows))
 
     def _names(self, entry: Mapping[str, Any], count: int, where: str) -> tuple[str, ...]:
-        """Names of so many values, where they have some."""
+        """Return the names of ``count`` values, or an empty tuple where they have none."""
         names = entry.get("names", [])
         if names and not (
             isinstance(names, list)
@@ -477,7 +478,7 @@ class Reader:
     ) -> Axis:
         path, low, high, log = span
         count = self._whole(entry, "count", f"{where}count", None, 2, _MOST_VALUES)
-        # Whole numbers can fall together when there are fewer of them than asked for.
+        # Rounding can make whole numbers equal, where more are asked for than there are.
         values = dict.fromkeys(between(low, high, evenly(count), log))
         return Axis((path,), tuple((value,) for value in values))
 
@@ -551,7 +552,7 @@ class Reader:
 
 
 def _deeper_than(value: Any, most: int) -> bool:
-    """Whether tables and lists are nested deeper; without recursion, as dotted keys nest freely."""
+    """Whether tables and lists are nested deeper than ``most``; without recursion itself."""
     level = [value]
     for _ in range(most):
         lists = [v.values() if isinstance(v, Mapping) else v for v in level]
@@ -562,7 +563,7 @@ def _deeper_than(value: Any, most: int) -> bool:
 
 
 def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Paths and values: nested tables, as TOML makes of unquoted paths, count as paths."""
+    """Yield paths and values: nested tables, as TOML makes of unquoted paths, count as paths."""
     for key, value in table.items():
         if isinstance(value, Mapping) and value:
             yield from flat(value, f"{above}{key}.")

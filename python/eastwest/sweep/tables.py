@@ -63,14 +63,15 @@ class SweepResult:
 
     @property
     def axes(self) -> list[str]:
-        """Settings that were varied; columns of every table."""
+        """Paths of the settings that were varied; each is a column of every table."""
         return [path for axis in self.summary["axes"] for path in axis["paths"]]
 
     @property
     def columns(self) -> list[tuple[str, int | None]]:
-        """The columns of settings in tables: every path, or one column for an axis with names.
+        """Columns of settings in tables: every path, or one column for an axis with names.
 
-        That column is called ``case``, and has the number of its axis beside it.
+        The column for an axis with names is called ``case``, and has the number of its axis beside
+        it.
         """
         found: list[tuple[str, int | None]] = []
         for number, axis in enumerate(self.summary["axes"]):
@@ -120,7 +121,7 @@ class SweepResult:
         return list(loaded)
 
     def run(self, point: int, seed: int) -> Result:
-        """Result folder of one run, from the store. Raises ``KeyError`` where there is none."""
+        """Return the result folder of one run. Raises ``KeyError`` where the store has none."""
         import polars as pl  # noqa: PLC0415  large
 
         rows = self.runs.filter((pl.col("point") == point) & (pl.col("seed") == seed))
@@ -131,7 +132,7 @@ class SweepResult:
 
 
 def read_summary(folder: Path) -> dict[str, Any] | None:
-    """Summary of a sweep's folder; nothing where there is none.
+    """Return the summary of a sweep's folder, or None where it has no summary.
 
     Raises ``InputError`` where it is damaged, or of a newer format than this version reads.
     """
@@ -139,14 +140,14 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 
 class Rows:
-    """Rows of runs as they arrive, packed into frames so that a million of them fit."""
+    """Rows of runs as they arrive, packed into frames so that a million of them fit in memory."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
         self._frames: list[pl.DataFrame] = []
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take one row."""
+        """Add one row."""
         self._rows.append(row)
         if len(self._rows) >= 10_000:
             self._pack()
@@ -159,7 +160,7 @@ class Rows:
             self._rows = []
 
     def frame(self) -> pl.DataFrame:
-        """All rows, by point and seed."""
+        """Return all rows, by point and seed."""
         import polars as pl  # noqa: PLC0415  large
 
         self._pack()
@@ -174,7 +175,7 @@ class Rows:
 
 
 def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -> pl.DataFrame:
-    """One row per point with its settings: numbers where all of an axis are, otherwise text."""
+    """Return one row per point with its settings; an axis is numbers where all are, else text."""
     import polars as pl  # noqa: PLC0415  large
 
     columns = [pl.Series("point", list(points), dtype=pl.UInt32)]
@@ -189,7 +190,7 @@ def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -
 
 
 def runs_table(settings: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Settings and metrics of every run, the metrics by name."""
+    """Return settings and metrics of every run, the metrics sorted by name."""
     import polars as pl  # noqa: PLC0415  large
 
     metrics = sorted(name for name in rows.columns if name not in RUN_COLUMNS)
@@ -204,12 +205,12 @@ def runs_table(settings: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def metric_names(rows: pl.DataFrame) -> list[str]:
-    """Metrics among the columns of the rows of runs."""
+    """Return the columns of rows of runs that are metrics."""
     return sorted(name for name in rows.columns if name not in RUN_COLUMNS)
 
 
 def points_table(settings: pl.DataFrame, rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    """Mean, median and their intervals of every metric of every point."""
+    """Return mean, median and their intervals of every metric of every point."""
     import polars as pl  # noqa: PLC0415  large
 
     schema = {
@@ -238,10 +239,10 @@ def points_table(settings: pl.DataFrame, rows: pl.DataFrame, confidence: float) 
 def comparisons_table(
     settings: pl.DataFrame, rows: pl.DataFrame, baseline: int, confidence: float
 ) -> pl.DataFrame:
-    """Differences of every point to the baseline, seed by seed.
+    """Return the differences of every point to the baseline, over common seeds.
 
-    A metric that the baseline does not have, as where it runs no jobs, is compared with the first
-    point that has it.
+    A metric that the baseline does not have, for example because it runs no jobs, is compared with
+    the first point that has it.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -279,10 +280,10 @@ def comparisons_table(
 def _bases(
     rows: pl.DataFrame, metrics: Sequence[str], baseline: int
 ) -> tuple[dict[str, int], dict[str, dict[int, float | None]]]:
-    """The point that each metric is compared with, and its values by seed."""
+    """Return the point that each metric is compared with, and its values by seed."""
     import polars as pl  # noqa: PLC0415  large
 
-    # in the order of points, the baseline before all
+    # The baseline first, then the points in their order.
     ordered = rows.sort(pl.col("point") != baseline, "point", "seed")
     bases: dict[str, int] = {}
     theirs: dict[str, dict[int, float | None]] = {}
@@ -296,13 +297,13 @@ def _bases(
 
 
 def _parts(rows: pl.DataFrame) -> Iterator[tuple[int, dict[str, list[Any]]]]:
-    """Rows of each point, in order, as lists by column."""
+    """Yield the rows of each point, in order, as lists by column."""
     for (point,), part in rows.group_by("point", maintain_order=True):
         yield int(str(point)), part.to_dict(as_series=False)
 
 
 def _with_settings(settings: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Put the settings after the number of the point."""
+    """Return a table with the settings after the number of the point."""
     clash = {n: f"set.{n}" for n in settings.columns if n != "point" and n in table.columns}
     named = settings.rename(clash)
     joined = table.join(named, on="point", how="left", maintain_order="left")
@@ -311,7 +312,7 @@ def _with_settings(settings: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def check_target(out: Path, scenario: str, version: str, resume: bool, force: bool) -> None:
-    """Refuse a folder that a sweep must not be written to, before any time is spent."""
+    """Raise ``FolderError`` where a sweep must not be written to a folder, before any run."""
     if not out.exists() and not out.is_symlink():
         TargetFolder(out).check()
         return
@@ -342,7 +343,7 @@ def check_target(out: Path, scenario: str, version: str, resume: bool, force: bo
 def write_folder(
     out: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFrame]
 ) -> SweepResult:
-    """Write the folder of a sweep beside its place, and give it its name at the end."""
+    """Write the folder of a sweep under a temporary name, and rename it at the end."""
     out = out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,8 +1,8 @@
-"""Values of an axis: ranges and samples between two bounds that may carry units.
+"""Values of an axis: ranges and samples between two bounds that may have units.
 
-Bounds of one kind may have different units (``"64 KB"`` to ``"1 MB"``); values are shown in the
-lower bound's unit, with six significant digits, in whole numbers where the unit has no parts
-(bytes, packets) or both bounds are whole numbers without a unit.
+Bounds of one kind may have different units (``"64 KB"`` to ``"1 MB"``); values have the lower
+bound's unit and six significant digits. They are whole numbers where the unit has no parts (bytes,
+packets) or both bounds are whole numbers without a unit.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ _QUANTITY = re.compile(r"\s*([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d{1,2})?)\s*(\S*)\s*
 
 @dataclass(frozen=True)
 class Bound:
-    """One end of a range: a number of the smallest unit of its kind."""
+    """One end of a range: a number in the smallest unit of its kind."""
 
     number: Fraction
     unit: str
     #: ``time``, ``rate`` …; ``whole`` and ``number`` without a unit.
     kind: str
-    #: As it was written.
+    #: The bound as it was written.
     given: Setting
 
     @staticmethod
     def read(value: object) -> Bound | None:
-        """Read a TOML number or a text with a unit; nothing where it is neither."""
+        """Return the bound of a TOML number or a text with a unit, or None for other values."""
         if type(value) is int:
             return Bound(Fraction(value), "", "whole", value)
         if type(value) is float and math.isfinite(value):
@@ -98,19 +98,19 @@ def between(
 
 
 def evenly(count: int) -> list[float]:
-    """Shares of ``count`` values from one end to the other."""
+    """Return ``count`` shares from 0 to 1 at equal distances."""
     return [0.0] if count == 1 else [i / (count - 1) for i in range(count)]
 
 
 def sample(kind: str, count: int, dimensions: int, seed: int) -> list[Sequence[float]]:
-    """Points of the unit cube: ``sobol`` (scrambled) or ``random``, one row per point.
+    """Return points of the unit cube: ``sobol`` (scrambled) or ``random``, one row per point.
 
-    The first points stay the same when ``count`` grows.
+    The first points do not change when ``count`` grows.
     """
     import numpy as np  # noqa: PLC0415  large
 
     if kind == "random":
-        # Row by row, so that more rows begin with the same ones.
+        # Row by row, so that the first rows do not depend on the number of rows.
         rows = np.random.Generator(np.random.PCG64(seed)).random((count, dimensions))
     else:
         from scipy.stats import qmc  # noqa: PLC0415  slow to load
@@ -133,7 +133,7 @@ def _show(number: Fraction, low: Bound, high: Bound, digits: int) -> Setting:
         if whole % factor:
             return f"{whole} {'packets' if kind == 'packets' else 'B'}"
         return f"{whole // factor} {unit}"
-    if unit in {"min", "h"}:  # a sixtieth has no decimal digits that end
+    if unit in {"min", "h"}:  # a sixtieth has no finite decimal expansion
         unit, factor = "s", _TIMES["s"]
     exact = rounded if kind == "share" else Fraction(round(rounded))
     shown = Decimal(exact.numerator) / Decimal(exact.denominator * factor)
@@ -142,14 +142,14 @@ def _show(number: Fraction, low: Bound, high: Bound, digits: int) -> Setting:
 
 
 def text(value: Any) -> str:
-    """Write a setting as after ``--set path=``."""
+    """Return a setting as the text after ``--set path=``."""
     if isinstance(value, str):
         return value
     return toml(value)
 
 
 def toml(value: Any) -> str:
-    """Write a value as TOML, on one line."""
+    """Return a value as TOML, on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

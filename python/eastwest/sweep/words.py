@@ -1,4 +1,4 @@
-"""How tables and pictures of sweeps call the metrics of runs, and write their values."""
+"""Names of the metrics of runs in tables and pictures of sweeps, and formats of their values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from eastwest.units import count, joules, rate, size, span
 
-#: A metric as it is shown: its name, what it is called, how its values are written.
+#: A metric in a table: its path, its name, and the function that formats its values.
 Shown = tuple[str, str, Callable[[float], str]]
 
 
@@ -14,7 +14,7 @@ def _micros(value_us: float) -> str:
     return span(value_us / 1e6)
 
 
-#: What is shown first, where runs have it.
+#: Metrics that tables have first, where runs have them.
 HEADLINES: tuple[Shown, ...] = (
     ("jobs.makespan_s", "makespan", span),
     ("jobs.runtime_s.mean", "job mean", span),
@@ -25,7 +25,7 @@ HEADLINES: tuple[Shown, ...] = (
     ("latency_us.p99", "latency p99", _micros),
     ("packets.dropped", "drops", count),
 )
-#: How others are written, by the end of a part of their name.
+#: Formats of other metrics, by the end of a part of their path.
 _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_us", _micros),
     ("_s", span),
@@ -33,13 +33,13 @@ _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_bytes", size),
     ("_j", joules),
 )
-#: Parts of names that are left out, and others as they are said.
+#: Parts of paths that are left out of names, and parts with a special spelling.
 _UNSAID = {"flows", "by_purpose", "classes"}
 _WORDS = {"fct": "FCT", "mpi": "MPI", "tcp": "TCP"}
 
 
 def shown(metric: str) -> Shown:
-    """Say what a metric is called and how it is written: ``flows.fct_us.max`` is ``FCT max``."""
+    """Return the name and the format of a metric: ``flows.fct_us.max`` is ``FCT max``."""
     for headline in HEADLINES:
         if headline[0] == metric:
             return headline

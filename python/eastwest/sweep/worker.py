@@ -1,8 +1,8 @@
-"""One process of a sweep: takes runs from its parent one by one, and answers with what came out.
+"""A process of a sweep: it receives runs from its parent one by one, and sends events back.
 
-It is started once and stays for the whole sweep, so that a run costs no start of an interpreter.
-When the parent is gone, however it died, the pipe is closed and the process leaves at once, in the
-middle of a run (see ``eastwest.sweep.pool``). What it was writing has a temporary name.
+It is started once and stays for the whole sweep, so that a run does not include the start of an
+interpreter. When the parent ends, in whatever way, the pipe is closed and the process exits at
+once, also within a run (see ``eastwest.sweep.pool``). Unfinished files have a temporary name.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Setup:
     warm_up_ps: int
     #: The user's own mechanisms.
     mechanisms: Recipe = field(default_factory=Recipe)
-    #: What a run may take: of what is available, the share of one of the processes that work at a
-    #: time. Without it, all that is available.
+    #: Memory limit of a run: the share of one of the concurrent processes. None: all that is
+    #: available.
     memory_bytes: int | None = None
 
 
@@ -51,27 +51,27 @@ class Task:
     overrides: core.Overrides
     identity: str
     seed: int
-    #: Its scenario, where it is not that of the sweep.
+    #: The scenario, where it is not that of the sweep.
     source: Source | None = None
 
 
 @dataclass(frozen=True)
 class Event:
-    """A process's report on one run."""
+    """Event of one run, sent by its process."""
 
     number: int
-    #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``lost``, as it died so
-    #: often that it is not tried again; ``world`` where the disk refused; ``progress``; ``ready``
-    #: once, to take orders.
+    #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``lost``: died too often to
+    #: be tried again; ``world``: the disk or machine refused; ``progress``; ``ready`` once, to take
+    #: orders.
     what: str
     message: str = ""
-    #: For ``progress``: share of the run that is done (0 to 1), and seconds since it began.
+    #: For ``progress``: share of the run that is done (0 to 1), and wall time since it began, in s.
     share: float = 0.0
     wall_s: float = 0.0
 
 
 def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
-    """Simulate one run and keep it in the store."""
+    """Simulate one run, put it in the store and return the event of its end."""
     plan = Plan(task.source or setup.source, task.overrides, task.identity, setup.family)
     extra = {}
     if setup.warm_up_ps:
@@ -94,7 +94,7 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
         return Event(task.number, "failed", clean("; ".join(lines) or str(error), 2000))
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # the core's panics are no Exception
+    except BaseException as error:  # a panic of the core is no Exception
         message = str(error) or "out of memory" * isinstance(error, MemoryError)
         kind = "" if isinstance(error, core.run_error()) else f"{type(error).__name__}: "
         return Event(task.number, "failed", clean(f"{kind}{message}", 2000))
@@ -102,7 +102,7 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
 
 
 class _Telling:
-    """Passes progress on, twice a second."""
+    """Progress callback that sends events twice a second."""
 
     def __init__(self, number: int, tell: Callable[[Event], None]) -> None:
         self.number = number
@@ -118,8 +118,8 @@ class _Telling:
 
 
 def main(handle: int) -> None:
-    """Work until the parent closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to act on
+    """Execute tasks until the parent closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     link: Connection[Any, Any] = Connection(handle)
     setup: Setup = link.recv()
@@ -131,6 +131,6 @@ def main(handle: int) -> None:
     import polars  # noqa: F401, PLC0415  slow to load: not within the first run
 
     link.send(Event(-1, "ready"))
-    with contextlib.suppress(EOFError, OSError):  # the parent is gone
+    with contextlib.suppress(EOFError, OSError):  # the parent has ended
         while True:
             link.send(perform(setup, link.recv(), link.send))

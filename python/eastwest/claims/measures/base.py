@@ -19,44 +19,44 @@ Settings = Mapping[str, Any]
 
 
 class MeasureError(InputError):
-    """A measure does not find what it needs among the runs."""
+    """Error where the runs do not have what a measure needs."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One number with its 95 % interval, how it reads, and the rows that it was made of."""
+    """A number with its 95 % interval, its text, and the rows from which it was made."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    #: Seeds (independent runs) behind it.
+    #: Number of seeds (independent runs) of the measurement.
     seeds: int = 1
-    #: How it reads where the number alone does not say it.
+    #: Text of the value where the number alone is not enough.
     text: str = ""
-    #: What a figure and a table can show of it.
+    #: Rows for a figure and a table.
     rows: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One point: its settings, and a value of every run by seed."""
+    """A point of a sweep: its settings, and a value of every run by seed."""
 
-    #: Of each axis; where it moves several settings together, the first.
+    #: Settings by axis; of an axis that moves several settings together, the first.
     settings: Settings
     values: Mapping[int, float]
-    #: What its sweep gives all its points.
+    #: Settings that the sweep gives to all of its points.
     fixed: Settings = field(default_factory=dict)
-    #: The other settings of axes that move several, by the first.
+    #: Further settings of axes that move several, by the first.
     moved: Mapping[str, Settings] = field(default_factory=dict)
 
     @property
     def decided(self) -> dict[str, Any]:
-        """All settings that are given: of the sweep, and of all axes."""
+        """All settings of the point: those of the sweep and of all axes."""
         others = {path: v for moved in self.moved.values() for path, v in moved.items()}
         return {**self.fixed, **others, **self.settings}
 
     def axes_but(self, named: Collection[str]) -> dict[str, Any]:
-        """Settings of all axes of which none is named."""
+        """Return the settings of all axes without a path that is named."""
         free = [
             {path: setting, **self.moved.get(path, {})} for path, setting in self.settings.items()
         ]
@@ -64,22 +64,22 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """Mean over seeds."""
+        """Mean of the value over seeds."""
         return mean_interval(list(self.values.values())).value
 
 
 class Data:
-    """The runs of one sweep or of several, as measures see them."""
+    """Runs of one or several sweeps, as the input of measures."""
 
     def __init__(self, *sweeps: SweepResult) -> None:
         self.sweeps = sweeps
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
-        """Points whose settings agree with ``at``, with a value of each of their runs.
+        """Return the points whose settings agree with ``at``, with a value of each of their runs.
 
-        A setting is that of an axis, or one that a sweep gives all its points. Where ``at`` has a
-        list, any of its members will do. Sweeps without a setting that ``at`` names have no such
-        point.
+        A setting is that of an axis, or one that a sweep gives to all of its points. Where ``at``
+        has a list, any of its members fits. Sweeps without a setting that ``at`` names have no
+        fitting point.
         """
         wanted = _texts(at)
         known = dict.fromkeys(
@@ -99,7 +99,7 @@ class Data:
     def _of(
         self, sweep: SweepResult, value: str, wanted: Mapping[str, set[str]]
     ) -> Iterator[tuple[int, Sample]]:
-        """Points of one sweep with their numbers."""
+        """Yield the fitting points of one sweep with their numbers."""
         groups = [axis["paths"] for axis in sweep.summary["axes"]]
         fixed, axes, runs = sweep.summary["settings"], sweep.axes, sweep.runs
         columns = {path: f"set.{path}" if f"set.{path}" in runs.columns else path for path in axes}
@@ -125,7 +125,7 @@ class Data:
         return found[0]
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:
-        """Result folders of the runs at these points, with their tables."""
+        """Return settings, seed and result folder (with tables) of the runs at these points."""
         wanted = _texts(at)
         found = [
             (sample.settings, seed, sweep.run(number, seed))
@@ -150,7 +150,7 @@ class Data:
 
 
 def _texts(at: Settings | None) -> dict[str, set[str]]:
-    """Values that will do, as texts, by path."""
+    """Return the allowed values as texts, by path."""
     return {
         path: {str(each) for each in (setting if isinstance(setting, list) else [setting])}
         for path, setting in (at or {}).items()
@@ -163,11 +163,11 @@ Measure = Callable[..., Measured]
 
 @dataclass(frozen=True)
 class Signature:
-    """A measure with the arguments that a claim file gives it."""
+    """A measure with its arguments in a claim file."""
 
     name: str
     function: Measure
-    #: Argument → type, and the names of those that have no default.
+    #: Type of each argument, and the names of the arguments that have no default.
     types: Mapping[str, Any]
     required: Sequence[str]
 
@@ -179,7 +179,7 @@ MEASURES: dict[str, Signature] = {}
 
 
 def run_value(name: str) -> Callable[[RunValue], RunValue]:
-    """Register a value of one run."""
+    """Return a decorator that registers a value of one run under a name."""
 
     def register(function: RunValue) -> RunValue:
         VALUES[name] = function
@@ -189,7 +189,7 @@ def run_value(name: str) -> Callable[[RunValue], RunValue]:
 
 
 def measure(name: str) -> Callable[[Measure], Measure]:
-    """Register a measure: a function of data whose further arguments a claim file names."""
+    """Return a decorator that registers a measure: a function of data and further arguments."""
 
     def register(function: Measure) -> Measure:
         hints = get_type_hints(function)

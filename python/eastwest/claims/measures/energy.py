@@ -1,4 +1,4 @@
-"""Energy of links that sleep: of a single link, with delay, and beside the model."""
+"""Energy of links that sleep: of a single link, times delay, and compared with the model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FRAME_BYTES, _PHY = 1500, "10GBASE-T"
 
 
 def _sender(result: Result) -> dict[str, Any]:
-    """The cable that a host sends most packets by."""
+    """Return the cable on which a host sends most packets, as a row of ``links``."""
     up = result.links.filter(result.links["tier"] == "host-up").sort("packets")
     if up.is_empty() or not up["packets"][-1]:
         raise MeasureError(f"{result.path} has no host that sends")
@@ -31,14 +31,14 @@ def _sender(result: Result) -> dict[str, Any]:
 
 @run_value("sender-power")
 def sender_power(result: Result) -> float:
-    """Energy of the busiest cable of a host, in its direction, over what it would use awake."""
+    """Return the energy of the busiest cable of a host over its energy when always awake."""
     link = _sender(result)
     return float(link["energy_j"]) / float(link["energy_always_on_j"])
 
 
 @run_value("sender-efficiency")
 def sender_efficiency(result: Result) -> float:
-    """Share of the time awake, waking and falling asleep in which that cable sends."""
+    """Return the share of its time awake, waking and falling asleep in which that cable sends."""
     link = _sender(result)
     busy_s = float(link["bytes"]) * 8 / float(link["rate_bps"])
     return busy_s / sum(float(link[name]) for name in ("awake_s", "falling_asleep_s", "waking_s"))
@@ -46,13 +46,13 @@ def sender_efficiency(result: Result) -> float:
 
 @run_value("switch-ports-energy-j")
 def switch_ports_energy_j(result: Result) -> float:
-    """Energy of the ports of switches: of all links but the direction in which hosts send, J."""
+    """Return the energy of the ports of switches in J: all links except those from hosts."""
     links = result.links.filter(result.links["tier"] != "host-up")
     return float(links["energy_j"].sum())
 
 
 def _delay_product(result: Result, links: str) -> float:
-    """Joules of a class of links times the mean runtime of jobs."""
+    """Return the energy of a class of links times the mean runtime of jobs, in J·s."""
     joules = pick(result.summary, "energy_j", *links.split(), "total")
     runtime_s = pick(result.summary, "jobs", "runtime_s", "mean")
     if joules is None or not runtime_s:
@@ -62,23 +62,23 @@ def _delay_product(result: Result, links: str) -> float:
 
 @run_value("energy-delay-js")
 def energy_delay_js(result: Result) -> float:
-    """Energy of all links times the mean runtime of jobs, J·s.
+    """Return the energy of all links times the mean runtime of jobs, in J·s.
 
-    The product of the summary has the simulated time, which a stream of jobs gives, not the
-    network.
+    The product in the summary uses the simulated time instead, which the arrivals of jobs determine
+    and not the network.
     """
     return _delay_product(result, "")
 
 
 @run_value("fabric-energy-delay-js")
 def fabric_energy_delay_js(result: Result) -> float:
-    """Energy of links between switches times the mean runtime of jobs, J·s."""
+    """Return the energy of links between switches times the mean runtime of jobs, in J·s."""
     return _delay_product(result, "fabric_links")
 
 
 @run_value("terasort-runtime-s")
 def terasort_runtime_s(result: Result) -> float:
-    """Mean runtime of the TeraSort jobs of a stream, in seconds."""
+    """Return the mean runtime of the TeraSort jobs of a stream, in s."""
     jobs = result.jobs.filter(result.jobs["kind"] == "terasort")
     mean = jobs["runtime_s"].mean()
     if not isinstance(mean, float):
@@ -90,7 +90,7 @@ def terasort_runtime_s(result: Result) -> float:
 def power_off_model(
     data: Data, at: Settings, policy: str, along: str = "workload.frames.mean_gap"
 ) -> Measured:
-    """Greatest distance of ``sender-power`` from the model's, over the mean gaps of an axis.
+    """Return the greatest distance of ``sender-power`` from the model over the gaps of an axis.
 
     ``policy`` is ``ideal`` or a label of eastwest.models.eee.
     """

@@ -1,9 +1,10 @@
 """Goodput of synchronized reads against the number of senders: onset, depth, and the models.
 
-All are about sweeps over ``fabric.hosts``: one reader and the senders. A curve is the mean goodput
-over seeds at each number of senders. Intervals of what is read off a curve are percentile bootstrap
-intervals over seeds (Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13): seeds are
-drawn with replacement, for all numbers of senders together, with a fixed stream.
+The measures need sweeps over ``fabric.hosts``: one reader and the senders. A curve is the mean
+goodput over seeds at each number of senders. Intervals of a number derived from a curve are
+percentile bootstrap intervals over seeds (Efron and Tibshirani, An Introduction to the Bootstrap,
+chapter 13): seeds are drawn with replacement, for all numbers of senders together, with a fixed
+stream.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ _HOSTS = "fabric.hosts"
 _GOODPUT = "rounds.goodput_bps"
 _RESAMPLES = 1000
 
-#: Mean goodput by number of senders, in rising order.
+#: Mean goodput in bit/s by number of senders, in increasing order.
 Curve = Mapping[int, float]
 
 
 @measure("onset")
 def onset(data: Data, at: Settings, block_bytes: int, share: float = 0.5) -> Measured:
-    """Smallest number of senders at which incast has set in.
+    """Return the smallest number of senders with incast.
 
-    That is where mean goodput is below ``share`` of the highest mean goodput of any smaller number
-    of senders. It needs no model. Where there is none it is one more than the largest number run.
+    This is where mean goodput is below ``share`` of the highest mean goodput of any smaller number
+    of senders. It needs no model. Without such a number it is one more than the largest number run.
     """
     samples = _samples(data, at)
     last = max(samples) + 1
@@ -51,7 +52,7 @@ def onset(data: Data, at: Settings, block_bytes: int, share: float = 0.5) -> Mea
 
 @measure("lowest-share")
 def lowest_share(data: Data, at: Settings, block_bytes: int) -> Measured:
-    """Least mean goodput as a share of the highest one with fewer senders: 1 is no collapse."""
+    """Return the least mean goodput over the highest one with fewer senders: 1 is no collapse."""
     samples = _samples(data, at)
     return _read(samples, _lowest, _rows(samples, block_bytes))
 
@@ -67,7 +68,7 @@ def model_ratio(
     rto_s: float = models.RTO_S,
     rtt_s: float = models.RTT_S,
 ) -> Measured:
-    """Mean goodput over that of equation (1) or (2): the geometric mean over numbers of senders."""
+    """Return the geometric mean over senders of goodput over that of equation (1) or (2)."""
     samples = _samples(data, at, from_senders, to_senders)
     if equation not in {1, 2}:
         raise MeasureError(f"equation {equation}: only (1) and (2) have nothing to be fitted")
@@ -94,7 +95,7 @@ def alpha(
     rto_s: float = models.RTO_S,
     rtt_s: float = models.RTT_S,
 ) -> Measured:
-    """Share of a timeout that a block waits: equation (4) solved for α, its mean over senders."""
+    """Return the share of a timeout that a block waits: α of equation (4), mean over senders."""
     samples = _samples(data, at, from_senders, to_senders)
 
     def mean_alpha(curve: Curve) -> float:
@@ -122,7 +123,7 @@ def best_run(
     to_senders: int,
     link_bps: float = models.LINK_BPS,
 ) -> Measured:
-    """Highest goodput of any single run as a share of the link. An extreme has no interval."""
+    """Return the highest goodput of any single run as a share of the link, without an interval."""
     samples = _samples(data, at, from_senders, to_senders)
     best, senders = max(
         (value, n) for n, sample in samples.items() for value in sample.values.values()
@@ -137,11 +138,11 @@ def best_run(
 def senders_of_fall(
     data: Data, at: Settings, block_bytes: int, upper: float = 0.9, lower: float = 0.5
 ) -> Measured:
-    """Over how many senders goodput falls: from below ``upper`` to below ``lower`` of its height.
+    """Return the number of senders over which goodput falls from ``upper`` to below ``lower``.
 
     Both are shares of the highest mean goodput with fewer senders, as for the onset. A collapse
-    from one number of senders to the next is 0; one that never reaches ``lower`` counts up to the
-    largest number run.
+    from one number of senders to the next is 0; a fall that never reaches ``lower`` counts up to
+    the largest number run.
     """
     samples = _samples(data, at)
     last = max(samples) + 1
@@ -160,10 +161,10 @@ def senders_of_fall(
 def ratio_of_falls(
     data: Data, along: str, values: list[str], upper: float = 0.9, lower: float = 0.5
 ) -> Measured:
-    """How alike goodput falls at several settings: the widest fall over the narrowest.
+    """Return the widest fall of goodput at several settings over the narrowest.
 
     A fall is measured in steps of senders, from below ``upper`` to below ``lower`` as for
-    senders-of-fall, the first step counted: 1 is the same slope everywhere.
+    senders-of-fall, with the first step: 1 means an equal slope everywhere.
     """
     falls = [senders_of_fall(data, {along: value}, 1000, upper, lower) for value in values]
     steps = [fall.value + 1 for fall in falls]
@@ -219,7 +220,7 @@ def _lowest(curve: Curve) -> float:
 def _interval(
     samples: Mapping[int, Sample], statistic: Callable[[Curve], float]
 ) -> tuple[float | None, float | None]:
-    """Percentile bootstrap interval of what is read off the curve of means."""
+    """Return the percentile bootstrap interval of a statistic of the curve of means."""
     import numpy as np  # noqa: PLC0415  large
 
     common = sorted(set.intersection(*({*sample.values} for sample in samples.values())))
@@ -243,7 +244,7 @@ def _rows(
     rto_s: float = models.RTO_S,
     rtt_s: float = models.RTT_S,
 ) -> list[Row]:
-    """The curve with its intervals, beside equations (1) and (2), for figures and tables."""
+    """Return the curve with its intervals and equations (1) and (2), as rows."""
     rows: list[Row] = []
     for senders, sample in samples.items():
         values: Sequence[float] = list(sample.values.values())

@@ -1,9 +1,9 @@
-"""Jobs of one run held against the same jobs of another, and sequences of consecutive jobs.
+"""Jobs of one run compared with the jobs of another, and sequences of consecutive jobs.
 
-A job's time is from its submission to its end. Jobs of two runs are the same where their numbers
-are: a trace gives equal jobs equal numbers. All is taken seed by seed; intervals are Student t
-intervals over seeds. A *tall* job takes more than ``above`` times the tenth percentile of its
-sequence, which is its *floor*.
+A job's time is from its submission to its end. Jobs of two runs correspond when their numbers are
+equal: a trace gives equal jobs equal numbers. All comparisons are seed by seed; intervals are
+Student t intervals over seeds. A *tall* job takes more than ``above`` times the tenth percentile of
+its sequence, which is its *floor*.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from eastwest.claims.measures.base import (
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 
-#: Shares of all jobs at which a figure shows their times.
+#: Shares of all jobs at which a figure has their times.
 _SHARES = [i / 100 for i in range(1, 100)]
 
-#: Bytes that no job moves.
+#: Number of bytes larger than that of any job.
 _LARGEST = 1 << 62
 
 
@@ -35,12 +35,12 @@ class _Job:
 
     number: int
     runtime_s: float
-    #: Input, shuffle and output together.
+    #: Sum of input, shuffle and output bytes.
     moved_bytes: int
 
 
 def _jobs(result: Result) -> list[_Job]:
-    """Finished jobs of a run, as they were submitted."""
+    """Return the finished jobs of a run, in the order of their submission."""
     names = ("submitted_s", "job", "runtime_s", "input_bytes", "shuffle_bytes", "output_bytes")
     table = result.jobs
     rows = sorted(table.filter(table["failed"] == "").select(*names).rows())
@@ -62,7 +62,7 @@ def _pairs(data: Data, at: Settings, against: Settings) -> list[tuple[list[_Job]
 
 
 def _apart(data: Data, at: Settings, against: Settings) -> list[tuple[list[_Job], list[_Job]]]:
-    """Runs of a seed at one point with those of the next seed at the other."""
+    """Return pairs of runs: each seed at one point with the next seed at the other."""
     ours, theirs = _by_seed(data, at), _by_seed(data, against)
     seeds = sorted(ours.keys() & theirs.keys())
     if len(seeds) < 2:
@@ -79,7 +79,7 @@ def _over_seeds(values: Sequence[float], rows: list[Row] | None = None) -> Measu
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
-    """Value below which ``share`` of the values lie; between two of them on a straight line."""
+    """Return the value below which ``share`` of the values are, with linear interpolation."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     low = int(place)
@@ -93,7 +93,7 @@ def _times(jobs: Sequence[_Job]) -> list[float]:
 
 @measure("job-time-shift")
 def job_time_shift(data: Data, at: Settings, against: Settings, share: float = 0.5) -> Measured:
-    """Seconds by which the distribution of job times lies further right at ``share`` of all jobs.
+    """Return how much longer jobs take at ``at``, in s, at the quantile ``share`` of their times.
 
     Positive: jobs take longer at ``at`` than at ``against``. The rows are both distributions, means
     over seeds.
@@ -120,11 +120,11 @@ def jobs_sooner(
     least_bytes: int = 0,
     apart: bool = False,
 ) -> Measured:
-    """Share of jobs that end sooner at ``at``, of those whose times differ by more than ``by``.
+    """Return the share of jobs that end sooner at ``at``, of those that differ by more than ``by``.
 
-    Only jobs that move ``least_bytes`` or more count. One half is no pattern. With ``apart`` each
-    run is held against one of another seed, as two runs of a real cluster are; else against the
-    run of its own seed.
+    Only jobs that move ``least_bytes`` or more count. One half means that there is no pattern. With
+    ``apart`` each run is compared with one of another seed, like two runs of a real cluster;
+    otherwise with the run of its own seed.
     """
     shares: list[float] = []
     for ours, theirs in (_apart if apart else _pairs)(data, at, against):
@@ -141,14 +141,14 @@ def jobs_sooner(
 
 
 def _with_timeouts(result: Result) -> set[int]:
-    """Jobs of a run that a retransmission timer has expired for, on any of their flows."""
+    """Return the numbers of jobs with an expired retransmission timer on any of their flows."""
     table = result.flows
     return set(table.filter((table["timeouts"] > 0) & table["job"].is_not_null())["job"])
 
 
 @measure("jobs-later")
 def jobs_later(data: Data, at: Settings, against: Settings, by_s: float = 1.0) -> Measured:
-    """Share of all jobs that end later at ``at`` by more than so many seconds."""
+    """Return the share of all jobs that end more than ``by_s`` seconds later at ``at``."""
     shares: list[float] = []
     for ours, theirs in _pairs(data, at, against):
         before = {job.number: job.runtime_s for job in theirs}
@@ -165,7 +165,7 @@ def jobs_later(data: Data, at: Settings, against: Settings, by_s: float = 1.0) -
 def jobs_with_timeouts(
     data: Data, at: Settings, least_bytes: int = 0, most_bytes: int = _LARGEST
 ) -> Measured:
-    """Share of jobs of which a flow has met a timeout; of those that move so many bytes."""
+    """Return the share of jobs with a timeout, of those that move the given number of bytes."""
     shares: list[float] = []
     for _, _, result in data.results(at):
         jobs = [job for job in _jobs(result) if least_bytes <= job.moved_bytes < most_bytes]
@@ -186,9 +186,10 @@ def job_seconds_saved(
     least_bytes: int = 0,
     most_bytes: int = _LARGEST,
 ) -> Measured:
-    """Mean seconds by which jobs end sooner at ``at``; of those that move so many bytes.
+    """Return by how many seconds jobs end sooner at ``at``, as a mean.
 
-    With ``timeouts`` of jobs that have met one at ``against``, else of those that have not.
+    Only jobs of ``least_bytes`` to ``most_bytes`` count. With ``timeouts`` these are jobs that had
+    one at ``against``, otherwise jobs that had none.
     """
     ours = _by_seed(data, at)
     means: list[float] = []
@@ -212,7 +213,7 @@ def job_seconds_saved(
 def _sequence(
     data: Data, at: Settings, first: int, last: int, of: Callable[[list[_Job]], float]
 ) -> Measured:
-    """A number of the jobs from the first to the last submitted; the rows are the first seed's."""
+    """Return a number of consecutive jobs, mean over seeds; the rows are of the first seed."""
     values: list[float] = []
     rows: list[Row] = []
     for seed, jobs in sorted(_by_seed(data, at).items()):
@@ -240,13 +241,13 @@ def _tall(jobs: Sequence[_Job], above: float) -> list[_Job]:
 def jobs_at_the_floor(
     data: Data, at: Settings, first: int, last: int, within: float = 2.0
 ) -> Measured:
-    """Share of consecutive jobs that take at most ``within`` times their sequence's floor."""
+    """Return the share of consecutive jobs that take at most ``within`` times the floor."""
     return _sequence(data, at, first, last, lambda jobs: 1 - len(_tall(jobs, within)) / len(jobs))
 
 
 @measure("tall-jobs")
 def tall_jobs(data: Data, at: Settings, first: int, last: int, above: float = 10.0) -> Measured:
-    """Share of consecutive jobs that are tall."""
+    """Return the share of consecutive jobs that are tall."""
     return _sequence(data, at, first, last, lambda jobs: len(_tall(jobs, above)) / len(jobs))
 
 
@@ -254,9 +255,9 @@ def tall_jobs(data: Data, at: Settings, first: int, last: int, above: float = 10
 def sequences_with_tall_jobs(
     data: Data, at: Settings, length: int = 100, above: float = 10.0, most: float = 0.1
 ) -> Measured:
-    """Share of a run's consecutive sequences of ``length`` jobs that have tall jobs.
+    """Return the share of a run's consecutive sequences of ``length`` jobs that have tall jobs.
 
-    Those count of which at least one job is tall, and at most the share ``most``.
+    A sequence counts if at least one job is tall, and at most the share ``most`` of its jobs.
     """
     shares: list[float] = []
     for seed, jobs in sorted(_by_seed(data, at).items()):
@@ -272,9 +273,9 @@ def sequences_with_tall_jobs(
 def size_of_tall_jobs(
     data: Data, at: Settings, first: int, last: int, above: float = 10.0
 ) -> Measured:
-    """Median bytes that a sequence's tall jobs move over those of all its jobs.
+    """Return the median of bytes that tall jobs of a sequence move over that of all its jobs.
 
-    0 where no job is tall.
+    The value is 0 where no job is tall.
     """
 
     def ratio(jobs: list[_Job]) -> float:
@@ -289,7 +290,7 @@ def size_of_tall_jobs(
 
 @measure("jobs-below")
 def jobs_below(data: Data, at: Settings, moved: int, scaled_by: float = 1.0) -> Measured:
-    """Share of jobs that moved less than ``moved`` bytes before sizes were scaled."""
+    """Return the share of jobs that moved less than ``moved`` bytes before sizes were scaled."""
     most = moved * scaled_by
     runs = _by_seed(data, at).values()
     return _over_seeds([sum(job.moved_bytes < most for job in jobs) / len(jobs) for jobs in runs])
@@ -297,6 +298,6 @@ def jobs_below(data: Data, at: Settings, moved: int, scaled_by: float = 1.0) -> 
 
 @measure("largest-job")
 def largest_job(data: Data, at: Settings, scaled_by: float = 1.0) -> Measured:
-    """Bytes that the largest job moved before sizes were scaled."""
+    """Return the bytes that the largest job moved before sizes were scaled."""
     runs = _by_seed(data, at).values()
     return _over_seeds([max(job.moved_bytes for job in jobs) / scaled_by for jobs in runs])

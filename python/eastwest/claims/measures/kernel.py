@@ -1,7 +1,7 @@
-"""Windows of one sender over time, and a table of goodput: held against a measured kernel.
+"""Windows of one sender over time, and goodput of reads: compared with a measured kernel.
 
-``Windows`` is what a kernel tells of a connection (``TCP_INFO``) every 5 ms; a simulated sender is
-looked at in the same way, so that peaks, thresholds and periods mean the same of both.
+``Windows`` are samples of what a kernel reports of a connection (``TCP_INFO``) every 5 ms; a
+simulated sender is sampled in the same way, so that peaks, thresholds and periods are comparable.
 papers/kernel_tcp/measured/derive.py uses it for measured flows, papers/kernel_tcp/ns3/run.py for
 those of ns-3. A sawtooth begins after the recoveries of slow start, at 1.5 s.
 """
@@ -27,13 +27,13 @@ from eastwest.claims.measures.base import (
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 
-#: How often windows are looked at, as in the measurement.
+#: Sampling interval of windows in s, as in the measurement.
 SAMPLE_S = 0.005
-#: From here on a flow is in its sawtooth; before, it recovers from slow start.
+#: Beginning of the sawtooth in s; before it, a flow recovers from slow start.
 SAWTOOTH_S = 1.5
-#: From here on medians are taken.
+#: Beginning of the time over which medians are computed, in s.
 STEADY_S = 2.0
-#: Rows that a figure shows: every sample of the first second, then every fourth.
+#: Time in s of which a figure has every sample; after it, every fourth.
 _DENSE_S = 1.0
 _THIN = 4
 _RUN_S = 10.0
@@ -41,17 +41,17 @@ _RUN_S = 10.0
 
 @dataclass(frozen=True)
 class Windows:
-    """A sender's state every 5 ms since it began to send, windows in segments."""
+    """A sender's state every 5 ms from its first packet on, windows in segments."""
 
     times_s: Sequence[float]
     segments: Sequence[float]
-    #: Slow start threshold; infinite before the first.
+    #: Slow start thresholds in segments; infinite before the first.
     thresholds: Sequence[float]
-    #: Whether it was in fast recovery.
+    #: Whether the sender was in fast recovery.
     recovering: Sequence[bool]
 
     def _cuts(self) -> list[int]:
-        """Samples at which a fast recovery of the sawtooth has begun."""
+        """Return the numbers of the samples at which a fast recovery of the sawtooth began."""
         pairs = itertools.pairwise(self.recovering)
         begun = [at for at, (before, now) in enumerate(pairs, 1) if now and not before]
         return [at for at in begun if self.times_s[at] > SAWTOOTH_S]
@@ -77,7 +77,7 @@ class Windows:
         return found
 
     def thinned(self) -> list[tuple[float, float]]:
-        """Times and windows for a picture: rows where the window has changed, and the last."""
+        """Return times and windows for a figure: rows where the window changed, and the last."""
         rows: list[tuple[float, float]] = []
         last = len(self.times_s) - 1
         for at, (time_s, window) in enumerate(zip(self.times_s, self.segments, strict=True)):
@@ -88,7 +88,7 @@ class Windows:
 
 
 def windows_of(result: Result) -> Windows:
-    """Look at the only traced sender of a run every 5 ms, for at most 10 s."""
+    """Return the windows of the only traced sender of a run, every 5 ms for at most 10 s."""
     trace = result.tcp_trace.sort("time_s", maintain_order=True)
     if trace.is_empty() or trace["connection"].n_unique() > 1:
         raise MeasureError(f"{result.path} has not exactly one sender in tcp_trace")
@@ -121,52 +121,52 @@ def _number(name: str, result: Result) -> float:
 
 @run_value("largest-window")
 def largest_window(result: Result) -> float:
-    """Largest window of the only traced sender, in segments, looked at every 5 ms."""
+    """Return the largest window of the only traced sender in segments, sampled every 5 ms."""
     return _number("largest-window", result)
 
 
 @run_value("slow-start-end")
 def slow_start_end(result: Result) -> float:
-    """First slow start threshold, in segments: where HyStart or the first loss ends slow start."""
+    """Return the first slow start threshold in segments, set by HyStart or the first loss."""
     return _number("slow-start-end", result)
 
 
 @run_value("first-recovery-s")
 def first_recovery_s(result: Result) -> float:
-    """Seconds from the first packet to the beginning of the first fast recovery."""
+    """Return the seconds from the first packet to the beginning of the first fast recovery."""
     return _number("first-recovery-s", result)
 
 
 @run_value("sawtooth-peak")
 def sawtooth_peak(result: Result) -> float:
-    """Mean window at the beginning of recoveries, in segments, from 1.5 s on."""
+    """Return the mean window at the beginning of recoveries, in segments, from 1.5 s on."""
     return _number("sawtooth-peak", result)
 
 
 @run_value("sawtooth-threshold")
 def sawtooth_threshold(result: Result) -> float:
-    """Mean threshold that a recovery sets, in segments, from 1.5 s on."""
+    """Return the mean threshold that a recovery sets, in segments, from 1.5 s on."""
     return _number("sawtooth-threshold", result)
 
 
 @run_value("sawtooth-period-s")
 def sawtooth_period_s(result: Result) -> float:
-    """Mean time between the beginnings of recoveries, from 1.5 s on."""
+    """Return the mean time between the beginnings of recoveries in s, from 1.5 s on."""
     return _number("sawtooth-period-s", result)
 
 
 @run_value("median-window")
 def median_window(result: Result) -> float:
-    """Median window, in segments, from 2 s on, looked at every 5 ms."""
+    """Return the median window in segments, from 2 s on, sampled every 5 ms."""
     return _number("median-window", result)
 
 
 @run_value("median-round-trip-ms")
 def median_round_trip_ms(result: Result) -> float:
-    """Median time of a packet with payload to its host, and that of an ACK back.
+    """Return the median latency of packets with payload plus that of ACKs, in ms.
 
-    ``tcp_trace`` cannot tell it: it has a row when the window changes, and under BBR that is when
-    the queue does.
+    ``tcp_trace`` cannot give it: it has a row when the window changes, and under BBR that is when
+    the queue changes.
     """
     return sum(_median_ms(result, kind) for kind in ("data", "ack"))
 
@@ -183,7 +183,7 @@ def _median_ms(result: Result, kind: str) -> float:
 
 @run_value("flow-goodput-bps")
 def flow_goodput_bps(result: Result) -> float:
-    """Payload bits per second of the only flow, from its first packet to its last byte."""
+    """Return the payload rate of the only flow in bit/s, from its first packet to its last byte."""
     flows = result.flows
     if flows.height != 1:
         raise MeasureError(f"{result.path} has {flows.height} flows that have arrived, not one")
@@ -192,7 +192,7 @@ def flow_goodput_bps(result: Result) -> float:
 
 @run_value("drops-of-first-second")
 def drops_of_first_second(result: Result) -> float:
-    """Packets lost in the first second of the only flow."""
+    """Return the number of packets lost in the first second of the only flow."""
     until = float(result.flows["start_s"][0]) + 1.0
     events = result.events
     return float(((events["what"] == "drop") & (events["time_s"] < until)).sum())
@@ -200,7 +200,7 @@ def drops_of_first_second(result: Result) -> float:
 
 @measure("window-over-time")
 def window_over_time(data: Data, at: Settings, case: str) -> Measured:
-    """Largest window in segments; its rows are the windows over time of the first seed."""
+    """Return the largest window in segments; its rows are the first seed's windows over time."""
     found = data.results(at)
     looked = [windows_of(result) for _, _, result in found]
     interval = mean_interval([windows.numbers()["largest-window"] for windows in looked])
@@ -208,7 +208,7 @@ def window_over_time(data: Data, at: Settings, case: str) -> Measured:
     return Measured(interval.value, interval.low, interval.high, interval.n, rows=rows)
 
 
-#: Columns of a row of reads, and the metric of the summary whose mean each is.
+#: Columns of a row of reads, and the metric of the summary whose mean each has.
 _COUNTS: Mapping[str, str] = {
     "timeouts": "tcp.timeouts",
     "spurious_timeouts": "tcp.spurious_timeouts",
@@ -220,9 +220,9 @@ _COUNTS: Mapping[str, str] = {
 
 @measure("reads-goodput")
 def reads_goodput(data: Data, at: Settings, case: str, senders: int) -> Measured:
-    """Mean goodput of synchronized reads at one point, in bits per second.
+    """Return the mean goodput of synchronized reads at one point, in bit/s.
 
-    Its row has the name of the ``case``, the number of senders, and means of what was counted.
+    Its row has the name of the ``case``, the number of senders, and means of counters.
     """
     sample = data.sample("rounds.goodput_bps", at)
     interval = mean_interval(list(sample.values.values()))
@@ -236,12 +236,12 @@ def reads_goodput(data: Data, at: Settings, case: str, senders: int) -> Measured
 def reversed_pairs(
     data: Data, value: str, at: Settings, measured: list[float], spread: list[float]
 ) -> Measured:
-    """Count pairs of points whose means lie the other way round than measured.
+    """Return the number of pairs of points whose means have the opposite order to those measured.
 
-    ``measured`` and ``spread`` are the measured means and standard deviations of the points, in
-    the order of the sweep. Pairs count whose means are further apart than their two deviations.
-    The interval begins at the pairs that more seeds will not turn: those whose simulated means are
-    further apart than half the widths of their two 95 % intervals together.
+    ``measured`` and ``spread`` are the measured means and standard deviations of the points, in the
+    order of the sweep. A pair counts if its measured means differ by more than the two deviations
+    together. The interval begins at the number of pairs that more seeds will not reverse: those
+    whose simulated means differ by more than half the widths of their two 95 % intervals together.
     """
     samples = data.samples(value, at)
     if not len(samples) == len(measured) == len(spread):
@@ -266,7 +266,7 @@ def reversed_pairs(
 
 
 def _half_width(sample: Sample) -> float:
-    """Half the width of the 95 % interval of a mean; 0 of one seed, which tells no spread."""
+    """Return half the width of the 95 % interval of a mean; 0 for one seed, which has no spread."""
     interval = mean_interval(list(sample.values.values()))
     return 0.0 if interval.low is None else interval.value - interval.low
 
@@ -276,9 +276,9 @@ def _words(settings: Settings) -> str:
 
 
 def _received(result: Result, place: int | None) -> float:
-    """Bits per second of one of two senders, in order of their first bytes, or of both.
+    """Return the rate of one of two senders, in order of their first bytes, or of both, in bit/s.
 
-    From its first sample, or the first one of all, to the last sample of all.
+    The time is from the sender's first sample, or the first of both, to the last sample of all.
     """
     table = result.flow_samples
     starts: dict[int, float] = {}
@@ -297,24 +297,24 @@ def _received(result: Result, place: int | None) -> float:
 
 @run_value("goodput-of-first-bps")
 def goodput_of_first_bps(result: Result) -> float:
-    """Payload bits per second of the first of two senders, from its start to the last sample."""
+    """Return the payload rate of the first of two senders in bit/s, from its start to the end."""
     return _received(result, 0)
 
 
 @run_value("goodput-of-second-bps")
 def goodput_of_second_bps(result: Result) -> float:
-    """Payload bits per second of the second of two senders, from its start to the last sample."""
+    """Return the payload rate of the second of two senders in bit/s, from its start to the end."""
     return _received(result, 1)
 
 
 @run_value("goodput-of-both-bps")
 def goodput_of_both_bps(result: Result) -> float:
-    """Payload bits per second of two senders, from the start of the first to the last sample."""
+    """Return the payload rate of two senders in bit/s, from the first start to the last sample."""
     return _received(result, None)
 
 
 def _of_flow(result: Result, place: int) -> float:
-    """Bits per second of one of two flows of ``flows``, in order of start, over its own time."""
+    """Return the rate of one of two flows, by the order of start, over its own time, in bit/s."""
     flows = result.flows.sort("start_s")
     if flows.height != 2:
         raise MeasureError(f"{result.path} has {flows.height} flows that have arrived, not two")
@@ -323,17 +323,17 @@ def _of_flow(result: Result, place: int) -> float:
 
 @run_value("first-flow-goodput-bps")
 def first_flow_goodput_bps(result: Result) -> float:
-    """Payload bits per second of the flow that begins first, from its start to its end."""
+    """Return the payload rate of the first flow to begin in bit/s, from its start to its end."""
     return _of_flow(result, 0)
 
 
 @run_value("second-flow-goodput-bps")
 def second_flow_goodput_bps(result: Result) -> float:
-    """Payload bits per second of the flow that begins second, from its start to its end."""
+    """Return the payload rate of the second flow to begin in bit/s, from its start to its end."""
     return _of_flow(result, 1)
 
 
 @run_value("both-flows-goodput-bps")
 def both_flows_goodput_bps(result: Result) -> float:
-    """Sum of the payload bits per second of two flows, each from its start to its end."""
+    """Return the sum of the payload rates of two flows in bit/s, each from its start to its end."""
     return _of_flow(result, 0) + _of_flow(result, 1)

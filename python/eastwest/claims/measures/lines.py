@@ -1,4 +1,4 @@
-"""How a value grows along an axis of numbers: how straight, and how two values part."""
+"""Growth of a value along an axis of numbers: linearity, and the gap between two values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eastwest.stats import mean_interval
 
 
 def _along(data: Data, value: str, along: str) -> list[tuple[float, dict[int, float]]]:
-    """Runs' values by seed at each number of the axis, in rising order."""
+    """Return the values of runs by seed at each number of the axis, in increasing order."""
     found = []
     for sample in data.samples(value):
         place = sample.settings.get(along)
@@ -33,7 +33,7 @@ def _rows(points: list[tuple[float, dict[int, float]]], value: str, along: str) 
 
 @measure("straightness")
 def straightness(data: Data, value: str, along: str) -> Measured:
-    """Share of the variance of a value's means that a rising line explains (R²); 0 if it falls."""
+    """Return the share of the variance of means that a rising line explains (R²); 0 if it falls."""
     points = _along(data, value, along)
     places = [place for place, _ in points]
     seeds = sorted(set.intersection(*(set(values) for _, values in points)))
@@ -53,7 +53,7 @@ def straightness(data: Data, value: str, along: str) -> Measured:
 
 @measure("gap-growth")
 def gap_growth(data: Data, value: str, less: str, along: str) -> Measured:
-    """Ratio of the gap between two values at the end of the axis to the gap at its beginning."""
+    """Return the gap between two values at the end of the axis over the gap at its beginning."""
     ours, others = _along(data, value, along), _along(data, less, along)
     first, last = (
         {seed: ours[i][1][seed] - others[i][1][seed] for seed in ours[i][1] if seed in others[i][1]}

@@ -1,4 +1,4 @@
-"""Means over seeds, and how much less one setting has than another."""
+"""Means over seeds, and reductions from one setting to another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eastwest.stats import mean_interval
 
 @measure("mean")
 def mean(data: Data, value: str, at: Settings) -> Measured:
-    """Mean of a value at one point, with its Student t interval over seeds."""
+    """Return the mean of a value at one point, with its Student t interval over seeds."""
     sample = data.sample(value, at)
     interval = mean_interval(list(sample.values.values()))
     return Measured(interval.value, interval.low, interval.high, interval.n)
@@ -23,10 +23,10 @@ def mean(data: Data, value: str, at: Settings) -> Measured:
 
 @measure("reduction")
 def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Mean share by which a value is lower at one point than at another, paired by seed.
+    """Return the mean share by which a value is lower at one point than at another, paired by seed.
 
-    With equal seeds both points see the same jobs and starts; the interval is that of the mean of
-    ``1 − a/b`` over the seeds that both have.
+    With equal seeds both points have equal jobs and starts; the interval is that of the mean of ``1
+    − a/b`` over the seeds that both have.
     """
     pairs = _pairs(data.sample(value, at), data.sample(value, against))
     shares = [1 - ours / theirs for ours, theirs in pairs if theirs]
@@ -38,7 +38,7 @@ def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measur
 
 @measure("saved")
 def saved(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Mean difference by which a value is lower at one point than at another, paired by seed.
+    """Return the mean difference by which a value is lower at one point than at another, by seed.
 
     It has the unit of the value; the interval is that of the mean over the seeds that both have.
     """
@@ -48,7 +48,7 @@ def saved(data: Data, value: str, at: Settings, against: Settings) -> Measured:
 
 
 def _pairs(ours: Sample, theirs: Sample) -> list[tuple[float, float]]:
-    """Values of two points by seed. Raises ``MeasureError`` where they share no seed."""
+    """Return the values of two points by seed. Raises ``MeasureError`` where they share no seed."""
     seeds = [seed for seed in ours.values if seed in theirs.values]
     if not seeds:
         raise MeasureError("the two points have no seed in common")
@@ -57,7 +57,7 @@ def _pairs(ours: Sample, theirs: Sample) -> list[tuple[float, float]]:
 
 @measure("largest")
 def largest(data: Data, value: str, at: Settings) -> Measured:
-    """Largest value of all runs at one point, for what is said to happen in some runs.
+    """Return the largest value of all runs at one point, for what a source reports of some runs.
 
     It has no interval: with more seeds it can only grow.
     """

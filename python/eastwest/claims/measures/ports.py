@@ -1,7 +1,8 @@
 """Counts of ports by kind of packet, and durations of exchanges between pairs of hosts.
 
-The table ``drops`` of a run has a row for each port, kind of packet and ECT. A measure here adds a
-column of it, such as ``drops_early``, over the rows of some kinds at the ports of one tier.
+The table ``drops`` of a run has a row for each port, kind of packet and ECT. A measure of this
+module adds up a column of it, such as ``drops_early``, over the rows of some kinds at the ports of
+one tier.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _COLUMNS = (
 
 
 def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str) -> float:
-    """Sum of a column over some rows; no kinds, no ECT or no tier mean all of them."""
+    """Return the sum of a column over some rows; no kinds, no ECT or no tier select all."""
     if column not in _COLUMNS:
         raise MeasureError(f"ports count no {column!r}; there are {', '.join(_COLUMNS)}")
     rows = result.drops
@@ -51,7 +52,7 @@ def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str)
 def port_count(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Mean number of packets of some kinds that ports lost, marked or met, at one point.
+    """Return the mean number of packets of some kinds that ports lost, marked or met, at one point.
 
     ``column`` is one of the table ``drops``; without ``ect`` (``ect`` or ``not-ect``) and ``tier``
     (such as ``host-down``) all count.
@@ -65,7 +66,7 @@ def port_count(
 def port_share(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Mean share of packets of some kinds among all that a column counts, at one point."""
+    """Return the mean share of some kinds of packets in what a column counts, at one point."""
     shares = []
     for _, _, result in data.results(at):
         whole = _counted(result, column, [], "", tier)
@@ -77,11 +78,11 @@ def port_share(
 
 
 def _pairs(result: Result) -> list[tuple[float, float]]:
-    """First write and last arrival of each pair of hosts in seconds, whichever wrote."""
+    """Return the first write and last arrival of each pair of hosts in s, in both directions."""
     found: dict[tuple[int, int], tuple[float, float]] = {}
     columns = ("src", "dst", "purpose", "start_s", "fct_us")
     for src, dst, purpose, start_s, fct_us in result.flows.select(columns).iter_rows():
-        # a request goes the other way round than what is fetched
+        # a request has the opposite direction to the data
         pair = (dst, src) if purpose == "request" else (src, dst)
         begun, ended = found.get(pair, (math.inf, -math.inf))
         found[pair] = (min(begun, start_s), max(ended, start_s + fct_us * 1e-6))
@@ -92,20 +93,20 @@ def _pairs(result: Result) -> list[tuple[float, float]]:
 
 @run_value("pairs-makespan-s")
 def pairs_makespan_s(result: Result) -> float:
-    """Seconds from the first write of any pair of hosts to the last arrival."""
+    """Return the time from the first write of any pair of hosts to the last arrival, in s."""
     pairs = _pairs(result)
     return max(ended for _, ended in pairs) - min(begun for begun, _ in pairs)
 
 
 @run_value("mean-pair-s")
 def mean_pair_s(result: Result) -> float:
-    """Mean time from the first write of a pair of hosts to its last arrival, in seconds."""
+    """Return the mean time from the first write of a pair of hosts to its last arrival, in s."""
     return statistics.mean(ended - begun for begun, ended in _pairs(result))
 
 
 @run_value("slowest-request-s")
 def slowest_request_s(result: Result) -> float:
-    """Longest time from the opening of a connection to the arrival of its request, in seconds."""
+    """Return the longest time from opening a connection to the arrival of its request, in s."""
     asked = result.flows.filter(result.flows["purpose"] == "request")
     if asked.is_empty():
         raise MeasureError(f"{result.path} has no requests")

@@ -1,4 +1,4 @@
-"""Values of one run that are made of several of its numbers."""
+"""Values of one run that combine several of its numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from eastwest.results import Result, pick
 
 @run_value("first-map-to-last-task-s")
 def first_map_to_last_task_s(result: Result) -> float:
-    """Seconds from the start of the first map to the end of the last task, over all jobs.
+    """Return the time from the start of the first map to the end of the last task, in s.
 
-    The total runtime of the E-EON studies: first start to last end, without the submission and the
-    set-up of a job, and without the heartbeat that tells of its end.
+    This is the total runtime of the E-EON studies, over all jobs: first start to last end, without
+    the submission and set-up of a job, and without the heartbeat that reports its end.
     """
     started, finished = result.tasks["started_s"].min(), result.tasks["finished_s"].max()
     if not isinstance(started, float) or not isinstance(finished, float):
@@ -21,9 +21,10 @@ def first_map_to_last_task_s(result: Result) -> float:
 
 @run_value("shuffle-s")
 def shuffle_s(result: Result) -> float:
-    """Seconds from the end of the last map to the end of the last fetch: the phase of shuffle.
+    """Return the time from the end of the last map to the end of the last fetch, in s.
 
-    What is fetched while maps still run is not in it. 0 where all was fetched before.
+    This is the phase of shuffle without fetches while maps still run; 0 where all fetches end
+    before.
     """
     tasks = result.tasks
     mapped = tasks.filter(tasks["kind"] == "map")["finished_s"].max()
@@ -35,9 +36,10 @@ def shuffle_s(result: Result) -> float:
 
 @run_value("job-throughput-bps")
 def job_throughput_bps(result: Result) -> float:
-    """Payload of all flows over the number of hosts and the time from the first to the last task.
+    """Return the payload of all flows over the number of hosts and the time of all tasks, in bit/s.
 
-    The mean throughput per node of the E-EON studies, whose total runtime is that time.
+    This is the mean throughput per node of the E-EON studies, whose total runtime is that time,
+    from the first task to the last.
     """
     summary = result.summary
     tasks_s = pick(summary, "jobs", "tasks_s")
@@ -48,9 +50,10 @@ def job_throughput_bps(result: Result) -> float:
 
 @run_value("loss-of-acks")
 def loss_of_acks(result: Result) -> float:
-    """Share of packets without payload among the lost, over their share among the sent.
+    """Return the share of packets without payload among the lost, over their share among the sent.
 
-    1 is in proportion; where ACKs are a third of all packets, 3 is that nothing else is lost.
+    A value of 1 is in proportion; where ACKs are a third of all packets, 3 means that only ACKs are
+    lost.
     """
     acks = sum(
         float(count)

@@ -1,4 +1,4 @@
-"""Segments that a sender puts on the wire in each round trip."""
+"""Segments that a sender sends in each round trip."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def bytes_per_round_trip(
     gap_s: float,
     expected: list[int],
 ) -> Measured:
-    """Largest difference, in bytes, between what is sent in each round trip and what is expected.
+    """Return the largest difference, in bytes, between the sent and the expected per round trip.
 
     A round trip is a burst on ``link``: bytes after at least ``gap_s`` of silence (needs round
     trips much longer than a burst, and bins of ``measure.sample_interval`` shorter than the gap).
-    All packets of a burst but the last are full, so that its IP bytes tell its payload.
+    All packets of a burst except the last are full, so that the payload follows from its IP bytes.
     """
     worst, seeds, first = 0.0, set(), None
     rows: list[Row] = []
@@ -45,7 +45,7 @@ def bytes_per_round_trip(
 def _bursts(
     result: Result, link: str, packet_bytes: int, header_bytes: int, gap_s: float
 ) -> Sequence[int]:
-    """Payload bytes of each burst on a link; those of packets without payload are near 0."""
+    """Return the payload bytes of each burst on a link; a burst without payload is near 0."""
     numbers = result.links.filter(result.links["name"] == link)["link"]
     if numbers.is_empty():
         raise MeasureError(f"there is no link {link}")
@@ -63,5 +63,5 @@ def _bursts(
 
 def _payload(ip_bytes: int, packet_bytes: int, header_bytes: int) -> int:
     packets = math.ceil(ip_bytes / packet_bytes)
-    # A lone packet of little more than its header is a SYN, whose options make it longer.
+    # A single packet of little more than its header is a SYN, which has longer options.
     return 0 if ip_bytes < 2 * header_bytes else ip_bytes - packets * header_bytes

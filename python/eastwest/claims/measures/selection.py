@@ -1,4 +1,4 @@
-"""Which metrics of a run tell most of a target: the place of one among those selected."""
+"""Metrics of a run that say most about a target: the place of one among those selected."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def selected_place(
     exclude: list[str],
     scheme: str = "difference",
 ) -> Measured:
-    """Place, from 1, of the first selected metric that fits the glob ``of``: mean over runs.
+    """Return the place, from 1, of the first selected metric that fits the glob ``of``.
 
-    Where none of the ``count`` selected ones fits, the place is that behind the last.
+    The value is the mean over runs. Where none of the ``count`` selected metrics fits, the place is
+    ``count`` + 1.
     """
     from eastwest.observe.mrmr import Scheme  # noqa: PLC0415  numpy is slow to load
     from eastwest.observe.run_metrics import metrics  # noqa: PLC0415

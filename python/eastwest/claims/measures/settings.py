@@ -1,7 +1,7 @@
-"""Many settings against one: how much is saved or cut, what is best, what lies below what.
+"""Many settings compared with one: savings, reductions, best settings and order.
 
-A *share* is a value at a point over that at the point it is held against, seed by seed: with equal
-seeds both see the same blocks and starts. Intervals are Student t intervals over seeds.
+A *share* is a value at a point over that at the point with which it is compared, seed by seed: with
+equal seeds both have equal blocks and starts. Intervals are Student t intervals over seeds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Reading = Callable[[float], float]
 
 @measure("mean-ratio")
 def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str = "") -> Measured:
-    """Mean over points of a value over that of another point, or over its value ``of``."""
+    """Return the mean ratio of a value at points to that at another point, or to its ``of``."""
     return _mean(data, value, at, against, lambda share: share, of)
 
 
@@ -35,7 +35,7 @@ def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str 
 def mean_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
-    """Mean over points of the share by which a value is lower than another's, or its ``of``."""
+    """Return the mean share by which a value at points is below another's, or its ``of``."""
     return _mean(data, value, at, against, lambda share: 1 - share, of)
 
 
@@ -43,7 +43,7 @@ def mean_reduction(
 def reduction_difference(
     data: Data, value: str, at: Settings, less: Settings, against: Settings
 ) -> Measured:
-    """Mean reduction at some points less that at others, seed by seed."""
+    """Return the mean reduction at some points minus that at others, seed by seed."""
     means = []
     for points in (at, less):
         pairs = _pairs(data, value, points, against)
@@ -60,7 +60,7 @@ def reduction_difference(
 
 @measure("saved-share")
 def saved_share(data: Data, value: str, whole: str, at: Settings, against: Settings) -> Measured:
-    """Part that one value has in what another is lower by, both summed over all points."""
+    """Return the share of one value in the reduction of another, both summed over all points."""
     parts, wholes = (_saved(_pairs(data, each, at, against)) for each in (value, whole))
     shares = [
         parts[seed] / wholes[seed] for seed in sorted(parts.keys() & wholes.keys()) if wholes[seed]
@@ -82,7 +82,7 @@ def best_reduction(
     loss: float = 0.0,
     of: str = "",
 ) -> Measured:
-    """Largest mean reduction of all points; ``of`` is the other point's value where it is another.
+    """Return the largest mean reduction of all points; ``of`` is the value of the other point.
 
     With ``keeping`` only points count that keep that value: its mean may be lower by the share
     ``loss`` at most than at ``keeping_against`` (``against`` where that is not given).
@@ -101,13 +101,13 @@ def best_reduction(
 def least_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
-    """Smallest mean reduction of all points; negative where the worst point has more."""
+    """Return the smallest mean reduction of all points; negative where the worst point has more."""
     return _extreme(_pairs(data, value, at, against, of), -1)
 
 
 @measure("lower-share")
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Share of pairs in which the mean of the first is lower than that of the second.
+    """Return the share of pairs in which the mean of the first is lower than that of the second.
 
     Pairs agree in all settings but those of ``at`` and ``against``.
     """
@@ -129,7 +129,7 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
 
 @measure("best-place")
 def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
-    """Where along an axis a value is lowest: the place with the least mean over all its points."""
+    """Return the number on an axis with the least mean of a value over all its points."""
     places = _along(data, value, at, along)
     best = (max if highest else min)(places, key=lambda place: places[place])
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
@@ -138,7 +138,7 @@ def best_place(data: Data, value: str, at: Settings, along: str, highest: bool =
 
 @measure("trend")
 def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
-    """Rank correlation (Spearman) of a value's mean with its place along an axis: 1 is rising."""
+    """Return Spearman's correlation of a value's mean with its place on an axis: 1 is rising."""
     places = _along(data, value, at, along)
     if len(places) < 3:
         raise MeasureError(f"{len(places)} places along {along}: a trend needs three")
@@ -151,7 +151,7 @@ def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
 
 @measure("best-ratio")
 def best_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Least mean of some points over the least mean of others."""
+    """Return the least mean of some points over the least mean of others."""
     ours, theirs = data.samples(value, at), data.samples(value, against)
     first, second = (min(group, key=lambda sample: sample.mean) for group in (ours, theirs))
     rows: list[Row] = [{"setting": _words(s), value: s.mean} for s in (*ours, *theirs)]
@@ -175,10 +175,10 @@ def _mean(
 def _pairs(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> list[tuple[Sample, Sample]]:
-    """Points with what they are held against: one point, or of several the one most alike.
+    """Return points with the point with which each is compared: a single one, or the most similar.
 
-    Those alike agree in the axes that both have and ``against`` does not name; of several, those
-    with most settings in common. ``of`` is the value of the other point where it is not the same.
+    Similar points agree in the axes that both have and ``against`` does not name; of several, those
+    with most settings in common. ``of`` is the value of the other point where it is another one.
     """
     theirs = data.samples(of or value, against)
     pairs = []
@@ -202,13 +202,13 @@ def _agree(sample: Sample, other: Sample, named: Settings) -> bool:
 
 
 def _agreeing(sample: Sample, other: Sample) -> int:
-    """Number of settings that both have alike."""
+    """Return the number of settings that both points have in common."""
     theirs = other.decided
     return sum(str(theirs.get(path)) == str(setting) for path, setting in sample.decided.items())
 
 
 def _shares(sample: Sample, other: Sample) -> dict[int, float]:
-    """Value over the other's, by seed."""
+    """Return the value over the other's, by seed."""
     common = [seed for seed in sample.values if other.values.get(seed)]
     return {seed: sample.values[seed] / other.values[seed] for seed in common}
 
@@ -223,7 +223,7 @@ def _saved(pairs: Sequence[tuple[Sample, Sample]]) -> dict[int, float]:
 
 
 def _extreme(pairs: Sequence[tuple[Sample, Sample]], sign: int) -> Measured:
-    """Read the reduction at the point with the largest (1) or the smallest (-1)."""
+    """Return the reduction at the point with the largest (1) or the smallest (-1) one."""
     means = {
         place: mean_interval(list(_shares(*pair).values())).value
         for place, pair in enumerate(pairs)
@@ -249,7 +249,7 @@ def _rows(pairs: Sequence[tuple[Sample, Sample]]) -> list[Row]:
 
 
 def _along(data: Data, value: str, at: Settings, along: str) -> dict[float, float]:
-    """Mean of a value over all points at each place of an axis, in rising order."""
+    """Return the mean of a value over all points at each number of an axis, in increasing order."""
     found: dict[float, list[float]] = {}
     for sample in data.samples(value, at):
         bound = Bound.read(sample.settings.get(along))
@@ -271,5 +271,5 @@ def _seeds(samples: Sequence[Sample]) -> int:
 
 
 def _words(sample: Sample) -> str:
-    """Settings of a point in few words."""
+    """Return the settings of a point as a short text."""
     return ", ".join(str(value) for value in sample.settings.values())

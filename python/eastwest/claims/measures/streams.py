@@ -1,7 +1,7 @@
-"""Values of runs with raw Ethernet streams: what they got, how fairly, and in what order.
+"""Values of runs with raw Ethernet streams: throughput, fairness and order.
 
-Of a fabric of two groups of hosts, *cold* streams stay inside of a group and *hot* ones go from one
-to the other; the first half of the hosts is one group.
+In a fabric of two groups of hosts, *cold* streams stay within a group and *hot* ones go from one to
+the other; the first half of the hosts is one group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _streams(result: Result) -> pl.DataFrame:
-    """The table of streams of a run that has some."""
+    """Return the table of streams of a run. Raises ``MeasureError`` where it has none."""
     streams = result.table("streams")
     if streams.is_empty() or not streams["frames_received"].sum():
         raise MeasureError(f"{result.path} has no streams of frames")
@@ -24,7 +24,7 @@ def _streams(result: Result) -> pl.DataFrame:
 
 
 def _hosts(result: Result) -> pl.DataFrame:
-    """Cables into hosts."""
+    """Return the rows of ``links`` that are cables to hosts."""
     import polars as pl  # noqa: PLC0415  large: not before it is needed
 
     return result.links.filter(pl.col("tier") == "host-down")
@@ -32,7 +32,7 @@ def _hosts(result: Result) -> pl.DataFrame:
 
 @run_value("stream-throughput-share")
 def stream_throughput_share(result: Result) -> float:
-    """Bits that all hosts received in the whole run, over what their cables carry."""
+    """Return the bits that all hosts received in a run over the capacity of their cables."""
     bits = float(_streams(result)["bytes_received"].sum()) * 8
     run_s = float(result.summary["simulated_s"])
     senders = _streams(result)["src"].n_unique()
@@ -42,7 +42,7 @@ def stream_throughput_share(result: Result) -> float:
 
 @run_value("cold-over-hot")
 def cold_over_hot(result: Result) -> float:
-    """Mean bytes received of a stream inside of a group over those of a stream between groups."""
+    """Return the mean bytes received of a stream within a group over those between groups."""
     import polars as pl  # noqa: PLC0415  large: not before it is needed
 
     streams, half = _streams(result), _hosts(result).height // 2
@@ -56,33 +56,33 @@ def cold_over_hot(result: Result) -> float:
 
 @run_value("reordered-share")
 def reordered_share(result: Result) -> float:
-    """Share of frames that arrived after a later one of their stream."""
+    """Return the share of frames that arrived after a later one of their stream."""
     streams = _streams(result)
     return float(streams["frames_reordered"].sum()) / float(streams["frames_received"].sum())
 
 
 @run_value("resequenced-frames")
 def resequenced_frames(result: Result) -> float:
-    """Frames that a receiver holds of a stream, mean over time and streams."""
+    """Return the frames that a receiver holds of a stream, mean over time and streams."""
     return float(_streams(result)["resequenced_mean"].mean() or 0.0)  # type: ignore[arg-type]
 
 
 @run_value("least-stream-mbyte-s")
 def least_stream_mbyte_s(result: Result) -> float:
-    """Megabytes per second that the slowest stream received in the whole run."""
+    """Return the rate of the slowest stream over the whole run, in MB/s."""
     least = float(_streams(result)["bytes_received"].min() or 0)  # type: ignore[arg-type]
     return least / float(result.summary["simulated_s"]) / 1e6
 
 
 @run_value("most-over-least-stream")
 def most_over_least_stream(result: Result) -> float:
-    """Bytes of the stream that received most over those of the one that received least."""
+    """Return the bytes of the stream that received most over those of the stream with least."""
     received = _streams(result)["bytes_received"]
     return float(received.max() or 0) / max(1.0, float(received.min() or 0))  # type: ignore[arg-type]
 
 
 def _received(result: Result) -> pl.DataFrame:
-    """Megabytes per second into each host that a stream goes to, by sampling interval."""
+    """Return the rate into each receiving host by sampling interval, in MB/s."""
     import polars as pl  # noqa: PLC0415  large: not before it is needed
 
     receivers = [f"h{number}" for number in _streams(result)["dst"].unique().to_list()]
@@ -101,7 +101,7 @@ def _received(result: Result) -> pl.DataFrame:
 
 @run_value("settled-least-mbyte-s")
 def settled_least_mbyte_s(result: Result) -> float:
-    """Megabytes per second into the receiving host that gets least in the second half of a run."""
+    """Return the least rate into a receiving host in the second half of a run, in MB/s."""
     import polars as pl  # noqa: PLC0415  large: not before it is needed
 
     received = _received(result)
@@ -112,7 +112,7 @@ def settled_least_mbyte_s(result: Result) -> float:
 
 @run_value("most-over-least-briefly")
 def most_over_least_briefly(result: Result) -> float:
-    """Largest ratio of what two receiving hosts get in one sampling interval after the first."""
+    """Return the largest ratio of the rates of two hosts in a sampling interval after the first."""
     import polars as pl  # noqa: PLC0415  large: not before it is needed
 
     received = _received(result)
