@@ -36,8 +36,10 @@ else
 fi
 step "ruff check" "$BIN/ruff" check python tests benches tools
 step "ruff format" "$BIN/ruff" format --check python tests benches tools
+step "words" "$BIN/python" tools/words.py
 step "mypy --strict" "$BIN/mypy"
-step "pytest" "$BIN/python" -m pytest
+# Two at a time, each file by one process: fixtures of a file are made once.
+step "pytest" "$BIN/python" -m pytest --numprocesses 2 --dist loadfile
 
 printf '\n%s' "$report"
 exit $failed

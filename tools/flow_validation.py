@@ -68,7 +68,7 @@ class Row:
 
     @property
     def p99_error(self) -> float:
-        """The same of the 99th percentile."""
+        """Error of the 99th percentile, as a share of packet mode's."""
         return self.flow.p99_s / self.packet.p99_s - 1
 
     @property
@@ -308,7 +308,7 @@ def as_data(rows: list[Row]) -> dict[str, object]:
 
 
 def table(rows: list[Row]) -> str:
-    """The table of the page."""
+    """Return the table of the page as Markdown."""
     lines = [
         "| scenario | what | times of | packet: median, p99 (s) | flow: median, p99 (s) "
         "| error of median | of p99 | overflowing starts | CPU (s): packet, flow |",

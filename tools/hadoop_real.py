@@ -481,7 +481,7 @@ def effects(found: Sequence[Comparison]) -> list[tuple[str, str, float, float]]:
 
 
 def show(found: Sequence[Comparison]) -> str:
-    """The comparison as a table in Markdown."""
+    """Return the comparison as a table in Markdown."""
     lines = [
         "| setting | wire s, measured | simulated | error | job s, measured | simulated | error "
         "| retransmits, measured | simulated |",
@@ -540,7 +540,7 @@ _PANELS = (
 
 
 def draw(found: Sequence[Comparison]) -> Figure:
-    """Every measured and simulated run, and the band around each measured mean."""
+    """Draw every measured and simulated run, and the band around each measured mean."""
     with style():
         figure = Figure(figsize=(10.4, 3.2), layout="constrained")
         panels = figure.subplots(1, len(_PANELS), sharey=True)

@@ -63,7 +63,7 @@ class Packet:
 
 
 def most_waiting(segments: int) -> int:
-    """How many segments may wait when a burst of so many is sent, by the rule."""
+    """Return how many segments may wait by the rule when a burst of this many is sent."""
     return (2 * (segments * SEGMENT + OVERHEAD) - 1) // (SEGMENT + OVERHEAD)
 
 
@@ -102,7 +102,7 @@ def _bursts_of(run: str, connection: int, packets: list[Packet]) -> Iterator[Bur
 
 
 def read() -> list[Burst]:
-    """The table."""
+    """Return the bursts of the table."""
     with DATA.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))[1:]
     return [Burst(run, *(int(value) for value in values)) for run, *values in rows]
@@ -114,7 +114,7 @@ def held_back(found: Iterable[Burst]) -> list[Burst]:
 
 
 def draw(found: Iterable[Burst]) -> Figure:
-    """What waited before each burst, and the rule."""
+    """Draw how many segments waited before each burst, and the rule."""
     found = list(found)
     with style():
         figure = Figure(figsize=(5.6, 3.4), layout="constrained")

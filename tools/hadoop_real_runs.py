@@ -477,7 +477,7 @@ def _rack_map(
 
 
 def rack_names(history: Path) -> dict[str, str]:
-    """The rack of every host that ended a task, by the history: /default-rack and the like."""
+    """Return the rack of every host that ended a task, such as /default-rack."""
     text = opened(history).decode("utf-8", "replace")
     pattern = re.compile(r'"hostname":\s*"([^"]+)","port":[^,]*,\s*"rackname":\s*"([^"]+)"')
     return dict(pattern.findall(text))

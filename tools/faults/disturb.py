@@ -107,7 +107,7 @@ class Disturber:
         }
 
     def _losses(self, case: Case, ended: Ended, digests: dict[str, str]) -> list[str]:
-        """What is wrong with the way a command ended and with what it left."""
+        """Return what is wrong with the exit of a command and with the files that it left."""
         expected, before = self.expected[case.name], self.before[case.name]
         losses = []
         for name, kind in case.leaves:
@@ -127,7 +127,7 @@ class Disturber:
         return losses
 
     def _not_mended(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
-        """What is wrong after the same command has been run again."""
+        """Return what is wrong after a second run of the command."""
         losses = list(again.problems)
         if again.code != 0:
             losses.append(f"again: exit code {again.code}: {again.said[-300:]}")

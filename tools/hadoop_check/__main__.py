@@ -119,13 +119,13 @@ def terasort(blocks: int, copies: int, pack: bool) -> list[str]:
 
 
 def teragen(blocks: int) -> list[str]:
-    """What makes the data: a file of a block for each map."""
+    """Return the commands that write the input: a file of one block for each map."""
     rows = blocks * _BLOCK // _ROW_BYTES
     return ["teragen", f"-Dmapreduce.job.maps={blocks}", str(rows), f"/gen{blocks}"]
 
 
 def plan(shapes: Sequence[Shape], blocks: int, copies: int, pack: bool) -> str:
-    """Every command of a run, in order."""
+    """Return the commands of a run, in order."""
     lines = [" ".join(jars.command(Path("pom.xml"), Path("jars")))]
     lines += [" ".join(command) for command in network.build_commands()]
     lines += [f"start HDFS, YARN and the history server on {', '.join(NODES)}"]
@@ -168,7 +168,7 @@ def _check(options: argparse.Namespace, shapes: Sequence[Shape]) -> tuple[str, b
 
 
 def _scenario(options: argparse.Namespace) -> dict[str, Setting]:
-    """What the options change in the simulated scenario."""
+    """Return the settings of the scenario that the options change."""
     size = options.blocks * _BLOCK // _ROW_BYTES * _ROW_BYTES
     changed: dict[str, Setting] = {
         "workload.hadoop.job.0.input": f"{size} B",

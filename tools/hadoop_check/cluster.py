@@ -40,7 +40,7 @@ class Cluster:
         self.logs: list[Path] = []
 
     def java(self, node: str, main: str, *arguments: str, heap_mb: int = 256) -> list[str]:
-        """A Java program of Hadoop in a node."""
+        """Return the command that starts a Java program of Hadoop in a node."""
         options = [f"-Xmx{heap_mb}m", *configuration.JAVA.split()]
         classpath = f"{self.folder / node / 'conf'}:{self.jars}/*"
         java = str(self.java_home / "bin" / "java")
@@ -121,7 +121,7 @@ class Cluster:
         return self.call(MASTER, "org.apache.hadoop.fs.FsShell", *arguments)
 
     def history(self, into: Path) -> Path:
-        """The history of the job that ended last, copied out of the file system."""
+        """Copy the history of the last job out of the file system and return its path."""
         pattern = "/tmp/hadoop-yarn/staging/history/done*/**/*.jhist"
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:

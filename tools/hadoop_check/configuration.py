@@ -94,7 +94,7 @@ def properties(
 
 
 def text(values: dict[str, str]) -> str:
-    """A configuration file."""
+    """Return the text of a configuration file."""
     lines = [
         f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
         for name, value in values.items()

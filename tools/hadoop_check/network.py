@@ -34,12 +34,12 @@ class Shape:
 
 
 def space(node: str) -> str:
-    """The namespace of a node."""
+    """Return the name of the namespace of a node."""
     return PREFIX + node
 
 
 def address(node: str) -> str:
-    """Its address."""
+    """Return the IP address of a node."""
     return f"{_NET}.{10 + NODES.index(node)}"
 
 
@@ -53,7 +53,7 @@ def inside(node: str, *command: str) -> list[str]:
 
 
 def build_commands() -> list[list[str]]:
-    """What makes namespaces, bridge and cables."""
+    """Return the commands that make namespaces, bridge and cables."""
     commands = [
         ["ip", "netns", "add", SWITCH],
         _in(SWITCH, "ip link set lo up"),
@@ -76,7 +76,7 @@ def build_commands() -> list[list[str]]:
 
 
 def shape_commands(shape: Shape) -> list[list[str]]:
-    """What gives all cables a shape; may be repeated with another."""
+    """Return the commands that give all cables a rate and delay; they may be repeated."""
     commands: list[list[str]] = []
     for node in NODES:
         ends = (

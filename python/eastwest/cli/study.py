@@ -152,7 +152,7 @@ def common(point: Point) -> list[str]:
 
 
 def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str) -> list[float]:
-    """A number over that of another point, seed by seed."""
+    """Divide a number of a point by that of another point, seed by seed."""
     return [
         ours[seed][name] / theirs[seed][name]
         for seed in ours
@@ -239,7 +239,7 @@ def run(
 
 
 def outlook(missing: Sequence[Missing]) -> str:
-    """How long the missing runs will take, as a sentence."""
+    """Return a sentence on how long the missing runs will take."""
     runs = sum(each.runs for each in missing)
     if not runs:
         return "all runs are there"
