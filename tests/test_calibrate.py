@@ -213,7 +213,7 @@ def test_a_file_cut_anywhere_is_refused_with_its_line(tmp_path: Path) -> None:
         with pytest.raises(HistoryError, match=r"cut\.jhist(:\d+)?: "):
             read(path)
     path.write_bytes(TERASORT[0].read_bytes()[:3000])
-    with pytest.raises(HistoryError, match=r"cut\.jhist:\d+: the packed file is damaged"):
+    with pytest.raises(HistoryError, match=r"cut\.jhist:\d+: the compressed file is damaged"):
         read(path)
     result = run("--jhist", path)
     assert result.exit_code == 2
@@ -227,13 +227,13 @@ def test_a_file_cut_anywhere_is_refused_with_its_line(tmp_path: Path) -> None:
         (b"hello\n", ":1: starts with 'hello', a job history with 'Avro-Json'"),
         (b"Obj\x01\xff\xfe", ":1: is not text; it looks like Avro's binary form"),
         (b"Avro-Json\n{}\n", ":2: ends before its job was submitted"),
-        (b"Avro-Json\n{}\n[1]\n", ":3: is no record of a job history"),
-        (b"Avro-Json\n{}\n{}\n", ":3: is no record of a job history"),
+        (b"Avro-Json\n{}\n[1]\n", ":3: is not a record of a job history"),
+        (b"Avro-Json\n{}\n{}\n", ":3: is not a record of a job history"),
         (b"Avro-Json\n{}\n" + b"[" * 100_000 + b"\n", ":3: is no"),
         (
             b'Avro-Json\n{}\n{"event": {"a.JobSubmitted": {"jobid": "j", "jobName": "n", '
             b'"submitTime": -5}}}\n',
-            ":3: is no record of a job history (a time is -5)",
+            ":3: is not a record of a job history (a time is -5)",
         ),
     ],
 )

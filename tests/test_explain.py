@@ -154,7 +154,7 @@ def test_what_is_not_known_is_said(
     tables = {"flows": [flow(retransmits=3, timeouts=1)], "events": [drop(1.001, 0)]}
     story = explain(folder(tmp_path / "r", tables, summary, scenario), "flow", 0)
     assert any(words in line for line in story.unknown)
-    assert "losses not told of" in story.parts[-1].what
+    assert "losses without an event" in story.parts[-1].what
 
 
 def test_a_folder_of_the_first_format_can_be_explained(tmp_path: Path) -> None:

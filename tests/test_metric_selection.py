@@ -408,7 +408,7 @@ def test_columns_that_are_left_out_are_said(tmp_path: Path) -> None:
     found = read(path)
     assert found.names == ("t", "up")
     assert found.notes == (
-        "2 columns are no numbers and are left out: broken has 'N/A', label has 'pod'",
+        "2 columns are not numbers and are left out: broken has 'N/A', label has 'pod'",
         "1 infinite values in 1 metrics, such as up, count as missing",
     )
     path.write_text("time,t,m\n" + "".join(f"{n},{n * 7 % 11},{n}\n" for n in range(30)))
@@ -446,8 +446,10 @@ def test_resets_and_counters_are_said() -> None:
     found = rated(metrics)
     assert found.values.tolist() == [[3, 5], [2, 6], [1, 7]]
     assert found.notes[0] == "before"
-    assert found.notes[1].startswith("1 metrics are counted up by their names")
-    assert "1 values of them are below the one before: counting began anew" in found.notes[2]
+    assert found.notes[1].startswith("1 metrics are counters by their names")
+    assert (
+        "1 values of them are below the one before: the counter was reset there" in found.notes[2]
+    )
 
 
 def test_selected_metrics_are_sorted_into_controllable_and_not(tmp_path: Path) -> None:

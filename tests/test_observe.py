@@ -267,18 +267,18 @@ def edited(change: dict[str, Any]) -> bytes:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"traceId": None}, "traceId is missing, or no identifier"),
-        ({"spanId": "x" * 200}, "spanId is missing, or no identifier, found 'xxx"),
-        ({"spanId": 7}, "spanId is missing, or no identifier, found '7'"),
-        ({"startTimeUnixNano": "soon"}, "startTimeUnixNano is no whole number, found 'soon'"),
+        ({"traceId": None}, "traceId is missing, or not an identifier"),
+        ({"spanId": "x" * 200}, "spanId is missing, or not an identifier, found 'xxx"),
+        ({"spanId": 7}, "spanId is missing, or not an identifier, found '7'"),
+        ({"startTimeUnixNano": "soon"}, "startTimeUnixNano is not a whole number, found 'soon'"),
         ({"startTimeUnixNano": 1700000000}, "lies outside 1980 to 2100: is it in another unit?"),
-        ({"endTimeUnixNano": "9" * 40}, "endTimeUnixNano is no whole number"),
-        ({"endTimeUnixNano": True}, "endTimeUnixNano is no whole number"),
-        ({"attributes": {"a": 1}}, "attributes are no list"),
-        ({"attributes": [{"value": 1}]}, "an attribute is no key with a value"),
+        ({"endTimeUnixNano": "9" * 40}, "endTimeUnixNano is not a whole number"),
+        ({"endTimeUnixNano": True}, "endTimeUnixNano is not a whole number"),
+        ({"attributes": {"a": 1}}, "attributes are not a list"),
+        ({"attributes": [{"value": 1}]}, "an attribute is not a key with a value"),
         (
             {"attributes": [{"key": "k", "value": {"stringValue": "x" * 70_000}}]},
-            "its attributes are longer than 65,536 signs",
+            "its attributes are longer than 65,536 characters",
         ),
     ],
 )
@@ -299,8 +299,8 @@ def test_spans_that_cannot_be_used(tmp_path: Path, change: dict[str, Any], expec
     [
         (",s,,1700000000000000000,1700000000000000001", "TraceID is missing"),
         ("t,,,1700000000000000000,1700000000000000001", "SpanID is missing"),
-        ("t,s,,soon,1700000000000000001", "StartTimeUnixNano is no number, found 'soon'"),
-        ("t,s,,1700000000000000000,", "EndTimeUnixNano is no number"),
+        ("t,s,,soon,1700000000000000001", "StartTimeUnixNano is not a number, found 'soon'"),
+        ("t,s,,1700000000000000000,", "EndTimeUnixNano is not a number"),
         ("t,s,,1700000000,1700000001", "StartTimeUnixNano lies outside 1980 to 2100"),
         ("t,s,,99999999999999999999999,1", "StartTimeUnixNano"),
         ("t,s,,1700000000000000000", "5 values are expected, found '4'"),
@@ -345,16 +345,16 @@ def test_units_of_csv(tmp_path: Path, head: str, row: str, length_ns: int) -> No
         ("", "is empty"),
         ("trace_id,span_id,start_ns,duration\nt,s,1,2\n", "the unit of 'duration' is not in its"),
         ("trace_id,span_id,start_ns\nt,s,1\n", "has no column end_ns or duration_ns"),
-        ("trace_id,span_id,start,end\nt,s,77,78\n", "is no time between 1980 and 2100 in ns"),
+        ("trace_id,span_id,start,end\nt,s,77,78\n", "is not a time between 1980 and 2100 in ns"),
         ("trace_id,trace_id,span_id,start_ns,end_ns\n", "has the column 'trace_id' twice"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId', "has no usable span"),
-        ('{"resourceSpans": {}}', "is no JSON: an array is expected"),
-        ('{"resourceSpans": [' + "[" * 100_000, "is no JSON"),
-        ('{"resourceSpans": [{"x": NaN}]}', "nan is no number of json"),
+        ('{"resourceSpans": {}}', "is not JSON: an array is expected"),
+        ('{"resourceSpans": [' + "[" * 100_000, "is not JSON"),
+        ('{"resourceSpans": [{"x": NaN}]}', "nan is not a number of json"),
         ('{"resourceSpans": []}', "has no usable span"),
-        ('[{"traceId": "a", "id": "b"}]', "timestamp is no whole number"),
+        ('[{"traceId": "a", "id": "b"}]', "timestamp is not a whole number"),
         ('{"data": [{"traceID": "a", "spans": 3}], "processes": {}}', "has no list of spans"),
-        ("\n\x05" * 40, "is no protobuf from a byte on: a field is longer than its message"),
+        ("\n\x05" * 40, "is not protobuf from a byte on: a field is longer than its message"),
         ("hello", "holds spans of no known format; it starts with 'hello'"),
     ],
 )
@@ -389,7 +389,7 @@ def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sources, "FREE_BYTES", 1 << 20)
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(b'{"resourceSpans": [' + b" " * (8 << 20) + b"]}"))
-    with pytest.raises(InputError, match="unpacks to more than 200 times"):
+    with pytest.raises(InputError, match="decompresses to more than 200 times"):
         taken(tmp_path, path)
 
 

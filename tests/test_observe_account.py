@@ -331,14 +331,14 @@ def test_values_that_cannot_be_kept_as_they_are_are_told(tmp_path: Path) -> None
     path = written(tmp_path, document)
     told = noted(taken(path))
     for reason in (
-        "a doubleValue that is no finite number: kept as text",
+        "a doubleValue that is not a finite number: kept as text",
         "an attribute of bytes: kept as text in base64",
         "a value that OTLP does not have: left out",
-        "an attribute whose name is longer than 1,024 signs: it is cut",
+        "an attribute whose name is longer than 1,024 characters: it is cut",
         "a kind that is not known: taken for none",
         "a status that is not known: taken for none",
         "a field that the format does not have: left out",
-        "an operation's name that is no text, or longer than 4,096 signs: changed",
+        "an operation's name that is not text, or above 4,096 characters: changed",
     ):
         assert told.get(reason) == 1, (reason, told)
     attributes = json.loads(frame(path).sort("span_id")["attributes"][1])
@@ -428,7 +428,7 @@ def test_steps_of_a_clock_are_no_skew(tmp_path: Path, step_ns: int) -> None:
         assert skew["shifted"] == 0, skew
         assert skew["resolution_ns"][-1]["step_ns"] >= step_ns
         assert skew["outside_after"] == skew["outside_before"]
-        assert any("tells time in steps of" in reason for reason in imported.problems.noted)
+        assert any("counts time in steps of" in reason for reason in imported.problems.noted)
     assert skew["outside_within_resolution"] == 60
     reason = "a call that lies outside its caller by no more than their clocks' steps"
     assert imported.problems.noted[reason].count == 60
@@ -603,8 +603,8 @@ def test_values_of_tables_that_are_not_kept_are_told(tmp_path: Path) -> None:
         (str(tmp_path / "in.csv"), 4, "weird")
     ]
     assert told["a status that is not known: taken for none"].count == 1
-    assert told["attributes is no object of JSON: left out"].count == 1
-    assert told["operation is longer than 4,096 signs: it is cut"].count == 1
+    assert told["attributes is not an object of JSON: left out"].count == 1
+    assert told["operation is longer than 4,096 characters: it is cut"].count == 1
 
 
 def test_codes_of_http_are_attributes_and_no_status(tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def test_every_problem_of_a_file_of_rules_at_once(tmp_path: Path) -> None:
         "stitch[2].match",
     ]
     rules.write_text("[[stitch]")
-    with pytest.raises(InputError, match="is no TOML"):
+    with pytest.raises(InputError, match="is not TOML"):
         grey.read_rules(rules)
 
 
@@ -307,7 +307,7 @@ def test_what_infer_says(nezha: Path, tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (["--method", "nestin"], "did you mean nesting?"),
-        (["--method", "linking"], "an attribute's name is expected"),
+        (["--method", "linking"], "the name of an attribute is expected"),
         (["--method", "linking", "--by", "hots"], "expected a column of spans"),
         (["--method", "linking", "--by", "attributes.x"], "no span has the attribute"),
         (["--method", "stitching"], "stitching needs a file of rules"),

@@ -168,9 +168,9 @@ def test_what_is_written_reads_back_as_the_same_graph(tmp_path: Path, text: str)
     [
         ("", "Tiers is 0"),
         (TINY.replace("Radix_Down 4", "Radix_Down 5"), "need 4 ports"),
-        (TINY.replace("Nodes 32", "Nodes 33"), "33 cannot be shared out by 8"),
-        (TINY.replace("Nodes 32", "Nodez 32"), "line 2: Nodez is no key here"),
-        (TINY.replace("Nodes 32", "Nodes 1e9"), "line 2: '1e9' is no whole number"),
+        (TINY.replace("Nodes 32", "Nodes 33"), "33 is not a multiple of 8"),
+        (TINY.replace("Nodes 32", "Nodez 32"), "line 2: Nodez is not a key"),
+        (TINY.replace("Nodes 32", "Nodes 1e9"), "line 2: '1e9' is not a whole number"),
         (TINY.replace("Tier 1\n", "Tier 0\n"), "Tier 0 is there already"),
         (
             TINY.replace("Nodes 32", "Nodes 800000000").replace("_Down 4", "_Down 100000000"),

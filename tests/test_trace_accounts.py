@@ -74,8 +74,8 @@ def test_collectives_without_a_size_are_refused_or_counted(tmp_path: Path) -> No
     about = take.import_mpi(files, tmp_path / "out", lossy=True).about
     changed = said(about, "changed")
     assert changed == {
-        "a collective without type and size: what it moves is not known": 1,
-        "a collective without comm_size: what it moves is not known": 1,
+        "a collective without type and size: its bytes are not known": 1,
+        "a collective without comm_size: its bytes are not known": 1,
     }
     assert said(about)["call that launches a collective"] == 1
     assert about["records"] == 3
@@ -100,7 +100,7 @@ def test_process_groups_are_not_taken_for_all_ranks(
     refused(files, tmp_path, "found 'node 1'")
     about = take.import_mpi(files, tmp_path / "out", lossy=True).about
     assert about["changed"][0]["count"] == 4
-    assert "its bytes do not go" in about["changed"][0]["consequence"]
+    assert "its bytes are not sent" in about["changed"][0]["consequence"]
     assert "allreduce" not in about["calls"]
 
 
@@ -306,7 +306,7 @@ def test_jobs_keep_their_account_through_a_run_and_a_page(tmp_path: Path) -> Non
     assert again.summary["notes"] == result.summary["notes"]
     assert again.digest == result.digest
     page = write_report([tmp_path / "trace"]).read_text("utf-8")
-    assert "its value is left out: its meaning is not written down" in page
+    assert "its value is left out: its meaning is not documented" in page
     with pytest.raises(InputError, match="report it alone"):
         write_report([tmp_path / "trace", result.path])
 
@@ -352,7 +352,7 @@ def test_events_counters_and_attempts_of_hadoop_are_accounted_for(tmp_path: Path
         "counter of an attempt that is negative": 3,
         "counter of another form than [(NAME)(title)(value)]": 3,
         "attempt that failed or was killed": 1,
-        "attempt whose end is not told or not known": 1,
+        "attempt whose outcome is missing or unknown": 1,
     }
 
 
@@ -391,7 +391,7 @@ def test_failures_of_a_matrix_are_refused_or_counted(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"x\.cm:5: a failure"):
         matrix.read(file)
     account = matrix.read(file, lossy=True).account
-    assert [*account.changed] == ["a failure, which a list of flows cannot say"]
+    assert [*account.changed] == ["a failure, which a list of flows cannot express"]
     assert [*account.noted] == ["priority of a connection", "trigger"]
 
 
@@ -417,7 +417,7 @@ def test_an_archive_that_is_a_bomb_is_refused_by_its_table(
     with tarfile.open(tmp_path / "t.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "rank-0.txt", "rank-0.txt")
     monkeypatch.setattr(source, "FREE_BYTES", 1 << 20)
-    with pytest.raises(InputError, match="if it is sound, unpack it first"):
+    with pytest.raises(InputError, match="if it is valid, decompress it first"):
         take.import_mpi([tmp_path / "t.tar.gz"], tmp_path / "out")
 
 

@@ -32,12 +32,12 @@ def test_a_matrix_runs_as_a_list_of_flows(tmp_path: Path) -> None:
     command = ["trace", "flows", str(tmp_path / "made.cm"), "-o", str(tmp_path / "flows.csv")]
     refused = CliRunner().invoke(app, command)
     assert refused.exit_code == 2
-    assert "made.cm:9: a failure, which a list of flows cannot say" in refused.output
+    assert "made.cm:9: a failure, which a list of flows cannot express" in refused.output
     made = CliRunner().invoke(app, [*command, "--lossy"])
     assert made.exit_code == 0, made.output
     assert "3 flows of 51.4 kB, hosts 0 to 7" in made.output
     assert "noted 1 × priority of a connection: made.cm:7" in made.output
-    assert "changed 1 × a failure, which a list of flows cannot say: made.cm:9" in made.output
+    assert "changed 1 × a failure, which a list of flows cannot express: made.cm:9" in made.output
     (tmp_path / "s.toml").write_text(
         'schema = 1\n[fabric]\nkind = "star"\nhosts = 8\nhost_rate = "1 Gbit/s"\n'
         '[[workload]]\nname = "htsim"\nkind = "flow-list"\nfile = "flows.csv"\n'

@@ -330,7 +330,7 @@ def test_tables_come_in_with_their_names(tmp_path: Path) -> None:
         (1, "b; c", 5.5, 10, "failed"),
         (2, "c", 5.5, 7, None),
     ]
-    left = "column 'shufle_bytes' is not known: left out; is shuffle_bytes meant?"
+    left = "column 'shufle_bytes' is not known: left out; did you mean shuffle_bytes?"
     assert reasons(imported) == {left: 1, "blank line": 1}
     pl.DataFrame({"submit_s": [1, 2], "maps": [3, None]}).write_parquet(tmp_path / "t.parquet")
     again = taken(tmp_path, tmp_path / "t.parquet", force=True)

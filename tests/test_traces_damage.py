@@ -49,7 +49,7 @@ def run(*arguments: str | Path) -> Result:
         ("b\t1\t1\t2\t-3\t4", "column 5 (shuffle bytes): is negative, found '-3'"),
         ("b\t1.5\t1\t2\t3\t4", "a whole number of seconds is expected, found '1.5'"),
         ("b\t1\t1\t2\t3 MB\t4", "of bytes is expected, without a unit, found '3 MB'"),
-        ("b\t1\t1\t\t3\t4", "column 4 (map-input bytes): is no number"),
+        ("b\t1\t1\t\t3\t4", "column 4 (map-input bytes): is not a number"),
         ("b\t1\t1\t+2\t3\t4", "column 4 (map-input bytes): a whole number"),
         ("b\t1\t1\t2\t3\t18446744073709551616", "is too large for 64 bits"),
         ("b\t1240335962848\t1\t2\t3\t4", "a hundred years in seconds: is it in another unit?"),
@@ -129,10 +129,10 @@ def test_reasons_are_counted_and_few_are_kept(tmp_path: Path) -> None:
         ("page", b"<html></html>", "is of no known format"),
         ("avro", b"Obj\x01\x02", "is of no known format"),
         ("none.csv", b"name,input_bytes\na,1\n", "has no column submit_s"),
-        ("near.csv", b"submit_time_s,input_bytes\n1,1\n", "is 'submit_time_s' meant?"),
+        ("near.csv", b"submit_time_s,input_bytes\n1,1\n", "did you mean 'submit_time_s'?"),
         ("twice.csv", b"submit_s,maps,maps\n1,1,1\n", "has the column 'maps' twice"),
-        ("x.parquet", b"PAR1PAR1", "is no sound Parquet file"),
-        ("schema.jhist", b"Avro-Binary\n{}\nabc", ":2: is no schema of a job history"),
+        ("x.parquet", b"PAR1PAR1", "is not a valid Parquet file"),
+        ("schema.jhist", b"Avro-Binary\n{}\nabc", ":2: is not a schema of a job history"),
         ("head.jhist", b"Avro-Binary\n", "ends before the schema"),
         ("json.jhist", b"Avro-Json\n{}\n", "ends before its job was submitted"),
         ("x.tsv.gz", gzip.compress(b"")[:5], "is empty"),
@@ -199,7 +199,7 @@ def test_wrong_units_in_rumen(tmp_path: Path) -> None:
         ("mapTasks", [{"taskID": "t", "attempts": [{"hostName": "h"}]}]),
     ):
         file.write_text(json.dumps(job | {"submitTime": 1_240_335_962_848, key: value}), "utf-8")
-        with pytest.raises(InputError, match="is no job of Rumen"):
+        with pytest.raises(InputError, match="is not a job of Rumen"):
             taken(tmp_path, file)
 
 
@@ -229,7 +229,7 @@ def test_bombs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         ("x.bz2", bz2.compress(line * 300_000)),
     ):
         (tmp_path / name).write_bytes(packed)
-        with pytest.raises(InputError, match="unpacks to more than 200 times"):
+        with pytest.raises(InputError, match="decompresses to more than 200 times"):
             taken(tmp_path, tmp_path / name)
     (tmp_path / "line").write_bytes(line + b"x" * (6 << 20))
     with pytest.raises(InputError, match="has a line of more than"):
@@ -250,8 +250,8 @@ def test_bombs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     [
         ({"type": "array", "items": "null"}, "an array's items have no size"),
         ({"type": "array", "items": {"type": "record", "name": "E", "fields": []}}, "no size"),
-        (["null", "R"], "R holds itself"),
-        ("nowhere", "is no schema"),
+        (["null", "R"], "R contains itself"),
+        ("nowhere", "is not a schema"),
     ],
 )
 def test_hostile_schemas_are_refused(tmp_path: Path, field: object, expected: str) -> None:

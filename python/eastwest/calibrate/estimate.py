@@ -455,5 +455,5 @@ def _warnings(histories: Sequence[History]) -> list[str]:
         if failed:
             found.append(f"{history.path.name}: {failed} attempts did not succeed: left out")
     if not any(a for h in histories for a in h.of("reduce")):
-        found.append("no history has reduces: disk and reduce rates cannot be told")
+        found.append("no history has reduces: disk and reduce rates cannot be estimated")
     return found

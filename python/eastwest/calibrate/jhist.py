@@ -102,7 +102,7 @@ def _read(path: Path, source: Source) -> History:
         except jhist.TooManyError as error:
             raise HistoryError(f"{path}:{line}: {error}") from None
     if source.cut:
-        message = f"the packed file is damaged or cut off: {source.cut}"
+        message = f"the compressed file is damaged or truncated: {source.cut}"
         raise HistoryError(f"{path}:{line}: {message}")
     if walk.job is None or walk.job.submit_ms is None:
         raise HistoryError(f"{path}:{max(2, line)}: ends before its job was submitted")

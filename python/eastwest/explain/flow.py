@@ -150,7 +150,7 @@ def _parts(
         fate.BEHIND: f"behind {ahead.words if ahead else ''} on its connection",
         fate.RECOVERY: f"repairing losses by fast retransmit ({repaired})",
         fate.SENDING: (
-            f"sending and queueing{', and losses not told of' if blind else ''}; "
+            f"sending and queueing{', and losses without an event' if blind else ''}; "
             f"the ideal for all of it is {span(ideal_us / 1e6)}"
         ),
     }

@@ -68,7 +68,7 @@ def shared(scope: Any, resource_rest: Mapping[str, Any], remarks: Remarks) -> Sh
     if isinstance(scope, dict) and any(scope.values()):
         fields["scope"] = {name: value for name, value in scope.items() if value}
     elif scope and not isinstance(scope, dict):
-        remarks.note("a scope is no object: left out", scope, "exports do not name it")
+        remarks.note("a scope is not an object: left out", scope, "exports do not name it")
     if resource_rest:
         fields["resource"] = dict(resource_rest)
     if not fields:
@@ -141,7 +141,7 @@ def _text(fields: Mapping[str, Any], remarks: Remarks) -> str | None:
         remarks.note("links, events or scope cannot be written: left out", "", "not exported")
         return None
     if len(text) > MOST_EXTRA:
-        reason = f"links, events and scope are longer than {MOST_EXTRA:,} signs: left out"
+        reason = f"links, events and scope are longer than {MOST_EXTRA:,} characters: left out"
         remarks.note(reason, len(text), "they are not exported")
         return None
     return text

@@ -184,7 +184,7 @@ def _check(columns: _Columns, file: str) -> None:
 
 def _near(meant: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(meant, names, n=1)
-    return f"; is {clean(close[0], 40)!r} meant?" if close else ""
+    return f"; did you mean {clean(close[0], 40)!r}?" if close else ""
 
 
 def _parsed(
@@ -263,8 +263,8 @@ def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
         fits = [w for w, u in _WORDS.items() if EARLIEST_NS <= value * u <= LATEST_NS]
         if not fits:
             raise InputError(
-                f"{file}: {clean(name, 40)} of the first rows is no time between 1980 and 2100 in "
-                f"ns, µs, ms or s, found {clean(first, 40)!r}"
+                f"{file}: {clean(name, 40)} of the first rows is not a time between 1980 and 2100 "
+                f"in ns, µs, ms or s, found {clean(first, 40)!r}"
             )
         columns.times[time] = (name, _WORDS[fits[0]])
         reason = f"{time} is taken to be in {fits[0]}, as its name says no unit"
@@ -376,11 +376,11 @@ def _tell(
             tell(lost.fill_null(False), column, reason, "the spans around tell what they can")
         elif name == "attributes":
             lost = cast[name].is_null() & (text.str.len_bytes() > 0)
-            reason = f"{clean(column, 40)} is no object of JSON: left out"
+            reason = f"{clean(column, 40)} is not an object of JSON: left out"
             tell(lost.fill_null(False), column, reason, "sizes and names in it are not used")
         elif name not in {"trace_id", "span_id", "parent_id"}:
             long = (text.str.len_bytes() > MOST_TEXT).fill_null(False)
-            reason = f"{clean(column, 40)} is longer than {MOST_TEXT:,} signs: it is cut"
+            reason = f"{clean(column, 40)} is longer than {MOST_TEXT:,} characters: it is cut"
             tell(long, column, reason, "names that differ only behind that are one")
 
 
@@ -420,13 +420,13 @@ def _good(
 def _reason(found: dict[str, object], columns: _Columns) -> tuple[str, str]:
     for name in ("trace_id", "span_id"):
         if found[name] is None:
-            return f"{columns.known[name]} is missing, or longer than {_MOST_ID} signs", ""
+            return f"{columns.known[name]} is missing, or longer than {_MOST_ID} characters", ""
     for time in ("start", "end"):
         if time not in columns.times:
             time = "duration"  # noqa: PLW2901  the end comes from it
         column = clean(columns.times[time][0], 40)
         if found["end_ns" if time != "start" else "start_ns"] is None:
-            return f"{column} is no number", columns.times[time][0]
+            return f"{column} is not a number", columns.times[time][0]
         value = found["end_ns" if time != "start" else "start_ns"]
         if not isinstance(value, int) or not EARLIEST_NS <= value <= LATEST_NS:
             reason = f"{column} lies outside 1980 to 2100: is it in another unit?"

@@ -234,7 +234,7 @@ def read_placement(path: Path) -> dict[str, str]:
     try:
         rows = list(csv.reader(text.splitlines()))
     except csv.Error as error:
-        raise InputError(f"{path}: is no CSV: {error}") from None
+        raise InputError(f"{path}: is not CSV: {error}") from None
     head = [name.strip() for name in rows[0]] if rows else []
     if "instance" not in head or "host" not in head:
         raise InputError(f"{path}:1: expected the columns instance and host")

@@ -209,7 +209,7 @@ def read_rules(path: Path) -> list[Rule]:
     try:
         tree = tomllib.loads(path.read_text("utf-8", errors="replace"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: is no TOML: {clean(str(error), 120)}") from None
+        raise InputError(f"{path}: is not TOML: {clean(str(error), 120)}") from None
     check = _Check()
     for name in tree:
         if name != "stitch":

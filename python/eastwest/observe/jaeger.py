@@ -73,9 +73,9 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
             _document(stream, known, writer, remarks)
         except JsonError as error:
             if error.cut:
-                problems.broken(source.name, error.line, f"is no JSON: {error.reason}")
+                problems.broken(source.name, error.line, f"is not JSON: {error.reason}")
                 break
-            problems.bad(source.name, error.line, f"is no JSON: {error.reason}")
+            problems.bad(source.name, error.line, f"is not JSON: {error.reason}")
             if not stream.skip_line():
                 break
     problems.end(source.name, stream.line, source.cut)
@@ -122,7 +122,7 @@ def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> N
             continue
         try:
             if not isinstance(span, dict):
-                raise SpanError("a span is no object", span)
+                raise SpanError("a span is not an object", span)
             place = places.get(str(span.get("processID")))
             if place is None:
                 inline = span.get("process")
@@ -203,7 +203,7 @@ def _add_plain(span: Any, places: dict[str, Place], writer: Gathering) -> bool:
 
 def _place(process: Any, writer: Gathering, remarks: Remarks) -> Place:
     if not isinstance(process, dict):
-        raise SpanError("is no object", process)
+        raise SpanError("is not an object", process)
     tags = _flat(process.get("tags"), remarks)
     name = process.get("serviceName")
     attributes = {**tags, "service.name": name} if isinstance(name, str) and name else tags
@@ -216,10 +216,10 @@ def _flat(tags: object, remarks: Remarks) -> dict[str, Any]:
     if tags is None:
         return {}
     if not isinstance(tags, list):
-        raise SpanError("tags are no list", tags)
+        raise SpanError("tags are not a list", tags)
     for tag in tags:
         if not isinstance(tag, dict) or not isinstance(tag.get("key"), str):
-            raise SpanError("a tag is no key with a value", tag)
+            raise SpanError("a tag is not a key with a value", tag)
     return mapping(((tag["key"], tag.get("value")) for tag in tags), remarks)
 
 
@@ -234,7 +234,7 @@ def _parent(
     if not references:
         return parent_of(span.get("parentSpanID")), []
     if not isinstance(references, list) or not all(isinstance(r, dict) for r in references):
-        raise SpanError("references are no list of objects", references)
+        raise SpanError("references are not a list of objects", references)
     own = [
         r
         for r in references

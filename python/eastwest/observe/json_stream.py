@@ -164,4 +164,4 @@ class JsonStream:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")

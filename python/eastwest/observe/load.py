@@ -83,7 +83,7 @@ def _open_folder(path: Path, name: str) -> Spans:
         found = spans.scan().select(pl.len(), *nulls, double).collect(engine="streaming")
     rows, *missing, twice = found.row(0)
     if not rows:
-        raise InputError(f"{name}: has no span: there is nothing to look at")
+        raise InputError(f"{name}: has no span: there is nothing to analyse")
     for column, count in zip(NEEDED, missing, strict=True):
         if count:
             raise InputError(f"{name}: spans.parquet: {column} is missing in {count} rows")

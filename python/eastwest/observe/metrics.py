@@ -248,7 +248,7 @@ def left_out(frame: pl.DataFrame, time: str | None, numeric: Sequence[str]) -> t
         found = f" has {clean(lost[0], 30)!r}" if len(lost) else f" is {frame.schema[name]}"
         some.append(clean(name, 60) + found)
     more = f" and {len(others) - len(some)} more" if len(others) > len(some) else ""
-    return (f"{len(others):,} columns are no numbers and are left out: {', '.join(some)}{more}",)
+    return (f"{len(others):,} columns are not numbers and are left out: {', '.join(some)}{more}",)
 
 
 #: Suffix of times that programs written in Go print, such as Nezha's collector.

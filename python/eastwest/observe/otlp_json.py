@@ -82,9 +82,9 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
         except JsonError as error:
             line = error.line
             if error.cut:
-                problems.broken(source.name, line, f"is no JSON: {error.reason}")
+                problems.broken(source.name, line, f"is not JSON: {error.reason}")
                 break
-            problems.bad(source.name, line, f"is no JSON: {error.reason}")
+            problems.bad(source.name, line, f"is not JSON: {error.reason}")
             if not stream.skip_line():
                 break
     problems.end(source.name, stream.line, source.cut)
@@ -103,7 +103,7 @@ def _document(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
     if not known:
         remarks.line = line
         remarks.note(
-            "a document without spans: passed over", "", "its logs or metrics are not looked at"
+            "a document without spans: passed over", "", "its logs or metrics are not read"
         )
 
 
@@ -277,7 +277,7 @@ def _add_plain(
 
 def _add(span: Any, place: Place, of: Shared, writer: Gathering, remarks: Remarks) -> None:
     if not isinstance(span, dict):
-        raise SpanError("a span is no object", span)
+        raise SpanError("a span is not an object", span)
     get = span.get
     status = get("status")
     code = status.get("code") if isinstance(status, dict) else None
@@ -336,7 +336,7 @@ def named(
 def unknown(what: str, value: object, remarks: Remarks) -> str | None:
     """Report an unknown kind or status, and return None for it."""
     then = {
-        "kind": "whose side of a call it is, is told from the spans around it",
+        "kind": "its side of a call is inferred from the spans around it",
         "status": "it counts neither as done nor as failed",
     }
     remarks.note(f"a {what} that is not known: taken for none", value, then[what])
@@ -348,7 +348,7 @@ def flat(pairs: object, remarks: Remarks) -> dict[str, Any]:
     if pairs is None:
         return {}
     if not isinstance(pairs, list):
-        raise SpanError("attributes are no list", pairs)
+        raise SpanError("attributes are not a list", pairs)
     return mapping(_pairs(pairs, 0, remarks), remarks)
 
 
@@ -361,7 +361,7 @@ def mapping(pairs: Iterator[tuple[str, Any]], remarks: Remarks) -> dict[str, Any
             reason = "an attribute that a span has twice: the last value counts"
             remarks.note(reason, short, "the others are left out")
         elif short != key:
-            reason = f"an attribute whose name is longer than {MOST_KEY:,} signs: it is cut"
+            reason = f"an attribute whose name is longer than {MOST_KEY:,} characters: it is cut"
             remarks.note(reason, short, "it is exported with the shorter name")
         found[short] = value
     return found
@@ -370,7 +370,7 @@ def mapping(pairs: Iterator[tuple[str, Any]], remarks: Remarks) -> dict[str, Any
 def _pairs(pairs: list[Any], depth: int, remarks: Remarks) -> Iterator[tuple[str, Any]]:
     for pair in pairs:
         if not isinstance(pair, dict) or not isinstance(pair.get("key"), str):
-            raise SpanError("an attribute is no key with a value", pair)
+            raise SpanError("an attribute is not a key with a value", pair)
         value = pair.get("value")
         # Fast path: most values are texts.
         text = value.get("stringValue") if isinstance(value, dict) else None
@@ -421,7 +421,7 @@ def double(held: object, remarks: Remarks) -> Any:
     if math.isfinite(number):
         return number
     text = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(str(held), str(held))
-    remarks.note("a doubleValue that is no finite number: kept as text", text, "no sum has it")
+    remarks.note("a doubleValue that is not a finite number: kept as text", text, "no sum has it")
     return text
 
 

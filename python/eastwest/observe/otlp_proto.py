@@ -146,7 +146,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read the spans of a file into ``writer``."""
     framing = _framing(source.peek(64))
     if framing is None:
-        raise InputError(f"{source.name}: is no OTLP in protobuf")
+        raise InputError(f"{source.name}: is not OTLP in protobuf")
     wire = _Wire(source)
     reader = _Reader(source.name, wire, writer, problems)
     try:
@@ -156,7 +156,7 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
             else:
                 reader.traces(int.from_bytes(wire.take(4)) if framing == "fixed" else wire.varint())
     except WireError as error:
-        reason = f"is no protobuf from a byte on: {error}"
+        reason = f"is not protobuf from a byte on: {error}"
         if "ends within" in str(error):
             problems.broken(source.name, 0, reason)
         else:
@@ -241,7 +241,7 @@ class _Reader:
                     scope.ParseFromString(self._message(inner))
                     of = shared(as_json(scope), rest, self._remarks)
                 except self._damaged:
-                    self._remarks.note("a scope is no protobuf of its kind", "", "it is left out")
+                    self._remarks.note("a scope is not protobuf of its kind", "", "it is left out")
             else:
                 self._left(tag, inner, spans)
         return spans
@@ -265,7 +265,7 @@ class _Reader:
         except SpanError as error:
             self._remarks.note(f"a resource: {error.reason}", error.found, then)
         except self._damaged:
-            self._remarks.note("a resource is no protobuf of its kind", "", then)
+            self._remarks.note("a resource is not protobuf of its kind", "", then)
         return Place(), {}
 
     def _add(self, data: bytes, place: Place, of: Shared) -> None:
@@ -275,7 +275,7 @@ class _Reader:
                 span = self._span()
                 span.ParseFromString(data)
             except self._damaged:
-                raise SpanError("a span is no protobuf of its kind") from None
+                raise SpanError("a span is not protobuf of its kind") from None
             attributes, kind, code = span.attributes, span.kind, span.status.code
             row = (
                 _identifier(span.trace_id, "trace_id"),
@@ -334,7 +334,7 @@ def as_json(message: Message) -> dict[str, Any]:
 
 def _identifier(value: bytes, what: str) -> str:
     if not 0 < len(value) <= 64:
-        raise SpanError(f"{what} is missing, or no identifier", value.hex())
+        raise SpanError(f"{what} is missing, or not an identifier", value.hex())
     return value.hex()
 
 

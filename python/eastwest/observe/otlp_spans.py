@@ -112,5 +112,5 @@ def _object(text: str | None, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise InputError(f"{name}: attributes are no object of JSON: {clean(text, 60)!r}")
+        raise InputError(f"{name}: attributes are not an object of JSON: {clean(text, 60)!r}")
     return found

@@ -120,6 +120,6 @@ def _part(metrics: Metrics, names: Sequence[str], path: Path) -> Metrics:
     """Return the metrics of a file in the order of ``names``."""
     for name in names:
         if name not in metrics.names:
-            raise InputError(f"{path}: {clean(name, 80)} is no column of numbers here")
+            raise InputError(f"{path}: {clean(name, 80)} is not a column of numbers here")
     order = [metrics.names.index(name) for name in names]
     return Metrics(tuple(names), metrics.values[:, order], metrics.times_s, metrics.notes)

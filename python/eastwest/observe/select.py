@@ -323,7 +323,7 @@ def _prepared(metrics: Metrics, target: str, most_missing: float) -> _Table:
     aim = metrics.values[there, place]
     if len(aim) == 0 or np.all(aim == aim[0]):
         state = "has no values" if len(aim) == 0 else "is constant"
-        raise InputError(f"the target {clean(target, 80)} {state}: nothing tells of it")
+        raise InputError(f"the target {clean(target, 80)} {state}: no metric explains it")
     constant, missing, names, columns, filled = [], [], [], [], 0
     for column, name in enumerate(metrics.names):
         if column == place:

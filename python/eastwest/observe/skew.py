@@ -82,11 +82,11 @@ class Skew:
                 problems.note(
                     file,
                     0,
-                    f"a clock that tells time in steps of {span(step / 1e9)}",
+                    f"a clock that counts time in steps of {span(step / 1e9)}",
                     next(name for name, own in self.resolution_ns.items() if own == step),
                     clocks,
                     "shorter times are not known, and clocks that disagree by up to two steps are "
-                    "not told from it",
+                    "not distinguished",
                 )
         if self.within_slack:
             problems.note(

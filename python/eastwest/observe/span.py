@@ -78,7 +78,7 @@ def name_of(value: object, remarks: Remarks) -> str | None:
     """Return the name of an operation, with a remark where it was changed."""
     name = text_of(value)
     if name != value and value:
-        reason = f"an operation's name that is no text, or longer than {MOST_TEXT:,} signs: changed"
+        reason = f"an operation's name that is not text, or above {MOST_TEXT:,} characters: changed"
         remarks.note(reason, name or value, "operations whose names differ only there are one")
     return name
 
@@ -91,7 +91,7 @@ def id_of(value: object, what: str) -> str:
     if isinstance(value, str) and 0 < len(value) <= 128 and value.isascii():
         small = value.lower()
         return value if small == value or small.translate(_NO_HEX_OR_DASH) else small
-    raise SpanError(f"{what} is missing, or no identifier", "" if value is None else value)
+    raise SpanError(f"{what} is missing, or not an identifier", "" if value is None else value)
 
 
 def parent_of(value: object) -> str | None:
@@ -113,7 +113,7 @@ def whole(value: object, what: str) -> int:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    raise SpanError(f"{what} is no whole number", "" if value is None else value)
+    raise SpanError(f"{what} is not a whole number", "" if value is None else value)
 
 
 def time_of(value: int, what: str) -> int:
@@ -161,7 +161,7 @@ def written(attributes: Mapping[str, Any]) -> str | None:
         return None
     text = dumped(attributes)
     if len(text) > MOST_ATTRIBUTES:
-        raise SpanError(f"its attributes are longer than {MOST_ATTRIBUTES:,} signs", len(text))
+        raise SpanError(f"its attributes are longer than {MOST_ATTRIBUTES:,} characters", len(text))
     return text
 
 

@@ -63,9 +63,9 @@ def read(source: Source, writer: Gathering, problems: Account) -> None:
                         remarks.bad(error.reason, error.found)
         except JsonError as error:
             if error.cut:
-                problems.broken(source.name, error.line, f"is no JSON: {error.reason}")
+                problems.broken(source.name, error.line, f"is not JSON: {error.reason}")
                 break
-            problems.bad(source.name, error.line, f"is no JSON: {error.reason}")
+            problems.bad(source.name, error.line, f"is not JSON: {error.reason}")
             if not stream.skip_line():
                 break
     problems.end(source.name, stream.line, source.cut)
@@ -75,7 +75,7 @@ def _place(endpoint: Any, places: dict[tuple[Any, ...], Place], writer: Gatherin
     if endpoint is None:
         return Place()
     if not isinstance(endpoint, dict):
-        raise SpanError("localEndpoint is no object", endpoint)
+        raise SpanError("localEndpoint is not an object", endpoint)
     address, other = text_of(endpoint.get("ipv4")), text_of(endpoint.get("ipv6"))
     address, other = (address, other) if address else (other, None)
     port = endpoint.get("port")
@@ -98,7 +98,7 @@ def _add(
     remarks: Remarks,
 ) -> None:
     if not isinstance(span, dict):
-        raise SpanError("a span is no object", span)
+        raise SpanError("a span is not an object", span)
     _refuse_version_1(span, remarks)
     start = time_of(whole(span.get("timestamp"), "timestamp") * 1000, "timestamp")
     length = span.get("duration")
@@ -132,7 +132,7 @@ def _tags(span: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a span: tags, the remote endpoint, and the debug flag."""
     tags = span.get("tags") or {}
     if not isinstance(tags, dict):
-        raise SpanError("tags are no object", tags)
+        raise SpanError("tags are not an object", tags)
     remote = span.get("remoteEndpoint")
     if isinstance(remote, dict) and remote:
         tags = {**tags, "remote": remote}

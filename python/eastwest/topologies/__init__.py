@@ -33,7 +33,7 @@ def read(path: Path, form: str | None = None, assumed: Assumed | None = None) ->
     Raises ``InputError`` with place and reason where it is invalid, or describes no fabric.
     """
     if not path.is_file():
-        raise InputError(f"{path} is no file")
+        raise InputError(f"{path} is not a file")
     with path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:

@@ -104,7 +104,7 @@ def uniform(net: Network) -> Matrix:
 def read_matrix(path: Path, net: Network) -> Matrix:
     """Return the traffic matrix of a CSV file with the columns from, to and bps."""
     if not path.is_file():
-        raise InputError(f"{path} is no file")
+        raise InputError(f"{path} is not a file")
     if path.stat().st_size > _MOST_FILE_BYTES:
         raise InputError(f"{path} is too large")
     matrix: Matrix = {}

@@ -87,7 +87,7 @@ def _parse(text: str) -> _Described:
         known = _TREE if current is described.tree else _TIER
         if key not in known:
             raise InputError(
-                f"{where}: {clean(words[0], 40)} is no key here; known are {', '.join(known)}"
+                f"{where}: {clean(words[0], 40)} is not a key; known are {', '.join(known)}"
             )
         if key in current:
             raise InputError(f"{where}: {clean(words[0], 40)} is there already")
@@ -97,13 +97,13 @@ def _parse(text: str) -> _Described:
 
 def _number(text: str, where: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) > _LARGEST:
-        raise InputError(f"{where}: {clean(text, 40)!r} is no whole number up to {_LARGEST}")
+        raise InputError(f"{where}: {clean(text, 40)!r} is not a whole number up to {_LARGEST}")
     return int(text)
 
 
 def _share(number: int, by: int, what: str) -> int:
     if by < 1 or number < 1 or number % by:
-        raise InputError(f"{what}: {number} cannot be shared out by {by}")
+        raise InputError(f"{what}: {number} is not a multiple of {by}")
     return number // by
 
 

@@ -29,7 +29,7 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not JSON: {clean(str(error), 100)}") from None
     if not isinstance(tree, dict):
-        raise InputError("is not a network: the top is no object")
+        raise InputError("is not a network: the top is not an object")
     nodes, edges = _list(tree, "nodes"), _list(tree, "edges" if "edges" in tree else "links")
     per_node = assumed.hosts_per_node
     demand_size(len(nodes) * (1 + per_node), len(nodes) * per_node + len(edges))
@@ -94,7 +94,7 @@ def _number(value: object) -> float:
 
 def _cable(edge: object, where: str, switch: Mapping[str, str], rate: float) -> Cable:
     if not isinstance(edge, dict):
-        raise InputError(f"{where} is no object")
+        raise InputError(f"{where} is not an object")
     ends = [switch.get(str(edge.get(key))) for key in ("source", "target")]
     a, b = ends
     if a is None or b is None or a == b:
@@ -111,7 +111,7 @@ def _demands(
     result: dict[tuple[str, str], float] = {}
     for source, row in demands.items():
         if not isinstance(row, dict):
-            raise InputError(f"demands of {clean(str(source), 40)} are no object")
+            raise InputError(f"demands of {clean(str(source), 40)} are not an object")
         for target, value in row.items():
             mbps = _number(value)
             if source not in switch or target not in switch or not 0 <= mbps < 1e9:

@@ -31,7 +31,7 @@ def whole(source: Source) -> bytes:
         if length > MOST_BYTES:
             raise InputError(f"{source.name}: is larger than {size(MOST_BYTES)}")
     if source.cut:
-        raise InputError(f"{source.name}: is damaged or cut off: {source.cut}")
+        raise InputError(f"{source.name}: is damaged or truncated: {source.cut}")
     return b"".join(pieces)
 
 
@@ -44,7 +44,7 @@ def read_topology(source: Source, writer: Writer) -> int:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{source.name}: is no topology of racks and hosts") from None
+        raise InputError(f"{source.name}: is not a topology of racks and hosts") from None
     for rack, host in hosts:
         writer.host(rack, host)
     return len(hosts)
@@ -80,7 +80,7 @@ def settings(text: bytes, where: str) -> dict[str, str]:
     except (expat.ExpatError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{where}: is no configuration in XML: {error}") from None
+        raise InputError(f"{where}: is not a configuration in XML: {error}") from None
     return reader.found
 
 

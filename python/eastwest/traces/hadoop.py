@@ -373,7 +373,7 @@ def _note_order(job: Job, account: Account, file: str) -> None:
 
 def _note_end(job: Job, account: Account, file: str) -> None:
     if job.outcome is None or job.finish_ms is None:
-        account.note(file, job.line, "job whose end is not told", job.source_id)
+        account.note(file, job.line, "job without an outcome", job.source_id)
 
 
 def _note_outcomes(job: Job, account: Account, file: str) -> None:
@@ -391,7 +391,7 @@ def _note_outcomes(job: Job, account: Account, file: str) -> None:
         reason = "attempt that failed or was killed"
         account.note(file, job.line, reason, lost[0], len(lost), then)
     if open_:
-        reason = "attempt whose end is not told or not known"
+        reason = "attempt whose outcome is missing or unknown"
         account.note(file, job.line, reason, open_[0].odd_end or open_[0].task, len(open_), then)
     if twice:
         then = "it is a row; its job's bytes are those of the later attempt"

@@ -98,7 +98,7 @@ def _note_walk(walk: Walk, account: Account, file: str) -> None:
 
 def wrong(error: Exception) -> str:
     """Return the message for an invalid record."""
-    return f"is no record of a job history ({clean(str(error), 60)})"
+    return f"is not a record of a job history ({clean(str(error), 60)})"
 
 
 def records(source: Source) -> Iterator[Record]:
@@ -133,7 +133,7 @@ def records(source: Source) -> Iterator[Record]:
                 yield record
 
 
-_NO_JSON = "is no JSON record; the file may have been cut off here"
+_NO_JSON = "is not JSON record; the file may have been cut off here"
 
 
 def _parsed(number: int, line: str) -> Record:
@@ -170,7 +170,7 @@ def _binary(source: Source) -> Iterator[Record]:
             except EOFError:
                 break
             except Exception as error:
-                yield count + 1, "", f"is no record of its schema ({clean(str(error), 60)})"
+                yield count + 1, "", f"is not a record of its schema ({clean(str(error), 60)})"
                 return
             count += 1
             yield _named(count, record)
@@ -206,7 +206,7 @@ def _schema(name: str, text: bytes) -> Any:
         return fastavro.parse_schema(found)
     except Exception as error:
         said = clean(str(error), 80)
-        raise InputError(f"{name}:2: is no schema of a job history ({said})") from None
+        raise InputError(f"{name}:2: is not a schema of a job history ({said})") from None
 
 
 def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
@@ -219,7 +219,7 @@ def _least(schema: Any, named: dict[str, int], inside: tuple[str, ...]) -> int:
     if isinstance(schema, str):
         short = schema.rpartition(".")[2]
         if short in inside:
-            raise ValueError(f"{short} holds itself")
+            raise ValueError(f"{short} contains itself")
         return named.get(short, 0 if schema == "null" else 1)
     kind = schema["type"]
     if kind in {"record", "error"}:
@@ -324,10 +324,10 @@ class Walk:
     def _of(self, name: str) -> Job:
         if self.job is None:
             if not name:
-                raise ValueError("speaks of no job")
+                raise ValueError("names no job")
             self.job = Job(source_id=name, line=1)
         elif self.job.source_id != name:
-            raise ValueError(f"speaks of another job, {name}")
+            raise ValueError(f"belongs to another job, {name}")
         return self.job
 
     def _attempt(self, event: dict[str, Any]) -> Attempt:

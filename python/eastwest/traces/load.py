@@ -104,14 +104,14 @@ def _about(path: Path, name: str) -> dict[str, Any]:
     about = read_about(path / ABOUT, name, "a trace", TRACE_FORMAT)
     lacks = about.setdefault("lacks", [])
     if not isinstance(lacks, list) or not all(isinstance(column, str) for column in lacks):
-        raise InputError(f"{name}: {ABOUT} is damaged: lacks is no list of names")
+        raise InputError(f"{name}: {ABOUT} is damaged: lacks is not a list of names")
     return about
 
 
 def _there(path: Path, table: str, name: str) -> bool:
     file = path / f"{table}.parquet"
     if file.is_symlink() or (file.exists() and not file.is_file()):
-        raise InputError(f"{name}: {file.name} is no file of its own")
+        raise InputError(f"{name}: {file.name} is not a regular file")
     return file.is_file()
 
 
@@ -140,7 +140,7 @@ def _check_jobs(trace: Trace) -> None:
     ).collect(engine="streaming")
     row = found.row(0, named=True)
     if not row["rows"]:
-        raise InputError(f"{trace.name}: has no job: there is nothing to look at")
+        raise InputError(f"{trace.name}: has no job: there is nothing to analyse")
     if not (row["counted"] and row["from_zero"]) or row["nulls"]:
         raise InputError(f"{trace.name}: jobs.parquet: job does not count from 0")
     if not (row["finite"] and row["ordered"]):

@@ -133,7 +133,7 @@ class _Reading:
         where = f"line {line}"
         ends = _ENDS.fullmatch(words[0])
         if ends is None:
-            raise InputError(f"{where}: {clean(words[0], 40)!r} is no SRC->DST of two numbers")
+            raise InputError(f"{where}: {clean(words[0], 40)!r} is not SRC->DST of two numbers")
         said = self._pairs(where, words[1:])
         src, dst = int(ends[1]), int(ends[2])
         nodes = self.head.get("Nodes", 0)

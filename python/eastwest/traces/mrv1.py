@@ -50,7 +50,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            account.bad(source.name, line, "is no record of a job history", str(error))
+            account.bad(source.name, line, "is not a record of a job history", str(error))
     reader.end()
 
 

@@ -63,11 +63,11 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
 def _tell(source: Source, account: Account, line: int, text: bytes, error: Exception) -> None:
     if isinstance(error, json.JSONDecodeError):
         at = line + text.count(b"\n", 0, error.pos)
-        account.broken(source.name, at, f"is no JSON object: {error.msg}")
+        account.broken(source.name, at, f"is not JSON object: {error.msg}")
     elif isinstance(error, RecursionError):
         account.bad(source.name, line, "is nested too deeply for a job")
     else:
-        account.bad(source.name, line, "is no job of Rumen", str(error))
+        account.bad(source.name, line, "is not a job of Rumen", str(error))
 
 
 def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
@@ -111,7 +111,7 @@ class _Hook:
                 rack, host = (str(layer).replace("\\", "") for layer in layers)
                 self._writer.host(hadoop.text_of(rack), hadoop.text_of(host))
             else:
-                reason = "place of data that is no rack and host"
+                reason = "place of data that is not a rack and a host"
                 self._account.note(*self._place, reason, consequence="it is left out")
             return None
         if "rankings" in found:
@@ -169,7 +169,7 @@ def _job(found: Any, line: int) -> Job:
     for group in _TASKS:
         tasks = found.get(group)
         if tasks is not None and not isinstance(tasks, list):
-            raise ValueError(f"{group} is no list")
+            raise ValueError(f"{group} is not a list")
         for task in tasks or []:
             _task(job, task)
     return job

@@ -58,7 +58,7 @@ class Source:
         if is_folder(self.path):
             raise InputError(f"{self.name} is a folder: name the files in it")
         if not self.path.is_file():
-            what = "is no file" if self.path.exists() else "there is no such file"
+            what = "is not a file" if self.path.exists() else "there is no such file"
             raise InputError(f"{self.name}: {what}")
         self._raw = self.path.open("rb")
         try:
@@ -189,8 +189,8 @@ def most_unpacked(packed: int) -> int:
 def too_large(name: str, packed: int) -> InputError:
     """Return the error of a file that decompresses to more than its limit."""
     return InputError(
-        f"{name}: unpacks to more than {MOST_RATIO} times its {size(packed)} (allowed here: "
-        f"{size(most_unpacked(packed))}); if it is sound, unpack it first, and name what comes out"
+        f"{name}: decompresses to more than {MOST_RATIO} times its {size(packed)} (allowed here: "
+        f"{size(most_unpacked(packed))}); if it is valid, decompress it first, and name the result"
     )
 
 
@@ -233,7 +233,7 @@ def _unpacker(packed: str, counted: Any, name: str) -> Any:
             zstd = importlib.import_module("compression.zstd")
         except ImportError:
             raise InputError(
-                f"{name}: is packed with zstd, which needs Python 3.14; unpack it first"
+                f"{name}: is compressed with zstd, which needs Python 3.14; decompress it first"
             ) from None
         return zstd.ZstdFile(counted, "rb")
     return counted

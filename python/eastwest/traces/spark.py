@@ -88,14 +88,14 @@ def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
         try:
             event = json.loads(raw)
         except (ValueError, RecursionError):
-            account.broken(source.name, number, "is no JSON object")
+            account.broken(source.name, number, "is not JSON object")
             continue
         try:
             reader.take(number, event)
         except InputError:
             raise  # has its file and line already
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            account.bad(source.name, number, "is no event of Spark", str(error))
+            account.bad(source.name, number, "is not an event of Spark", str(error))
     account.end(source.name, number, source.cut)
     reader.end(number)
 
@@ -262,7 +262,7 @@ class _Reader:
             self.account.bad(self.name, job.line, "job without any time", job.source_id)
             return
         if not job.ended:
-            reason = "job whose end is not told"
+            reason = "job without an outcome"
             self.account.note(self.name, job.line, reason, job.source_id)
         finish_ms = job.finish_ms or (max(ends, default=None) if job.ended else None)
         known = [stage for stage in ran.values() if stage.measured]

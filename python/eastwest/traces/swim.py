@@ -200,7 +200,7 @@ def explain(line: str) -> tuple[str, str]:
         reason = _wrong(text, "seconds" if number < 4 else "bytes", number == 2)
         if reason:
             return f"column {number} ({told}): {reason}", text
-    return "is no row of a SWIM trace", ""
+    return "is not a row of a SWIM trace", ""
 
 
 def _wrong(text: str, unit: str, is_time: bool) -> str:
@@ -210,7 +210,7 @@ def _wrong(text: str, unit: str, is_time: bool) -> str:
         try:
             float(text)
         except ValueError:
-            return f"is no number; a whole number of {unit} is expected, without a unit"
+            return f"is not a number; a whole number of {unit} is expected, without a unit"
         return f"a whole number of {unit} is expected"
     if len(text) > 20 or int(text) > _MOST_BYTES:
         return "is too large for 64 bits"

@@ -61,12 +61,12 @@ def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
 def _names(file: str, given: list[str], account: Account) -> list[str]:
     if "submit_s" not in given:
         near = difflib.get_close_matches("submit_s", given, n=1)
-        hint = f"; is {clean(near[0], 40)!r} meant?" if near else ""
+        hint = f"; did you mean {clean(near[0], 40)!r}?" if near else ""
         raise InputError(f"{file}: has no column submit_s{hint}")
     for name in given:
         if name not in _COLUMNS and name != "job":
             near = difflib.get_close_matches(name, _COLUMNS, n=1)
-            hint = f"; is {near[0]} meant?" if near else ""
+            hint = f"; did you mean {near[0]}?" if near else ""
             account.note(file, 1, f"column {clean(name, 40)!r} is not known: left out{hint}")
         elif name == "job":
             then = "jobs are numbered anew in the order of their submission"
@@ -129,7 +129,7 @@ def _csv(source: Source, account: Account) -> Iterator[tuple[int, dict[str, Any]
         except StopIteration:
             return
         except csv.Error as error:
-            account.bad(source.name, began, "is no row of CSV", str(error))
+            account.bad(source.name, began, "is not a row of CSV", str(error))
             reader = csv.reader(lines, delimiter=separator)
             continue
         if not row:
@@ -156,14 +156,14 @@ class _Lines(Iterator[str]):
         text = raw.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         if text.encode() != raw:
             reason = "line that is not text in UTF-8, or has a NUL"
-            then = "what is no text is replaced by \N{REPLACEMENT CHARACTER}"
+            then = "what is not text is replaced by \N{REPLACEMENT CHARACTER}"
             self._account.note(self._name, self.number, reason, consequence=then)
         return text + "\n"
 
 
 def _parquet(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     if source.packed:
-        raise InputError(f"{source.name}: unpack it first: Parquet is packed in itself")
+        raise InputError(f"{source.name}: decompress it first: Parquet has its own compression")
     number = 0
     try:
         scan = pl.scan_parquet(source.path, glob=False)
@@ -177,4 +177,4 @@ def _parquet(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, dict(zip(names, row, strict=True))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         said = clean(str(error).partition("\n")[0], 120)
-        raise InputError(f"{source.name}: is no sound Parquet file: {said}") from None
+        raise InputError(f"{source.name}: is not a valid Parquet file: {said}") from None

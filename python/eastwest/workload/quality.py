@@ -89,7 +89,7 @@ class Yardstick:
         cut = Cut.of(trace, self.window_s)
         names = common(self._source, cut)
         if not names:
-            raise InputError("the two traces know nothing in common")
+            raise InputError("the two traces have no quantity in common")
         weights = self._draw(cut.windows)
         rows, own = [], np.ones(REPLICATES, dtype=bool)
         for quantity, measure, value, found in self._distances(names, cut, weights):

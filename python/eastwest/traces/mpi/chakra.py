@@ -47,7 +47,7 @@ _GROUP_SIZES = ("pg_size", "group_size", "comm_group_size", "world_size")
 #: Attribute with a flag per network dimension: whether a collective uses it.
 _DIMENSIONS = "involved_dim"
 #: Consequence for a communication that a replay cannot express.
-_AS_TIME = "it is left out: its recorded time is computing, and its bytes do not go"
+_AS_TIME = "it is left out: its recorded time is computing, and its bytes are not sent"
 _MOST_NODES = 10_000_000
 _MOST_MESSAGE = 16 << 20
 _MOST_JSON = 1 << 30
@@ -116,7 +116,7 @@ def _nodes(source: Source) -> Iterator[_Node]:
     """Yield the nodes of a file."""
     yield from _json(source) if source.peek(64).lstrip()[:1] == b"{" else _protobuf(source)
     if source.cut:
-        raise InputError(f"{source.name}: is damaged or cut off: {source.cut}")
+        raise InputError(f"{source.name}: is damaged or truncated: {source.cut}")
 
 
 def _partial_groups(sources: list[Source], count: int) -> frozenset[str]:
@@ -246,7 +246,7 @@ def _meets(reading: _Rank, node: _Node) -> bool:
     call = _COLLECTIVES[number] if number is not None else ""
     if not call or (size is None and call != "barrier"):
         lacks = "comm_size" if call else "comm_type" if size is not None else "type and size"
-        reading.leave_out(f"a collective without {lacks}: what it moves is not known", node)
+        reading.leave_out(f"a collective without {lacks}: its bytes are not known", node)
         return False
     some = _of_some_ranks(reading, node)
     if some:
@@ -264,15 +264,15 @@ def _moves(reading: _Rank, node: _Node) -> bool:
     """Whether a node that sends or receives becomes a call."""
     other = "comm_dst" if node.kind == _SEND else "comm_src"
     if node.whole(other) is None:
-        reading.leave_out(f"a message without {other}: whose it is is not known", node)
+        reading.leave_out(f"a message without {other}: its other rank is not known", node)
         return False
     if not 0 <= (node.whole(other) or 0) < reading.ranks:
         raise InputError(
-            f"{reading.name}: node {node.number} talks to rank {node.whole(other)} of "
+            f"{reading.name}: node {node.number} communicates with rank {node.whole(other)} of "
             f"{reading.ranks}"
         )
     if node.kind == _SEND and node.whole("comm_size") is None:
-        reading.leave_out("a send without comm_size: what it moves is not known", node)
+        reading.leave_out("a send without comm_size: its bytes are not known", node)
         return False
     if node.whole("comm_tag") is None:
         reading.note("message without comm_tag", "its tag is 0")
@@ -322,7 +322,9 @@ def _json(source: Source) -> Iterator[_Node]:
     try:
         graph = json.loads(b"".join(parts))["workload_graph"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{source.name}: is no workload graph: {clean(str(error), 80)}") from None
+        raise InputError(
+            f"{source.name}: is not a workload graph: {clean(str(error), 80)}"
+        ) from None
     if not isinstance(graph, list):
         raise InputError(f"{source.name}: workload_graph: expected a list of nodes")
     for node in graph:

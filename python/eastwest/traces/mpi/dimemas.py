@@ -92,7 +92,7 @@ def read(source: Source, into: RankFiles) -> int:
             into.records += 1
             _take(reading, kind, words)
     if source.cut:
-        raise reading.fail(f"is damaged or cut off: {source.cut}")
+        raise reading.fail(f"is damaged or truncated: {source.cut}")
     for rank in range(reading.ranks):
         into.put(rank, "finalize")
     return reading.ranks
@@ -134,14 +134,15 @@ def _take(reading: _Reading, kind: str, words: list[str]) -> None:
         return
     if kind == "30":
         reading.leave_out(
-            "a one-sided operation, which a replay cannot do", "it is left out: its bytes do not go"
+            "a one-sided operation, which a replay cannot do",
+            "it is left out: its bytes are not sent",
         )
         return
     if kind not in {"1", "2", "3", "10"}:
         reading.leave_out(
             f"found a record {clean(kind, 30)!r}, expected CPU bursts (1), sends (2), receives "
             "(3), global operations (10) or events (20)",
-            "it is left out: what it does is not replayed",
+            "it is left out: it is not replayed",
         )
         return
     task, thread = _int(reading, words, 0, "a task"), _int(reading, words, 1, "a thread")
@@ -210,7 +211,7 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
         reading.leave_out(
             f"found {_OPERATIONS[number]} of communicator {communicator}, which has "
             f"{len(members)} of {reading.ranks} tasks: only those of all tasks can be replayed",
-            "it is left out: its tasks do not meet, and its bytes do not go",
+            "it is left out: its tasks do not meet, and its bytes are not sent",
         )
         return
     put, call, n = reading.into.put, _OPERATIONS[number], reading.ranks

@@ -192,10 +192,12 @@ class _Reading:
         kind = type(event).__name__
         if kind.startswith(("Mpi", *_BEYOND)):
             reason = "communication of another location than the first of its process"
-            self._leave_out(reason, "it is left out: its bytes do not go", clean(kind, 40))
+            self._leave_out(reason, "it is left out: its bytes are not sent", clean(kind, 40))
         else:
             reason = "event of another location than the first of its process"
-            self._note(reason, "it is left out: what threads and devices compute is not told apart")
+            self._note(
+                reason, "it is left out: what threads and devices compute is not distinguished"
+            )
 
     def _unread(self, kind: str) -> None:
         """Report an event from which nothing was read."""
@@ -280,7 +282,7 @@ class _Reading:
             self._note(f"collective {shown}", "it is left out: it moves no data")
             return
         if call is None:
-            then = "it is left out: its ranks do not meet, and its bytes do not go"
+            then = "it is left out: its ranks do not meet, and its bytes are not sent"
             self._leave_out(f"collective {shown}, which a replay cannot do", then)
             return
         members = getattr(getattr(event.communicator, "group", None), "members", None)
@@ -292,7 +294,7 @@ class _Reading:
             self._leave_out(
                 f"{call} of {len(members)} of {n} ranks: only collectives of all ranks can be "
                 "replayed",
-                "it is left out: its ranks do not meet, and its bytes do not go",
+                "it is left out: its ranks do not meet, and its bytes are not sent",
             )
             return
         if name in _VECTORS:

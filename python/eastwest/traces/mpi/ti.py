@@ -63,7 +63,7 @@ def read_archive(path: Path, into: RankFiles) -> int:
                     name = f"{path}:{member.name}"
                     calls.take(name, members[member.name], enumerate(inside, 1))
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise InputError(f"{path}: cannot be unpacked: {clean(str(error), 100)}") from None
+        raise InputError(f"{path}: cannot be decompressed: {clean(str(error), 100)}") from None
     return len(members)
 
 
@@ -147,7 +147,7 @@ def read_merged(path: Path, into: RankFiles) -> int:
 
 def _whole(source: Source) -> None:
     if source.cut:
-        raise InputError(f"{source.name}: is damaged or cut off: {source.cut}")
+        raise InputError(f"{source.name}: is damaged or truncated: {source.cut}")
 
 
 def rank_of(name: str) -> int | None:
