@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="some kinds of calls")
     parser.add_argument("--most", type=int, default=60, help="most calls of a kind and command")
     parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--minutes", type=float, default=120, help="kills: end after so many")
+    parser.add_argument("--minutes", type=float, default=120, help="kills: time limit in minutes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")

@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Pages outside ``docs/`` that the site has too, with the pictures beside them.
+#: Pages outside ``docs/`` that the site has too, with their pictures.
 _OUTSIDE = (
     "README.md",
     "CHANGELOG.md",

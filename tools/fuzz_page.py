@@ -98,7 +98,7 @@ def page(tally: fuzz.Tally, found: str) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     tally = fuzz.load(Path(sys.argv[1]) if len(sys.argv) > 1 else TALLY)
     old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     found = old.partition(BEGIN)[2].partition(END)[0]

@@ -1,14 +1,14 @@
 """Measured runs of a real Hadoop, read from folders in the form of ``shared/data/hadoop-terasort``.
 
 A run is a folder. Its name is the setting and the number of the repetition, such as
-``r50-deep-2``. What it holds:
+``r50-deep-2``. Its files:
 
 ===================  ==========================================================================
 ``settings.txt``     one line of ``KEY=VALUE``; ``KEYS`` has all keys. Required, unless the command
                      line gives RATE, SWBUF and CC
 ``*.jhist.gz``       the job's history, packed or not. Required: sizes and times of the tasks
 ``*conf.xml.gz``     the job's configuration as the history keeps it, packed or not. Without it
-                     another run's of the same job, or the paper's, stands in, and REDS,
+                     another run's of the same job, or the paper's, is used, and REDS,
                      SLOWSTART and EXTRA count
 ``counters.before``  counters of each node before and after the run: retransmissions, timeouts,
 ``counters.after``   drops at the switch's ports. Without them these numbers are not compared
@@ -16,7 +16,7 @@ A run is a folder. Its name is the setting and the number of the repetition, suc
                      Without it the time on the wire is not compared
 ===================  ==========================================================================
 
-``tasks.csv``, ``summary.json``, ``wire.json`` and ``flows-w1.csv`` repeat or detail what these say
+``tasks.csv``, ``summary.json``, ``wire.json`` and ``flows-w1.csv`` repeat or detail these
 and are not read, but for ``wire_s`` of ``wire.json``: where it differs from the time on the wire
 found here, a remark says so.
 """

@@ -383,7 +383,7 @@ def main() -> None:
         "--step",
         type=int,
         metavar="PACKETS",
-        help="as DCTCP has it: RED that marks all that find so many, by the queue of the moment",
+        help="as in DCTCP: RED that marks all packets that find this many in the queue",
     )
     parser.add_argument("--max-probability", type=float, default=0.1)
     parser.add_argument("--weight", type=float, default=1.0)
@@ -393,13 +393,22 @@ def main() -> None:
     parser.add_argument("--ns2-wait", action="store_true", help="wait_ true, ns-2's default")
     parser.add_argument("--jitter-us", type=float, default=0.0, help="processing jitter, ours")
     parser.add_argument("--overhead-us", type=float, default=0.0, help="overhead_ of ns-2")
-    parser.add_argument("--tcp", action="append", default=[], metavar="KEY=TOML", help="ours")
-    parser.add_argument("--runs", type=int, default=1, help="their means are printed")
     parser.add_argument(
-        "--shift-us", type=float, default=100.0, help="most that starts of later runs are moved"
+        "--tcp", action="append", default=[], metavar="KEY=TOML", help="setting of our scenario"
     )
-    parser.add_argument("--until", type=float, default=300.0, help="seconds at the most")
-    parser.add_argument("--tcl", type=Path, help="write ns-2's program there, and run nothing")
+    parser.add_argument(
+        "--runs", type=int, default=1, help="number of runs; their means are printed"
+    )
+    parser.add_argument(
+        "--shift-us",
+        type=float,
+        default=100.0,
+        help="most that starts of later runs are delayed, µs",
+    )
+    parser.add_argument("--until", type=float, default=300.0, help="most simulated seconds")
+    parser.add_argument(
+        "--tcl", type=Path, help="write ns-2's program to this file, and run nothing"
+    )
     parser.add_argument("--json", action="store_true", help="one line for each side")
     a = parser.parse_args()
     if a.step is not None:

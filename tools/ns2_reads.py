@@ -208,10 +208,14 @@ def main() -> None:
     parser.add_argument("--jitter-us", type=float, default=0.0, help="processing jitter, ours")
     parser.add_argument("--overhead-us", type=float, default=0.0, help="overhead_ of ns-2")
     parser.add_argument("--newreno", action="store_true", help="on both sides")
-    parser.add_argument("--tcp", action="append", default=[], metavar="KEY=TOML", help="ours")
+    parser.add_argument(
+        "--tcp", action="append", default=[], metavar="KEY=TOML", help="setting of our scenario"
+    )
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="one line for both sides")
-    parser.add_argument("--tcl", type=Path, help="write ns-2's program there, and run nothing")
+    parser.add_argument(
+        "--tcl", type=Path, help="write ns-2's program to this file, and run nothing"
+    )
     a = parser.parse_args()
     reads = Reads(
         a.senders,

@@ -106,7 +106,7 @@ def main() -> None:
     made = bill()
     without = [each["name"] for each in made["components"] if not each["licenses"]]
     if without:
-        raise SystemExit(f"these packages say no licence: {', '.join(without)}")
+        raise SystemExit(f"these packages name no licence: {', '.join(without)}")
     path = Path(sys.argv[1])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

@@ -186,7 +186,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--against", metavar="COMMIT", help="an older commit to count beside")
+    parser.add_argument("--against", metavar="COMMIT", help="older commit to compare with")
     parser.add_argument("--objects", action="store_true", help="list large objects")
     asked = parser.parse_args()
     files = code(None)

@@ -94,7 +94,7 @@ class Disturber:
         losses = ended.problems + found["problems"] + self._losses(case, ended, found["digests"])
         again = self._run(case, {})
         after = self._look(case)
-        losses += self._not_mended(case, again, after)
+        losses += self._losses_after_rerun(case, again, after)
         return {
             **request,
             "code": ended.code,
@@ -127,7 +127,7 @@ class Disturber:
             losses.append("no message that tells what and where")
         return losses
 
-    def _not_mended(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
+    def _losses_after_rerun(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
         """Return what is wrong with the results of a second, undisturbed run of the command."""
         losses = list(again.problems)
         if again.code != 0:
@@ -155,7 +155,7 @@ class Disturber:
         began = time.monotonic()
         child = os.fork()
         if child == 0:
-            self._become(case, request, said)
+            self._run_command(case, request, said)
         limit = request.get("kill_s", _LONGEST_S)
         status = _wait(child, limit)
         wall_s = time.monotonic() - began
@@ -173,7 +173,7 @@ class Disturber:
         killed = killed or (request.get("how") == "kill" and code == -signal.SIGKILL)
         return Ended(code, said.read_text(errors="replace"), wall_s, killed, counts, problems)
 
-    def _become(self, case: Case, request: dict[str, Any], said: Path) -> None:
+    def _run_command(self, case: Case, request: dict[str, Any], said: Path) -> None:
         """Turn this forked process into the command; never returns."""
         code = 3
         try:

@@ -79,7 +79,7 @@ def claims(
         bool,
         typer.Option(
             "--missing",
-            help="Run only what the kept results lack: claims that have none or have changed, "
+            help="Run only what the stored results lack: claims that have none or have changed, "
             "and explanations that were added.",
         ),
     ] = False,
@@ -145,13 +145,13 @@ def claims(
                 kept=lambda claim: had.parts() if (had := before(claim)) else [],
             )
         except KeyboardInterrupt:
-            interrupted("what has run is kept, the same command goes on from there")
+            interrupted("finished runs are kept, the same command continues from there")
     if keep:
         page.write(folder)
-    _tell(console, outcomes, as_json)
+    _report(console, outcomes, as_json)
 
 
-def _tell(console: Console, outcomes: list[Outcome], as_json: bool) -> None:
+def _report(console: Console, outcomes: list[Outcome], as_json: bool) -> None:
     """Print how many claims hold; exit with ``MISSED`` where one differs."""
     if as_json:
         shown = [outcome.as_json() for outcome in outcomes]

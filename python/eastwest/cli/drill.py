@@ -110,7 +110,7 @@ def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, b
     if unnoticed:
         named = "; ".join(f"line {line}: {what}" for line, what in unnoticed[:SHOWN])
         more = f" and {len(unnoticed) - SHOWN} more" if len(unnoticed) > SHOWN else ""
-        message = f"passes all the same after an alteration of {named}{more}"
+        message = f"still passes after an alteration of {named}{more}"
         return Outcome(str(file), False, message), True
     message = f"fails on each of {result['alterations']} alterations, as it should"
     return Outcome(str(file), True, message if mutate else ""), True

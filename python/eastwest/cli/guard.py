@@ -83,7 +83,7 @@ def explain(error: BaseException) -> int:
         console.print(f"eastwest: {clean(str(error), 4000)}", markup=False)
         return BAD_INPUT
     if isinstance(error, OSError):
-        console.print(f"eastwest: {_world(error)}", markup=False)
+        console.print(f"eastwest: {_system_error(error)}", markup=False)
         return BAD_INPUT
     if isinstance(error, MechanismError) and error.trace:
         console.print(clean_lines(error.trace), markup=False)
@@ -102,7 +102,7 @@ def explain(error: BaseException) -> int:
     return OUR_BUG
 
 
-def _world(error: OSError) -> str:
+def _system_error(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
     if error.errno == errno.ENOSPC:
         return f"{where}the disk is full; nothing was written"

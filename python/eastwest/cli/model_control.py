@@ -66,7 +66,7 @@ def red(
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """TCP at a RED queue (Misra, Gong and Towsley 2000; Hollot et al. 2001).
+    """Compute the loop of TCP at a RED queue (Misra et al. 2000; Hollot et al. 2001).
 
     docs/mechanisms/control.md has the equations.
     """
@@ -107,7 +107,7 @@ def dctcp(
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """DCTCP with step marking (Alizadeh, Javanmard and Prabhakar 2011): its limit cycle.
+    """Compute the limit cycle of DCTCP with step marking (Alizadeh et al. 2011).
 
     docs/mechanisms/control.md has the equations.
     """
@@ -152,7 +152,7 @@ def qcn(
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """QCN (802.1Qau; Alizadeh et al. 2008) in the state-space form of the third study.
+    """Compute the loop of QCN (802.1Qau; Alizadeh et al. 2008) in state-space form.
 
     docs/mechanisms/control.md has the equations.
     """

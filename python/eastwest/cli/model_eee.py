@@ -58,7 +58,7 @@ def model_eee(
     ] = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Energy-Efficient Ethernet: power and mean wait under Poisson arrivals of equal frames.
+    """Compute power and mean wait of Energy-Efficient Ethernet under Poisson arrivals.
 
     docs/mechanisms/eee.md derives the equations and describes each policy.
     """

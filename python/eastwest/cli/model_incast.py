@@ -47,7 +47,7 @@ def incast(
     ] = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Goodput of synchronized reads: equations (1) to (4) of the incast study.
+    """Compute the goodput of synchronized reads by equations (1) to (4) of the incast study.
 
     The table has the onset of equation (3), and goodput before it (1), after it (2), and with a
     share of a timeout (4). docs/mechanisms/incast.md describes them.

@@ -52,7 +52,7 @@ def hinf(
     csv_file: CsvOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """H-infinity controllers of the share of marks at a queue of TCP flows, and their loops.
+    """Compute H-infinity controllers of the share of marks at a queue of TCP flows.
 
     For each number of flows and each round-trip time: the least γ, and the stability and margins of
     the loop with the exact delay. Needs the extra 'control'. docs/mechanisms/control.md has the
@@ -147,7 +147,7 @@ def horizon(
     ] = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Receding-horizon control of the rates of flows at a queue, with and without declared load.
+    """Compute receding-horizon control of flow rates at a queue, with and without declared load.
 
     The load begins and ends at known times. The loop runs twice: once these times are declared to
     the controller in advance, once it sees only their effect. Needs the extra 'control'.

@@ -89,7 +89,7 @@ def select(
         str | None,
         typer.Option(
             metavar="TABLE",
-            help="Say of each selected metric whether it can be controlled, and how: built-in, or "
+            help="Show for each selected metric whether and how it can be controlled: built-in, or "
             "a TOML file of rules that go before the built-in ones.",
         ),
     ] = None,

@@ -115,7 +115,7 @@ def _shown(cases: list[Path], given: Given) -> tuple[list[Shown], str]:
                     say=lambda line: errors().print(Text(line, style="dim")),
                 )
             except KeyboardInterrupt:
-                interrupted("finished runs are kept, the same command goes on from there")
+                interrupted("finished runs are kept, the same command continues from there")
         shown = [Shown(c.name, tuple(runs)) for c, runs in zip(listed, results, strict=True)]
     return shown, title
 

@@ -27,7 +27,7 @@ def workload(
         str,
         typer.Option(
             metavar="host|network",
-            help="What time between the two sides of a call was: computing, or the network's.",
+            help="Meaning of the time between the two sides of a call: computing, or the network.",
         ),
     ] = "host",
     request_bytes: Annotated[
@@ -53,7 +53,7 @@ def workload(
         str,
         typer.Option(
             metavar="trees|levels",
-            help="--transactions: draw whole ones, or times and sizes anew for each operation.",
+            help="--transactions: draw whole ones, or new times and sizes for each operation.",
         ),
     ] = "trees",
     seed: SeedOption = 1,

@@ -67,7 +67,7 @@ def optimize(
                 retry=retry,
                 store=store,
                 mechanisms=recipe,
-                confirm=lambda plan, size: yes or _asked(plan, size),
+                confirm=lambda plan, size: yes or _confirmed(plan, size),
                 announce=lambda plan, size: errors().print(
                     Text(f"{clean(spec.name, 60)}: {sentence(plan, size)}", style="dim")
                 ),
@@ -75,7 +75,7 @@ def optimize(
                 say=lambda line: errors().print(Text(line, style="dim")),
             )
         except KeyboardInterrupt:
-            interrupted("what has run is kept, the same command goes on from there")
+            interrupted("finished runs are kept, the same command continues from there")
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
     else:
@@ -84,7 +84,7 @@ def optimize(
         raise typer.Exit(MISSED)
 
 
-def _asked(plan: Plan, size: int) -> bool:
+def _confirmed(plan: Plan, size: int) -> bool:
     """Return whether the user confirms; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         fail(f"this is a long search: {sentence(plan, size)}; add --yes to run it")

@@ -145,7 +145,7 @@ def run(
     if told is not None and not as_json:
         errors().print(f"{clean(label, 60)}: {told}", style="dim", markup=False)
     console = errors()
-    say = _says(console, label)
+    say = _line_printer(console, label)
     keeper = Keeper(checkpoint, fresh=fresh, say=say) if checkpoint > 0 else None
     try:
         with RunBar(console, label, estimate=told is None and not as_json) as bar:
@@ -190,7 +190,7 @@ def _since(keeper: Keeper) -> str:
     return f" from {span(keeper.kept_s)} of simulated time" if keeper.kept_s else ""
 
 
-def _says(console: Console, label: str) -> Callable[[str], None]:
+def _line_printer(console: Console, label: str) -> Callable[[str], None]:
     """Return a function that prints one line on a run."""
 
     def say(what: str) -> None:

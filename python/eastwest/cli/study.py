@@ -133,7 +133,7 @@ def points_of(
             {seed: numbers(kept.summary) for seed, kept in runs.items() if kept is not None},
         )
         for tcp, spec in part.sweeps
-        for number, runs in _kept(spec, store)
+        for number, runs in _stored_runs(spec, store)
     ]
 
 
@@ -160,7 +160,7 @@ def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str
     ]
 
 
-def _kept(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]]:
+def _stored_runs(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]]:
     """Return the runs of each point that the store has, by seed."""
     source = source_of(spec)
     found = []
@@ -178,7 +178,7 @@ def missing_of(part: Part, store: Store) -> list[Missing]:
     found = []
     for _, spec in part.sweeps:
         runs, cpu_s = 0, 0.0
-        for number, kept in _kept(spec, store):
+        for number, kept in _stored_runs(spec, store):
             known = [float(run.summary["cpu_s"]) for run in kept.values() if run is not None]
             absent = len(kept) - len(known)
             runs += absent

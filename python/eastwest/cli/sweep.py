@@ -95,7 +95,7 @@ def sweep(
             retry=retry,
             store=store,
             mechanisms=recipe,
-            confirm=lambda estimate: yes or _asked(estimate),
+            confirm=lambda estimate: yes or _confirmed(estimate),
             announce=lambda estimate: errors().print(Text(_ahead(spec, estimate), style="dim")),
             progress=bar,
             say=lambda line: errors().print(Text(line, style="dim")),
@@ -130,7 +130,7 @@ def _seeds(given: str | None) -> int | list[int] | None:
     return numbers if "," in given else numbers[0]
 
 
-def _asked(estimate: Estimate) -> bool:
+def _confirmed(estimate: Estimate) -> bool:
     """Return whether the user confirms; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         fail(f"this is a large sweep: {estimate.sentence()}; add --yes to run it")
