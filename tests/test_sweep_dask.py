@@ -269,11 +269,11 @@ def test_files_that_travel_are_bounded(dask: LocalCluster, monkeypatch: pytest.M
 def test_a_run_that_killed_several_workers_is_lost() -> None:
     pool = Cluster(SimpleNamespace(), "tcp://x:1", Store("s"))  # type: ignore[arg-type]
     worker: Any = SimpleNamespace(address="tcp://10.0.0.7:4000")
-    event = pool._broken(KilledWorker("key", worker, 3))
+    event = pool._failed_event(KilledWorker("key", worker, 3))
     assert event.what == "lost"
     assert event.message.startswith("4 workers died in this run, the last at tcp://10.0.0.7:4000")
-    assert pool._broken(ModuleNotFoundError("No module named 'eastwest'")).what == "world"
-    assert pool._broken(OSError("No space left")).what == "died"
+    assert pool._failed_event(ModuleNotFoundError("No module named 'eastwest'")).what == "world"
+    assert pool._failed_event(OSError("No space left")).what == "died"
 
 
 def test_stores_that_differ_are_told(tmp_path: Path) -> None:

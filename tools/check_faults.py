@@ -1,11 +1,12 @@
-"""Disturbs commands from outside and checks that nothing half-written gets a final name.
+"""Checks that commands disturbed from outside leave no incomplete file under a final name.
 
-``python tools/check_faults.py calls`` makes every write, every forcing to disk, every rename, every
+``python tools/check_faults.py calls`` lets every write, every forcing to disk, every rename, every
 creation of a file or folder, and every large request of memory of eight small commands fail, one
 after the other. ``python tools/check_faults.py kills`` kills the commands at seeded random moments.
-After each, what is there must be whole, no process may be left, and the same command must succeed
-and leave the result of an undisturbed one with nothing over. ``--write`` puts the table into
-docs/validation/faults.md. Exit code 1 where there was a loss. Linux with glibc and ``cc``.
+After each fault, files under final names must be complete, no process may be left, and a second run
+of the command must succeed and leave exactly the result of an undisturbed one. ``--write`` puts the
+table into docs/validation/faults.md. Exit code 1 where there was a loss. Linux with glibc and
+``cc``.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ PAGE = ROOT / "docs" / "validation" / "faults.md"
 SHIM = Path(__file__).parent / "faults" / "shim.c"
 #: Kinds of calls; see ``faults/shim.c``.
 KINDS = ("write", "sync", "rename", "make", "alloc")
-#: Smaller requests of memory are too many, and Python's own would be most of them.
+#: Smaller requests of memory are not counted: they are too many, and most are Python's own.
 LEAST_BYTES = 256 * 1024
-#: Kinds of faults by kind of call: what the call says, and whether all later ones say it too.
+#: Kinds of faults by kind of call: the error of the call, and whether all later calls have it too.
 _HOW = {
     "write": ((errno.EIO, 0), (errno.ENOSPC, 1), ("short", 0)),
     "sync": ((errno.EIO, 0), (errno.ENOSPC, 1)),
@@ -44,7 +45,7 @@ _HOW = {
     "make": ((errno.EIO, 0), (errno.ENOSPC, 1)),
     "alloc": ((errno.ENOMEM, 0),),
 }
-#: Of 1,000 kills, so many are of each command.
+#: Number of kills of each command among 1,000.
 _SHARES = {
     "run": 300,
     "run-replace": 250,
@@ -55,7 +56,7 @@ _SHARES = {
     "trace-import": 110,
     "observe-import": 110,
 }
-#: Undisturbed commands that tell how long one takes, and kills between two looks at the clock.
+#: Undisturbed commands that measure the duration, and kills between two checks of the time limit.
 _TIMED = 3
 _TURN = 24
 Request = dict[str, Any]
@@ -87,7 +88,7 @@ class Bench:
             )
 
     def run(self, requests: Sequence[Request]) -> list[Request]:
-        """Answers to requests, in their order."""
+        """Return the answers to requests, in their order."""
         waiting: queue.SimpleQueue[tuple[int, Request]] = queue.SimpleQueue()
         for pair in enumerate(requests):
             waiting.put(pair)
@@ -133,14 +134,14 @@ def _serve(
 
 
 def sample(count: int, most: int) -> list[int]:
-    """Numbers from 1 to ``count``: all of them, or ``most`` that are spread evenly."""
+    """Return numbers from 1 to ``count``: all of them, or ``most`` at equal distances."""
     if count <= most:
         return list(range(1, count + 1))
     return sorted({1 + round(i * (count - 1) / (most - 1)) for i in range(most)})
 
 
 def check_calls(bench: Bench, names: Sequence[str], kinds: Sequence[str], most: int) -> list[Any]:
-    """Count the calls of each kind, then make them fail one after the other."""
+    """Count the calls of each kind, let them fail one after the other, and return the results."""
     base = {"least": LEAST_BYTES}
     asked = [
         {"case": name, "kind": kind, "at": 0, "how": "", **base} for name in names for kind in kinds
@@ -150,7 +151,7 @@ def check_calls(bench: Bench, names: Sequence[str], kinds: Sequence[str], most: 
     for each in counted:
         sys.stderr.write(f"{each['case']}: {each['calls']} calls ({each['kind']})\n")
         for how, stays in _HOW[each["kind"]]:
-            # one beyond the count: the fault is not made, and the command succeeds
+            # Beyond the number of calls no fault is made, and the command succeeds.
             numbers = [*sample(each["calls"], most), each["calls"] + 1000]
             shared = {"case": each["case"], "kind": each["kind"], "how": how, "stays": stays}
             requests += [{**shared, "at": number, **base} for number in numbers]
@@ -160,9 +161,9 @@ def check_calls(bench: Bench, names: Sequence[str], kinds: Sequence[str], most: 
 def check_kills(
     bench: Bench, names: Sequence[str], kills: int, seed: int, minutes: float
 ) -> list[Request]:
-    """Measure each command, then kill it at random moments until there are so many kills.
+    """Measure each command, kill it at random moments up to ``kills`` times; return the results.
 
-    Commands take turns, so that a check that ends early, after so many minutes, has all of them.
+    Commands alternate, so that a check that ends early, after ``minutes``, has all of them.
     """
     moments = random.Random(seed)
     until = time.monotonic() + 60 * minutes
@@ -181,7 +182,7 @@ def check_kills(
         answers = bench.run(
             [{"case": name, "kill_s": moments.uniform(0, longest[name])} for name in turn]
         )
-        done += answers  # those that were quicker than the moment are counted apart
+        done += answers  # commands that ended before the kill are counted apart
         for each in answers:
             killed[each["case"]] += each["killed"]
         sys.stderr.write(f"{sum(killed.values())} kills\n")
@@ -189,7 +190,7 @@ def check_kills(
 
 
 def table_of_calls(counted: list[Request], done: list[Request]) -> Iterator[str]:
-    """Lines of Markdown: per command and kind of call, how many were made to fail."""
+    """Yield lines of Markdown: per command and kind of call, how many failed on purpose."""
     yield "| command | call | calls | made to fail | whole result | exit 2 | aborted | losses |"
     yield "|---|---|---|---|---|---|---|---|"
     groups = defaultdict(list)
@@ -205,7 +206,7 @@ def table_of_calls(counted: list[Request], done: list[Request]) -> Iterator[str]
 
 
 def table_of_kills(done: list[Request]) -> Iterator[str]:
-    """Lines of Markdown: per command, how many kills, and what they left."""
+    """Yield lines of Markdown: per command, the number of kills, and what they left."""
     yield "| command | kills | ended before the kill | kills with left-overs | losses |"
     yield "|---|---|---|---|---|"
     names = dict.fromkeys(each["case"] for each in done)
@@ -218,7 +219,7 @@ def table_of_kills(done: list[Request]) -> Iterator[str]:
 
 
 def put(mark: str, lines: Sequence[str]) -> None:
-    """Replace the part of the page between two marks."""
+    """Replace the part of the page between the marks of this name."""
     text = PAGE.read_text(encoding="utf-8")
     begin, end = f"<!-- {mark} by tools/check_faults.py -->", f"<!-- end of {mark} -->"
     head, _, rest = text.partition(begin)
@@ -229,14 +230,14 @@ def put(mark: str, lines: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Disturb what is asked for, print the table, and tell whether there was a loss."""
+    """Run the check of the arguments, print the table, and exit with 1 where there was a loss."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["calls", "kills"])
     parser.add_argument("--only", action="append", choices=list(BY_NAME), help="some commands")
     parser.add_argument("--kind", action="append", choices=KINDS, help="some kinds of calls")
     parser.add_argument("--most", type=int, default=60, help="most calls of a kind and command")
     parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--minutes", type=float, default=120, help="kills: end after so many")
+    parser.add_argument("--minutes", type=float, default=120, help="kills: time limit in minutes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")

@@ -1,11 +1,11 @@
-"""Imports every recorded workload of a folder and checks counts and totals against other counts.
+"""Imports every recorded workload of a folder and compares counts and totals with a second count.
 
 ``python tools/check_trace_totals.py DATA`` takes ``swim``, ``rumen``, ``jhist`` and
-``spark-events`` below DATA, and compares what the readers find with a second, simpler count of the
-same file: sums of columns, of JSON objects, of names of attempts. Rumen's gold output is compared
-with the logs that it was made from, its topologies with the hosts found, and Spark's stages with
-the answers of its REST interface. ``--write`` puts the table into docs/validation/traces.md;
-without it, the command exits with 1 where the table there says something else.
+``spark-events`` below DATA, and compares the results of the readers with a second, simpler count of
+the same file: sums of columns, of JSON objects, of names of attempts. Rumen's gold output is
+compared with the logs from which it was made, its topologies with the hosts found, and Spark's
+stages with the answers of its REST interface. ``--write`` puts the table into
+docs/validation/traces.md; without it, the command exits with 1 where that page has another table.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from eastwest.traces.take import Imported, import_trace
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation" / "traces.md"
 MARK = "<!-- table by tools/check_trace_totals.py -->"
 FOLDERS = ("swim", "rumen", "jhist", "spark-events")
-#: Files that are no data.
+#: Files that are not data.
 _PAPERS = re.compile(r"(LICENSE|NOTICE|README)")
 _LONGEST_NAME = 44
 Counts = dict[str, int]
 
 
 def text_of(path: Path) -> str:
-    """Text of a file, unpacked."""
+    """Return the text of a file, unpacked."""
     data = path.read_bytes()
     return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode(errors="replace")
 
 
 def count_swim(path: Path) -> Counts:
-    """Count lines and sum columns."""
+    """Return the number of lines and the sums of columns."""
     rows = [line.split("\t") for line in text_of(path).splitlines()]
     return {
         "jobs": len(rows),
@@ -53,7 +53,7 @@ def count_swim(path: Path) -> Counts:
 
 
 def count_rumen(path: Path) -> Counts:
-    """Count objects, attempts, and the bytes of the last successful attempt of each task."""
+    """Return the objects, attempts, and bytes of the last successful attempt of each task."""
     decoder, text, at = json.JSONDecoder(), text_of(path).strip(), 0
     found: Counter[str] = Counter()
     while at < len(text):
@@ -76,7 +76,7 @@ def count_rumen(path: Path) -> Counts:
 
 
 def count_mrv1(path: Path) -> Counts:
-    """Count names of jobs and attempts."""
+    """Return the number of names of jobs and attempts."""
     text = text_of(path)
     return {
         "jobs": len(set(re.findall(r'^Job JOBID="(\w+)"', text, re.M))),
@@ -85,7 +85,7 @@ def count_mrv1(path: Path) -> Counts:
 
 
 def count_jhist(path: Path) -> Counts:
-    """Count submissions, and names of attempts."""
+    """Return the number of submissions and of names of attempts."""
     text = text_of(path)
     return {
         "jobs": text.count('"event":{"org.apache.hadoop.mapreduce.jobhistory.JobSubmitted"'),
@@ -94,7 +94,7 @@ def count_jhist(path: Path) -> Counts:
 
 
 def count_spark(path: Path) -> Counts:
-    """Count events by their names, and bytes wherever they stand in metrics of tasks."""
+    """Return the number of events by name, and the sum of bytes in all metrics of tasks."""
     found: Counter[str] = Counter()
     names = {"JobStart": "jobs", "TaskEnd": "attempts"}
     for line in text_of(path).splitlines():
@@ -119,14 +119,14 @@ COUNTERS: dict[str, Callable[[Path], Counts]] = {
 
 
 def ours_of(imported: Imported) -> Counts:
-    """Counts and totals of an import, by the names that the second count has."""
+    """Return counts and totals of an import, by the names of the second count."""
     rows, totals = imported.about["rows"], imported.about["totals"]
     sums = {name: totals.get(f"{name}_bytes", 0) for name in ("input", "shuffle", "output")}
     return {"jobs": rows.get("jobs", 0), "attempts": rows.get("attempts", 0), **sums}
 
 
 def check(path: Path, out: Path) -> tuple[str, list[str]]:
-    """Give a row of the table for a file, and what is wrong."""
+    """Return the row of the table for a file, and the problems found."""
     name = path.name if len(path.name) <= _LONGEST_NAME else path.name[: _LONGEST_NAME - 1] + "…"
     where = f"{path.parent.name}/{name}"
     try:
@@ -149,7 +149,7 @@ def check(path: Path, out: Path) -> tuple[str, list[str]]:
 
 
 def gold(data: Path, out: Path) -> Iterator[str]:
-    """Compare logs with what Rumen made of them, and topologies with the hosts that are named."""
+    """Yield differences of logs from Rumen's output, and of topologies from the hosts in it."""
     tests = data / "rumen" / "small-trace-test"
     pairs = [
         ("sample-job-tracker-logs.gz", "job-tracker-logs-trace-output.gz"),
@@ -173,7 +173,7 @@ def gold(data: Path, out: Path) -> Iterator[str]:
 
 
 def rest(data: Path, out: Path) -> Iterator[str]:
-    """Compare stages with the answers of Spark's REST interface."""
+    """Yield differences of stages from the answers of Spark's REST interface."""
     spark = data / "spark-events"
     for log, answer in (("local-1422981780767", "stage_list_json_expectation.json"),):
         trace = import_trace([spark / log], out / "spark", force=True, lasting=False).path

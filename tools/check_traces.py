@@ -1,12 +1,12 @@
-"""Feeds every reader of traces each sample below a folder, and looks for what nobody speaks of.
+"""Feeds every reader of traces each sample below a folder, and finds records without an account.
 
 ``python tools/check_traces.py [DATA]`` (default: ``../shared/data`` beside the repository) imports
-each file, or each folder of rank files. It counts the records of the same sample by other means
-(``trace_counts``), and holds that against what was imported and what the account says. A sample is
-*accounted for* if imported and told records are as many as were counted, for each kind of record.
-Where the import refuses a change of meaning, its reason is shown and the sample is imported again
-with ``lossy``. ``--write`` keeps the table in docs/validation/trace-accounts.md. Exits with 1 where
-a sample is not accounted for.
+each file, or each folder of rank files. It counts the records of the sample by other means
+(``trace_counts``), and compares this with the imported records and the account. A sample is
+*accounted for* if imported and reported records are as many as were counted, for each kind of
+record. Where the import refuses a change of meaning, its reason is shown and the sample is imported
+again with ``lossy``. ``--write`` puts the table into docs/validation/trace-accounts.md. Exit code 1
+where a sample is not accounted for.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from trace_counts import Part
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation" / "trace-accounts.md"
 MARK = "<!-- table by tools/check_traces.py -->"
-#: Files that are no samples of traces, and folders of which only some are.
+#: Files that are not samples of traces, and folders with some samples and other files.
 _PAPERS = re.compile(r"LICENSE|NOTICE|README|SOURCES|MANIFEST|\._|hostfile")
 _OTHERS = re.compile(
     r"/(topologies/(?!.*\.cm$)|platforms/|kernel-|metric/|mrmr/|expected/)|\.matrix\."
@@ -47,7 +47,7 @@ _NO_TRACES = re.compile(
 
 @dataclass
 class Row:
-    """What became of a sample."""
+    """Result of a sample."""
 
     sample: str
     reader: str
@@ -56,12 +56,12 @@ class Row:
 
     @property
     def wrong(self) -> list[Part]:
-        """Kinds of records that nobody speaks of."""
+        """Kinds of records that are neither imported nor in the account."""
         return [part for part in self.parts if part.imported + part.told != part.counted]
 
     @property
     def verdict(self) -> str:
-        """Verdict in words."""
+        """Verdict on the sample as text."""
         if self.wrong:
             return "UNACCOUNTED: " + ", ".join(part.kind for part in self.wrong)
         if self.refused and not self.parts:
@@ -91,7 +91,7 @@ def _told(part: Part) -> int:
 
 
 def samples(data: Path, unpacked: Path) -> Iterator[tuple[str, list[Path]]]:
-    """Samples below a folder: what to call each, and its files."""
+    """Yield the samples below a folder: name and files of each."""
     taken: set[Path] = set()
     for folder in sorted(path for path in data.rglob("*") if path.is_dir()):
         ranks = sorted(path for path in folder.glob("*.txt") if _has_rank(path))
@@ -155,7 +155,7 @@ def _take_jobs(files: list[Path], out: Path, lossy: bool) -> tuple[str, list[Par
 
 
 def _taker(files: list[Path]) -> Taker:
-    """The reader that the content of a sample asks for."""
+    """Return the reader for the content of a sample."""
     if files[0].suffix == ".cm":
         return _take_matrix
     if len(files) > 1 or mpi.find(files):
@@ -164,7 +164,7 @@ def _taker(files: list[Path]) -> Taker:
 
 
 def check(sample: str, files: list[Path], out: Path) -> Row:
-    """Import a sample and count it."""
+    """Import a sample, count its records and return the result."""
     taker = _taker(files)
     try:
         return Row(sample, *taker(files, out, False))
@@ -182,7 +182,7 @@ def check(sample: str, files: list[Path], out: Path) -> Row:
 
 
 def rows(data: Path) -> list[Row]:
-    """Check every sample below a folder."""
+    """Return the results of every sample below a folder."""
     with tempfile.TemporaryDirectory(prefix="eastwest-check-") as folder:
         out = Path(folder)
         return [
@@ -195,7 +195,7 @@ HEAD = ["sample", "reader", "counted", "imported", "in the account", "verdict"]
 
 
 def table(found: list[Row]) -> str:
-    """Give the rows as a table in Markdown."""
+    """Return the results as a table in Markdown."""
     lines = [HEAD, ["---"] * len(HEAD), *(row.cells() for row in found)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
 

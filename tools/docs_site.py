@@ -1,8 +1,8 @@
 """Hooks of the documentation site (mkdocs.yml): one text for the repository and for the site.
 
-Pages are written in the Markdown of GitHub, and links in them lead to files of the repository.
-Here pages from outside ``docs/`` are taken in, links follow them, links to source become plain
-text, and lists get the blank line that Python-Markdown wants before them.
+Pages are written in the Markdown of GitHub, and links in them lead to files of the repository. The
+hooks add pages from outside ``docs/``, change links to these pages, turn links to source into plain
+text, and put the blank line before lists that Python-Markdown needs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Pages outside ``docs/`` that the site has too, with the pictures beside them.
+#: Pages outside ``docs/`` that the site has too, with their pictures.
 _OUTSIDE = (
     "README.md",
     "CHANGELOG.md",
@@ -27,17 +27,17 @@ _OUTSIDE = (
     "benches/results/*.md",
 )
 _PICTURES = {".png", ".svg"}
-#: A link, or else code: whichever begins first.
+#: A link, or code: the one that begins first.
 _LINK_OR_CODE = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)|`[^`]+`")
 _ITEM = re.compile(r"\s*(?:[-*+]|1\.) ")
 
 
-#: Weight of a folder's pages in the search: whoever looks for a mechanism finds its own page first.
+#: Weight of a folder's pages in the search, so that a mechanism's own page comes first.
 _BOOSTS = {"mechanisms/": 4, "papers/": 0.01}
 
 
 def outside() -> dict[str, str]:
-    """Files outside ``docs/`` that the site has: path in the repository → address in the site."""
+    """Return files outside ``docs/`` of the site: path in the repository → address in the site."""
     pages = [path for pattern in _OUTSIDE for path in sorted(ROOT.glob(pattern))]
     folders = sorted({page.parent for page in pages} - {ROOT})
     folders += sorted(path for path in ROOT.glob("papers/*/results/**") if path.is_dir())
@@ -49,19 +49,19 @@ def outside() -> dict[str, str]:
 
 
 def _address(name: str) -> str:
-    """Address of a file: a README is the page of its folder, but the site has a home already."""
+    """Return the address of a file: a README becomes the page of its folder."""
     return "about.md" if name == "README.md" else re.sub(r"\bREADME\.md$", "index.md", name)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Take in what lies outside ``docs/``."""
+    """Add the files outside ``docs/`` to those of the site."""
     for source, address in outside().items():
         files.append(File.generated(config, address, abs_src_path=str(ROOT / source)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn a page of the repository into one of the site."""
+    """Return a page of the repository as a page of the site."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation"]
     for folder, boost in _BOOSTS.items():
@@ -71,7 +71,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def convert(markdown: str, address: str, taken_in: dict[str, str]) -> str:
-    """Turn the text of a page that has ``address`` in the site."""
+    """Return the text of a page that has ``address`` in the site."""
     here = next((s for s, a in taken_in.items() if a == address), f"docs/{address}")
 
     def relinked(match: re.Match[str]) -> str:
@@ -94,7 +94,7 @@ def convert(markdown: str, address: str, taken_in: dict[str, str]) -> str:
 
 
 def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
-    """Lines and whether they are code, with a blank line before each list."""
+    """Yield lines and whether they are code, with a blank line before each list."""
     code, before = False, ""
     for line in markdown.split("\n"):
         fence = line.lstrip().startswith("```")
@@ -106,5 +106,5 @@ def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
 
 
 def _goes_on(before: str) -> bool:
-    """Whether a list goes on after this line: an item, or the indented rest of one."""
+    """Whether a list continues after this line: an item, or the indented rest of one."""
     return bool(_ITEM.match(before)) or before.startswith("  ") or before[0].isdigit()

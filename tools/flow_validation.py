@@ -2,9 +2,9 @@
 
 ``python tools/flow_validation.py`` runs S2, S3, the demo and twenty scenarios drawn with a seed as
 flows, compares them with packet mode and writes ``crates/sim/src/flow_validation.json``, which
-every result of the mode quotes, and the table and figure of ``docs/validation/flow-mode.md``. What
-packet mode says is taken from that file; ``--packets`` measures it anew (some minutes). Names
-choose scenarios. Compared are times of jobs where a scenario has jobs, else of flows.
+every result of the mode quotes, and the table and figure of ``docs/validation/flow-mode.md``.
+Results of packet mode are taken from that file; ``--packets`` measures them again (some minutes).
+Names select scenarios. The comparison is of times of jobs where a scenario has jobs, else of flows.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "crates" / "sim" / "src" / "flow_validation.json"
 PAGE = ROOT / "docs" / "validation" / "flow-mode.md"
 PLOT = ROOT / "docs" / "images" / "flow-mode.svg"
-#: Between these lines of the page stands what is written here.
+#: The text that is written stands between these lines of the page.
 START, END = "<!-- measured: start -->", "<!-- measured: end -->"
-#: The seed of the draw, and how many scenarios are drawn.
+#: Seed and number of the scenarios that are drawn.
 SEED, DRAWN = 8, 20
 #: A run in which more than this share of starts overflows a queue is dominated by losses.
 LOSS_DOMINATED = 0.05
@@ -41,7 +41,7 @@ LOSS_DOMINATED = 0.05
 
 @dataclass(frozen=True)
 class Side:
-    """One scenario in one mode."""
+    """Results of one scenario in one mode."""
 
     p50_s: float
     p99_s: float
@@ -52,7 +52,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Row:
-    """One scenario in both modes."""
+    """Results of one scenario in both modes."""
 
     name: str
     what: str
@@ -63,12 +63,16 @@ class Row:
 
     @property
     def p50_error(self) -> float:
-        """Error of the median, as a share of packet mode's."""
+        """Error of the median, as a share of the median of packet mode."""
         return self.flow.p50_s / self.packet.p50_s - 1
 
     @property
     def p99_error(self) -> float:
+<<<<<<< HEAD
         """Error of the 99th percentile, as a share of packet mode's."""
+=======
+        """Error of the 99th percentile, as a share of that of packet mode."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         return self.flow.p99_s / self.packet.p99_s - 1
 
     @property
@@ -87,7 +91,7 @@ class Drawn:
 
 
 def scenarios() -> list[Drawn]:
-    """All scenarios of the set."""
+    """Return all scenarios of the set."""
     shipped = {
         "S2": "incast: 32 senders, 20 rounds, 64 KB",
         "S3": "TeraSort 6.4 GB, 160 nodes, deep drop-tail",
@@ -102,7 +106,7 @@ def scenarios() -> list[Drawn]:
 
 
 def draw(number: int, chance: random.Random) -> Drawn:
-    """Draw a scenario that packet mode does in some seconds."""
+    """Return a random scenario that packet mode runs in some seconds."""
     fabric, hosts, said = draw_fabric(chance)
     workload, does = draw_workload(chance, hosts)
     tcp, transport = chance.choice(
@@ -121,7 +125,7 @@ def draw(number: int, chance: random.Random) -> Drawn:
 
 
 def draw_fabric(chance: random.Random) -> tuple[str, int, str]:
-    """Draw a fabric: its text, its hosts, and what to call it."""
+    """Return a random fabric: its text, its number of hosts, and a description."""
     rate = chance.choice([1, 1, 10])
     queue, named = chance.choice(
         [
@@ -152,7 +156,7 @@ def draw_fabric(chance: random.Random) -> tuple[str, int, str]:
 
 
 def draw_workload(chance: random.Random, hosts: int) -> tuple[str, str]:
-    """Draw what the hosts do: its text, and what to call it."""
+    """Return a random workload of the hosts: its text, and a description."""
     kind = chance.choice(["hadoop", "hadoop", "hadoop", "all-to-all", "poisson", "service"])
     if kind == "hadoop":
         job = chance.choice(["terasort", "sort", "index", "wordcount", "shuffle"])
@@ -190,12 +194,12 @@ def draw_workload(chance: random.Random, hosts: int) -> tuple[str, str]:
 
 
 def summary_of(file: Path, fidelity: str) -> dict[str, Any]:
-    """Run a scenario in a mode: its summary."""
+    """Run a scenario in a mode and return its summary."""
     return ew.run(file, set={"fidelity": fidelity}, out=file.parent / fidelity).summary
 
 
 def measure(scenario: Drawn, fidelity: str, folder: Path) -> tuple[Side, str, float]:
-    """Run a scenario in a mode: what it took, of what, and the share of starts that overflow."""
+    """Run a scenario in a mode; return times, what they are of, and the share of overflows."""
     home = folder / scenario.name / fidelity
     home.mkdir(parents=True)
     file = home / f"{scenario.name}.toml"
@@ -220,7 +224,7 @@ def measure(scenario: Drawn, fidelity: str, folder: Path) -> tuple[Side, str, fl
 
 
 def known() -> dict[str, Row]:
-    """Read what was measured before."""
+    """Return the earlier results by scenario."""
     if not DATA.exists():
         return {}
     rows = json.loads(DATA.read_text("utf-8")).get("scenarios", [])
@@ -235,10 +239,10 @@ def known() -> dict[str, Row]:
 
 
 def main() -> int:
-    """Measure what was asked for, and write file, table and figure."""
+    """Measure the scenarios named, and write file, table and figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("only", nargs="*", help="names of scenarios; all without")
-    parser.add_argument("--packets", action="store_true", help="measure packet mode anew")
+    parser.add_argument("--packets", action="store_true", help="measure packet mode again")
     parser.add_argument("--show", metavar="NAME", help="print the text of a scenario and stop")
     options = parser.parse_args()
     chosen = scenarios()
@@ -282,7 +286,7 @@ def write(rows: list[Row]) -> None:
 
 
 def as_data(rows: list[Row]) -> dict[str, object]:
-    """Everything that was measured, with the figures that results quote."""
+    """Return all results, with the figures that results quote, as JSON values."""
 
     def errors(of: list[Row]) -> dict[str, object]:
         p50, p99 = [abs(r.p50_error) for r in of], [abs(r.p99_error) for r in of]
@@ -308,7 +312,11 @@ def as_data(rows: list[Row]) -> dict[str, object]:
 
 
 def table(rows: list[Row]) -> str:
+<<<<<<< HEAD
     """Return the table of the page as Markdown."""
+=======
+    """Return the table of the page."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     lines = [
         "| scenario | what | times of | packet: median, p99 (s) | flow: median, p99 (s) "
         "| error of median | of p99 | overflowing starts | CPU (s): packet, flow |",
@@ -326,7 +334,7 @@ def table(rows: list[Row]) -> str:
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Errors of median and p99, scenario by scenario."""
+    """Return a figure of the errors of median and p99, scenario by scenario."""
     with style():
         fig = Figure(figsize=(8, 0.28 * len(rows) + 1.2))
         ax = fig.add_subplot()

@@ -1,7 +1,7 @@
 """Writes docs/validation/fuzz.md from the tally of generated scenarios.
 
 ``python tools/fuzz_page.py [TALLY]``; the tally is docs/validation/fuzz-tally.json unless another
-is named. What campaigns found is written by hand, between the two marks of the page.
+is named. The findings of campaigns are written by hand, between the two marks of the page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BEGIN, END = "<!-- found -->", "<!-- end of found -->"
 
 
 def table(tally: fuzz.Tally) -> list[str]:
-    """For each two of the main settings, the pairs tried, the rarest of them, and those refused."""
+    """Return for each two main settings the pairs tried, the rarest of them, and those refused."""
     tried: dict[tuple[str, str], list[int]] = defaultdict(list)
     refused: dict[tuple[str, str], int] = defaultdict(int)
     for ((a, _), (b, _)), (times, no) in tally.pairs.items():
@@ -41,7 +41,7 @@ def table(tally: fuzz.Tally) -> list[str]:
 
 
 def page(tally: fuzz.Tally, found: str) -> str:
-    """The whole page; ``found`` is what stands between its marks."""
+    """Return the whole page; ``found`` is the text between its marks."""
     levels = fuzz.levels()
     allowed = sum(1 for times, _ in tally.pairs.values() if times)
     rare = tally.rare(levels)
@@ -98,7 +98,7 @@ def page(tally: fuzz.Tally, found: str) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     tally = fuzz.load(Path(sys.argv[1]) if len(sys.argv) > 1 else TALLY)
     old = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     found = old.partition(BEGIN)[2].partition(END)[0]

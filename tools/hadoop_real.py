@@ -6,9 +6,9 @@ buffers of papers/hadoop_real/data, predicts all others, and writes papers/hadoo
 nothing is written. Exit code 1 if a band is missed.
 
 ``python tools/hadoop_real.py --data FOLDER`` predicts the runs of a folder in the form of
-``shared/data/hadoop-terasort`` (``hadoop_real_runs`` says what it holds), or a single run's folder.
-Nothing under papers/ is written; ``--out DIR`` takes tables and figures. What is compared, and how
-each number is defined, says ``hadoop_real_measures``.
+``shared/data/hadoop-terasort`` (described in ``hadoop_real_runs``), or a single run's folder.
+Nothing under papers/ is written; ``--out DIR`` gets tables and figures. The compared numbers are
+defined in ``hadoop_real_measures``.
 """
 
 from __future__ import annotations
@@ -57,25 +57,25 @@ __all__ = ["Comparison", "InputError", "Outcome", "Run", "compare", "show", "ver
 PAPER = Path(__file__).resolve().parents[1] / "papers" / "hadoop_real"
 SCENARIO = PAPER / "scenarios" / "terasort.toml"
 CONFIGURATION = PAPER / "scenarios" / "job_conf.xml.gz"
-#: Settings whose runs the machine is calibrated on; all others are predictions.
+#: Settings whose runs calibrate the machine; all others are predictions.
 CALIBRATED = ("unshaped", "r50-deep")
 #: The measured machine: two cores that all four workers share.
 CLUSTER = Containers(cores=2, workers_per_machine=4)
 SEEDS = 10
-#: Bands asked: wire time and job time in mean absolute error, retransmissions as a factor.
+#: Bands: wire time and job time in mean absolute error, retransmissions as a factor.
 WIRE_BAND, JOB_BAND, RETRANSMIT_BAND = 0.10, 0.15, 2.0
-#: Time between two samples of the simulated ports, as of the measured ones.
+#: Time between two samples of the simulated ports in s, as of the measured ones.
 _SAMPLE_S = 0.25
 
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario for one setting: its text, the files beside it, and what is set in it."""
+    """A scenario for one setting: its text, the files beside it, and its overrides."""
 
     text: str
     files: dict[str, bytes]
     settings: dict[str, Setting]
-    #: What a reader of the prediction must know.
+    #: Remarks that a reader of the prediction must know.
     remarks: list[str] = field(default_factory=list)
 
 
@@ -98,7 +98,7 @@ class Run:
         return self.name.rpartition("-")[0]
 
     def settings(self) -> dict[str, Setting]:
-        """Scenario keys and values that differ from the template, for this case."""
+        """Return the keys and values of the scenario that differ from the template in this case."""
         changed: dict[str, Setting] = {
             "fabric.host_rate": f"{self.rate_mbit:g} Mbit/s",
             "fabric.queue.limit": f"{round(self.switch_buffer_bytes * IP_SHARE)} B",
@@ -114,13 +114,13 @@ class Run:
         return changed
 
     def case(self, extra: Mapping[str, Setting]) -> Case:
-        """Read the scenario of this case; the keys of ``extra`` replace its own."""
+        """Return the scenario of this case; the keys of ``extra`` replace its own."""
         files = {CONFIGURATION.name: CONFIGURATION.read_bytes()}
         return Case(SCENARIO.read_text("utf-8"), files, self.settings() | dict(extra))
 
 
 def measured_runs() -> list[Run]:
-    """All measured runs of the paper."""
+    """Return all measured runs of the paper."""
     with (PAPER / "data" / "runs.csv").open(encoding="utf-8", newline="") as stream:
         return [
             Run(
@@ -146,7 +146,7 @@ def _is_number(text: str) -> bool:
 
 
 def _kept_outcome(row: Mapping[str, float]) -> Outcome:
-    """The numbers of a row of runs.csv, whose times count from the job's submission."""
+    """Return the numbers of a row of runs.csv, whose times are since the job's submission."""
     return Outcome(
         job_s=row["job_s"],
         wire_s=row["wire_s"],
@@ -163,7 +163,7 @@ def _kept_outcome(row: Mapping[str, float]) -> Outcome:
 
 
 def machine(runs: Sequence[Run]) -> str:
-    """The machine profile from the runs it may be calibrated on."""
+    """Return the machine profile from the runs that may calibrate it."""
     used = [run for run in runs if run.setting in CALIBRATED]
     files = [PAPER / "data" / f"{run.name}.jhist.gz" for run in used]
     rates = [run.rate_mbit * 1e6 or None for run in used]
@@ -172,7 +172,7 @@ def machine(runs: Sequence[Run]) -> str:
 
 
 def data_case(run: MeasuredRun) -> Case:
-    """The scenario of a measured run that was read from a folder."""
+    """Return the scenario of a measured run that was read from a folder."""
     rate = f"{run.rate_mbit:g} Mbit/s"
     fabric = f'kind = "star"\nhosts = {len(run.workers) + 1}'
     if len(run.racks) == 2:
@@ -216,7 +216,7 @@ def data_case(run: MeasuredRun) -> Case:
 
 
 def configuration_xml(properties: Mapping[str, str]) -> bytes:
-    """Properties as a configuration file of Hadoop."""
+    """Return properties as a configuration file of Hadoop."""
     lines = [
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
         for name, value in properties.items()
@@ -225,7 +225,7 @@ def configuration_xml(properties: Mapping[str, str]) -> bytes:
 
 
 def _without_unknown(case: Case, properties: Mapping[str, str]) -> Case:
-    """The case without properties that the simulator does not know, with a remark of each."""
+    """Return the case without properties unknown to the simulator, with a remark on each."""
     kept, said = dict(properties), list(case.remarks)
     for _ in range(len(properties)):
         case = Case(case.text, {"job_conf.xml": configuration_xml(kept)}, case.settings, said)
@@ -250,7 +250,7 @@ def _without_unknown(case: Case, properties: Mapping[str, str]) -> Case:
 
 
 def written(case: Case, profile: str | None, folder: Path) -> Path:
-    """The scenario in a folder, with its files and with a machine profile if there is one."""
+    """Write the scenario with its files and machine profile into a folder; return its path."""
     for name, content in case.files.items():
         (folder / name).write_bytes(content)
     text = case.text
@@ -264,7 +264,7 @@ def written(case: Case, profile: str | None, folder: Path) -> Path:
 
 
 def simulate(case: Case, profile: str | None, seed: int) -> tuple[Outcome, list[str]]:
-    """One simulated run, with or without a machine profile: its outcome and its notes."""
+    """Simulate a case, with or without a machine profile; return its outcome and its notes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         scenario = written(case, profile, folder)
@@ -273,7 +273,7 @@ def simulate(case: Case, profile: str | None, seed: int) -> tuple[Outcome, list[
 
 
 def simulated_outcome(result: ew.Result) -> Outcome:
-    """The numbers of a simulated run, by the definitions of ``hadoop_real_measures``."""
+    """Return the numbers of a simulated run, by the definitions of ``hadoop_real_measures``."""
     tasks = result.tasks.select("kind", "assigned_s", "finished_s", "input_done_s")
     attempts = [
         Attempt(kind, start, end, shuffled if kind == "reduce" else None)
@@ -296,7 +296,7 @@ def simulated_outcome(result: ew.Result) -> Outcome:
 
 
 def _sent(result: ew.Result, ports: pl.DataFrame) -> dict[str, Samples]:
-    """Bytes sent so far on each port at the end of every sample, as the measured ports have it."""
+    """Return bytes sent so far on each port at the end of each sample, as of measured ports."""
     samples = result.link_samples.filter(pl.col("link").is_in(ports["link"].to_list()))
     last = round(float(samples["time_s"].max() or 0) / _SAMPLE_S)  # type: ignore[arg-type]
     found: dict[str, Samples] = {}
@@ -321,11 +321,11 @@ class Comparison:
     simulated: Outcome
     measured_runs: list[Outcome]
     simulated_runs: list[Outcome]
-    #: What a reader must know of the prediction.
+    #: Remarks that a reader of the prediction must know.
     remarks: list[str] = field(default_factory=list)
 
     def error(self, name: str) -> float:
-        """Simulated over measured, less one; not a number where one of them is not known or 0."""
+        """Return simulated over measured, less one; NaN where one of them is not known or 0."""
         measured, simulated = getattr(self.measured, name), getattr(self.simulated, name)
         if measured is None or simulated is None or measured == 0:
             return float("nan")
@@ -339,7 +339,7 @@ def compare(
     extra: Mapping[str, Setting] | None = None,
     calibrated: Sequence[str] = CALIBRATED,
 ) -> list[Comparison]:
-    """All settings with a rate; ``extra`` changes the scenario for all of them."""
+    """Return the comparisons of all settings with a rate; ``extra`` changes all scenarios."""
     settings: dict[str, list[Run]] = {}
     for run in runs:
         if run.rate_mbit:
@@ -377,7 +377,7 @@ def _compared(
 def compare_data(
     runs: Sequence[MeasuredRun], profile: str | None, seeds: int, calibrated: Sequence[str]
 ) -> list[Comparison]:
-    """All settings of runs read from folders; ``calibrated`` are names of runs."""
+    """Return the comparisons of all settings of runs from folders; ``calibrated`` names runs."""
     settings: dict[str, list[MeasuredRun]] = {}
     for run in runs:
         if run.rate_mbit:
@@ -401,7 +401,7 @@ def compare_data(
 
 
 def chosen(runs: Sequence[MeasuredRun], names: Sequence[str] | None) -> list[MeasuredRun]:
-    """The runs to calibrate on: those of these runs or settings, else of the paper's settings."""
+    """Return the runs that calibrate: those of ``names``, else those of the paper's settings."""
     wanted = CALIBRATED if names is None else names
     found = [run for run in runs if run.name in wanted or run.setting in wanted]
     for name in names or ():
@@ -414,7 +414,7 @@ def chosen(runs: Sequence[MeasuredRun], names: Sequence[str] | None) -> list[Mea
 
 
 def data_machine(used: Sequence[MeasuredRun]) -> tuple[str, str]:
-    """A profile from these runs, or the paper's where there are none; and what to say of it."""
+    """Return a profile from these runs, or the paper's without any, and a sentence on it."""
     if not used:
         path = PAPER / "results" / "machine.toml"
         said = (
@@ -434,7 +434,7 @@ def data_machine(used: Sequence[MeasuredRun]) -> tuple[str, str]:
 
 
 def verdicts(found: Sequence[Comparison]) -> dict[str, tuple[float, float]]:
-    """Each number asked and its band, over the settings that are predictions and have it."""
+    """Return each number with a band, and the band, over settings that are predictions."""
     verdict = {}
     for what, name, band in (
         ("wire time", "wire_s", WIRE_BAND),
@@ -451,13 +451,13 @@ def verdicts(found: Sequence[Comparison]) -> dict[str, tuple[float, float]]:
 
 
 def _has(c: Comparison, name: str) -> bool:
-    """Whether a number is known on both sides, so that an error can be told."""
+    """Whether a number is known on both sides, so that it has an error."""
     measured, simulated = getattr(c.measured, name), getattr(c.simulated, name)
     return measured is not None and simulated is not None and measured > 0
 
 
 def effects(found: Sequence[Comparison]) -> list[tuple[str, str, float, float]]:
-    """Effects of one setting against another: what, number, measured and simulated factor."""
+    """Return effects of one setting against another: name, number, both factors."""
     by_name = {c.setting: c for c in found}
     wanted = [
         ("shallow instead of deep", "r50-shallow", "r50-deep"),
@@ -508,14 +508,14 @@ def show(found: Sequence[Comparison]) -> str:
 
 
 def _cells(c: Comparison, number: str, digits: int) -> list[str]:
-    """Measured, simulated and error of a number, as a table shows them."""
+    """Return measured value, simulated value and error of a number, as in a table."""
     measured, simulated = getattr(c.measured, number), getattr(c.simulated, number)
     said = ["–" if v is None else f"{v:.{digits}f}" for v in (measured, simulated)]
     return [*said, f"{c.error(number):+.1%}" if _has(c, number) else "–"]
 
 
 def show_all(found: Sequence[Comparison]) -> str:
-    """Every number of every setting, a table each, with what must be known of it."""
+    """Return every number of every setting, one table for each, with its remarks."""
     lines: list[str] = []
     for c in found:
         said = f"{len(c.measured_runs)} measured, {len(c.simulated_runs)} simulated"
@@ -531,7 +531,8 @@ def show_all(found: Sequence[Comparison]) -> str:
     return "\n".join(lines)
 
 
-#: Panels of the figure: number, heading, how far a simulated mean may lie from the measured one.
+#: Panels of the figure: number, heading, allowed distance of a simulated mean from the measured
+#: one.
 _PANELS = (
     ("wire_s", "shuffle on the wire, s", WIRE_BAND),
     ("job_s", "job, s", JOB_BAND),
@@ -540,7 +541,11 @@ _PANELS = (
 
 
 def draw(found: Sequence[Comparison]) -> Figure:
+<<<<<<< HEAD
     """Draw every measured and simulated run, and the band around each measured mean."""
+=======
+    """Return a figure of every measured and simulated run, and the band around measured means."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     with style():
         figure = Figure(figsize=(10.4, 3.2), layout="constrained")
         panels = figure.subplots(1, len(_PANELS), sharey=True)
@@ -593,7 +598,7 @@ def _panel(axes: Axes, found: Sequence[Comparison], number: str, band: float) ->
 
 
 def table(found: Sequence[Comparison]) -> str:
-    """All runs as CSV."""
+    """Return all runs as CSV."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["setting", "predicted", "side", "run", *(f.name for f in fields(Outcome))])
@@ -654,7 +659,7 @@ OWN = "By the job's own configuration, nothing calibrated:"
 
 
 def predict_data(arguments: argparse.Namespace) -> int:
-    """Predict the runs of a folder: prints tables, and writes them where ``--out`` says."""
+    """Predict the runs of a folder: print tables, and write them into ``--out``."""
     out: Path | None = arguments.out
     if out is not None and out.resolve().is_relative_to(PAPER.parent):
         raise InputError(f"--out {out}: nothing under {PAPER.parent} is written with --data")

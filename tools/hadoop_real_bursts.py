@@ -1,10 +1,10 @@
-"""Bursts of a real TCP and what waits before them in its host's card (papers/hadoop_real).
+"""Bursts of a real TCP, and the packets in the network card before them (papers/hadoop_real).
 
 ``python tools/hadoop_real_bursts.py`` compares ``data/bursts.csv`` with the rule of small queues
-and draws it. With ``--captures NAME=FILE`` the table is made anew, by tshark, from captures behind
-the card of a sender: segments with one timestamp and without a gap left TCP as one burst, and what
-was given that timestamp or an earlier one and passes only later waits in the card. Timestamps are
-whole milliseconds; the smallest difference to the clock of the capture stands for that of the
+and draws it. With ``--captures NAME=FILE`` the table is made again, by tshark, from captures behind
+the card of a sender: segments with one timestamp and without a gap left TCP as one burst, and
+segments with that timestamp or an earlier one that pass only later wait in the card. Timestamps are
+whole milliseconds; the smallest difference to the clock of the capture is taken as that of the
 clocks.
 """
 
@@ -33,7 +33,7 @@ DATA = PAPER / "data" / "bursts.csv"
 #: The sender in front of whose card the captures were taken, and its service.
 SENDER, PORT = "10.77.0.11", "13562"
 SEGMENT, OVERHEAD = 1448, 896
-#: Milliseconds of a timestamp, in packets of 1514 B at 50 Mbit/s.
+#: One ms, the step of a timestamp, in packets of 1514 B at 50 Mbit/s.
 TICK_PACKETS = 4
 _FIELDS = (
     "frame.time_epoch", "ip.src", "tcp.srcport", "ip.dst", "tcp.dstport", "tcp.seq_raw", "tcp.len",
@@ -43,7 +43,7 @@ _FIELDS = (
 
 @dataclass(frozen=True)
 class Burst:
-    """Segments that left TCP together, and how many of the connection waited in the card."""
+    """Segments that left TCP together, and the number of the connection's segments in the card."""
 
     run: str
     connection: int
@@ -54,7 +54,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class Packet:
-    """A segment as it was captured: time, position, bytes, timestamp."""
+    """A captured segment: time, position, bytes, timestamp."""
 
     passed_ms: float
     seq: int
@@ -63,12 +63,16 @@ class Packet:
 
 
 def most_waiting(segments: int) -> int:
+<<<<<<< HEAD
     """Return how many segments may wait by the rule when a burst of this many is sent."""
+=======
+    """Return how many segments may wait when a burst of ``segments`` is sent, by the rule."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     return (2 * (segments * SEGMENT + OVERHEAD) - 1) // (SEGMENT + OVERHEAD)
 
 
 def bursts(run: str, capture: Path) -> Iterator[Burst]:
-    """The bursts of new data in a capture."""
+    """Yield the bursts of new data in a capture."""
     fields = [word for field in _FIELDS for word in ("-e", field)]
     command = [
         "tshark", "-r", str(capture), "-o", "tcp.calculate_timestamps:FALSE",
@@ -96,25 +100,33 @@ def _bursts_of(run: str, connection: int, packets: list[Packet]) -> Iterator[Bur
             continue  # sent again
         if members == 0:
             sent = packet.stamp
-            # what passes in order: all before this one that had not passed when it was sent
+            # Segments pass in order: those before this one that had not passed when it was sent.
             waiting = place - bisect.bisect_right(passed, sent + offset, hi=place)
         members, highest = members + 1, packet.seq + packet.length
 
 
 def read() -> list[Burst]:
+<<<<<<< HEAD
     """Return the bursts of the table."""
+=======
+    """Return the table of bursts."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     with DATA.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))[1:]
     return [Burst(run, *(int(value) for value in values)) for run, *values in rows]
 
 
 def held_back(found: Iterable[Burst]) -> list[Burst]:
-    """Bursts of deep buffers before which much waited: the card held them back, not the window."""
+    """Return bursts of deep buffers that the card delayed, not the window."""
     return [b for b in found if b.segments > 3 and b.waiting >= most_waiting(b.segments) - 1]
 
 
 def draw(found: Iterable[Burst]) -> Figure:
+<<<<<<< HEAD
     """Draw how many segments waited before each burst, and the rule."""
+=======
+    """Return a figure of the segments in the card before each burst, and of the rule."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     found = list(found)
     with style():
         figure = Figure(figsize=(5.6, 3.4), layout="constrained")
@@ -137,7 +149,7 @@ def draw(found: Iterable[Burst]) -> Figure:
 
 
 def main() -> int:
-    """Compare, draw; make the table where captures are given."""
+    """Compare and draw; make the table first where captures are given."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--captures", nargs="+", default=[], metavar="NAME=FILE")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""An HDFS client against a real one: bytes on the ports and times on the wire (papers/hadoop_real).
+"""An HDFS client compared with a real one: bytes on ports and times (papers/hadoop_real).
 
 ``python tools/hadoop_real_hdfs.py`` writes ``results/hdfs.csv``. Measured: writes of 128 MiB with
 one replica and three at 50 Mbit/s; two replicas, reads and other rates are predictions.
@@ -22,14 +22,14 @@ from eastwest.run import Setting
 from hadoop_real import PAPER
 
 SCENARIO = PAPER / "scenarios" / "hdfs.toml"
-#: How far bytes and times may lie from the measured ones.
+#: Allowed relative difference of bytes and times from the measured ones.
 BAND = 0.03
 SEEDS = 5
 
 
 @dataclass(frozen=True)
 class Client:
-    """One setting: its own port, and all ports of datanodes together."""
+    """One setting: values of the client's port, and of all ports of datanodes together."""
 
     operation: str
     replication: int
@@ -40,7 +40,7 @@ class Client:
 
 
 def measured() -> list[Client]:
-    """The means of the measured writes."""
+    """Return the means of the measured writes."""
     groups: dict[int, dict[int, list[dict[str, str]]]] = {}
     with (PAPER / "data" / "hdfs.csv").open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
@@ -67,7 +67,7 @@ def measured() -> list[Client]:
 
 
 def simulate(operation: str, replication: int, rate_mbit: float, seed: int) -> Client:
-    """One simulated client; ``operation`` is ``put`` or ``get``."""
+    """Return the values of a simulated client; ``operation`` is ``put`` or ``get``."""
     settings: dict[str, Setting] = {
         "fabric.host_rate": f"{rate_mbit:g} Mbit/s",
         "workload.hadoop.hdfs.output_replication": replication,
@@ -87,7 +87,7 @@ def simulate(operation: str, replication: int, rate_mbit: float, seed: int) -> C
 
 
 def _port(result: ew.Result, src: str, dst: str) -> tuple[float, float]:
-    """Megabytes on a port, and the time from 1 % to 99 % of them."""
+    """Return the megabytes on a port, and the time from 1 % to 99 % of them in s."""
     links = result.links.filter((pl.col("src") == src) & (pl.col("dst") == dst))
     samples = (
         result.link_samples.filter(pl.col("link") == links["link"][0])
@@ -101,7 +101,7 @@ def _port(result: ew.Result, src: str, dst: str) -> tuple[float, float]:
 
 
 def mean(found: list[Client]) -> Client:
-    """The mean over seeds."""
+    """Return the mean over seeds."""
     one = found[0]
     return Client(
         one.operation,
@@ -114,7 +114,7 @@ def mean(found: list[Client]) -> Client:
 
 
 def main() -> int:
-    """Simulate all settings, print and write them; exit code 1 if a measured one is missed."""
+    """Simulate all settings, print and write them; return 1 if a measured one is missed."""
     known = {(c.operation, c.replication, c.rate_mbit): c for c in measured()}
     settings = [("put", n, 50.0) for n in (1, 2, 3)] + [("put", 3, 20.0), ("put", 3, 100.0)]
     settings += [("get", 1, 50.0), ("get", 3, 50.0)]

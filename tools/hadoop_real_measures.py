@@ -23,7 +23,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
-#: How long after the end of the last shuffle bytes still count: two samples of the ports.
+#: Time after the end of the last shuffle in which bytes still count, in s: two samples of the
+#: ports.
 AFTER_S = 0.5
 
 #: Samples of a port's counter: time in seconds, and bytes sent up to then.
@@ -32,30 +33,31 @@ Samples = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The numbers of one run, measured or simulated. ``None``: the run has no data for it."""
+    """Numbers of one run, measured or simulated; None where the run has no data for one."""
 
     job_s: float
     wire_s: float | None
     drops: float | None
     retransmits: float | None
     timeouts: float | None
-    #: From submission to the start of the first map.
+    #: Time from submission to the start of the first map.
     first_map_s: float | None = None
-    #: From the start of the first map to the end of the last one.
+    #: Time from the start of the first map to the end of the last one.
     maps_s: float | None = None
-    #: From the end of the last map to the start of the first reduce; negative with early reduces.
+    #: Time from the end of the last map to the start of the first reduce; negative with early
+    #: reduces.
     last_map_to_reduce_s: float | None = None
-    #: From the end of the last map to 1 % of the bytes on the first port.
+    #: Time from the end of the last map to 1 % of the bytes on the first port.
     last_map_to_byte_s: float | None = None
-    #: Mean over the reduces, from a reduce's start to the end of its shuffle.
+    #: Mean time over the reduces from a reduce's start to the end of its shuffle.
     shuffle_s: float | None = None
-    #: From the end of the last shuffle to the end of the job.
+    #: Time from the end of the last shuffle to the end of the job.
     shuffle_to_end_s: float | None = None
-    #: Packets dropped at the trunk, both ways.
+    #: Packets dropped at the trunk, in both directions.
     trunk_drops: float | None = None
 
 
-#: The numbers of an outcome and what they are called in a table.
+#: Numbers of an outcome, and their names in a table.
 NUMBERS = {
     "wire_s": "time on the wire, s",
     "job_s": "job, s",
@@ -85,19 +87,19 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Wire:
-    """When the shuffle's bytes passed, in seconds on the clock of the samples."""
+    """Times at which the shuffle's bytes passed, in s on the clock of the samples."""
 
     begin_s: float
     end_s: float
 
     @property
     def time_s(self) -> float:
-        """Time on the wire."""
+        """Time on the wire in s."""
         return self.end_s - self.begin_s
 
 
 def wire(ports: Mapping[str, Samples], first_reduce_s: float, last_shuffle_s: float) -> Wire | None:
-    """From the earliest port's 1 % to the latest port's 99 % of its bytes; none without bytes."""
+    """Return the times of the first port's 1 % and the last port's 99 %; None without bytes."""
     begins, ends = [], []
     for samples in ports.values():
         seen = [s for s in samples if first_reduce_s <= s[0] <= last_shuffle_s + AFTER_S]
@@ -110,13 +112,13 @@ def wire(ports: Mapping[str, Samples], first_reduce_s: float, last_shuffle_s: fl
 
 
 def retransmissions(all_nodes: float, master_port_drops: float | None) -> float | None:
-    """Retransmissions between workers: all, less what the port towards the master dropped."""
+    """Return retransmissions between workers: all, less the drops of the port to the master."""
     return None if master_port_drops is None else max(0.0, all_nodes - master_port_drops)
 
 
 @dataclass(frozen=True)
 class Network:
-    """Packet and timeout counts of a run's network. ``None``: the run has no data for it."""
+    """Packet and timeout counts of a run's network; None where the run has no data for one."""
 
     retransmits: float | None
     timeouts: float | None
@@ -131,7 +133,7 @@ def outcome(
     ports: Mapping[str, Samples],
     network: Network,
 ) -> Outcome:
-    """The numbers of a run. Samples of the ports have the clock of the attempts."""
+    """Return the numbers of a run; samples of the ports have the clock of the attempts."""
     maps = [a for a in attempts if a.kind == "map"]
     reduces = [a for a in attempts if a.kind == "reduce" and a.shuffled_s is not None]
     first_map = min((a.start_s for a in maps), default=None)
@@ -167,12 +169,12 @@ def _less(end: float | None, start: float | None) -> float | None:
 
 
 def first_percent(of: Outcome) -> float | None:
-    """From the start of the first reduce to 1 % of the bytes on the first port."""
+    """Return the time from the start of the first reduce to 1 % of the bytes on the first port."""
     return _less(of.last_map_to_byte_s, of.last_map_to_reduce_s)
 
 
 def mean(outcomes: Sequence[Outcome]) -> Outcome:
-    """The mean of each number over the runs that have it."""
+    """Return the mean of each number over the runs that have it."""
 
     def of(name: str) -> float | None:
         known = [v for v in (getattr(o, name) for o in outcomes) if v is not None]

@@ -1,14 +1,14 @@
 """Measured runs of a real Hadoop, read from folders in the form of ``shared/data/hadoop-terasort``.
 
 A run is a folder. Its name is the setting and the number of the repetition, such as
-``r50-deep-2``. What it holds:
+``r50-deep-2``. Its files:
 
 ===================  ==========================================================================
 ``settings.txt``     one line of ``KEY=VALUE``; ``KEYS`` has all keys. Required, unless the command
                      line gives RATE, SWBUF and CC
 ``*.jhist.gz``       the job's history, packed or not. Required: sizes and times of the tasks
 ``*conf.xml.gz``     the job's configuration as the history keeps it, packed or not. Without it
-                     another run's of the same job, or the paper's, stands in, and REDS,
+                     another run's of the same job, or the paper's, is used, and REDS,
                      SLOWSTART and EXTRA count
 ``counters.before``  counters of each node before and after the run: retransmissions, timeouts,
 ``counters.after``   drops at the switch's ports. Without them these numbers are not compared
@@ -16,7 +16,7 @@ A run is a folder. Its name is the setting and the number of the repetition, suc
                      Without it the time on the wire is not compared
 ===================  ==========================================================================
 
-``tasks.csv``, ``summary.json``, ``wire.json`` and ``flows-w1.csv`` repeat or detail what these say
+``tasks.csv``, ``summary.json``, ``wire.json`` and ``flows-w1.csv`` repeat or detail these
 and are not read, but for ``wire_s`` of ``wire.json``: where it differs from the time on the wire
 found here, a remark says so.
 """
@@ -38,16 +38,17 @@ from eastwest.calibrate import History, HistoryError, read
 from eastwest.errors import InputError
 from hadoop_real_measures import Attempt, Network, Outcome, Samples, outcome
 
-#: Share of a token bucket's bytes that are of the IP packet: 1,500 of 1,514 B of a full frame.
+#: Share of a token bucket's bytes in the IP packet: 1,500 of 1,514 B of a full frame.
 IP_SHARE = 1500 / 1514
-#: Clock ticks of a core in a second by which the kernel counts busy and idle time (USER_HZ).
+#: Clock ticks of a core per second, in which the kernel counts busy and idle time (USER_HZ).
 _JIFFIES = 100
-#: Congestion controls that can be predicted, and what they are called in a scenario.
+#: Congestion controls that can be predicted, and their settings in a scenario.
 CONGESTION = {
     "reno": {"tcp.congestion": "new-reno", "tcp.hystart": "off"},
     "cubic": {"tcp.congestion": "cubic", "tcp.hystart": "linux"},
     "bbr": {"tcp.congestion": "bbr"},
-    # Linux's DCTCP without marks falls back to Reno's cut; the measured token buckets do not mark
+    # Linux's DCTCP without marks reduces the window like Reno; the measured token buckets do not
+    # mark
     "dctcp": {"tcp.congestion": "dctcp", "tcp.ecn": "on"},
 }
 
@@ -58,7 +59,7 @@ REPLICATION = "dfs.replication"
 
 
 class RunError(InputError):
-    """A folder is no run that can be predicted; says which file, what, and what is allowed."""
+    """Error of a folder that cannot be predicted: file, problem, and allowed values."""
 
 
 def _number(low: float, high: float, whole: bool) -> Callable[[str], str | None]:
@@ -92,7 +93,7 @@ def _anything(_: str) -> str | None:
 
 @dataclass(frozen=True)
 class Key:
-    """A key of settings.txt: what it says, what it may be, and what counts without it."""
+    """A key of settings.txt: its meaning, its allowed values, and its default."""
 
     meaning: str
     wrong: Callable[[str], str | None]
@@ -120,7 +121,7 @@ _REQUIRED = ("RATE", "SWBUF", "CC")
 
 
 def parse_settings(text: str, where: str) -> dict[str, str]:
-    """The keys of a settings.txt, each checked; ``where`` begins an error's message."""
+    """Return the checked keys of a settings.txt; ``where`` begins an error's message."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         head, extra, rest = f" {line}".partition(" EXTRA=")
@@ -149,7 +150,7 @@ def _take(found: dict[str, str], name: str, value: str, where: str) -> None:
 
 
 def extra_properties(text: str, where: str) -> dict[str, str]:
-    """The properties in EXTRA."""
+    """Return the properties in EXTRA."""
     found: dict[str, str] = {}
     words = shlex.split(text)
     while words:
@@ -165,24 +166,24 @@ def extra_properties(text: str, where: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A measured run: what was set, how large its job was, and what came out."""
+    """A measured run: its settings, the size of its job, and its results."""
 
     folder: Path
     keys: dict[str, str]
-    #: Properties of the job, and the file they are from.
+    #: Properties of the job, and the file that has them.
     properties: dict[str, str]
     configuration: Path
     history: History
     workers: tuple[str, ...]
     #: Workers of each rack; the master is in the first.
     racks: tuple[tuple[str, ...], ...]
-    #: Cores of the machine that all nodes share, where the samples of the ports tell.
+    #: Cores of the machine that all nodes share, where the samples of the ports have them.
     cores: float | None
     maps: int
     input_bytes: int
     shuffle_bytes: int
     output_bytes: int
-    #: Copies of every split of the input, and whether all maps had theirs on their node.
+    #: Copies of every split of the input, and whether all maps had a copy on their node.
     input_replication: int
     all_local: bool
     measured: Outcome
@@ -190,7 +191,7 @@ class MeasuredRun:
 
     @property
     def name(self) -> str:
-        """The folder's name."""
+        """Name of the folder."""
         return self.folder.name
 
     @property
@@ -200,16 +201,16 @@ class MeasuredRun:
 
     @property
     def rate_mbit(self) -> float:
-        """Rate of every port, 0 where nothing was shaped."""
+        """Rate of every port in Mbit/s; 0 where nothing was shaped."""
         return float(self.keys["RATE"])
 
     @property
     def reduces(self) -> int:
-        """Reduces of the job."""
+        """Number of reduces of the job."""
         return int(self.properties[REDUCES])
 
     def same_as(self, other: MeasuredRun) -> str | None:
-        """The first thing that is set differently in another run, if there is any."""
+        """Return the first setting that differs in another run, or None."""
         mine, its = (
             {**r.keys, "IN": "", "size": f"{r.maps} maps, {r.input_bytes} B", "racks": str(r.racks)}
             for r in (self, other)
@@ -226,7 +227,7 @@ def is_run(folder: Path) -> bool:
 
 
 def find(data: Path) -> list[Path]:
-    """The folders of the runs in a folder, or the folder itself where it is one."""
+    """Return the folders of the runs in a folder, or the folder itself where it is one."""
     if not data.is_dir():
         raise RunError(f"{data}: is no folder")
     if is_run(data):
@@ -240,9 +241,9 @@ def find(data: Path) -> list[Path]:
 def load(
     data: Path, given: Mapping[str, str] | None = None, stand_in: Path | None = None
 ) -> list[MeasuredRun]:
-    """All runs of a folder. ``given`` are keys that stand before those of settings.txt.
+    """Return all runs of a folder; ``given`` are keys that replace those of settings.txt.
 
-    ``stand_in`` is a configuration for runs that lack theirs where no other run of the same job has
+    ``stand_in`` is a configuration for runs without one, where no other run of the same job has
     one.
     """
     folders = find(data)
@@ -251,7 +252,7 @@ def load(
     keys = {folder: _keys(folder, given) for folder in folders}
 
     def likest(folder: Path) -> Path | None:
-        """The configuration of a run of the same job, the same setting's before others."""
+        """Return the configuration of a run of the same job, first of the same setting, or None."""
         job = [keys[folder].get(key) for key in _OF_JOB]
         same = [
             (setting_of(other.name) != setting_of(folder.name), path)
@@ -268,7 +269,7 @@ _OF_JOB = ("REDS", "SLOWSTART", "EXTRA")
 
 
 def setting_of(name: str) -> str:
-    """A run's name without the number of the repetition."""
+    """Return a run's name without the number of the repetition."""
     return re.sub(r"-\d+$", "", name)
 
 
@@ -348,7 +349,7 @@ def _configuration(folder: Path) -> Path | None:
 
 
 def opened(path: Path) -> bytes:
-    """The content of a file, unpacked where its name ends in .gz."""
+    """Return the content of a file, unpacked where its name ends in .gz."""
     content = path.read_bytes()
     try:
         return gzip.decompress(content) if path.suffix == ".gz" else content
@@ -357,7 +358,7 @@ def opened(path: Path) -> bytes:
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """The properties of a configuration of Hadoop."""
+    """Return the properties of a configuration of Hadoop."""
     try:
         root = ET.fromstring(opened(path))
     except ET.ParseError as error:
@@ -379,7 +380,7 @@ def _properties(
     history: History,
     remarks: list[str],
 ) -> tuple[Path, dict[str, str]]:
-    """The job's properties: its configuration, and what settings.txt or the command line say."""
+    """Return the job's properties: its configuration's, those of settings.txt and the options."""
     path = own or stand_in
     if path is None:
         raise RunError(
@@ -395,7 +396,7 @@ def _properties(
             f"no configuration (*conf.xml.gz): {path.name} of {path.parent.name} stands in, with "
             "REDS, SLOWSTART and EXTRA of settings.txt"
         )
-        # TeraSort writes as many copies as this says, whatever dfs.replication is
+        # TeraSort writes this number of copies, whatever dfs.replication is.
         said[REPLICATION] = said.get(OUTPUT_REPLICATION, "1")
         said[REDUCES] = said.get(REDUCES, str(len(history.of("reduce"))))
     overridden = {"REDS": REDUCES, "SLOWSTART": SLOWSTART}
@@ -405,7 +406,7 @@ def _properties(
     for name, value in said.items():
         before = found.get(name)
         apart = own is not None and before is not None and not _same(before, value)
-        # TeraSort sets dfs.replication of its job to the copies of its output
+        # TeraSort sets dfs.replication of its job to the number of copies of its output.
         if apart and name not in forced and name != REPLICATION:
             raise RunError(
                 f"{folder / 'settings.txt'}: {name} is {value} there and {before} in {path.name}; "
@@ -432,7 +433,7 @@ def _workers(
     samples: Mapping[str, Samples],
     counters: Mapping[str, Mapping[str, int]],
 ) -> tuple[str, ...]:
-    """Names of all workers: by NW, else by the counters or ports, else those with tasks."""
+    """Return the names of all workers: by NW, else by counters or ports, else those with tasks."""
     if "NW" in keys:
         names = {f"w{i}" for i in range(1, int(keys["NW"]) + 1)} | hosts
     else:
@@ -444,7 +445,7 @@ def _workers(
 def _rack_map(
     folder: Path, keys: Mapping[str, str], workers: tuple[str, ...], remarks: list[str]
 ) -> tuple[tuple[str, ...], ...]:
-    """Workers of each rack: by RACKMAP, else by the history's rack names, else halves."""
+    """Return the workers of each rack: by RACKMAP, else by the history's racks, else halves."""
     if keys["RACKS"] == "1":
         return (workers,)
     if "RACKMAP" in keys:
@@ -477,14 +478,14 @@ def _rack_map(
 
 
 def rack_names(history: Path) -> dict[str, str]:
-    """Return the rack of every host that ended a task, such as /default-rack."""
+    """Return the rack of every host that ended a task in the history, such as /default-rack."""
     text = opened(history).decode("utf-8", "replace")
     pattern = re.compile(r'"hostname":\s*"([^"]+)","port":[^,]*,\s*"rackname":\s*"([^"]+)"')
     return dict(pattern.findall(text))
 
 
 def _sizes(folder: Path, history: History) -> tuple[int, int, int]:
-    """Bytes the maps read, the reduces shuffled and the reduces wrote."""
+    """Return the bytes that maps read, that reduces shuffled and that reduces wrote."""
 
     def total(kind: str, counter: str) -> int:
         return sum(a.counters.get(counter, 0) for a in history.of(kind))
@@ -503,7 +504,7 @@ def _sizes(folder: Path, history: History) -> tuple[int, int, int]:
 
 
 def _splits(folder: Path, history: History) -> tuple[int, bool]:
-    """Copies of each split, and whether every map read a copy on its own node."""
+    """Return the copies of each split, and whether every map read a copy on its own node."""
     text = opened(_histories(folder)[0]).decode("utf-8", "replace")
     places = [p for p in re.findall(r'"splitLocations":\s*"([^"]*)"', text) if p]
     copies = min((len(p.split(",")) for p in places), default=1)
@@ -521,7 +522,7 @@ def _attempts(history: History) -> list[Attempt]:
 def _ports(
     folder: Path, history: History, remarks: list[str]
 ) -> tuple[dict[str, Samples], float | None]:
-    """Bytes sent towards each node over time, on the history's clock; and the machine's cores."""
+    """Return bytes sent to each node over time, on the history's clock, and the machine's cores."""
     path = next((p for p in (folder / "ports.csv.gz", folder / "ports.csv") if p.is_file()), None)
     if path is None:
         remarks.append("no ports.csv.gz: the time on the wire and the first byte are not compared")
@@ -546,17 +547,17 @@ def _ports(
 
 
 def _cores(rows: Sequence[Mapping[str, str]], times: Sequence[float]) -> float | None:
-    """Cores of the machine, by how many ticks its cores were busy or idle."""
+    """Return the cores of the machine, by the number of their busy and idle ticks."""
     columns = ("cpu_busy_jiffies", "cpu_idle_jiffies")
     if not all(c in rows[0] for c in columns) or times[-1] <= times[0]:
         return None
     ticks = sum(int(rows[-1][c]) - int(rows[0][c]) for c in columns)
-    # the rest of a tick is interrupts and what a hypervisor took
+    # Other ticks are interrupts and the time that a hypervisor took.
     return max(1.0, round(ticks / _JIFFIES / (times[-1] - times[0])))
 
 
 def _counters(folder: Path, remarks: list[str]) -> dict[str, dict[str, int]]:
-    """Growth of each node's counters during the run; empty if one of the two files is missing."""
+    """Return the growth of each node's counters during the run; empty without both files."""
     sides = []
     for name in ("counters.before", "counters.after"):
         path = folder / name
@@ -589,7 +590,7 @@ def _read_counters(path: Path) -> dict[str, dict[str, int]]:
 
 
 def _network(counters: Mapping[str, Mapping[str, int]], workers: Sequence[str]) -> Network:
-    """Counts by node: workers, the master ``m``, and ports that are of neither: the trunk's."""
+    """Return counts by node: workers, the master ``m``, and other ports, which are the trunk's."""
     if not counters:
         return Network(None, None, None, None)
 

@@ -1,12 +1,12 @@
-"""Measures how much work commands do after Ctrl-C: ``python tools/interrupts.py``.
+"""Measures the work of commands after Ctrl-C: ``python tools/interrupts.py``.
 
-Each command is first run to its end (or for ``LONGEST`` seconds of CPU time), then again and again,
-with SIGINT at five moments spread over that time. Prints the rows of the table in
-docs/internals/memory.md: the most CPU time between signal and answer (a line on the terminal, or
-the end), between signal and end, and when that was. Other work on the machine hardly changes CPU
-time. Where the end takes more than a second, the command runs once more with a second SIGINT half a
-second after the first; the time from the second signal to the end is printed, too. Processes that
-hold more than ``MOST`` bytes are ended.
+Each command is first run to its end (or for ``LONGEST`` seconds of CPU time), then five times with
+SIGINT at moments spread over that time. Prints the rows of the table in docs/internals/memory.md:
+the most CPU time between signal and answer (a line on the terminal, or the end), between signal and
+end, and the moment of that signal. Other work on the machine hardly changes CPU time. Where the end
+takes more than a second, the command runs once more with a second SIGINT half a second after the
+first; the time from the second signal to the end is printed, too. Processes that hold more than
+``MOST`` bytes are ended.
 """
 
 from __future__ import annotations
@@ -54,31 +54,31 @@ COMMANDS = {
 
 
 def used_s(child: int) -> float:
-    """CPU time that a process has used since it was started."""
+    """Return the CPU time of a process since its start, in s."""
     fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def of_children_s() -> float:
-    """CPU time of all processes that have ended."""
+    """Return the CPU time of all processes that have ended, in s."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 @dataclass
 class Ended:
-    """How a command ended: CPU times in seconds, after the last SIGINT where one was sent."""
+    """End of a command: CPU times in s, after the last SIGINT where one was sent."""
 
-    #: Until the first output after the signal, or the end.
+    #: CPU time until the first output after the signal, or the end.
     answered_s: float
-    #: Until the end; without a signal, of the whole command.
+    #: CPU time until the end; without a signal, of the whole command.
     ended_s: float
-    #: Exit code; nothing if it was killed.
+    #: Exit code; None if the process was killed.
     code: int | None
 
 
 def command(arguments: list[str], folder: Path, after_s: list[float]) -> Ended:
-    """Run a command, with SIGINT after each of these CPU times."""
+    """Run a command, with SIGINT after each of these CPU times, and return its end."""
     program = "from eastwest.cli import main; print('ready', flush=True); main()"
     before = of_children_s()
     with subprocess.Popen(
@@ -114,7 +114,7 @@ def command(arguments: list[str], folder: Path, after_s: list[float]) -> Ended:
 
 
 def row(name: str, folder: Path) -> str:
-    """Run a command with SIGINT at five moments; give the slowest answer and end as a table row."""
+    """Run a command with SIGINT at five moments; return slowest answer and end as a table row."""
     whole = command(COMMANDS[name], folder, []).ended_s
     moments = [whole * (fifth + 0.5) / 5 for fifth in range(5)]
     ended = [command(COMMANDS[name], folder, [moment]) for moment in moments]
@@ -130,7 +130,7 @@ def row(name: str, folder: Path) -> str:
 
 
 def write_inputs(folder: Path) -> None:
-    """Scenarios and what they and other commands read."""
+    """Write scenarios and the files that they and other commands read."""
     for name, text in SCENARIOS.items():
         (folder / f"{name}.toml").write_text(text)
     rows = (f"h{i % 128},h{(i + 1) % 128},1000,{i / 1e6}" for i in range(1_000_000))
@@ -154,7 +154,7 @@ def write_inputs(folder: Path) -> None:
 
 def main(names: list[str]) -> None:
     """Print all rows."""
-    # started in the background by a shell, this process and its children would ignore SIGINT
+    # A shell starts background processes with SIGINT ignored, which child processes inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

@@ -1,9 +1,9 @@
-"""Compares the estimate of memory with what building takes: ``python tools/memory_table.py``.
+"""Compares the estimate of memory with that of building: ``python tools/memory_table.py``.
 
 Twelve fabrics, each with packets and with flows in a process of its own. Prints the rows of the
-table in docs/internals/memory.md. A process that comes to hold more than ``MOST`` bytes is ended.
-Arguments: names of fabrics, for some of them only. Exit code 1 where a fabric of more than 50 MB
-is estimated at less than 0.7 or more than 1.5 times what was measured.
+table in docs/internals/memory.md. A process that holds more than ``MOST`` bytes is ended.
+Arguments: names of fabrics, for some of them only. Exit code 1 where a fabric of more than 50 MB is
+estimated at less than 0.7 or more than 1.5 times the measured memory.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ print(json.dumps({
 
 
 def scenario(fabric: str, fidelity: str, *, whole: bool) -> str:
-    """Two hosts with much to say; with ``whole`` a run that ends at once.
+    """Return a scenario in which two hosts send many bytes; with ``whole``, one that ends at once.
 
-    With packets it is two messages of 1 TB, so that no table of messages grows before the first
-    look, which comes after a tenth of a second. With flows two messages would be over by then, so
-    many short ones go on, and their table is part of what is measured.
+    With packets these are two messages of 1 TB, so that no table of messages grows before the first
+    measurement, after a tenth of a second. With flows two messages would have ended by then, so
+    many short ones follow each other, and their table is part of the measurement.
     """
     rates = "host_rate = '10 Gbit/s'\n" + "uplink_rate = '10 Gbit/s'\n" * ("star" not in fabric)
     rates = "" if "graph" in fabric else rates
@@ -86,7 +86,7 @@ def scenario(fabric: str, fidelity: str, *, whole: bool) -> str:
 
 
 def graph_file(folder: Path) -> None:
-    """A ring of 2,000 switches with chords, a host at each."""
+    """Write a graph of a ring of 2,000 switches with chords, with one host at each."""
     number = 2000
     lines = [f"hosts = {[f'h{i}' for i in range(number)]}"]
     lines.append(f"switches = {[f's{i}' for i in range(number)]}")
@@ -98,7 +98,7 @@ def graph_file(folder: Path) -> None:
 
 
 def measure(text: str, folder: Path, what: str) -> dict[str, float] | None:
-    """Build in a process of its own; nothing where it came to hold too much."""
+    """Return the memory of building in a new process; None where it was above the limit."""
     command = [sys.executable, "-c", CHILD, text, str(folder), what]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         while child.poll() is None:
@@ -116,7 +116,7 @@ def measure(text: str, folder: Path, what: str) -> dict[str, float] | None:
 
 
 def row(name: str, fidelity: str, folder: Path) -> tuple[str, bool]:
-    """One row of the table, and whether the estimate is in the band."""
+    """Return one row of the table, and whether the estimate is in the band."""
     cells, good = [f"{name}, {fidelity}s"], True
     for what in ("built", "whole"):
         text = scenario(FABRICS[name], fidelity, whole=what == "whole")
@@ -134,7 +134,7 @@ def row(name: str, fidelity: str, folder: Path) -> tuple[str, bool]:
 
 
 def main(names: list[str]) -> int:
-    """Print all rows."""
+    """Print all rows; return 1 where an estimate is out of the band."""
     with tempfile.TemporaryDirectory() as scratch:
         folder, all_good = Path(scratch), True
         graph_file(folder)

@@ -1,11 +1,11 @@
-"""Finds modules of a Rust crate that import each other in a circle.
+"""Finds modules of a Rust crate that import each other in a cycle.
 
-    python tools/modules.py             the circles of every crate
+    python tools/modules.py             the cycles of every crate
     python tools/modules.py network     of one, with the imports that close each
 
 A module is a file. It imports another where one of its paths (``use``, or in the code itself) leads
-there: ``crate::a::b::Item`` leads to the file of ``crate::a::b``. Tests do not count. The `mod`
-lines with which a module declares its children are no imports.
+to it: ``crate::a::b::Item`` leads to the file of ``crate::a::b``. Tests do not count. The `mod`
+lines with which a module declares its children are not imports.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Graph = dict[Module, set[Module]]
 
 
 def module_of(path: PurePosixPath) -> Module:
-    """Give the module that a file below a crate's src/ is."""
+    """Return the module of a file below a crate's src/."""
     parts = path.with_suffix("").parts
     return parts[:-1] if parts[-1] in {"mod", "lib", "main"} else parts
 
 
 def _leaves(tree: str) -> Iterator[list[str]]:
-    """All paths of a tree of imports: ``a::{b, c::d}`` has ``a::b`` and ``a::c::d``."""
+    """Yield all paths of a tree of imports: ``a::{b, c::d}`` has ``a::b`` and ``a::c::d``."""
     tree = tree.strip()
     head, brace, rest = tree.partition("{")
     if not brace:
@@ -50,7 +50,7 @@ def _leaves(tree: str) -> Iterator[list[str]]:
 
 
 def paths(text: str) -> Iterator[list[str]]:
-    """All paths of a file that may lead to a module."""
+    """Yield all paths of a file that may lead to a module."""
     for found in re.finditer(r"\buse\s+([^;]*);", text):
         yield from _leaves(found[1])
     plain = re.sub(r"\buse\s+[^;]*;", "", text)
@@ -59,7 +59,7 @@ def paths(text: str) -> Iterator[list[str]]:
 
 
 def imports(files: dict[Module, str]) -> Graph:
-    """Give for each module of a crate those that it imports."""
+    """Return for each module of a crate the modules that it imports."""
     graph: Graph = {module: set() for module in files}
     for module, text in files.items():
         for path in paths(text):
@@ -70,7 +70,7 @@ def imports(files: dict[Module, str]) -> Graph:
 
 
 def _lead(module: Module, path: list[str], files: dict[Module, str]) -> Module:
-    """Follow a path from a module as far as files go."""
+    """Return the module to which a path leads, as far as there are files."""
     at, rest = module, list(path)
     if rest[0] == "crate":
         at, rest = (), rest[1:]
@@ -84,7 +84,7 @@ def _lead(module: Module, path: list[str], files: dict[Module, str]) -> Module:
 
 
 def circles(graph: Graph) -> list[list[Module]]:
-    """Give the sets of modules of which each leads to all others (Tarjan), the largest first."""
+    """Return the strongly connected sets of modules (Tarjan), the largest first."""
     index: dict[Module, int] = {}
     low: dict[Module, int] = {}
     stack: list[Module] = []
@@ -112,7 +112,7 @@ def circles(graph: Graph) -> list[list[Module]]:
 
 
 def crates() -> dict[str, dict[Module, str]]:
-    """Give the modules of each crate with their code."""
+    """Return the modules of each crate with their code."""
     found: dict[str, dict[Module, str]] = {}
     for path, text in code(None).items():
         if path.parts[2] == "src":
@@ -126,7 +126,7 @@ def _names(modules: Iterable[Module]) -> str:
 
 
 def main() -> int:
-    """Print the circles; 1 where there is one."""
+    """Print the cycles; return 1 where there is one."""
     wanted = sys.argv[1:]
     clean = True
     for crate, files in sorted(crates().items()):

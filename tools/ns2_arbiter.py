@@ -1,12 +1,12 @@
-"""ns-2 as the arbiter: one list of flows on one fabric, in ns-2 and here.
+"""ns-2 as the arbiter: one list of flows on one fabric, in ns-2 and in Eastwest.
 
 ``python tools/ns2_arbiter.py LIST.csv --hosts 4`` writes one Tcl program for Debian's ``ns`` (2.35)
 and one scenario with our TCP profile ``ns2``, runs both and prints them side by side: makespan,
 mean time of flows, drops, drops of packets without payload, marks, timeouts, flows that took 2.9 s
-or more, and the mean queue of the port where it is longest.
-``papers/ns2_arbiter`` holds its results.
+or more, and the largest mean queue of a port. ``papers/ns2_arbiter`` has its results.
 
-Names reach neither a shell nor Tcl: of the list only numbers do, hosts as their positions.
+No names are passed to a shell or to Tcl: only the numbers of the list, and hosts as their
+positions.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ import polars as pl
 
 import eastwest as ew
 
-#: Payload and headers of a full packet, the same on both sides: no options.
+#: Payload and headers of a full packet, equal on both sides: no options.
 SEGMENT, HEADER = 1460, 40
-#: Both sides' largest window, in segments.
+#: Largest window of both sides, in segments.
 WINDOW = 700
-#: A flow that takes as long has waited for the first timeout of a connection, 3 s.
+#: Time of a flow from which it has waited for the first timeout of a connection, 3 s.
 LATE_S = 2.9
 #: Kinds of packets without payload in our table of links.
 BARE = ("syn", "syn_ack", "ack", "ece_ack")
-#: Ports that note how long packets wait.
+#: Ports whose waiting times are measured.
 MEASURE = "[measure]\nports = '*'\n"
-#: Hosts never lose packets: packets that wait there.
+#: Queue limit of hosts in packets, so large that they never drop a packet.
 HOST_LIMIT = 100_000
 
 
@@ -51,7 +51,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Fabric:
-    """A star, or with leaves a leaf-spine of one spine, so that every path is the only one."""
+    """A star, or with leaves a leaf-spine of one spine, so that each pair has only one path."""
 
     hosts: int
     leaves: int = 1
@@ -67,9 +67,10 @@ class Fabric:
     mark_below: float | None = 0.1
     ns2_tcp: str = "FullTcp"
     ns2_wait: bool = False
-    #: Most that our hosts add to an arriving packet; ns-2 has no such thing.
+    #: Most that our hosts add to an arriving packet in µs; ns-2 has no equivalent.
     jitter_us: float = 0.0
-    #: Most that ns-2's senders wait before each packet (``overhead_``); ours have no such thing.
+    #: Most that ns-2's senders wait before each packet in µs (``overhead_``); ours have no
+    #: equivalent.
     overhead_us: float = 0.0
 
     def links(self) -> list[tuple[int, int, float, bool]]:
@@ -92,7 +93,7 @@ def read_flows(path: Path, hosts: int) -> list[Flow]:
     """Return the flows of a list; hosts are named h0, h1, … or are numbers.
 
     Sizes become whole segments on both sides: FullTcp acknowledges a last one that is not full only
-    after interval_, 100 ms, and a smaller interval_ is a timer that never rests.
+    after interval_, 100 ms, and with a smaller interval_ its timer runs all the time.
     """
 
     def host(text: str) -> int:
@@ -114,7 +115,7 @@ def read_flows(path: Path, hosts: int) -> list[Flow]:
 
 
 def red_lines(fabric: Fabric) -> list[str]:
-    """Return what RED is told where it has thresholds."""
+    """Return the settings of RED where the fabric has thresholds."""
     if fabric.red is None:
         return []
     values = {
@@ -135,7 +136,7 @@ def red_lines(fabric: Fabric) -> list[str]:
 
 
 def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
-    """Return the program for ns-2; it prints lines that `parse` reads."""
+    """Return the program for ns-2, which prints lines that `parse` reads."""
     lines = ["remove-all-packet-headers", "add-packet-header IP TCP Flags"]
     lines += ["set ns [new Simulator]", *red_lines(fabric)]
     lines += [
@@ -153,7 +154,7 @@ def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
     links = fabric.links()
     for number, (a, b, rate, switch) in enumerate(links):
         kind = "RED" if switch and fabric.red is not None else "DropTail"
-        # DropTail's limit counts the packet that comes: one less waits (ns-2, queue/drop-tail.cc)
+        # DropTail's limit counts the arriving packet: one less waits (ns-2, queue/drop-tail.cc).
         limit = (fabric.limit if switch else HOST_LIMIT) + (kind == "DropTail")
         lines += [
             f"$ns simplex-link $n({a}) $n({b}) {rate}Gb {fabric.delay_us}us {kind}",
@@ -185,26 +186,26 @@ def tcl(fabric: Fabric, flows: list[Flow], until_s: float) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one side says."""
+    """Results of one side."""
 
     finished: int
     makespan_s: float
     mean_fct_s: float
     drops: int
-    #: … of packets without payload: SYNs and ACKs (of ours, FINs left out).
+    #: Drops of packets without payload: SYNs and ACKs (on our side, without FINs).
     bare_drops: int
     marks: int
     timeouts: int
     #: Flows that took `LATE_S` or longer.
     late: int
-    #: Packets waiting, over time, at the port of a switch where that is most.
+    #: Mean number of waiting packets over time, at the switch port where it is largest.
     mean_queue: float
 
 
 def parse(text: str, fabric: Fabric, flows: list[Flow]) -> Outcome:
-    """Return what the program printed.
+    """Return the results in the output of the program.
 
-    A flow ends when its last byte arrives: the way of the last ACK, unloaded, is taken off.
+    A flow ends when its last byte arrives: the time of the last ACK on an idle path is subtracted.
     """
     ends: dict[int, float] = {}
     drops = lost_bytes = marks = timeouts = 0
@@ -229,14 +230,14 @@ def parse(text: str, fabric: Fabric, flows: list[Flow]) -> Outcome:
     fcts = [end - flows[n].start_s for n, end in ends.items()]
     last = max(ends.values(), default=0.0)
     mean = sum(fcts) / max(1, len(fcts))
-    # all packets are of two sizes: with a whole segment, or without
+    # All packets have one of two sizes: with a whole segment, or without.
     bare = round((drops * (SEGMENT + HEADER) - lost_bytes) / SEGMENT)
     late = sum(fct >= LATE_S for fct in fcts)
     return Outcome(len(ends), last, mean, drops, bare, marks, timeouts, late, max(queues))
 
 
 def run_ns2(fabric: Fabric, flows: list[Flow], until_s: float) -> Outcome:
-    """Run ns-2 in a folder of its own."""
+    """Run ns-2 in a new folder and return its results."""
     program = shutil.which("ns")
     if program is None:
         raise SystemExit("ns-2 is not installed (Debian: apt-get install ns2)")
@@ -254,7 +255,7 @@ def run_ns2(fabric: Fabric, flows: list[Flow], until_s: float) -> Outcome:
 
 
 def tcp_text(fabric: Fabric, sets: list[str]) -> str:
-    """Return our TCP: the profile ``ns2`` and what the program for ns-2 sets beside its defaults.
+    """Return our TCP: the profile ``ns2``, and settings that the program for ns-2 changes.
 
     The command line may change more.
     """
@@ -304,9 +305,9 @@ def scenario(fabric: Fabric, flows: list[Flow], file: Path, sets: list[str]) -> 
 
 
 def run_ours(fabric: Fabric, flows: list[Flow], sets: list[str]) -> Outcome:
-    """Run ours.
+    """Run Eastwest and return its results.
 
-    The mean queue is Little's law: what packets waited in all, over the time of the run.
+    The mean queue is by Little's law: the sum of waiting times over the time of the run.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "arbiter.toml"
@@ -337,7 +338,7 @@ def as_float(value: object) -> float:
 
 
 def longest_mean_queue(result: ew.Result, seconds: float) -> float:
-    """Return the packets that wait at a port of a switch, over time, where that is most."""
+    """Return the largest mean number of waiting packets over time of any switch port."""
     ports = result.links.filter(~pl.col("src").str.starts_with("h")).select("link")
     waits = result.sojourn.join(ports, on="link", how="semi")
     sums = waits.group_by("link").agg((pl.col("upper_us") * pl.col("count")).sum().alias("us"))
@@ -345,7 +346,7 @@ def longest_mean_queue(result: ew.Result, seconds: float) -> float:
 
 
 def shifted(flows: list[Flow], most_us: float, seed: int) -> list[Flow]:
-    """Return the flows, each begun up to so many microseconds later; seed 0 moves none."""
+    """Return the flows, each begun up to ``most_us`` later; seed 0 moves none."""
     if seed == 0:
         return flows
     draw = random.Random(seed)
@@ -359,7 +360,7 @@ def mean_of(outcomes: list[Outcome]) -> dict[str, float]:
 
 
 def show(ns2: dict[str, float], ours: dict[str, float]) -> str:
-    """Return both sides and our ratio to ns-2's."""
+    """Return both sides and our ratio to ns-2's as text."""
     rows = [f"{'':12} {'ns-2':>12} {'ours':>12} {'ratio':>7}"]
     for name, a in ns2.items():
         b = ours[name]
@@ -382,7 +383,7 @@ def main() -> None:
         "--step",
         type=int,
         metavar="PACKETS",
-        help="as DCTCP has it: RED that marks all that find so many, by the queue of the moment",
+        help="as in DCTCP: RED that marks all packets that find this many in the queue",
     )
     parser.add_argument("--max-probability", type=float, default=0.1)
     parser.add_argument("--weight", type=float, default=1.0)
@@ -392,13 +393,22 @@ def main() -> None:
     parser.add_argument("--ns2-wait", action="store_true", help="wait_ true, ns-2's default")
     parser.add_argument("--jitter-us", type=float, default=0.0, help="processing jitter, ours")
     parser.add_argument("--overhead-us", type=float, default=0.0, help="overhead_ of ns-2")
-    parser.add_argument("--tcp", action="append", default=[], metavar="KEY=TOML", help="ours")
-    parser.add_argument("--runs", type=int, default=1, help="their means are printed")
     parser.add_argument(
-        "--shift-us", type=float, default=100.0, help="most that starts of later runs are moved"
+        "--tcp", action="append", default=[], metavar="KEY=TOML", help="setting of our scenario"
     )
-    parser.add_argument("--until", type=float, default=300.0, help="seconds at the most")
-    parser.add_argument("--tcl", type=Path, help="write ns-2's program there, and run nothing")
+    parser.add_argument(
+        "--runs", type=int, default=1, help="number of runs; their means are printed"
+    )
+    parser.add_argument(
+        "--shift-us",
+        type=float,
+        default=100.0,
+        help="most that starts of later runs are delayed, µs",
+    )
+    parser.add_argument("--until", type=float, default=300.0, help="most simulated seconds")
+    parser.add_argument(
+        "--tcl", type=Path, help="write ns-2's program to this file, and run nothing"
+    )
     parser.add_argument("--json", action="store_true", help="one line for each side")
     a = parser.parse_args()
     if a.step is not None:

@@ -1,10 +1,10 @@
-"""Synchronized reads in ns-2 and here: ``python tools/ns2_reads.py --senders 4 --block 256000``.
+"""Synchronized reads in ns-2 and Eastwest: ``ns2_reads.py --senders 4 --block 256000``.
 
-One reader asks N senders for a block each, on connections that it opens for it; when all blocks are
-there it asks again (papers/incast, claims F3 and F4c). ns-2's side is ``Agent/TCP/FullTcp`` under
-``Application/TcpApp``, ours the workload ``incast`` with the TCP profile ``ns2``; both on one star
-whose switch holds so many bytes at a port. Printed are means over runs: goodput, that of the best
-run, time of a round, timeouts, drops and the mean queue of the port to the reader.
+One reader asks N senders for a block each, on connections that it opens for it; when all blocks
+have arrived it asks again (papers/incast, claims F3 and F4c). ns-2's side is ``Agent/TCP/FullTcp``
+under ``Application/TcpApp``, ours the workload ``incast`` with the TCP profile ``ns2``; both on one
+star with a limited buffer, in bytes, at each switch port. Printed are means over runs: goodput,
+that of the best run, time of a round, timeouts, drops and the mean queue of the port to the reader.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import polars as pl
 import eastwest as ew
 from ns2_arbiter import HEADER, HOST_LIMIT, MEASURE, SEGMENT, as_float, longest_mean_queue, show
 
-#: Bytes that the reader sends to ask for a block, and when it first does, seconds.
+#: Bytes of a request for a block, and time of the first request in s.
 REQUEST, FIRST_S = 64, 0.005
 
 
 @dataclass(frozen=True)
 class Reads:
-    """One experiment; the numbers that are not given are those of papers/incast.
+    """One experiment; the default numbers are those of papers/incast.
 
     Blocks become whole segments on both sides: FullTcp's Nagle holds back a last segment that is
-    not full until all before is acknowledged, a round trip that ours does not take.
+    not full until all data before it is acknowledged, a round trip that our TCP does not need.
     """
 
     senders: int
@@ -51,7 +51,7 @@ class Reads:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run of one side says; the queue is that of the port to the reader, in packets."""
+    """Results of one run of one side; the queue is that of the port to the reader, in packets."""
 
     goodput_mbit: float
     round_ms: float
@@ -80,7 +80,7 @@ def tcl(reads: Reads, seed: int) -> str:
         f"  $ns simplex-link $n($i) $n({switch}) 1Gb {reads.delay_us}us DropTail",
         f"  $ns simplex-link $n({switch}) $n($i) 1Gb {reads.delay_us}us DropTail",
         f"  $ns queue-limit $n($i) $n({switch}) {HOST_LIMIT}",
-        # in bytes of one each: what comes has to stay below the limit
+        # The queue in bytes, with the arriving packet, must stay below the limit.
         f"  set q [[$ns link $n({switch}) $n($i)] queue]",
         f"  $q set queue_in_bytes_ true; $q set mean_pktsize_ 1; $q set limit_ {reads.buffer + 1}",
         f'  set m($i) [$ns monitor-queue $n({switch}) $n($i) ""]}}',
@@ -96,7 +96,7 @@ def tcl(reads: Reads, seed: int) -> str:
         f"  $ns after [expr rand() * {reads.start_jitter_us}e-6]"
         f' "$y send {reads.block} {{here $a $b}}"}}',
         "proc here {a b} {global ns left round began struck; incr left -1",
-        # a connection that is closed forgets its numbers
+        # A connection that is closed loses its counters.
         "  incr struck [$a set nrexmit_]; incr struck [$b set nrexmit_]",
         '  $ns after 0 "$a close"; if {$left > 0} return',
         '  puts "round $began [format %.9f [$ns now]]"',
@@ -113,7 +113,7 @@ def tcl(reads: Reads, seed: int) -> str:
 
 
 def run_ns2(reads: Reads, seed: int) -> Outcome:
-    """Run ns-2 in a folder of its own."""
+    """Run ns-2 in a new folder and return its results."""
     program = shutil.which("ns")
     if program is None:
         raise SystemExit("ns-2 is not installed (Debian: apt-get install ns2)")
@@ -136,7 +136,7 @@ def run_ns2(reads: Reads, seed: int) -> Outcome:
 
 
 def outcome(reads: Reads, rounds: list[tuple[float, float]], rest: list[float]) -> Outcome:
-    """Return the numbers of a run with these rounds."""
+    """Return the results of a run with these rounds."""
     seconds = rounds[-1][1] - rounds[0][0]
     bits = 8 * reads.block * reads.senders * len(rounds)
     mean = sum(end - start for start, end in rounds) / len(rounds)
@@ -171,7 +171,7 @@ def scenario(reads: Reads, seed: int) -> str:
 
 
 def run_ours(reads: Reads, seed: int) -> Outcome:
-    """Run ours."""
+    """Run Eastwest and return its results."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "reads.toml"
         path.write_text(scenario(reads, seed), encoding="utf-8")
@@ -208,10 +208,14 @@ def main() -> None:
     parser.add_argument("--jitter-us", type=float, default=0.0, help="processing jitter, ours")
     parser.add_argument("--overhead-us", type=float, default=0.0, help="overhead_ of ns-2")
     parser.add_argument("--newreno", action="store_true", help="on both sides")
-    parser.add_argument("--tcp", action="append", default=[], metavar="KEY=TOML", help="ours")
+    parser.add_argument(
+        "--tcp", action="append", default=[], metavar="KEY=TOML", help="setting of our scenario"
+    )
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="one line for both sides")
-    parser.add_argument("--tcl", type=Path, help="write ns-2's program there, and run nothing")
+    parser.add_argument(
+        "--tcl", type=Path, help="write ns-2's program to this file, and run nothing"
+    )
     a = parser.parse_args()
     reads = Reads(
         a.senders,

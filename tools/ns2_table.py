@@ -1,8 +1,8 @@
-"""Run rows of a table of ``papers/ns2_arbiter`` again: ``ns2_table.py TABLE.csv [CASE ...]``.
+"""Runs rows of a table of ``papers/ns2_arbiter`` again: ``ns2_table.py TABLE.csv [CASE ...]``.
 
 A row has a case, the tool (``ns2_arbiter`` or ``ns2_reads``) and its arguments; the numbers of both
-sides are filled in after each case, so that the run can be stopped. Without cases: rows that have
-no numbers yet.
+sides are written after each case, so that the run can be stopped. Without cases: rows that have no
+numbers yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Takes a picture of a page, or of some of its parts, with the browser that the tests use.
+"""Takes a picture of a page, or of some of its parts, with the browser of the tests.
 
     python tools/page_picture.py PAGE OUT [ID...] [--dark] [--height PX]
 
-Without ids the top of the page is shown; with ids the elements of these names, in one picture.
+Without ids the picture has the top of the page; with ids the elements of these names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARGIN = 12
 
 
 def shoot(page: Path, out: Path, ids: list[str], dark: bool, width: int, height: int) -> None:
-    """Draw the page in a window of this size, and take the picture."""
+    """Draw the page in a window of this size, and write the picture."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         sys.exit("needs chromium")
@@ -45,7 +45,7 @@ def shoot(page: Path, out: Path, ids: list[str], dark: bool, width: int, height:
 
 
 def main() -> None:
-    """Read the command line."""
+    """Read the command line and write the picture."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("page", type=Path)
     parser.add_argument("out", type=Path)

@@ -1,7 +1,7 @@
-"""Draws the pictures of the documentation anew, each by the commands that stand beside it.
+"""Draws the pictures of the documentation again, each by the commands that are listed with it.
 
 ``docs/images/pictures.toml`` lists them. A picture is replaced only when all of its commands have
-succeeded and it is there.
+succeeded and have written it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ FOLDER = ROOT / "docs" / "images"
 
 
 def listed() -> dict[str, dict[str, Any]]:
-    """Pictures by file name, with what they show and their commands."""
+    """Return pictures by file name, with their content and their commands."""
     return tomllib.loads((FOLDER / "pictures.toml").read_text(encoding="utf-8"))
 
 
 def draw(name: str, commands: list[str]) -> None:
-    """Draw one picture; fails with the command that failed."""
+    """Draw one picture; raise the error of the command that failed."""
     path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     with tempfile.TemporaryDirectory() as work:
         out = Path(work) / name

@@ -1,9 +1,9 @@
-"""Writes what is made from the code: references of the command line and of results.
+"""Writes what is generated from the code: references of the command line and of results.
 
 ``python tools/reference.py`` writes docs/reference/cli.md from the commands, and from the tables
 that the simulator declares the tables of docs/reference/results.md and the attributes of results
 (python/eastwest/result_tables.py). tests/test_site.py compares them. Typer can write a page of
-commands too, but as lists, and with words that change with its version.
+commands too, but as lists, and with a text that changes with its version.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ has JSON and nothing else. `--help` after any command prints its options.
 
 
 def page() -> str:
-    """Give the text of the page."""
+    """Return the text of the page."""
     return "\n".join(
         [_HEAD, *(_section(path, function) for path, function in commands(app, "eastwest"))]
     )
@@ -59,20 +59,20 @@ class Parameter:
 
     @property
     def is_option(self) -> bool:
-        """Whether it is written with its name."""
+        """Whether it is an option, given by its name."""
         return isinstance(self.info, OptionInfo)
 
     @property
     def required(self) -> bool:
-        """Whether the command does not go without it."""
+        """Whether the command needs it."""
         return self.default is inspect.Parameter.empty
 
     @property
     def name(self) -> str:
-        """How it is written."""
+        """Name in the form of the command line."""
         if not self.is_option:
             return f"`{self._value()}`"
-        # In an annotation, what typer takes for the default is the first of the names.
+        # In an annotation, typer's `default` is the first of the names.
         names = [self.info.default, *(self.info.param_decls or ())]
         names = [n for n in names if isinstance(n, str)] or [f"--{self.key.replace('_', '-')}"]
         value = "" if self.kind is bool else f" {self._value()}"
@@ -80,7 +80,7 @@ class Parameter:
 
     @property
     def usage(self) -> str:
-        """How it stands in the line of usage."""
+        """Form in the line of usage."""
         return self._value() if self.required else f"[{self._value()}]"
 
     def _value(self) -> str:
@@ -98,12 +98,12 @@ class Parameter:
 
     @property
     def meaning(self) -> str:
-        """What it is for."""
+        """Meaning: the help text."""
         return _cell(self.info.help or "")
 
     @property
     def shown_default(self) -> str:
-        """What holds without it."""
+        """Default value as text."""
         if self.required:
             return "*required*"
         if self.default is None or self.default is False or self.default in ((), []):
@@ -112,7 +112,7 @@ class Parameter:
 
 
 def parameters(function: Command) -> list[Parameter]:
-    """Arguments, then options, of a command that are not hidden."""
+    """Return arguments, then options, of a command that are not hidden."""
     hints = get_type_hints(function, include_extras=True)
     found = []
     for key, parameter in inspect.signature(function).parameters.items():
@@ -137,7 +137,7 @@ def _section(path: str, function: Command) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """Text of a docstring with one line per paragraph; what follows a form feed is not shown."""
+    """Return a docstring with one line per paragraph, without text after a form feed."""
     parts = inspect.cleandoc(text.partition("\f")[0]).split("\n\n")
     return "\n\n".join(" ".join(part.split()) for part in parts)
 
@@ -146,7 +146,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-# Where the tables of results.md begin, and what comes after them.
+# Line before the tables of results.md, and line after them.
 _TABLES = "<!-- Tables: made from the code by `make reference`. -->\n"
 # Length of the first line of a docstring.
 _SHORT = 85
@@ -174,7 +174,7 @@ class Tables:
 
 
 def results(text: str) -> str:
-    """Give docs/reference/results.md with the tables as they are declared."""
+    """Return docs/reference/results.md with the tables as they are declared."""
     before, rest = text.split(_TABLES)
     after = rest[rest.index(_AFTER) :]
     tables = [_table(table) for table in core.tables()]
@@ -189,7 +189,7 @@ def _table(table: core.DeclaredTable) -> str:
 
 
 def attributes() -> str:
-    """Give the text of python/eastwest/result_tables.py."""
+    """Return the text of python/eastwest/result_tables.py."""
     return _ATTRIBUTES_HEAD + "".join(map(_attribute, core.tables()))
 
 

@@ -1,7 +1,7 @@
 """Compares two stores of runs: ``python tools/same_runs.py STORE STORE``.
 
-Runs that both have are held against each other by their digests. Exit code 1 where any differ, or
-where the stores have no run in common.
+Runs that both have are compared by their digests. Exit code 1 where any differ, or where the stores
+have no run in common.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from eastwest.store import Store
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Digest of every run of a store, by its key."""
+    """Return the digest of every run of a store, by its key."""
     store, found = Store(folder), {}
     for path in sorted((folder / "runs").glob("*/*")):
         run = store.find(path.name)
@@ -23,7 +23,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def compare(one: Path, other: Path) -> tuple[str, bool]:
-    """Say in a line what two stores have in common, and whether that is the same."""
+    """Return a text that compares two stores, and whether their common runs are equal."""
     ours, theirs = digests(one), digests(other)
     both = ours.keys() & theirs.keys()
     differing = sorted(key for key in both if ours[key] != theirs[key])

@@ -1,9 +1,9 @@
 """Writes the bill of materials of the Python packages that Eastwest needs at run time.
 
-``python tools/sbom.py FILE`` writes CycloneDX JSON: every package that is installed here because
-``eastwest`` requires it, without extras, with version and licence. ``make wheel`` puts it into the
-wheel below ``.dist-info/sboms`` (PEP 770), beside that of the Rust crates, which maturin makes.
-Exit code 1 where a package says no licence.
+``python tools/sbom.py FILE`` writes CycloneDX JSON: every installed package that ``eastwest``
+requires, without extras, with version and licence. ``make wheel`` puts it into the wheel below
+``.dist-info/sboms`` (PEP 770), beside that of the Rust crates, which maturin makes. Exit code 1
+where a package does not name its licence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-#: Licences that packages say in words of their own, as SPDX identifiers.
+#: SPDX identifiers of licences that packages name by words of their own.
 _WORDS = {
     "MIT License": "MIT",
     "3-Clause BSD License": "BSD-3-Clause",
@@ -27,7 +27,7 @@ _WORDS = {
     "License :: OSI Approved :: ISC License (ISCL)": "ISC",
     "License :: OSI Approved :: Python Software Foundation License": "PSF-2.0",
 }
-#: A classifier that does not say which of the BSD licences: all of them are permissive.
+#: Classifier of any of the BSD licences: all of them are permissive.
 _BSD = "License :: OSI Approved :: BSD License"
 _SPDX = re.compile(r"[A-Za-z0-9.+-]+")
 
@@ -37,7 +37,7 @@ def _name(text: str) -> str:
 
 
 def needed(root: str) -> list[Distribution]:
-    """Installed packages that one requires, directly or not, without extras, in order of name."""
+    """Return installed packages that one requires, directly or not, without extras, by name."""
     found: dict[str, Distribution] = {}
     waiting = [root]
     while waiting:
@@ -54,7 +54,7 @@ def needed(root: str) -> list[Distribution]:
 
 
 def licence(package: Distribution) -> dict[str, Any] | None:
-    """A package's licence as CycloneDX has it; nothing where the package says none."""
+    """Return a package's licence in the form of CycloneDX; None where it names none."""
     said = package.metadata.get_all("License-Expression")
     if said:
         return {"expression": said[0]}
@@ -68,7 +68,7 @@ def licence(package: Distribution) -> dict[str, Any] | None:
 
 
 def bill(root: str = "eastwest") -> dict[str, Any]:
-    """The bill of materials of a package, without itself."""
+    """Return the bill of materials of a package, without itself."""
     components = []
     for package in needed(root):
         name, found = _name(package.metadata["Name"]), licence(package)
@@ -100,13 +100,13 @@ def bill(root: str = "eastwest") -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write the file that is named."""
+    """Write the bill of materials to the file in the arguments."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: python tools/sbom.py FILE")
     made = bill()
     without = [each["name"] for each in made["components"] if not each["licenses"]]
     if without:
-        raise SystemExit(f"these packages say no licence: {', '.join(without)}")
+        raise SystemExit(f"these packages name no licence: {', '.join(without)}")
     path = Path(sys.argv[1])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Runs the commands that a page shows and puts what they print below them.
+"""Runs the commands on a page and writes their output below them.
 
 A page with ``<!-- output by tools/shown.py -->`` is a script: its ``sh`` blocks run one after the
-other in an empty folder, and the ``text`` block that follows one holds what it printed. Called with
-pages, or without for all of them; a test compares.
+other in an empty folder, and the ``text`` block after one of them has its output. The arguments are
+pages; without any, all pages are updated. A test compares.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _BLOCK = re.compile(r"^```sh\n(?P<code>.*?)^```\n(?:\n```text\n(?P<shown>.*?)^``
 
 
 def pages() -> list[Path]:
-    """Return the pages whose output is made by this tool."""
+    """Return the pages with output by this tool."""
     return [p for p in sorted((ROOT / "docs").rglob("*.md")) if MARK in p.read_text("utf-8")]
 
 
 def renewed(page: Path) -> str:
-    """Give the text of a page with the output that its commands have today."""
+    """Return the text of a page with the current output of its commands."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     with tempfile.TemporaryDirectory(prefix="eastwest-shown-") as folder:
 
@@ -49,7 +49,7 @@ def renewed(page: Path) -> str:
 
 
 def main() -> None:
-    """Renew the pages named on the command line, or all."""
+    """Update the pages named on the command line, or all."""
     for page in [Path(name) for name in sys.argv[1:]] or pages():
         page.write_text(renewed(page), "utf-8")
 

@@ -1,12 +1,12 @@
 """Counts the lines of Rust code outside tests, and lists its largest objects.
 
     python tools/size.py                     each crate, and the sum
-    python tools/size.py --against COMMIT    beside those of an older commit
+    python tools/size.py --against COMMIT    with those of an older commit
     python tools/size.py --objects           structs of many fields, types whose impl is spread
 
-A line of code is a line that holds more than a comment.  Tests do not count: neither
-the folders tests/ and benches/, nor a module under #[cfg(test)], inline or in a file
-of its own.  All other Rust files of crates/ count, examples and build scripts too.
+A line of code is a line that holds more than a comment. Tests do not count: neither the folders
+tests/ and benches/, nor a module under #[cfg(test)], inline or in a file of its own. All other Rust
+files of crates/ count, examples and build scripts too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TEST_FOLDERS = {"tests", "benches"}
 MOST_FIELDS = 15
 MOST_FILES = 4
 
-# Comments, strings and characters: what has to go before braces can be counted.
+# Comments, strings and characters, which are removed before braces are counted.
 _TOKEN = re.compile(
     r"""(?P<line>//[^\n]*)
     |(?P<block>/\*)
@@ -44,7 +44,7 @@ _IMPL = re.compile(
 
 
 def bare(source: str) -> str:
-    """Give `source` without comments and without the insides of strings; its lines stay."""
+    """Return `source` without comments and the content of strings, with all of its lines."""
     out: list[str] = []
     at = 0
     while match := _TOKEN.search(source, at):
@@ -59,7 +59,7 @@ def bare(source: str) -> str:
         elif match["line"]:
             pass
         else:
-            # A line inside a string stays a line of code.
+            # A line inside a string counts as a line of code.
             out.append("\n".join('""' for _ in match[0].split("\n")))
         at = end
     out.append(source[at:])
@@ -67,7 +67,7 @@ def bare(source: str) -> str:
 
 
 def without_tests(code: str) -> tuple[str, set[str]]:
-    """Give `code` (bare) without items under #[cfg(test)], and the test modules that are files."""
+    """Return `code` (bare) without items under #[cfg(test)], and the test modules in files."""
     files: set[str] = set()
     out: list[str] = []
     at = 0
@@ -97,12 +97,12 @@ def without_tests(code: str) -> tuple[str, set[str]]:
 
 
 def lines_of(code: str) -> int:
-    """Count the lines of code that is bare of comments."""
+    """Return the number of lines of code that has no comments."""
     return sum(1 for line in code.split("\n") if line.strip())
 
 
 def sources(commit: str | None) -> Iterator[tuple[PurePosixPath, str]]:
-    """Give each Rust file of the work tree or of `commit`: its path from the root, its text."""
+    """Yield path (from the root) and text of each Rust file of the work tree or of `commit`."""
     if commit is None:
         for path in sorted((ROOT / "crates").rglob("*.rs")):
             yield PurePosixPath(path.relative_to(ROOT).as_posix()), path.read_text()
@@ -119,7 +119,7 @@ def sources(commit: str | None) -> Iterator[tuple[PurePosixPath, str]]:
 
 
 def code(commit: str | None) -> dict[PurePosixPath, str]:
-    """Give each file outside tests, bare of comments and tests."""
+    """Return each file outside tests by its path, without comments and tests."""
     kept: dict[PurePosixPath, str] = {}
     tests: set[PurePosixPath] = set()
     for path, text in sources(commit):
@@ -136,7 +136,7 @@ def code(commit: str | None) -> dict[PurePosixPath, str]:
 
 
 def by_crate(files: dict[PurePosixPath, str]) -> dict[str, int]:
-    """Count the lines of each crate."""
+    """Return the number of lines of each crate."""
     sums: dict[str, int] = defaultdict(int)
     for path, text in files.items():
         sums[path.parts[1]] += lines_of(text)
@@ -144,7 +144,7 @@ def by_crate(files: dict[PurePosixPath, str]) -> dict[str, int]:
 
 
 def body(text: str, start: int) -> str:
-    """Give what stands between the first brace at or after `start` and its partner."""
+    """Return the text between the first brace at or after `start` and its partner."""
     begin = text.index("{", start)
     depth = 0
     for at in range(begin, len(text)):
@@ -158,9 +158,10 @@ Counted = list[tuple[int, str]]
 
 
 def objects(files: dict[PurePosixPath, str]) -> tuple[Counted, Counted]:
-    """List the structs of more than MOST_FIELDS fields, with how many they have.
+    """Return structs of more than MOST_FIELDS fields, with their number of fields.
 
-    And the types whose own `impl` lies in more than MOST_FILES files, with how many these are.
+    The second part of the result has the types whose own `impl` is in more than MOST_FILES files,
+    with the number of files.
     """
     large: list[tuple[int, str]] = []
     homes: dict[str, set[PurePosixPath]] = defaultdict(set)
@@ -181,11 +182,11 @@ def objects(files: dict[PurePosixPath, str]) -> tuple[Counted, Counted]:
 
 
 def main() -> int:
-    """Print what is asked for."""
+    """Print the numbers or objects that the arguments ask for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--against", metavar="COMMIT", help="an older commit to count beside")
+    parser.add_argument("--against", metavar="COMMIT", help="older commit to compare with")
     parser.add_argument("--objects", action="store_true", help="list large objects")
     asked = parser.parse_args()
     files = code(None)

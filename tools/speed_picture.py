@@ -1,7 +1,7 @@
 """Draws the newest record of S1 against other simulators: ``python tools/speed_picture.py OUT``.
 
 Two panels from ``benches/results/*-s1-s2-peers.json``: packet-hops per second of CPU time of every
-simulator, and how many times as much Eastwest does, with least and greatest of the rounds.
+simulator, and the ratio of Eastwest to it, with least and greatest of the rounds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "benches" / "results"
 
 
 def main() -> int:
-    """Draw the picture into the file that is named."""
+    """Draw the picture into the file in the arguments."""
     record = json.loads(max(RESULTS.glob("*-s1-s2-peers.json")).read_text(encoding="utf-8"))
     with style():
         picture.save(draw(record), Path(sys.argv[1]))
@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def draw(record: dict[str, Any]) -> Figure:
-    """Speeds to the left, ratios to the right; logarithmic, for they differ by a hundred."""
+    """Return a figure with speeds (left) and ratios (right) on logarithmic axes."""
     figure = Figure(figsize=(9.8, 2.7), layout="constrained")
     speeds, ratios = figure.subplots(1, 2)
     rates: dict[str, list[float]] = {}

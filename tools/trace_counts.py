@@ -1,8 +1,8 @@
 """Counts the records of samples without the readers of Eastwest, for ``check_traces``.
 
 Text is counted by the first words of its lines, JSON by ``json``, protobuf by a scan of its wire
-format, OTF2 by the number of events that its definitions name. Each function gives parts: so many
-records of a kind were counted, so many were imported, and so many are in the account.
+format, OTF2 by the number of events that its definitions name. Each function returns parts: the
+numbers of records of a kind that were counted, that were imported, and that are in the account.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LINES = re.compile(r"\r?\n")
 
 @dataclass(frozen=True)
 class Part:
-    """Records of a kind."""
+    """Records of one kind: numbers counted, imported, and in the account."""
 
     kind: str
     counted: int
@@ -43,18 +43,18 @@ class Part:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Give the content of a file, unpacked."""
+    """Return the content of a file, unpacked."""
     data = path.read_bytes()
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 
 def text_of(path: Path) -> str:
-    """Text of a file, unpacked."""
+    """Return the text of a file, unpacked."""
     return bytes_of(path).decode(errors="replace")
 
 
 def told(about: dict[str, Any], *words: str, kinds: tuple[str, ...] = ()) -> int:
-    """Sum the counts of the entries of an account whose reason begins with one of the words."""
+    """Return the sum of the account's entries whose reason begins with one of the words."""
     return sum(
         entry["count"]
         for kind in kinds or ("skipped", "changed", "noted")
@@ -67,7 +67,7 @@ def told(about: dict[str, Any], *words: str, kinds: tuple[str, ...] = ()) -> int
 
 
 def mpi_parts(source: str, files: list[Path], about: dict[str, Any]) -> list[Part]:
-    """Compare the trace of an MPI program."""
+    """Return the comparison of the trace of an MPI program."""
     parts = {"ti": _ti, "chakra": _chakra, "dimemas": _dimemas, "otf2": _otf2}
     return parts[source](files, about)
 
@@ -125,7 +125,7 @@ def _chakra(files: list[Path], about: dict[str, Any]) -> list[Part]:
 
 
 def _types(data: bytes) -> Iterator[int]:
-    """Types of the nodes (field 3) of messages that each have their length before them."""
+    """Yield the types of nodes (field 3) of messages, each of which follows its length."""
     at, first = 0, True
     while at < len(data):
         length, at = _varint(data, at)
@@ -212,7 +212,7 @@ def _otf2(files: list[Path], about: dict[str, Any]) -> list[Part]:
 
 
 def matrix_parts(path: Path, connections: int, about: dict[str, Any]) -> list[Part]:
-    """Compare a connection matrix."""
+    """Return the comparison of a connection matrix."""
     lines = [line.split() for line in path.read_text("utf-8").splitlines()]
     flows = [words for words in lines if words and "->" in words[0]]
     return [
@@ -227,7 +227,7 @@ def matrix_parts(path: Path, connections: int, about: dict[str, Any]) -> list[Pa
 
 
 def job_parts(source: str, path: Path, about: dict[str, Any]) -> list[Part]:
-    """Compare a history of jobs."""
+    """Return the comparison of a history of jobs."""
     counters = {
         "swim": _swim,
         "rumen": _rumen,
@@ -292,7 +292,7 @@ _HISTORY = {
 
 
 def _history(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Events of a history of Hadoop 2 or 3: one a line in JSON, or one after the other in Avro."""
+    """Yield events of a history of Hadoop 2 or 3: JSON lines, or records in Avro."""
     data = bytes_of(path)
     if data.startswith(b"Avro-Binary"):
         _, schema, rest = data.split(b"\n", 2)
@@ -365,7 +365,7 @@ def _table(path: Path, about: dict[str, Any], rows: dict[str, int]) -> list[Part
 
 
 def has_spans(path: Path) -> bool:
-    """Whether the content of a file is one of spans."""
+    """Whether the content of a file is spans."""
     try:
         with Source(path) as source:
             return sniff(source) in _SPAN_FORMATS
@@ -374,7 +374,7 @@ def has_spans(path: Path) -> bool:
 
 
 def span_parts(source: str, path: Path, taken: SpansImported) -> list[Part]:
-    """Compare a file of spans: spans, links and events."""
+    """Return the comparison of a file of spans: spans, links and events."""
     found = _csv_spans(path) if source == "csv" else _json_spans(json.loads(text_of(path)))
     spans = pl.read_parquet(taken.path / "spans.parquet")
     again = told(taken.about, "the same span again", "another span of the same id")
@@ -400,7 +400,7 @@ def _csv_spans(path: Path) -> Counter[str]:
 
 
 def _json_spans(value: Any) -> Counter[str]:
-    """Count spans, and links and events within them, wherever they stand."""
+    """Return the number of spans, and of links and events within them, at any depth."""
     found: Counter[str] = Counter()
     if isinstance(value, list):
         for each in value:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Openings that are understood only by whoever has read something else before.
+#: Openings that are understood only after reading another text.
 POINTING = re.compile(r"(?:Such|So many|So much|The same|Of|Its?|They|Them|These|Those|That|…)\b")
 #: First words of phrases without a verb.
 NOUNS = re.compile(
@@ -48,7 +48,7 @@ def rust(path: Path) -> Iterator[Found]:
 
 
 def _is_function(lines: list[str], number: int) -> bool:
-    """Whether the doc comment that begins in this line is that of a function."""
+    """Whether the doc comment from this line on is that of a function."""
     for line in lines[number:]:
         text = line.strip()
         if not text.startswith(("///", "#[", "//")):

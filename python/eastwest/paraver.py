@@ -46,21 +46,21 @@ _MOST_PORTS = 10_000
 def paraver(result: Result | str | Path, out: str | Path | None = None) -> Path:
     """Write the MPI programs of a result for Paraver and return the path of the ``.prv`` file.
 
-    ``out`` is ``trace.prv`` in the result folder unless given; ``.pcf`` and ``.row`` lie beside it.
+    ``out`` is ``trace.prv`` in the result folder unless given; ``.pcf`` and ``.row`` are beside it.
     Raises ``InputError`` where no MPI program ran.
     """
     found = result if isinstance(result, Result) else Result(result)
     path = Path(out) if out is not None else found.path / "trace.prv"
     if path.suffix != ".prv":
         raise InputError(f"{path}: the name of a Paraver trace ends with .prv")
-    made = _Made(found)
+    made = _ParaverTrace(found)
     write_whole(path.with_suffix(".pcf"), made.names_of_values().encode())
     write_whole(path.with_suffix(".row"), made.names_of_rows().encode())
     write_whole(path, made.records().encode())
     return path
 
 
-class _Made:
+class _ParaverTrace:
     """Lines and names of the trace of one result."""
 
     def __init__(self, result: Result) -> None:
@@ -131,7 +131,7 @@ class _Made:
         of = self.ranks.filter(self.ranks["workload"] == program)
         rows = list(of.iter_rows(named=True))
         if [row["rank"] for row in rows] != list(range(len(rows))):
-            raise InputError("not all ranks are through: there is nothing for Paraver")
+            raise InputError("not all ranks have finished: a trace for Paraver needs all of them")
         return rows
 
     def _place(self, program: str, rank: int) -> str:

@@ -42,7 +42,7 @@ class Partial:
             if handle is not None and _claimed(handle, self.path):
                 self._handle: int | None = handle
                 return
-        raise OSError(f"{parent}: another process removes what is made there")
+        raise OSError(f"{parent}: another process removes new files in it")
 
     @classmethod
     def folder(cls, parent: Path) -> Self:

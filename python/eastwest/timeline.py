@@ -6,7 +6,7 @@ The file is in the Trace Event Format of Chrome (JSON, times in microseconds wit
   where they overlap: those of one lane never do;
 - tasks are complete slices (``X``) on threads that stand for the slots of a host, with their stages
   as slices within;
-- ranks of MPI programs are threads with what they do, messages between them slices in lanes;
+- ranks of MPI programs are threads with their states, messages between them slices in lanes;
 - naps of links are complete slices on a thread per port: falling asleep, asleep, waking;
 - pauses are complete slices on a thread per port and priority;
 - losses are instants (``i``) at their port, timeouts and recoveries at the host that sends;
@@ -220,7 +220,7 @@ class _Lanes:
         return lane
 
 
-def _longest(
+def _longest_rows(
     into: _Trace, kind: str, table: pl.DataFrame, begin: str, per_row: int
 ) -> pl.DataFrame:
     """Return the longest rows of a table, as many as the limit allows, by their beginnings."""
@@ -255,7 +255,7 @@ def _jobs(into: _Trace, table: pl.DataFrame) -> None:
     if table.height == 0:
         return
     pid = into.process(_JOBS, "Jobs")
-    kept = _longest(into, "jobs", table, "submitted_s", 2)
+    kept = _longest_rows(into, "jobs", table, "submitted_s", 2)
     _slices(
         into,
         pid,
@@ -280,7 +280,7 @@ def _jobs(into: _Trace, table: pl.DataFrame) -> None:
 
 def _tasks(into: _Trace, table: pl.DataFrame) -> None:
     lanes: dict[tuple[int, str], _Lanes] = {}
-    kept = _longest(into, "tasks", table, "assigned_s", 4)
+    kept = _longest_rows(into, "tasks", table, "assigned_s", 4)
     for row in _rows(into, "tasks", kept):
         host, kind = int(row["host"]), clean(row["kind"], 20)
         times = [
@@ -314,7 +314,7 @@ def _complete(name: str, begin: int, end: int, where: Row, args: Row) -> Row:
 
 
 def _flows(into: _Trace, table: pl.DataFrame) -> None:
-    kept = _longest(into, "flows", table, "start_s", 2)
+    kept = _longest_rows(into, "flows", table, "start_s", 2)
     for (src,), part in kept.group_by("src", maintain_order=True):
         host = int(str(src))
         pid = into.process(_SENDERS + host, f"{into.evidence.host(host)} sends")
@@ -383,7 +383,7 @@ def _queues(into: _Trace, table: pl.DataFrame) -> None:
     table = table.sort("link", "time_s", maintain_order=True)
     follows = pl.col("time_s").shift(-1).over("link") <= pl.col("time_s") + interval + _NANOSECOND
     last = pl.when(~follows.fill_null(value=False)).then("time_s").alias("last_s")
-    kept = _peaks(into, "queues", table.with_columns(last), ["link"], "packets")
+    kept = _largest_of_neighbours(into, "queues", table.with_columns(last), ["link"], "packets")
     for (link,), part in kept.group_by("link", maintain_order=True):
         name = f"{into.evidence.port(int(str(link)))} packets"
         rows = part.select("time_s", "packets", "last_s").iter_rows()
@@ -404,7 +404,7 @@ def _windows(into: _Trace, table: pl.DataFrame) -> None:
     if table.height == 0:
         return
     pid = into.process(_WINDOWS, "Windows")
-    kept = _peaks(into, "tcp", table, ["connection", "src"], "cwnd_bytes")
+    kept = _largest_of_neighbours(into, "tcp", table, ["connection", "src"], "cwnd_bytes")
     for (number, src), part in kept.group_by("connection", "src", maintain_order=True):
         dst = into.evidence.host(part["dst"][0])
         name = f"{into.evidence.host(int(str(src)))}->{dst} (connection {number}) cwnd"
@@ -421,7 +421,7 @@ def _naps(into: _Trace, table: pl.DataFrame) -> None:
     left_out = pick(into.evidence.result.summary, "lpi", "left_out")
     if left_out:
         into.notes.append(f"{count(left_out)} later naps are not in the result (measure.lpi_rows)")
-    kept = _longest(into, "naps", table, "falls_asleep_s", 3)
+    kept = _longest_rows(into, "naps", table, "falls_asleep_s", 3)
     columns = ("falls_asleep_s", "asleep_s", "wakes_s", "awake_s")
     for row in _rows(into, "lpi", kept.sort("link", "falls_asleep_s", maintain_order=True)):
         times = [nanoseconds(row[column]) for column in columns]
@@ -445,7 +445,7 @@ def _pauses(into: _Trace, table: pl.DataFrame) -> None:
         into.notes.append(
             f"{count(left_out)} later pauses are not in the result (measure.pauses_rows)"
         )
-    kept = _longest(into, "pauses", table, "began_s", 1)
+    kept = _longest_rows(into, "pauses", table, "began_s", 1)
     order = ["link", "priority", "began_s"]
     for row in _rows(into, "pauses", kept.sort(order, maintain_order=True)):
         begin, end = nanoseconds(row["began_s"]), nanoseconds(row["until_s"])
@@ -505,7 +505,7 @@ def _rates(rows: Iterable[tuple[int, int]], width: int) -> Iterator[tuple[int, i
 def _ranks(into: _Trace, table: pl.DataFrame) -> None:
     """Add the ranks of MPI programs: a process for each program, a thread for each rank."""
     programs: dict[str, int] = {}
-    kept = _longest(into, "states", table, "began_s", 1)
+    kept = _longest_rows(into, "states", table, "began_s", 1)
     for row in _rows(into, "mpi_states", kept.sort("rank", "began_s", maintain_order=True)):
         program = str(row["workload"])
         number = programs.setdefault(program, len(programs))
@@ -520,7 +520,7 @@ def _ranks(into: _Trace, table: pl.DataFrame) -> None:
 
 def _messages(into: _Trace, table: pl.DataFrame) -> None:
     """Add the messages of MPI programs, from send to receipt, in lanes of the sending rank."""
-    kept = _longest(into, "messages", table, "sent_s", 2)
+    kept = _longest_rows(into, "messages", table, "sent_s", 2)
     for number, ((program,), part) in enumerate(kept.group_by("workload", maintain_order=True)):
         pid = into.process(_MESSAGES + number, f"{clean(str(program), 60)} messages")
         _slices(into, pid, f"message {number}", _message_slices(into, part))
@@ -537,7 +537,7 @@ def _message_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int
         )
 
 
-def _peaks(
+def _largest_of_neighbours(
     into: _Trace, kind: str, table: pl.DataFrame, keys: list[str], value: str
 ) -> pl.DataFrame:
     """Return a table thinned to the limit: of neighbours in a series, the largest value is kept.

@@ -86,7 +86,7 @@ class Keeper:
             if not folder.is_dir() or not self._enter(folder):
                 return None
         except OSError:
-            return None  # and what is to be written there will say why
+            return None  # place() reports the error
         if self._fresh or not (folder / _CHECKPOINT).is_file():
             self._clear()
             return None

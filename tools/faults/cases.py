@@ -1,7 +1,7 @@
-"""Commands that are disturbed, each with its inputs and with what it has to leave behind.
+"""Commands that are disturbed, each with its inputs and its expected results.
 
-A case works in a folder of its own. Inputs are beside it, where no fault reaches them. Some cases
-begin with something there: an earlier result that is replaced, or a sweep that is half done.
+A case works in a folder of its own. Its inputs are in another folder, without faults. Some cases
+begin with an earlier state: a result that is replaced, or a sweep that is half done.
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ class Case:
 
     name: str
     words: tuple[str, ...]
-    #: What it leaves: see ``look.py``.
+    #: Kind and name of each result, see ``look.py``.
     leaves: tuple[tuple[str, str], ...]
-    #: Earlier command in the same folder, on other inputs.
+    #: Arguments of an earlier command in the same folder, on other inputs.
     before: tuple[str, ...] = ()
 
     def command(self, inputs: Path) -> list[str]:
-        """Arguments after ``eastwest``."""
+        """Return the arguments after ``eastwest``."""
         return [word.format(inputs=inputs) for word in self.words]
 
     def prepare(self, inputs: Path, work: Path) -> None:
-        """Bring the working folder to the state in which the case begins."""
+        """Put the working folder into the state in which the case begins."""
         (work / "tmp").mkdir(parents=True)
         if self.before:
             words = [word.format(inputs=inputs) for word in self.before]

@@ -1,9 +1,10 @@
 """Runs one command after the other and disturbs each: a call that fails, or SIGKILL.
 
-A program of its own. It reads requests from standard input and answers on standard output, one JSON
-object a line. Each command is run in a process forked from this one, which has imported Eastwest
-once: a fresh interpreter each time would make most kills hit the import. The request names the
-case and either ``kind``, ``at``, ``how`` (see ``shim.c``) or ``kill_s``, seconds until SIGKILL.
+It is a program of its own. It reads requests from standard input and answers on standard output,
+one JSON object per line. Each command runs in a process forked from this one, which has imported
+Eastwest once: with a new interpreter for each command, most kills would hit the import. The request
+names the case and either ``kind``, ``at``, ``how`` (see ``shim.c``) or ``kill_s``, seconds until
+SIGKILL.
 """
 
 from __future__ import annotations
@@ -26,30 +27,30 @@ from typing import Any
 from eastwest import cli
 from faults.cases import BY_NAME, Case
 
-#: No command takes longer; and no child of a command lives longer than its parent and this.
+#: Time limit of a command in s; also of its child processes, from its end on.
 _LONGEST_S = 600.0
 _OUTLIVES_S = 30.0
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, linux/prctl.h
 _ENDED = b"memory allocation of "
-#: A result is either the old or the new one; what grows file by file may be in between.
+#: Kinds of results that grow file by file; all others are either the old or the new one.
 _GROWS = {"store", "files"}
 
 
 @dataclass
 class Ended:
-    """How a command ended."""
+    """End of a command: exit code, output, and problems."""
 
     code: int
     said: str
     wall_s: float
     killed: bool = False
-    #: Calls counted, and faults made.
+    #: Number of calls counted, and of faults made.
     counts: tuple[int, int] = (0, 0)
     problems: list[str] = field(default_factory=list)
 
 
 class Disturber:
-    """Runs cases in a folder of its own; ``shim`` is the library of ``shim.c``, loaded already."""
+    """Executor of cases in a folder of its own; ``shim`` is the loaded library of ``shim.c``."""
 
     def __init__(self, folder: Path, inputs: Path, shim: Path) -> None:
         self.folder = folder
@@ -69,7 +70,7 @@ class Disturber:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
     def ready(self, case: Case) -> None:
-        """Run a case undisturbed once, to know what it leaves."""
+        """Run a case undisturbed once, to store its expected results."""
         if case.name in self.expected:
             return
         template = self.folder / case.name
@@ -84,7 +85,7 @@ class Disturber:
         self.expected[case.name] = found["digests"]
 
     def trial(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Run a case with one disturbance, and then again without."""
+        """Run a case with one disturbance and then again without, and return what was found."""
         case = BY_NAME[request["case"]]
         self.ready(case)
         self._fresh(case)
@@ -93,7 +94,7 @@ class Disturber:
         losses = ended.problems + found["problems"] + self._losses(case, ended, found["digests"])
         again = self._run(case, {})
         after = self._look(case)
-        losses += self._not_mended(case, again, after)
+        losses += self._losses_after_rerun(case, again, after)
         return {
             **request,
             "code": ended.code,
@@ -107,7 +108,11 @@ class Disturber:
         }
 
     def _losses(self, case: Case, ended: Ended, digests: dict[str, str]) -> list[str]:
+<<<<<<< HEAD
         """Return what is wrong with the exit of a command and with the files that it left."""
+=======
+        """Return what is wrong with the end of a command and with its results."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         expected, before = self.expected[case.name], self.before[case.name]
         losses = []
         for name, kind in case.leaves:
@@ -126,8 +131,13 @@ class Disturber:
             losses.append("no message that tells what and where")
         return losses
 
+<<<<<<< HEAD
     def _not_mended(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
         """Return what is wrong after a second run of the command."""
+=======
+    def _losses_after_rerun(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
+        """Return what is wrong with the results of a second, undisturbed run of the command."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         losses = list(again.problems)
         if again.code != 0:
             losses.append(f"again: exit code {again.code}: {again.said[-300:]}")
@@ -148,13 +158,13 @@ class Disturber:
         return answer
 
     def _run(self, case: Case, request: dict[str, Any]) -> Ended:
-        """Run the command of a case in the working folder."""
+        """Run the command of a case in the working folder and return its end."""
         self.state.write_bytes(bytes(16))
         said = self.folder / "said"
         began = time.monotonic()
         child = os.fork()
         if child == 0:
-            self._become(case, request, said)
+            self._run_command(case, request, said)
         limit = request.get("kill_s", _LONGEST_S)
         status = _wait(child, limit)
         wall_s = time.monotonic() - began
@@ -172,7 +182,7 @@ class Disturber:
         killed = killed or (request.get("how") == "kill" and code == -signal.SIGKILL)
         return Ended(code, said.read_text(errors="replace"), wall_s, killed, counts, problems)
 
-    def _become(self, case: Case, request: dict[str, Any], said: Path) -> None:
+    def _run_command(self, case: Case, request: dict[str, Any], said: Path) -> None:
         """Turn this forked process into the command; never returns."""
         code = 3
         try:
@@ -193,16 +203,16 @@ class Disturber:
         except SystemExit as left:
             code = left.code if isinstance(left.code, int) else 0 if left.code is None else 1
         except BaseException:
-            sys.excepthook(*sys.exc_info())  # as an interpreter does that ends so
+            sys.excepthook(*sys.exc_info())  # as an interpreter does that ends in this way
             code = 1
         atexit._run_exitfuncs()
         sys.stderr.flush()
         os._exit(code)
 
     def _orphans(self) -> list[str]:
-        """Wait for children of the command that outlive it; they become children of this process.
+        """Wait for children of the command that outlive it, and return a problem for each.
 
-        The looker is a child, too.
+        They become children of this process, which has also the one that runs ``look.py``.
         """
         until = time.monotonic() + _OUTLIVES_S
         children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
@@ -220,7 +230,7 @@ class Disturber:
 
 
 def _wait(child: int, limit_s: float) -> int | None:
-    """Status of a child that ends within the limit."""
+    """Return the status of a child that ends within the limit, or None."""
     handle = os.pidfd_open(child)
     try:
         poll = select.poll()
@@ -233,7 +243,7 @@ def _wait(child: int, limit_s: float) -> int | None:
 
 
 def main() -> None:
-    """Answer requests until there are no more: ``FOLDER INPUTS SHIM`` are the arguments."""
+    """Answer requests until there are no more; the arguments are ``FOLDER INPUTS SHIM``."""
     folder, inputs, shim = map(Path, sys.argv[1:])
     disturber = Disturber(folder, inputs, shim)
     answers = os.fdopen(os.dup(1), "w")

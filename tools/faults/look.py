@@ -1,9 +1,9 @@
-"""Tells whether everything with a final name that a command has left is whole and readable.
+"""Checks whether all files and folders with a final name that a command left are complete.
 
-A program of its own, as the processes that are disturbed are forked from one that must have no
-threads at work. It reads requests from standard input, one JSON object a line, and answers so:
-``{"problems": [...], "digests": {...}, "left": [...]}``. ``digests`` has the content of everything
-final that is there, by name; ``left`` are the temporary names.
+It is a program of its own, because the disturbed processes are forked from one that must have no
+running threads. It reads requests from standard input, one JSON object per line, and answers
+``{"problems": [...], "digests": {...}, "left": [...]}``. ``digests`` has the content of all final
+files and folders by name; ``left`` are the temporary names.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from eastwest.observe.load import open_spans
 from eastwest.sweep.tables import SweepResult
 from eastwest.traces.load import open_trace
 
-#: What two equal commands may have different: times, and where they ran.
+#: Keys that may differ between two equal commands: times and places.
 _DIFFERS = {"wall_s", "cpu_s", "peak_rss_mb", "cost", "date", "command", "store", "runs", "build"}
 _TAILS = {".html": b"</html>", ".svg": b"</svg>", ".png": b"IEND\xaeB`\x82"}
 
 
 def _whole_file(path: Path) -> bytes:
-    """Content of a file, without what may differ. Raises where it was cut off."""
+    """Return the content of a file, without what may differ. Raises where it was cut off."""
     data = path.read_bytes()
     if path.suffix == ".json":
         content = json.loads(data)
@@ -54,7 +54,7 @@ def _files(path: Path) -> Iterator[bytes]:
 
 
 def _result(path: Path) -> Iterator[bytes]:
-    """All tables are there and readable; the store keeps runs without any, too."""
+    """Yield the content of a result, in which all tables must be readable; runs may have none."""
     result = ew.load(path)
     yield result.digest.encode()
     there = {file.stem for file in path.glob("*.parquet")}
@@ -73,7 +73,7 @@ def _sweep(path: Path) -> Iterator[bytes]:
 
 
 def _store(path: Path) -> Iterator[bytes]:
-    """Each run is whole, and each input has the content that its name says."""
+    """Yield the content of a store: complete runs, and inputs that match their names."""
     for run in sorted((path / "runs").glob("*/*")):
         yield run.name.encode()
         yield from _result(run)
@@ -110,7 +110,7 @@ _LOOKS: dict[str, Callable[[Path], Iterator[bytes]]] = {
 
 
 def look(work: Path, leaves: list[tuple[str, str]]) -> dict[str, Any]:
-    """Judge a working folder."""
+    """Return problems, digests and temporary names of a working folder."""
     problems: list[str] = []
     digests: dict[str, str] = {}
     for name, kind in leaves:

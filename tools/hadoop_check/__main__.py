@@ -22,7 +22,7 @@ from hadoop_check.network import MASTER, NODES, SWITCH, WORKERS, Shape
 _TOOLS = ("ip", "tc", "ss", "nstat", "unshare", "sysctl", "java", "mvn")
 _ROW_BYTES = 100
 _BLOCK = 64 << 20
-#: What data is made at.
+#: Shape of the cables while data is generated.
 _FAST = Shape(2000, 1_000_000, 2_000_000, 100_000)
 
 
@@ -67,10 +67,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--blocks", type=int, default=8, help="blocks of 64 MiB to sort")
     parser.add_argument("--seeds", type=int, default=5, help="simulated runs of each rate")
     parser.add_argument(
-        "--cache", type=Path, default=Path.home() / ".cache" / "eastwest", help="where jars stay"
+        "--cache",
+        type=Path,
+        default=Path.home() / ".cache" / "eastwest",
+        help="folder in which jars are kept",
     )
-    parser.add_argument("--keep", type=Path, help="folder that histories and logs are copied to")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("--keep", type=Path, help="folder for copies of histories and logs")
+    parser.add_argument("--dry-run", action="store_true", help="only print the commands")
     return parser.parse_args(arguments)
 
 
@@ -105,7 +108,7 @@ def _java_home() -> Path:
 
 
 def terasort(blocks: int, copies: int, pack: bool) -> list[str]:
-    """The job's arguments."""
+    """Return the job's arguments."""
     return [
         "terasort",
         f"-Dmapreduce.reduce.memory.mb={1024 if pack else 2048}",
@@ -119,13 +122,21 @@ def terasort(blocks: int, copies: int, pack: bool) -> list[str]:
 
 
 def teragen(blocks: int) -> list[str]:
+<<<<<<< HEAD
     """Return the commands that write the input: a file of one block for each map."""
+=======
+    """Return the arguments of the job that generates data: one file of a block for each map."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     rows = blocks * _BLOCK // _ROW_BYTES
     return ["teragen", f"-Dmapreduce.job.maps={blocks}", str(rows), f"/gen{blocks}"]
 
 
 def plan(shapes: Sequence[Shape], blocks: int, copies: int, pack: bool) -> str:
+<<<<<<< HEAD
     """Return the commands of a run, in order."""
+=======
+    """Return every command of a run, in order, as text."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     lines = [" ".join(jars.command(Path("pom.xml"), Path("jars")))]
     lines += [" ".join(command) for command in network.build_commands()]
     lines += [f"start HDFS, YARN and the history server on {', '.join(NODES)}"]
@@ -168,7 +179,11 @@ def _check(options: argparse.Namespace, shapes: Sequence[Shape]) -> tuple[str, b
 
 
 def _scenario(options: argparse.Namespace) -> dict[str, Setting]:
+<<<<<<< HEAD
     """Return the settings of the scenario that the options change."""
+=======
+    """Return the settings of the simulated scenario that the options change."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     size = options.blocks * _BLOCK // _ROW_BYTES * _ROW_BYTES
     changed: dict[str, Setting] = {
         "workload.hadoop.job.0.input": f"{size} B",
@@ -183,7 +198,7 @@ def _scenario(options: argparse.Namespace) -> dict[str, Setting]:
 
 
 def _keep(work: Path, into: Path) -> None:
-    """Copy histories and logs out of the folder that goes away."""
+    """Copy histories and logs out of the temporary folder."""
     for pattern in ("history/**/*.jhist", "cluster/*.log", "cluster/*/conf/*.xml"):
         for path in work.glob(pattern):
             target = into / path.relative_to(work)
@@ -214,14 +229,14 @@ def _sort(
 
 
 def _drops() -> dict[str, int]:
-    """Packets that the switch's port towards each node has dropped since it was shaped."""
+    """Return the packets dropped at the switch's port towards each node since it was shaped."""
     command = ["ip", "netns", "exec", SWITCH, "tc", "-s", "qdisc", "show"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return drops_by_node(shown)
 
 
 def drops_by_node(shown: str) -> dict[str, int]:
-    """The drops that ``tc -s qdisc show`` tells of the ports towards the nodes."""
+    """Return the drops of the ports towards the nodes in the output of ``tc -s qdisc show``."""
     drops, node = dict.fromkeys(NODES, 0), ""
     words = shown.replace(",", " ").split()
     for word, following in itertools.pairwise(words):

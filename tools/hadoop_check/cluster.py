@@ -1,4 +1,4 @@
-"""HDFS, YARN and the history server: started in their namespaces, asked for jobs, stopped."""
+"""HDFS, YARN and the history server: started in their namespaces, used for jobs, stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from hadoop_check import configuration
 from hadoop_check.network import MASTER, NODES, WORKERS, inside, space
 
-#: Seconds a daemon may need to listen, and a job to end.
+#: Time limit in s until a daemon listens, and until a job ends.
 _START_S = 180
 _JOB_S = 1200
 _DAEMONS = {
@@ -27,7 +27,7 @@ _DAEMONS = {
 
 
 class ClusterError(RuntimeError):
-    """A daemon or a job has failed; the message has the end of its log."""
+    """Error of a daemon or a job; the message has the end of its log."""
 
 
 class Cluster:
@@ -40,7 +40,11 @@ class Cluster:
         self.logs: list[Path] = []
 
     def java(self, node: str, main: str, *arguments: str, heap_mb: int = 256) -> list[str]:
+<<<<<<< HEAD
         """Return the command that starts a Java program of Hadoop in a node."""
+=======
+        """Return the command of a Java program of Hadoop in a node."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         options = [f"-Xmx{heap_mb}m", *configuration.JAVA.split()]
         classpath = f"{self.folder / node / 'conf'}:{self.jars}/*"
         java = str(self.java_home / "bin" / "java")
@@ -97,7 +101,7 @@ class Cluster:
         time.sleep(5)  # nodes register
 
     def call(self, node: str, main: str, *arguments: str) -> str:
-        """Run a Java program of Hadoop to its end; gives what it printed."""
+        """Run a Java program of Hadoop to its end and return its output."""
         done = subprocess.run(
             self.java(node, main, *arguments, heap_mb=512),
             capture_output=True,
@@ -117,11 +121,15 @@ class Cluster:
         self.call(MASTER, "org.apache.hadoop.examples.ExampleDriver", *arguments)
 
     def file_system(self, *arguments: str) -> str:
-        """Call ``hdfs dfs`` on the master."""
+        """Run ``hdfs dfs`` on the master and return its output."""
         return self.call(MASTER, "org.apache.hadoop.fs.FsShell", *arguments)
 
     def history(self, into: Path) -> Path:
+<<<<<<< HEAD
         """Copy the history of the last job out of the file system and return its path."""
+=======
+        """Copy the history of the job that ended last out of the file system; return its path."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         pattern = "/tmp/hadoop-yarn/staging/history/done*/**/*.jhist"
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -160,7 +168,7 @@ def _listens(node: str, port: int) -> bool:
 
 @contextlib.contextmanager
 def cluster(folder: Path, jars: Path, java_home: Path, at_once: int = 1) -> Iterator[Cluster]:
-    """A cluster, for as long as it is needed; its files go with it unless it failed."""
+    """Yield a running cluster and stop it at the end; its files are removed unless it failed."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     running = Cluster(folder, jars, java_home, at_once)
@@ -172,7 +180,7 @@ def cluster(folder: Path, jars: Path, java_home: Path, at_once: int = 1) -> Iter
 
 
 def counters(nodes: Sequence[str] = NODES) -> dict[str, int]:
-    """Retransmissions and timeouts of TCP since the start, over all nodes."""
+    """Return retransmissions and timeouts of TCP since the start, over all nodes."""
     total = {"retransmits": 0, "timeouts": 0}
     names = {"TcpRetransSegs": "retransmits", "TcpExtTCPTimeouts": "timeouts"}
     for node in nodes:

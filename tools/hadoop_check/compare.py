@@ -1,7 +1,7 @@
-"""Measured runs of the cluster against the simulator: scenario, bands and table of the paper.
+"""Comparison of the cluster's runs with the simulator: scenario, bands and table of the paper.
 
-The machine is calibrated on the history of the first run; where there is only one, it predicts
-itself but for the network.
+The machine is calibrated on the history of the first run; if it is the only one, only the network
+is predicted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Measured:
 
 
 def outcome(run: Measured) -> hadoop_real.Outcome:
-    """The job's numbers, by its history and the switch's counters."""
+    """Return the job's numbers, by its history and the switch's counters."""
     history = read(run.history)
     attempts = [
         Attempt(kind, a.started_s or 0.0, a.finished_s or 0.0, a.input_done_s)
@@ -48,7 +48,7 @@ def outcome(run: Measured) -> hadoop_real.Outcome:
 
 
 def as_runs(runs: Sequence[Measured]) -> list[hadoop_real.Run]:
-    """The runs as those the paper compares."""
+    """Return the runs in the form of those that the paper compares."""
     return [
         hadoop_real.Run(
             f"{run.shape.rate_mbit:g}-{run.shape.congestion}-{number}-1",
@@ -66,7 +66,7 @@ def as_runs(runs: Sequence[Measured]) -> list[hadoop_real.Run]:
 def report(
     runs: Sequence[Measured], seeds: int, extra: Mapping[str, Setting], cores: int = 2
 ) -> tuple[str, bool]:
-    """The table, and whether all bands are held; ``extra`` changes the scenario.
+    """Return the table, and whether all bands are held; ``extra`` changes the scenario.
 
     ``cores`` are those of the machine that runs all nodes.
     """
@@ -76,7 +76,7 @@ def report(
     rates, seen = [first.shape.rate_mbit * 1e6], [first_percent(compared[0].measured)]
     found = calibrate([first.history], rates, cluster=cluster, first_percents_s=seen)
     profile = toml_text(found)
-    # the devices take no burst of more than a segment (gso_max_segs)
+    # The devices accept no burst of more than one segment (gso_max_segs).
     extra = {"tcp.segmentation_offload": False, "workload.hadoop.node.cores": cores, **extra}
     calibrated = () if len(runs) == 1 else (compared[0].setting,)
     results = hadoop_real.compare(compared, profile, seeds, extra, calibrated)

@@ -1,4 +1,4 @@
-"""The cluster's configuration: one worker's containers are two maps, or one reduce and a master."""
+"""Configuration of the cluster: a worker has containers for two maps, or a reduce and a master."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hadoop_check.network import MASTER
 _OPENS = " ".join(
     f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("lang", "util", "net")
 )
-#: A disk that is 90 % full would not be used, though it may have much room.
+#: Setting so that a disk that is 90 % full, which may have much room, is still used.
 _FULL_DISK = "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"
 _AT_ONCE = "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments"
 JAVA = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {_OPENS}"
@@ -19,9 +19,10 @@ JAVA = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {_OPENS}"
 def properties(
     node: str, folder: Path, jars: Path, java_home: Path, at_once: int = 1
 ) -> dict[str, dict[str, str]]:
-    """Properties by file. Sizes are those of the measurements that ship as reference.
+    """Return the properties by file; sizes are those of the measurements that ship as reference.
 
-    ``at_once`` is how many containers without a wish for a place a node gets in one heartbeat.
+    ``at_once`` is the number of containers without a preferred node that a node gets in one
+    heartbeat.
     """
     data = folder / node
     return {
@@ -94,7 +95,11 @@ def properties(
 
 
 def text(values: dict[str, str]) -> str:
+<<<<<<< HEAD
     """Return the text of a configuration file."""
+=======
+    """Return a configuration file."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     lines = [
         f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
         for name, value in values.items()
@@ -112,13 +117,13 @@ log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c: %m%n
 
 
 def write(node: str, folder: Path, jars: Path, java_home: Path, at_once: int = 1) -> Path:
-    """Write a node's configuration; gives its folder."""
+    """Write a node's configuration and return its folder."""
     conf = folder / node / "conf"
     conf.mkdir(parents=True)
     for name, values in properties(node, folder, jars, java_home, at_once).items():
         (conf / name).write_text(text(values), "utf-8")
     (conf / "log4j.properties").write_text(_LOGS, "utf-8")
     for page in ("hdfs", "datanode"):
-        # the jars lack the pages of HDFS, and its servers do not start without a folder for them
+        # The jars lack the pages of HDFS, without whose folder its servers do not start.
         (conf / "webapps" / page).mkdir(parents=True)
     return conf

@@ -14,7 +14,7 @@ _ARTIFACTS = (
     "hadoop-hdfs-client",
     "hadoop-yarn-server-resourcemanager",
     "hadoop-yarn-server-nodemanager",
-    "hadoop-yarn-server-timelineservice",  # classes the resource manager loads in any case
+    "hadoop-yarn-server-timelineservice",  # the resource manager loads classes of it in any case
     "hadoop-mapreduce-client-jobclient",
     "hadoop-mapreduce-client-shuffle",
     "hadoop-mapreduce-client-hs",
@@ -23,7 +23,7 @@ _ARTIFACTS = (
 
 
 def project(version: str = VERSION) -> str:
-    """A Maven project that needs what a cluster needs."""
+    """Return a Maven project with the dependencies of a cluster."""
     needs = "".join(
         f"    <dependency><groupId>org.apache.hadoop</groupId><artifactId>{artifact}</artifactId>"
         f"<version>{version}</version></dependency>\n"
@@ -40,13 +40,13 @@ def project(version: str = VERSION) -> str:
 
 
 def command(pom: Path, into: Path) -> list[str]:
-    """The call of Maven that copies all jars into a folder."""
+    """Return the call of Maven that copies all jars into a folder."""
     options = [f"-DoutputDirectory={into}", "-DincludeScope=runtime"]
     return ["mvn", "-B", "-q", "-f", str(pom), _PLUGIN, *options]
 
 
 def fetch(cache: Path, version: str = VERSION) -> Path:
-    """The folder of jars, filled when it is not yet there whole."""
+    """Return the folder of jars, filled if it is not complete yet."""
     jars = cache / f"hadoop-{version}"
     if jars.is_dir():
         return jars

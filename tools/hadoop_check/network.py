@@ -1,8 +1,8 @@
-"""Five nodes and a switch, each in a network namespace of its own, joined by shaped cables.
+"""Five nodes and a switch, each in a network namespace of its own, connected by shaped cables.
 
 A cable is a pair of virtual Ethernet devices. Both ends send through a token bucket (``tc tbf``):
-the node's is its network card with a deep queue, the switch's is the port towards the node.
-Everything has names that begin with ``ewhc-`` and is taken down at the end and before a start.
+the node's is its network card with a deep queue, the switch's is the port towards the node. All
+names begin with ``ewhc-``, and all objects are removed at the end and before a start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NET = "10.77.0"
 
 @dataclass(frozen=True)
 class Shape:
-    """What a cable does: rate each way, burst of the bucket, queues; TCP's congestion control."""
+    """Shape of a cable: rate each way, burst of the bucket, queues; TCP's congestion control."""
 
     rate_mbit: float
     switch_buffer_bytes: int = 1_000_000
@@ -34,7 +34,11 @@ class Shape:
 
 
 def space(node: str) -> str:
+<<<<<<< HEAD
     """Return the name of the namespace of a node."""
+=======
+    """Return the name of a node's namespace."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     return PREFIX + node
 
 
@@ -44,7 +48,7 @@ def address(node: str) -> str:
 
 
 def inside(node: str, *command: str) -> list[str]:
-    """A command as it is called in a node: with its network and host name."""
+    """Return a command in the form that runs it in a node: with its network and host name."""
     shell = 'hostname "$0" && exec "$@"'
     return [
         "ip", "netns", "exec", space(node),
@@ -65,7 +69,8 @@ def build_commands() -> list[list[str]]:
         commands += [
             ["ip", "netns", "add", space(node)],
             _in(SWITCH, f"ip link add {port} type veth peer name eth0 netns {space(node)}"),
-            # no segments larger than a packet: queues and buckets see what a cable would
+            # No segments larger than a packet: queues and buckets get packets like those of a
+            # cable.
             _in(SWITCH, f"ip link set {port} gso_max_segs 1 master br0 up"),
             _in(space(node), "ip link set eth0 gso_max_segs 1"),
             _in(space(node), "ip link set lo up"),
@@ -76,7 +81,11 @@ def build_commands() -> list[list[str]]:
 
 
 def shape_commands(shape: Shape) -> list[list[str]]:
+<<<<<<< HEAD
     """Return the commands that give all cables a rate and delay; they may be repeated."""
+=======
+    """Return the commands that give all cables a shape; they may be repeated with another."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     commands: list[list[str]] = []
     for node in NODES:
         ends = (
@@ -106,7 +115,7 @@ def _in(where: str, command: str) -> list[str]:
 
 @contextmanager
 def network() -> Iterator[None]:
-    """The network, for as long as it is needed."""
+    """Make the network for the context, and remove it at the end."""
     take_down()
     try:
         _write_hosts()
@@ -124,7 +133,7 @@ def shape(to: Shape) -> None:
 
 
 def hosts_file() -> str:
-    """Names and addresses, as every node has them in ``/etc/hosts``."""
+    """Return names and addresses in the form of ``/etc/hosts``, which every node has."""
     lines = ["127.0.0.1 localhost", *(f"{address(node)} {node}" for node in NODES)]
     return "\n".join(lines) + "\n"
 
@@ -140,7 +149,7 @@ def _write_hosts() -> None:
 
 
 def take_down() -> None:
-    """Remove whatever of the network is there: processes in it first, then namespaces."""
+    """Remove all parts of the network that exist: processes in it first, then namespaces."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
     spaces = [line.split()[0] for line in listed.stdout.splitlines() if line.startswith(PREFIX)]
     for name in spaces:

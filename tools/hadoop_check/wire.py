@@ -21,7 +21,7 @@ Sample = tuple[float, dict[str, int]]
 
 
 class Meter:
-    """Samples the ports towards the workers while its block runs."""
+    """Sampler of the ports towards the workers within its context."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
@@ -37,7 +37,7 @@ class Meter:
         self._thread.join()
 
     def _run(self) -> None:
-        # only this thread goes into the switch's namespace
+        # Only this thread enters the switch's namespace.
         handle = os.open(f"/run/netns/{SWITCH}", os.O_RDONLY)
         try:
             if ctypes.CDLL(None, use_errno=True).setns(handle, _CLONE_NEWNET):
@@ -50,7 +50,7 @@ class Meter:
 
 
 def bytes_to_workers(text: str) -> dict[str, int]:
-    """Bytes sent on the port towards each worker, by ``/proc/net/dev``."""
+    """Return the bytes sent on the port towards each worker, by ``/proc/net/dev``."""
     ports = {f"p-{worker}" for worker in WORKERS}
     sent = {}
     for line in text.splitlines():
@@ -61,7 +61,7 @@ def bytes_to_workers(text: str) -> dict[str, int]:
 
 
 def by_port(samples: Sequence[Sample], since_s: float) -> dict[str, hadoop_real_measures.Samples]:
-    """Samples of each port's byte counter, with times in seconds since the given start."""
+    """Return the samples of each port's byte counter, with times in s since the given start."""
     ports = {port for _, sent in samples for port in sent}
     return {
         port: [(at - since_s, float(sent[port])) for at, sent in samples if port in sent]

@@ -61,12 +61,12 @@ def texts(papers: Path) -> dict[Path, str]:
     """Return the texts of the index and of the studies' pages by their files."""
     records = [read(claim) for claim in find(papers)]
     others = {record.claim.id: _others(record.claim) for record in records}
-    index = [_HEAD, *_told(records), "", *_counts(records, others), "", _CLASSES]
+    index = [_HEAD, *_verdict_counts(records), "", *_counts(records, others), "", _CLASSES]
     pages = {}
     for study, members in _by_study(records).items():
         index += ["", f"## {_title(study)}", "", *_links(study), "", *_list(members)]
         lines = [f"# Claims: {_title(study)}", "", _STUDY_HEAD, ""]
-        lines += [*_told(members), "", *_overview(members, others)]
+        lines += [*_verdict_counts(members), "", *_overview(members, others)]
         for record in members:
             lines += ["", *_section(record, others[record.claim.id])]
         lines += _readings(study)
@@ -190,7 +190,7 @@ def _readings(study: Path) -> list[str]:
     return lines
 
 
-def _told(records: Sequence[Record]) -> Iterator[str]:
+def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
     """Yield a sentence on how many claims hold, differ, are undecided and were not run."""
     words = (HOLDS, DIFFERS, UNDECIDED, NOT_RUN)
     counts = {word: sum(r.verdict == word for r in records) for word in words}
@@ -250,8 +250,8 @@ def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
             f"| {cell(part['name'])} | {cell(part['measured'])} | {_band(band, part['unit'])} | "
             f"{_bold(part['verdict'])} |"
         )
-    yield from _why(content, record)
-    yield from _beside(record, others)
+    yield from _reasons(content, record)
+    yield from _other_verdicts(record, others)
     picture = folder_of(claim) / f"{claim.name}.svg"
     if picture.is_file() and claim.figure:
         where = picture.relative_to(study).as_posix()
@@ -269,7 +269,7 @@ def _section(record: Record, others: Sequence[Record]) -> Iterator[str]:
     )
 
 
-def _beside(record: Record, others: Sequence[Record]) -> Iterator[str]:
+def _other_verdicts(record: Record, others: Sequence[Record]) -> Iterator[str]:
     """Yield the claim's verdicts under other readings and TCPs of its study."""
     run = [other for other in others if other.content is not None and other.current]
     if not run:
@@ -305,7 +305,7 @@ def _beside(record: Record, others: Sequence[Record]) -> Iterator[str]:
     yield from (f"- {line}" for line in verdicts)
 
 
-def _why(content: dict[str, Any], record: Record) -> Iterator[str]:
+def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
     """Yield why a claim differs: each experiment with its numbers, or other remarks."""
     if record.verdict == HOLDS and record.claim.by_construction:
         yield ""

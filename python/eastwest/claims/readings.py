@@ -75,7 +75,7 @@ class Value:
                     raise KeyError(path)
         except KeyError as error:
             message = f"the reading's value {self.what!r:.60} leaves none of the runs: "
-            raise InputError(f"{message}none has such a value of {error.args[0]}") from None
+            raise InputError(f"{message}none has one of these values of {error.args[0]}") from None
         return cut
 
     def fits(self, decided: Mapping[str, list[Any]]) -> bool:

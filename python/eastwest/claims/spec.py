@@ -380,7 +380,7 @@ class _Reader:
             whole = {key: value for key, value in entry.items() if key != "quick"}
             less = entry.get("quick", {})
             if not isinstance(less, dict):
-                self.wrong(f"runs.{name}.quick", less, "must be a table: what is less")
+                self.wrong(f"runs.{name}.quick", less, "must be a table of the keys that are less")
                 less = {}
             self._sweep(f"runs.{name}", whole, full, name)
             settings = {"set": {**_mapping(whole.get("set")), **_mapping(less.get("set"))}}

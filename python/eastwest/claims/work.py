@@ -54,7 +54,7 @@ class Runner:
         with Partial.scratch() as scratch:
             self._folder = scratch.path
             parts = [*self.kept] or [self._part(metric) for metric in self.claim.metrics]
-            while not self.kept and (more := self._undecided(parts)) and self._give_seeds(more):
+            while not self.kept and (more := self._undecided(parts)) and self._double_seeds(more):
                 parts = [self._part(metric) for metric in self.claim.metrics]
             differing = {part.metric.name for part in parts if part.verdict == DIFFERS}
             explained = [
@@ -72,7 +72,7 @@ class Runner:
             return set()
         return {name for part in parts if part.verdict == UNDECIDED for name in part.metric.runs}
 
-    def _give_seeds(self, names: set[str]) -> bool:
+    def _double_seeds(self, names: set[str]) -> bool:
         """Double the seeds of these runs, up to the most; return whether one got more."""
         given = False
         for name in names:

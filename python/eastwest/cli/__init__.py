@@ -35,12 +35,12 @@ app = group(
     name="eastwest",
 )
 
-#: Exit code of an interrupted command, as of ``guard.INTERRUPTED``, which is not imported for help.
+#: Exit code of an interrupted command: ``guard.INTERRUPTED``, which is not imported for --help.
 _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line: exit code 0 done, 2 bad input, 3 our bug."""
+    """Run the command line: exit code 0 done, 1 missed, 2 bad input, 3 a bug of Eastwest."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -52,5 +52,5 @@ def main() -> None:
 
 
 def _terminated(number: int, _: FrameType | None) -> None:
-    """Leave as after Ctrl-C, so that nothing half-written stays behind."""
+    """Raise ``KeyboardInterrupt`` for a signal, so that temporary files are removed."""
     raise KeyboardInterrupt(f"signal {number}")

@@ -29,13 +29,13 @@ def bench(
         typer.Option(
             min=1,
             max=64,
-            help="Compare so many threads with one: three runs of each in turns, the median is "
-            "shown.",
+            help="Compare this number of threads with one: three runs of each, alternating; "
+            "shows the median.",
         ),
     ] = 1,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Measure the standard performance scenarios, each in a fresh process."""
+    """Measure the standard performance scenarios, each in a new process."""
     overrides("", settings)
     rows: list[standard.Measurement] = []
     for name in names or ["S1"]:
@@ -55,9 +55,9 @@ def bench(
 
 
 def _show(rows: list[standard.Measurement], threads: int) -> None:
-    """Print measurements; of threads, what they gain and what the run said of them."""
+    """Print measurements; with threads, their speed-up and the notes of the run."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    # with threads it is the wall time that counts, and the line has to fit a screen
+    # With threads the wall time matters, and the row must fit a screen.
     last = "threads" if threads > 1 else "hops/CPU-s"
     for heading in ("scenario", "packet-hops", "CPU", "wall", last, "memory", "digest"):
         left = heading in {"scenario", "digest"}

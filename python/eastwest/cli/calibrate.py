@@ -20,7 +20,7 @@ from eastwest.files import write_whole
 from eastwest.sweep.values import Bound
 from eastwest.units import clean, percent
 
-#: Jobs shown; more are in the JSON.
+#: Most jobs that are shown; the JSON has all.
 _MOST_JOBS = 5
 
 
@@ -67,7 +67,10 @@ def command(
         ),
     ] = 1,
     details: Annotated[
-        bool, typer.Option("--details", help="Show also what is no parameter of the model.")
+        bool,
+        typer.Option(
+            "--details", help="Also show quantities that are not parameters of the model."
+        ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
@@ -75,8 +78,8 @@ def command(
 ) -> None:
     """Estimate CPU and disk rates and fixed delays from job histories of Hadoop 2 or 3.
 
-    The profile stands in a scenario as machine = "machine.toml" of a mapreduce workload. Residuals
-    say how far phases lie from what the estimates make of them.
+    A scenario uses the profile as machine = "machine.toml" of a mapreduce workload. Residuals are
+    the differences between the measured phases and those that the estimates predict.
     """
     files = [*jhist, *(more or [])]
     rates = _rates(link_rate or [], len(files))

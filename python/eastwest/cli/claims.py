@@ -33,7 +33,7 @@ def claims(
         list[str] | None,
         typer.Argument(
             metavar="PATTERN...",
-            help="Ids (incast/T1), studies (incast) or globs (incast/F4*); none: all claims.",
+            help="Ids (incast/T1), studies (incast) or globs (incast/F4*); default: all claims.",
         ),
     ] = None,
     quick: Annotated[
@@ -44,7 +44,7 @@ def claims(
         typer.Option(
             "--profile",
             metavar="NAME",
-            help="Run with another TCP that the study has (linux); may be repeated; all: each.",
+            help="Run with another TCP of the study (linux); may be repeated; all: with each.",
         ),
     ] = None,
     readings: Annotated[
@@ -57,11 +57,11 @@ def claims(
     ] = None,
     most_seeds: Annotated[
         int,
-        typer.Option(min=1, max=1000, help="Most seeds that an undecided claim is given."),
+        typer.Option(min=1, max=1000, help="Most seeds of an undecided claim."),
     ] = MOST_SEEDS,
     as_json: JsonArrayOption = False,
     listed: Annotated[
-        bool, typer.Option("--list", help="List the claims and their kept verdicts; run none.")
+        bool, typer.Option("--list", help="List the claims and their stored verdicts; run none.")
     ] = False,
     jobs: JobsOption = None,
     dask: DaskOption = None,
@@ -71,14 +71,15 @@ def claims(
     keep: Annotated[
         bool,
         typer.Option(
-            "--record", help="Write results beside the claims, and the pages of all; not --quick."
+            "--record",
+            help="Write results beside the claims, and the pages of all studies; not with --quick.",
         ),
     ] = False,
     missing: Annotated[
         bool,
         typer.Option(
             "--missing",
-            help="Run only what the kept results lack: claims that have none or have changed, "
+            help="Run only what the stored results lack: claims that have none or have changed, "
             "and explanations that were added.",
         ),
     ] = False,
@@ -87,7 +88,7 @@ def claims(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Run published claims and say which hold: exit code 1 where one differs."""
+    """Run published claims and show which hold: exit code 1 where one differs."""
     if keep and quick:
         fail("--record keeps the results of full runs: leave out --quick, or write with --out")
     if missing and quick:
@@ -144,14 +145,14 @@ def claims(
                 kept=lambda claim: had.parts() if (had := before(claim)) else [],
             )
         except KeyboardInterrupt:
-            interrupted("what has run is kept, the same command goes on from there")
+            interrupted("finished runs are kept, the same command continues from there")
     if keep:
         page.write(folder)
-    _tell(console, outcomes, as_json)
+    _report(console, outcomes, as_json)
 
 
-def _tell(console: Console, outcomes: list[Outcome], as_json: bool) -> None:
-    """Say how many hold; leave with the exit code of a miss where one differs."""
+def _report(console: Console, outcomes: list[Outcome], as_json: bool) -> None:
+    """Print how many claims hold; exit with ``MISSED`` where one differs."""
     if as_json:
         shown = [outcome.as_json() for outcome in outcomes]
         typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False))
@@ -190,7 +191,7 @@ def _list(records: list[record.Record], as_json: bool) -> None:
 
 
 def _show(console: Console, outcome: Outcome) -> None:
-    """Print one claim: verdict, what was published, each metric with its band, why it differs."""
+    """Print a claim: verdict, published text, each metric with its band, and the explanation."""
     verdict = Text(outcome.verdict, style=f"bold {_COLOURS.get(outcome.verdict, 'yellow')}")
     title = Text.assemble((outcome.claim.id, "bold"), " ", verdict, " ")
     if outcome.claim.variant == outcome.claim.profile:

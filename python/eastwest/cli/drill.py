@@ -15,9 +15,9 @@ from eastwest.cli.guard import BAD_INPUT, clean_lines, errors, guarded
 from eastwest.cli.options import JsonArrayOption, one_of
 from eastwest.units import clean
 
-#: Larger files are no scripts.
+#: Largest script in bytes.
 MOST_BYTES = 4 << 20
-#: Unnoticed alterations named in a message.
+#: Most alterations without effect that a message names.
 SHOWN = 5
 
 
@@ -30,7 +30,7 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one script went."""
+    """Result of one script."""
 
     file: str
     passed: bool
@@ -47,7 +47,7 @@ def drill(
         str | None,
         typer.Option(
             metavar="linux|classic",
-            help="What the endpoint behaves like; default: what the script says, else linux.",
+            help="TCP that the endpoint behaves like; default: the one in the script, else linux.",
         ),
     ] = None,
     mutate: Annotated[
@@ -60,7 +60,7 @@ def drill(
     ] = False,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Play packetdrill scripts against the simulated TCP endpoint, in simulated time."""
+    """Run packetdrill scripts against the simulated TCP endpoint, in simulated time."""
     wanted = one_of(Profile, profile, "--profile") if profile is not None else None
     outcomes: list[Outcome] = []
     readable = False
@@ -83,7 +83,7 @@ def drill(
 
 
 def _scripts(files: list[Path]) -> list[Path]:
-    """The scripts named, and those in the folders named."""
+    """Return the scripts given, and those in the folders given."""
     scripts: list[Path] = []
     for file in files:
         scripts.extend(sorted(file.rglob("*.pkt")) if file.is_dir() else [file])
@@ -91,7 +91,7 @@ def _scripts(files: list[Path]) -> list[Path]:
 
 
 def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, bool]:
-    """Play a script; also whether it could be read."""
+    """Run a script; return its result, and whether it could be read."""
     try:
         with file.open("rb") as source:
             data = source.read(MOST_BYTES + 1)
@@ -110,7 +110,7 @@ def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, b
     if unnoticed:
         named = "; ".join(f"line {line}: {what}" for line, what in unnoticed[:SHOWN])
         more = f" and {len(unnoticed) - SHOWN} more" if len(unnoticed) > SHOWN else ""
-        message = f"passes all the same after an alteration of {named}{more}"
+        message = f"still passes after an alteration of {named}{more}"
         return Outcome(str(file), False, message), True
     message = f"fails on each of {result['alterations']} alterations, as it should"
     return Outcome(str(file), True, message if mutate else ""), True
@@ -122,6 +122,6 @@ def _show(outcome: Outcome) -> None:
         note = f" ({outcome.message})" if outcome.message else ""
         typer.echo(f"passed  {name}{note}")
     else:
-        # a place follows the name without a blank, so that editors find it
+        # A line number follows the name without a blank, so that editors find it.
         colon = ":" if outcome.message[:1].isdigit() else ": "
         typer.echo(f"FAILED  {name}{colon}{clean_lines(outcome.message)}")

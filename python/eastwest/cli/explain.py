@@ -19,7 +19,7 @@ from eastwest.timeline import MOST_EVENTS, trace, write
 
 
 class Subject(StrEnum):
-    """The kinds of things that ``eastwest explain`` explains."""
+    """Kinds of subjects that ``eastwest explain`` explains."""
 
     flow = "flow"
     job = "job"
@@ -38,7 +38,7 @@ def explain(
         str,
         typer.Argument(
             metavar="flow|job|task|connection|slowest",
-            help="What to explain; 'slowest' lists what is worth it.",
+            help="What to explain; 'slowest' lists candidates.",
         ),
     ],
     number: Annotated[
@@ -49,12 +49,13 @@ def explain(
         ),
     ] = None,
     workload: Annotated[
-        str | None, typer.Option(help="The workload of the job, where several have such a job.")
+        str | None,
+        typer.Option(help="The workload of the job, where several have a job of this number."),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, max=1000, help="How many 'slowest' lists.")] = 5,
+    top: Annotated[int, typer.Option(min=1, max=1000, help="Length of the list of 'slowest'.")] = 5,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Tell why a flow or job of a result took as long as it did."""
+    """Explain why a flow or job of a result took as long as it did."""
     wanted = one_of(Subject, subject, "explain")
     if wanted is Subject.slowest:
         story = slowest(Result(folder), top)
@@ -71,16 +72,17 @@ def timeline(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="The file to write, .gz to compress it; default: in the folder."
+            "--out", "-o", help="File to write, .gz to compress it; default: in the folder."
         ),
     ] = None,
     most: Annotated[
-        int, typer.Option(min=100, help="Most events; beyond them the file is thinned.")
+        int, typer.Option(min=100, help="Most events; with more, the file is thinned.")
     ] = MOST_EVENTS,
 ) -> None:
     """Write a timeline of a result, to open in ui.perfetto.dev.
 
-    A name that ends in .prv makes a trace of its MPI programs for Paraver, with .pcf and .row.
+    For a name that ends in .prv it writes a trace of the MPI programs for Paraver, with .pcf and
+    .row.
     """
     if out is not None and out.suffix == ".prv":
         typer.echo(str(paraver(Result(folder), out)))

@@ -27,7 +27,7 @@ def schema() -> None:
 def version(
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Print the version and how it was built."""
+    """Print the version and the options of its build."""
     if as_json:
         typer.echo(json.dumps({"version": core.version(), **core.build_info()}))
         return

@@ -20,7 +20,7 @@ from eastwest.cli.options import JsonObjectOption, WithOption, use_mechanisms
 from eastwest.cli.progress import Bar
 from eastwest.units import clean, count
 
-#: Axes whose pairs the summary shows; the tally has all.
+#: Axes whose pairs the summary has; the tally has all.
 SHOWN = (
     "fabric.scheduler",
     "fabric.qcn",
@@ -33,26 +33,26 @@ SHOWN = (
     "fabric.reference_ports",
     "threads",
 )
-#: Rare pairs that the summary names.
+#: Most rare pairs that the summary names.
 MOST_NAMED = 5
 
 
 @guarded
 def fuzz(
-    cases: Annotated[int, typer.Option(min=1, help="Scenarios to make and judge.")] = 1000,
+    cases: Annotated[int, typer.Option(min=1, help="Number of scenarios.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1, help="Seed of the scenarios.")] = 1,
     first: Annotated[int, typer.Option(min=0, help="Number of the first case.")] = 0,
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Cases at once; default: one per core.")
+        int | None, typer.Option(min=1, max=64, help="Concurrent cases; default: one per core.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where failing cases are written.")
-    ] = Path("fuzz-failures"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for failing cases.")] = Path(
+        "fuzz-failures"
+    ),
     tally: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Tally to add to; pairs of settings that it has seldom are tried first.",
+            help="Tally to add to; pairs of settings with low counts in it come first.",
         ),
     ] = None,
     have: Annotated[
@@ -66,15 +66,15 @@ def fuzz(
     mechanisms: WithOption = None,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Run generated valid scenarios in several ways that must agree.
+    """Run generated valid scenarios in several ways whose results must agree.
 
-    Each scenario is run with reference ports, on several threads, stopped and gone on, with its
+    Each scenario is run with reference ports, on several threads, stopped and resumed, with its
     settings in another order, and from its resolved text; packets must be conserved at any time, no
     message may be faster than an idle path, and states and energy of links must add up. A failing
     scenario is reduced to a few lines and written to a folder. Exit code 1: a case failed.
     """
     use_mechanisms(mechanisms)
-    # a sketch in Python is run by one thread at a time anyway
+    # Only one thread at a time runs a sketch in Python.
     at_once = jobs or (1 if core.extras().sketches else os.cpu_count() or 1)
     sums = campaign.load(tally) if tally is not None else campaign.Tally()
     with Bar(errors(), "fuzz") as bar:

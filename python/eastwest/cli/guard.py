@@ -1,4 +1,4 @@
-"""Exit codes: what a user got wrong, what the world refused, and what is our bug."""
+"""Exit codes of commands: errors of the user, of the system, and bugs of Eastwest."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ R = TypeVar("R")
 
 #: A claim or comparison missed its band.
 MISSED = 1
-#: Bad input, or a world that does not allow what was asked (a full disk, a missing file).
+#: Bad input, or a system that does not allow the request (a full disk, a missing file).
 BAD_INPUT = 2
-#: Something that should not be able to happen.
+#: A bug of Eastwest: an error that should be impossible.
 OUR_BUG = 3
-#: What a shell expects of a command that was interrupted.
+#: Exit code that shells expect of an interrupted command.
 INTERRUPTED = 130
 
 
 def errors() -> Console:
-    """Console for messages: standard error."""
+    """Return the console for messages: standard error."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def fail(message: str) -> NoReturn:
-    """Tell the user what was wrong with the input and leave."""
+    """Print what is wrong with the input, and exit."""
     errors().print(f"eastwest: {clean(message, 2000)}", markup=False)
     raise typer.Exit(BAD_INPUT)
 
 
 def interrupted(kept: str) -> NoReturn:
-    """Say what an interrupted command leaves behind, and leave."""
+    """Print what an interrupted command keeps, and exit."""
     errors().print(f"eastwest: interrupted; {kept}", markup=False)
     raise typer.Exit(INTERRUPTED) from None
 
 
 def guarded(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn exceptions of a command into messages and exit codes."""
+    """Return a command that turns exceptions into messages and exit codes."""
 
     @functools.wraps(command)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -60,12 +60,12 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except KeyboardInterrupt:
             interrupted("no result was written")
         except BrokenPipeError:
-            # The reader of a pipe left: nothing more to say, also not at exit.
+            # The reader of the pipe has ended: write nothing more to it, also not at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except BaseException as error:
             if isinstance(error.__context__, BrokenPipeError):
-                # rich has found out first
+                # rich has noticed it first
                 raise typer.Exit(0) from None
             raise typer.Exit(explain(error)) from None
 
@@ -73,7 +73,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def explain(error: BaseException) -> int:
-    """Print what an exception means to a user and return the exit code."""
+    """Print the message of an exception for a user and return the exit code."""
     console = errors()
     if isinstance(error, (core.scenario_error(), ProblemsError)):
         for line in problem_lines(getattr(error, "problems", []), str(error)):
@@ -83,7 +83,7 @@ def explain(error: BaseException) -> int:
         console.print(f"eastwest: {clean(str(error), 4000)}", markup=False)
         return BAD_INPUT
     if isinstance(error, OSError):
-        console.print(f"eastwest: {_world(error)}", markup=False)
+        console.print(f"eastwest: {_system_error(error)}", markup=False)
         return BAD_INPUT
     if isinstance(error, MechanismError) and error.trace:
         console.print(clean_lines(error.trace), markup=False)
@@ -102,7 +102,7 @@ def explain(error: BaseException) -> int:
     return OUR_BUG
 
 
-def _world(error: OSError) -> str:
+def _system_error(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
     if error.errno == errno.ENOSPC:
         return f"{where}the disk is full; nothing was written"
@@ -112,5 +112,5 @@ def _world(error: OSError) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """Text of several lines without control characters."""
+    """Return text of several lines without control characters."""
     return "\n".join(clean(line, 500) for line in text.splitlines())

@@ -1,7 +1,7 @@
 """Groups of commands that import the module of a command when it is used.
 
-Importing all modules takes a second. ``--help`` of a group needs names and one line each, which are
-read from the source of the modules without running them.
+Importing all modules takes 1 s. ``--help`` of a group needs the names and one line of each command,
+which are read from the source of the modules without running them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typer.main import get_command as click_command
 #: name is that of a function, or of a group: another ``typer.Typer``.
 Homes = Mapping[str, str]
 
-#: What all groups and commands of the program have in common.
+#: Settings of all groups and commands of the program.
 _STYLE: dict[str, Any] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
@@ -30,19 +30,19 @@ _STYLE: dict[str, Any] = {
 
 
 def group(help: str, homes: Homes, name: str | None = None) -> typer.Typer:
-    """Return a group of the commands that have these homes."""
+    """Return a group of commands with their modules."""
 
     class Commands(_LazyGroup):
         pass
 
     Commands.homes = homes
     made = typer.Typer(name=name, help=help, cls=Commands, no_args_is_help=True, **_STYLE)
-    made.callback()(lambda: None)  # without a callback or command typer makes no group
+    made.callback()(lambda: None)  # typer makes no group without a callback or command
     return made
 
 
 def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Import all commands of a group and yield them with the words that call them, groups last."""
+    """Import all commands of a group and yield them with their path, groups last."""
     homes = cast(_LazyGroup, click_command(app)).homes
     found = {name: _load(home) for name, home in homes.items()}
     for name, command in found.items():
@@ -54,16 +54,16 @@ def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., A
 
 
 class _LazyGroup(TyperGroup):
-    """A group that knows the homes of its commands, and makes a command when it is asked for."""
+    """A group that knows the module of each command, and imports it when it is used."""
 
     homes: ClassVar[Homes] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands in the order in which help shows them."""
+        """Return the names of the commands in the order of the help."""
         return list(self.homes)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return the command of this name, if there is one."""
+        """Return the command of this name, or None."""
         if cmd_name not in self.homes:
             return None
         if self.commands.get(cmd_name) is None:
@@ -71,8 +71,8 @@ class _LazyGroup(TyperGroup):
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that the arguments name; an unknown one is told from its near names."""
-        # the search for near names looks at the keys of `commands` only
+        """Return the command that the arguments name; for an unknown one, show similar names."""
+        # The search for similar names reads only the keys of `commands`.
         for name in self.homes:
             self.commands.setdefault(name, cast(Any, None))
         try:
@@ -88,7 +88,7 @@ class _LazyGroup(TyperGroup):
 
 
 def _command(name: str, home: Callable[..., Any] | typer.Typer) -> Any:
-    """Return a command of the library below typer, for a function or a group."""
+    """Return a command of click, the library below typer, for a function or a group."""
     if isinstance(home, typer.Typer):
         made = click_command(home)
     else:
@@ -100,7 +100,7 @@ def _command(name: str, home: Callable[..., Any] | typer.Typer) -> Any:
 
 
 def _load(home: str) -> Any:
-    """Import a command or group from its home."""
+    """Import a command or group and return it."""
     module, _, name = home.partition(":")
     return getattr(importlib.import_module(f"eastwest.cli.{module}"), name)
 
@@ -125,7 +125,7 @@ def first_line(home: str) -> str:
 
 @cache
 def _body(module: str) -> list[ast.stmt]:
-    """Parse the source of a module."""
+    """Return the parsed source of a module."""
     spec = importlib.util.find_spec(module)
     source = cast(Any, spec.loader).get_source(module) if spec and spec.loader else None
     return ast.parse(source or "").body

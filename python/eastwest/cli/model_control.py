@@ -25,21 +25,24 @@ from eastwest.units import span
 
 Row = dict[str, Any]
 _MOST_POINTS = 5000
-#: Columns of a table that goes to a file or a pipe.
+#: Width of a table that is written to a file or a pipe, in characters.
 _WIDE = 120
 
 FlowsOption = Annotated[str, typer.Option(metavar="N,...", help="Numbers of flows, such as 2,8.")]
 DelayOption = Annotated[
-    str, typer.Option(metavar="TIME,...", help="Round trips without a queue; qcn: of feedback.")
+    str,
+    typer.Option(metavar="TIME,...", help="Round-trip times without a queue; qcn: of feedback."),
 ]
 CapacityOption = Annotated[str, typer.Option(metavar="RATE,...", help="Rates of the link.")]
-FrameOption = Annotated[str, typer.Option(metavar="SIZE", help="Bytes of a packet on the link.")]
+FrameOption = Annotated[
+    str, typer.Option(metavar="SIZE", help="Length of a packet on the link in bytes.")
+]
 CsvOption = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as CSV.")]
 PlotOption = Annotated[
     Path | None, typer.Option(help="Draw margins, or cycles, over the points: .png, .svg or .pdf.")
 ]
 ResponseOption = Annotated[
-    Path | None, typer.Option(help="Draw how the queue moves at the first point.")
+    Path | None, typer.Option(help="Draw the queue over time at the first point.")
 ]
 
 
@@ -48,18 +51,22 @@ def red(
     flows: FlowsOption = "8,16,32",
     delays: DelayOption = "500 us,1 ms,2 ms,4 ms",
     capacity: CapacityOption = "1 Gbit/s",
-    least: Annotated[float, typer.Option("--min", help="Packets; as RED's min.")] = 30,
-    most: Annotated[float, typer.Option("--max", help="Packets; as RED's max.")] = 330,
-    probability: Annotated[float, typer.Option("--max-probability", help="As RED's.")] = 0.1,
+    least: Annotated[float, typer.Option("--min", help="RED's min in packets.")] = 30,
+    most: Annotated[float, typer.Option("--max", help="RED's max in packets.")] = 330,
+    probability: Annotated[
+        float, typer.Option("--max-probability", help="RED's max_probability.")
+    ] = 0.1,
     weight: Annotated[float, typer.Option(help="Weight of the average.")] = 0.002,
-    even: Annotated[bool, typer.Option(help="Even gaps between marks: twice as many.")] = False,
+    even: Annotated[
+        bool, typer.Option(help="Even gaps between marks: twice as many marks.")
+    ] = False,
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,
     plot: PlotOption = None,
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """TCP at a RED queue (Misra, Gong and Towsley 2000; Hollot et al. 2001).
+    """Compute the loop of TCP at a RED queue (Misra et al. 2000; Hollot et al. 2001).
 
     docs/mechanisms/control.md has the equations.
     """
@@ -90,15 +97,17 @@ def dctcp(
     flows: FlowsOption = "2,8,32",
     delays: DelayOption = "100 us",
     capacity: CapacityOption = "10 Gbit/s",
-    threshold: Annotated[float, typer.Option(help="Packets from which all are marked.")] = 65,
-    gain: Annotated[float, typer.Option(help="Weight g of the newest share of marks.")] = 1 / 16,
+    threshold: Annotated[
+        float, typer.Option(help="Queue in packets from which all are marked.")
+    ] = 65,
+    gain: Annotated[float, typer.Option(help="Gain g of the newest share of marks.")] = 1 / 16,
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,
     plot: PlotOption = None,
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """DCTCP with step marking (Alizadeh, Javanmard and Prabhakar 2011): its limit cycle.
+    """Compute the limit cycle of DCTCP with step marking (Alizadeh et al. 2011).
 
     docs/mechanisms/control.md has the equations.
     """
@@ -135,15 +144,15 @@ def qcn(
     delays: DelayOption = "50 us,100 us,200 us,400 us",
     capacity: CapacityOption = "10 Gbit/s",
     set_point: Annotated[float, typer.Option(help="Q_eq in packets.")] = 22,
-    weight: Annotated[float, typer.Option(help="W_d, of the queue's change.")] = 2,
-    gain: Annotated[float, typer.Option(help="G_d, of each of the 64 levels.")] = 1 / 128,
+    weight: Annotated[float, typer.Option(help="Weight W_d of the queue's change.")] = 2,
+    gain: Annotated[float, typer.Option(help="Gain G_d of each of the 64 levels.")] = 1 / 128,
     frame: FrameOption = "1500 B",
     csv_file: CsvOption = None,
     plot: PlotOption = None,
     response: ResponseOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """QCN (802.1Qau; Alizadeh et al. 2008) in the state-space form of the third study.
+    """Compute the loop of QCN (802.1Qau; Alizadeh et al. 2008) in state-space form.
 
     docs/mechanisms/control.md has the equations.
     """
@@ -183,7 +192,7 @@ Point = tuple[float, float, float]
 
 
 def _points(flows: str, delays: str, capacity: str, frame: str) -> list[Point]:
-    """Flows, packets per second and seconds of all combinations."""
+    """Return flows, packets per second and seconds of all combinations."""
     frame_bytes = quantity("--frame", frame, "size")
     try:
         numbers = [float(part) for part in flows.split(",")]
@@ -200,7 +209,7 @@ def _points(flows: str, delays: str, capacity: str, frame: str) -> list[Point]:
 
 
 def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) -> list[Row]:
-    """Rows of all points; one without an equilibrium says why."""
+    """Return the rows of all points; a point without an equilibrium has the reason."""
     rows = []
     refused = []
     for n, capacity_pps, seconds in points:

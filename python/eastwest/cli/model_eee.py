@@ -1,4 +1,4 @@
-"""``eastwest model eee``: power and wait of links that sleep."""
+"""``eastwest model eee``: power and waiting time of links that sleep."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from eastwest.units import percent, span
 Row: TypeAlias = dict[str, float | str]
 _LOADS = "0.05,0.1,0.2,0.3,0.5,0.7,0.9"
 _POLICIES = "legacy,standard,12us10,120us100,ideal"
-#: Loads of a plot: more than a table shows.
+#: Loads of a plot, which has more than a table.
 _FINE = [share / 100 for share in range(1, 100)]
-#: Sizes whose single-frame efficiency is shown, as in table 2.1.
+#: Frame lengths in bytes whose single-frame efficiency is shown, as in table 2.1.
 _FRAMES = (1500, 150)
 
 
@@ -34,7 +34,7 @@ _FRAMES = (1500, 150)
 def model_eee(
     phy: Annotated[str, typer.Option(help=f"Transceiver: {', '.join(eee.PHYS)}.")] = "10GBASE-T",
     load: Annotated[
-        str, typer.Option(metavar="SHARE,...", help="Shares of time that frames take to send.")
+        str, typer.Option(metavar="SHARE,...", help="Loads: shares of time in transmission.")
     ] = _LOADS,
     policy: Annotated[
         str,
@@ -45,9 +45,11 @@ def model_eee(
         ),
     ] = _POLICIES,
     frame: Annotated[
-        str, typer.Option(metavar="SIZE", help="Bytes of a frame, all that the link sends for it.")
+        str, typer.Option(metavar="SIZE", help="Length of a frame on the link, with framing.")
     ] = "1500 B",
-    sleep_power: Annotated[float, typer.Option(help="Power asleep, of active power.")] = 0.1,
+    sleep_power: Annotated[
+        float, typer.Option(help="Power asleep as a share of active power.")
+    ] = 0.1,
     csv_file: Annotated[
         Path | None, typer.Option("--csv", help="Write the numbers as CSV.")
     ] = None,
@@ -56,9 +58,9 @@ def model_eee(
     ] = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Energy-Efficient Ethernet: power and mean wait under Poisson arrivals of equal frames.
+    """Compute power and mean wait of Energy-Efficient Ethernet under Poisson arrivals.
 
-    docs/mechanisms/eee.md derives them and says what each policy does.
+    docs/mechanisms/eee.md derives the equations and describes each policy.
     """
     if phy not in eee.PHYS:
         fail(f"--phy {phy!r}: must be one of {', '.join(eee.PHYS)}")
@@ -85,7 +87,7 @@ def model_eee(
 
 
 def _policy(name: str) -> eee.Policy | None:
-    """Read a policy; none for those that need no transceiver's times."""
+    """Return the policy of a name; None for those that do not need a transceiver's times."""
     if name in ("legacy", "ideal"):
         return None
     word, _, value = name.partition(":")

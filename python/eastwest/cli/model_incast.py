@@ -20,7 +20,7 @@ from eastwest.models import incast as equations
 from eastwest.sweep.values import Bound
 from eastwest.units import rate, size
 
-#: Senders whose goodput is shown where none are named.
+#: Numbers of senders whose goodput is shown by default.
 _SENDERS = "1,2,4,7,13,24,48"
 
 
@@ -33,7 +33,7 @@ def incast(
         str, typer.Option(metavar="N,...", help="Numbers of servers, such as 1,2,48 or 1-48.")
     ] = _SENDERS,
     buffer: Annotated[str, typer.Option(metavar="SIZE", help="Buffer of a port.")] = "65536 B",
-    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip.")] = "1 ms",
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip time.")] = "1 ms",
     rto: Annotated[str, typer.Option(metavar="TIME", help="Minimum timeout.")] = "200 ms",
     link: Annotated[str, typer.Option(metavar="RATE", help="Rate of the link.")] = "1 Gbit/s",
     alpha: Annotated[
@@ -47,10 +47,10 @@ def incast(
     ] = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Goodput of synchronized reads: equations (1) to (4) of the incast study.
+    """Compute the goodput of synchronized reads by equations (1) to (4) of the incast study.
 
     The table has the onset of equation (3), and goodput before it (1), after it (2), and with a
-    share of a timeout (4). docs/mechanisms/incast.md says what they are.
+    share of a timeout (4). docs/mechanisms/incast.md describes them.
     """
     blocks = [quantity("--block", part, "size") for part in block.split(",")]
     numbers = _numbers(senders)
@@ -78,7 +78,7 @@ def incast(
 
 
 def quantity(option: str, text: str, kind: str) -> float:
-    """Read a size, time or rate in its smallest unit."""
+    """Return a size, time or rate in its smallest unit."""
     bound = Bound.read(text.strip())
     if bound is None or bound.kind != kind:
         examples = {"size": '"64 KB"', "time": '"1 ms"', "rate": '"1 Gbit/s"'}
@@ -117,7 +117,7 @@ def _row(
 
 
 def table_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows as CSV, with the names of the first one as its first line."""
+    """Return rows as CSV; the first line has the names of the columns."""
     head = list(rows[0])
     return spreadsheet.table(head, ([row[name] for name in head] for row in rows))
 

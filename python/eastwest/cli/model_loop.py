@@ -29,34 +29,34 @@ def loop(
         Path,
         typer.Option("--out", "-o", metavar="FOLDER", help="Folder for runs, picture and numbers."),
     ],
-    set_point: Annotated[int, typer.Option(help="Packets that are to wait.")] = 50,
+    set_point: Annotated[int, typer.Option(help="Set point of the queue in packets.")] = 50,
     interval: Annotated[
         str, typer.Option(metavar="TIME", help="Time between decisions, and between samples.")
     ] = "500 us",
     horizon: Annotated[
-        str, typer.Option(metavar="TIME", help="Time until a decision is felt: a round trip.")
+        str, typer.Option(metavar="TIME", help="Time until a decision has an effect: a round trip.")
     ] = "4.5 ms",
     proportional: Annotated[
-        float, typer.Option(help="Share of marks for a packet too much.")
+        float, typer.Option(help="Share of marks per packet above the set point.")
     ] = 3e-5,
     integral: Annotated[
-        float, typer.Option(help="Share of marks for a packet that is too much for a second.")
+        float, typer.Option(help="Share of marks per packet above the set point, per second.")
     ] = 3e-4,
     link: Annotated[
-        str | None, typer.Option(help="Link to look at; default: where most waits.")
+        str | None, typer.Option(help="Link to show; default: the one with the longest queue.")
     ] = None,
     warm_up: Annotated[
-        str, typer.Option(metavar="TIME", help="What comes before is left out.")
+        str, typer.Option(metavar="TIME", help="Results before this time are left out.")
     ] = "0 s",
     settings: SetOption = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all runs.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace runs that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing runs.")] = False,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Run a scenario as it is, with a control loop in its queues, and with one that looks ahead.
+    """Run a scenario as it is, with a control loop in its queues, and with one that predicts.
 
-    The loop holds the queue of each port at a set point by marking a share of packets. FOLDER gets
-    loop.png, loop.csv and the three runs. docs/guide/control.md shows it at work.
+    The loop keeps the queue of each port at a set point by marking a share of packets. FOLDER gets
+    loop.png, loop.csv and the three runs. docs/guide/control.md has an example.
     """
     from eastwest.models import closed_loop  # noqa: PLC0415  slow to load
     from eastwest.plot.control import loops  # noqa: PLC0415
@@ -120,5 +120,7 @@ def _print(said: list[dict[str, Any]], out: Path) -> None:
         )
     console.print(f"{clean(said[0]['link'], 80)}", markup=False)
     console.print(table)
-    console.print("Queues in packets; foreseen: error one horizon ahead, staying: of no change.")
+    console.print(
+        "Queues in packets; foreseen: error one horizon ahead, staying: without any change."
+    )
     console.print(clean(str(out / "loop.png"), 200), markup=False)

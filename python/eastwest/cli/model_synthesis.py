@@ -1,4 +1,4 @@
-"""``eastwest model control hinf`` and ``horizon``: designed controllers and their loops."""
+"""``eastwest model control hinf`` and ``horizon``: synthesised controllers and their loops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ Row = dict[str, Any]
 _WIDE = 120
 
 CapacityOption = Annotated[str, typer.Option(metavar="RATE", help="Rate of the link.")]
-FrameOption = Annotated[str, typer.Option(metavar="SIZE", help="Bytes of a packet on the link.")]
+FrameOption = Annotated[
+    str, typer.Option(metavar="SIZE", help="Length of a packet on the link in bytes.")
+]
 SetPointOption = Annotated[float, typer.Option(help="Set point of the queue in packets.")]
 CsvOption = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as CSV.")]
 
@@ -32,12 +34,12 @@ CsvOption = Annotated[Path | None, typer.Option("--csv", help="Write the numbers
 def hinf(
     flows: Annotated[str, typer.Option(metavar="N,...", help="Numbers of flows.")] = "2,8,32",
     delays: Annotated[
-        str, typer.Option(metavar="TIME,...", help="Round trips without a queue.")
+        str, typer.Option(metavar="TIME,...", help="Round-trip times without a queue.")
     ] = "500 us,4 ms",
     capacity: CapacityOption = "1 Gbit/s",
     set_point: SetPointOption = 50,
     bandwidth: Annotated[
-        float, typer.Option(help="Rate at which an error is removed, times the round trip.")
+        float, typer.Option(help="Bandwidth of the loop times the round-trip time.")
     ] = 0.1,
     effort: Annotated[float, typer.Option(help="Weight of the share of marks.")] = 1.0,
     load: Annotated[float, typer.Option(help="Weight of load at the queue.")] = 1.0,
@@ -50,11 +52,11 @@ def hinf(
     csv_file: CsvOption = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """H-infinity controllers of the share of marks at a queue of TCP flows, and their loops.
+    """Compute H-infinity controllers of the share of marks at a queue of TCP flows.
 
-    For each number of flows and each round trip: the least greatest gain γ, and the stability and
-    margins of the loop with the exact delay. Needs the extra 'control'. docs/mechanisms/control.md
-    has the equations.
+    For each number of flows and each round-trip time: the least γ, and the stability and margins of
+    the loop with the exact delay. Needs the extra 'control'. docs/mechanisms/control.md has the
+    equations.
     """
     from eastwest.models import hinf as synthesis  # noqa: PLC0415  slow to load
     from eastwest.models.tcp_marked import TcpMarked  # noqa: PLC0415
@@ -122,7 +124,7 @@ def horizon(
     ] = "500 us",
     capacity: CapacityOption = "1 Gbit/s",
     set_point: SetPointOption = 50,
-    room: Annotated[float, typer.Option(help="Most packets that can wait.")] = 500,
+    room: Annotated[float, typer.Option(help="Most packets in the queue.")] = 500,
     interval: Annotated[
         str, typer.Option(metavar="TIME", help="Time between decisions.")
     ] = "500 us",
@@ -131,10 +133,12 @@ def horizon(
     ] = 4.0,
     changing: Annotated[float, typer.Option(help="Weight of changes of the rates.")] = 1.0,
     load: Annotated[
-        float, typer.Option(help="A load of the link besides, as a share of its rate.")
+        float, typer.Option(help="Further load of the link, as a share of its rate.")
     ] = 0.3,
-    begin: Annotated[str, typer.Option(metavar="TIME", help="Begin of this load.")] = "100 ms",
-    end: Annotated[str, typer.Option(metavar="TIME", help="End of this load.")] = "200 ms",
+    begin: Annotated[
+        str, typer.Option(metavar="TIME", help="Begin of the further load.")
+    ] = "100 ms",
+    end: Annotated[str, typer.Option(metavar="TIME", help="End of the further load.")] = "200 ms",
     duration: Annotated[str, typer.Option(metavar="TIME", help="End of the model.")] = "300 ms",
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,
@@ -143,10 +147,10 @@ def horizon(
     ] = None,
     as_json: JsonArrayOption = False,
 ) -> None:
-    """Receding-horizon control of the rates of flows at a queue, with and without declared load.
+    """Compute receding-horizon control of flow rates at a queue, with and without declared load.
 
-    The load begins and ends at known times. The same loop runs twice: once these times are declared
-    to the controller in advance, once it sees their effect only. Needs the extra 'control'.
+    The load begins and ends at known times. The loop runs twice: once these times are declared to
+    the controller in advance, once it sees only their effect. Needs the extra 'control'.
     docs/mechanisms/control.md has the equations.
     """
     from eastwest.models.horizon import Costs, RecedingHorizon  # noqa: PLC0415  slow to load
@@ -183,7 +187,7 @@ def horizon(
     }
     rows: list[Row] = []
     for name, one in played.items():
-        # the queue fills at the beginning: numbers count from one horizon on
+        # The queue fills at the beginning: numbers are computed from one horizon on.
         late = one.times_s >= min(steps * interval_s, begin_s)
         rows.append({
             "load": name,

@@ -1,4 +1,4 @@
-"""``eastwest new``: the first version of a mechanism of one's own."""
+"""``eastwest new``: the first version of a user's own mechanism."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from eastwest.units import clean
 @guarded
 def new(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Its name in scenarios, and of its folder.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="Name of the mechanism in scenarios, and of its folder."
+        ),
     ],
     kind: Annotated[
         str,
-        typer.Option(metavar="queue|congestion|routing", help="What it decides."),
+        typer.Option(metavar="queue|congestion|routing", help="Kind of the mechanism."),
     ] = "queue",
     python: Annotated[
         bool, typer.Option("--python", help="A sketch in Python: slow, needs no compiler.")
@@ -33,7 +36,7 @@ def new(
         ),
     ] = None,
 ) -> None:
-    """Write a mechanism of your own to start from: a queue, congestion control or routing."""
+    """Write a first version of a mechanism of your own: a queue, congestion control or routing."""
     chosen = one_of(mechanisms.Kind, kind, "--kind")
     made = mechanisms.write(name, chosen, python=python, source=source)
     typer.echo(f"{made.folder}: {made.what}")

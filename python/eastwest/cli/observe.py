@@ -1,4 +1,4 @@
-"""``eastwest observe``: what a data centre's own monitoring tells of it."""
+"""``eastwest observe``: spans and metrics of a data centre's own monitoring."""
 
 from __future__ import annotations
 

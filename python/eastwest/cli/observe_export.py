@@ -24,18 +24,21 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write, such as run.om.")],
     start: Annotated[
         float | None,
-        typer.Option(help="When the run began, in seconds since 1970; default: 0, spans: 2020."),
+        typer.Option(help="Start of the run in seconds since 1970; default: 0, for spans 2020."),
     ] = None,
     spans: Annotated[
-        bool, typer.Option("--spans", help="Its transactions as OTLP in JSON, a document a line.")
+        bool,
+        typer.Option(
+            "--spans", help="Write its transactions as OTLP in JSON, one document per line."
+        ),
     ] = False,
 ) -> None:
     """Write a run's metrics over time as OpenMetrics text, or its transactions as spans.
 
     Imported spans are written as their source had them, with links, events and scopes.
 
-    `promtool tsdb create-blocks-from openmetrics FILE DIR` makes storage of Prometheus of metrics;
-    what takes OpenTelemetry's OTLP takes the spans.
+    `promtool tsdb create-blocks-from openmetrics FILE DIR` turns the metrics into storage of
+    Prometheus; receivers of OpenTelemetry's OTLP take the spans.
     """
     from eastwest.observe import (  # noqa: PLC0415  slow to load
         openmetrics,
@@ -76,10 +79,10 @@ def export(
 @guarded
 def serve(
     result: Annotated[Path, typer.Argument(help="A result folder.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 9464,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free one.")] = 9464,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     speed: Annotated[
-        float, typer.Option(help="Simulated seconds in each second; inf: the end of the run.")
+        float, typer.Option(help="Simulated seconds per second; inf: only the end of the run.")
     ] = 1.0,
 ) -> None:
     """Replay a run for a monitoring system that scrapes /metrics, until interrupted."""

@@ -39,12 +39,15 @@ def graphs(
     topology: Annotated[
         str | None,
         typer.Option(
-            metavar="SCENARIO", help="A scenario file or shipped scenario whose fabric it runs on."
+            metavar="SCENARIO",
+            help="A scenario file or shipped scenario with the fabric below the services.",
         ),
     ] = None,
     placement: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Columns instance and host: what runs where."),
+        typer.Option(
+            metavar="FILE.csv", help="Columns instance and host: the host of each instance."
+        ),
     ] = None,
     transaction: Annotated[
         str,
@@ -55,8 +58,8 @@ def graphs(
 ) -> None:
     """Make the graphs of services, components and infrastructure, as GraphML and as one page.
 
-    The page shows all three, the path of one transaction through them, its critical path, and where
-    the time of all goes. Files in FOLDER are replaced.
+    The page has all three, the path of one transaction through them, its critical path, and the
+    critical time of all transactions by service. Files in FOLDER are replaced.
     """
     from eastwest.observe import transaction as one  # noqa: PLC0415  slow to load
     from eastwest.observe.form import TABLES  # noqa: PLC0415

@@ -24,7 +24,7 @@ from eastwest.units import clean, count, span
 if TYPE_CHECKING:
     from eastwest.observe.take import Imported
 
-#: Lines of an account that are shown.
+#: Most lines of an account that are shown.
 _MOST_LINES = 12
 
 LossyOption = Annotated[
@@ -49,7 +49,7 @@ def import_files(
     ] = "auto",
     on_bad_row: Annotated[
         str,
-        typer.Option("--on-bad-row", metavar="stop|skip", help="What to do with a damaged span."),
+        typer.Option("--on-bad-row", metavar="stop|skip", help="Action on a damaged span."),
     ] = "stop",
     force: Annotated[
         bool, typer.Option("--force", help="Replace the spans named by --out.")
@@ -58,7 +58,7 @@ def import_files(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Read on the workers of this Dask scheduler, which find the files themselves.",
+            help="Read on the workers of this Dask scheduler, which open the files themselves.",
         ),
     ] = None,
     lossy: LossyOption = False,
@@ -67,7 +67,7 @@ def import_files(
     """Read recorded spans into one form: a folder of Parquet tables.
 
     Formats: OpenTelemetry in JSON and protobuf, Jaeger, Zipkin, CSV; packed with gzip or bzip2 or
-    not. Lost parents, repeated spans and clocks that disagree are put right and told. Spans that
+    not. Missing parents, repeated spans and clock offsets are corrected and reported. Spans that
     contradict themselves or each other are refused without --lossy.
     """
     from eastwest.observe.take import import_spans  # noqa: PLC0415  slow to load
@@ -92,7 +92,7 @@ def import_files(
 
 
 def print_rows(rows: Iterator[tuple[str, str]]) -> None:
-    """Print names with what belongs to them."""
+    """Print names with their texts."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column()
@@ -102,12 +102,12 @@ def print_rows(rows: Iterator[tuple[str, str]]) -> None:
 
 
 def print_problems(problems: Account) -> None:
-    """Say what was left out, changed and noted."""
+    """Print what was left out, changed and noted."""
     _print_lines(list(problems.lines()), "spans.json")
 
 
 def print_account(found: Accounts) -> None:
-    """Say what an import left out, changed and noted, with what was made of its spans."""
+    """Print what an import left out, changed and noted, and the results from its spans."""
     _print_lines(list(lines(found)), "the result as JSON (--json)")
 
 

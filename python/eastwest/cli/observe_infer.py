@@ -29,7 +29,7 @@ SpansArgument = Annotated[
 
 
 class Method(StrEnum):
-    """How transactions are inferred."""
+    """Methods of inferring transactions."""
 
     ids = "ids"
     linking = "linking"
@@ -42,11 +42,14 @@ class Method(StrEnum):
 def infer(
     spans: SpansArgument,
     method: Annotated[
-        str, typer.Option(metavar="|".join(Method), help="What to infer transactions from.")
+        str, typer.Option(metavar="|".join(Method), help="Method of inference.")
     ] = "nesting",
     by: Annotated[
         str,
-        typer.Option(metavar="ATTRIBUTE", help="linking: the attribute that a transaction shares."),
+        typer.Option(
+            metavar="ATTRIBUTE",
+            help="linking: the attribute that all spans of a transaction share.",
+        ),
     ] = "",
     rules: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="stitching: the file of rules.")
@@ -67,7 +70,9 @@ def infer(
     ] = "1",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FOLDER", help="Write the inferred spans there."),
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="Write the inferred spans to this folder."
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the spans named by --out.")
@@ -77,8 +82,8 @@ def infer(
 ) -> None:
     """Infer transactions without the parents that spans name, and compare with them.
 
-    linking and stitching see spans without parents; nesting and convolution only messages: source,
-    destination, times. docs/mechanisms/transactions.md says how each works and where it fails.
+    linking and stitching use spans without parents; nesting and convolution only messages: source,
+    destination, times. docs/mechanisms/transactions.md describes the methods and their limits.
     """
     from eastwest.observe.grey import check_field  # noqa: PLC0415  slow to load
     from eastwest.observe.infer import infer as work  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""``eastwest observe select``: which metrics tell most of a target."""
+"""``eastwest observe select``: the metrics that say most about a target."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from eastwest.observe.select import Method, Selection, Wanted
 from eastwest.observe.select import select as select_metrics
 from eastwest.units import clean, count, percent
 
-#: Names of metrics that are not shown one by one.
+#: Most names of metrics that are shown one by one.
 _NAMES_SHOWN = 3
-#: Columns of a table that goes to a file or a pipe.
+#: Width of a table that is written to a file or a pipe, in characters.
 _WIDE = 120
 
 
@@ -41,35 +41,41 @@ def select(
             "address of a Prometheus server such as http://localhost:9090.",
         ),
     ],
-    target: Annotated[str, typer.Option(help="The metric that others are to tell of.")],
-    number: Annotated[int, typer.Option("--count", help="Metrics to select.")] = 10,
+    target: Annotated[str, typer.Option(help="Metric about which the others say something.")],
+    number: Annotated[int, typer.Option("--count", help="Number of metrics to select.")] = 10,
     scheme: Annotated[
         str, typer.Option(help="difference or quotient of relevance and redundancy.")
     ] = "difference",
     method: Annotated[
-        str, typer.Option(help="How information is estimated: discretised or neighbours.")
+        str, typer.Option(help="Estimator of information: discretised or neighbours.")
     ] = "discretised",
     bins: Annotated[
         int | None, typer.Option(help="Most classes of a metric; default: 10, less for few rows.")
     ] = None,
-    neighbours: Annotated[int, typer.Option(help="The k-th nearest neighbour decides.")] = 3,
+    neighbours: Annotated[
+        int, typer.Option(help="Number k of the nearest neighbour that the estimator uses.")
+    ] = 3,
     lags: Annotated[int, typer.Option(help="Most rows by which a metric may lead the target.")] = 0,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="GLOB", help="Metrics that are not looked at; may be repeated."),
+        typer.Option(metavar="GLOB", help="Metrics that are left out; may be repeated."),
     ] = None,
     most_missing: Annotated[
         float, typer.Option(help="Leave out metrics that lack a greater share of values.")
     ] = 0.2,
-    bootstrap: Annotated[int, typer.Option(help="Select again on so many resampled tables.")] = 0,
+    bootstrap: Annotated[
+        int, typer.Option(help="Number of resampled tables on which to select again.")
+    ] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 1,
     time_column: Annotated[
         str | None, typer.Option("--time", metavar="COLUMN", help="Column of times in a file.")
     ] = None,
     query: Annotated[
-        str, typer.Option(metavar="PROMQL", help="Series to ask a server for.")
+        str, typer.Option(metavar="PROMQL", help="Series to query from a server.")
     ] = '{__name__!=""}',
-    last: Annotated[str, typer.Option(metavar="TIME", help="Time to look back on.")] = "60 min",
+    last: Annotated[
+        str, typer.Option(metavar="TIME", help="Length of the queried time.")
+    ] = "60 min",
     until: Annotated[
         str | None,
         typer.Option(
@@ -83,7 +89,7 @@ def select(
         str | None,
         typer.Option(
             metavar="TABLE",
-            help="Say of each selected metric whether it can be controlled, and how: built-in, or "
+            help="Show for each selected metric whether and how it can be controlled: built-in, or "
             "a TOML file of rules that go before the built-in ones.",
         ),
     ] = None,
@@ -102,9 +108,9 @@ def select(
     ] = None,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Select metrics that tell most of a target and least of each other (mRMR).
+    """Select metrics that say most about a target and least about each other (mRMR).
 
-    docs/guide/metrics.md shows it at work, docs/mechanisms/metric-selection.md has the equations.
+    docs/guide/metrics.md has an example, docs/mechanisms/metric-selection.md the equations.
     """
     wanted = Wanted(
         count=number,
@@ -141,14 +147,14 @@ def select(
 
 
 def _rules(actuations: str | None) -> tuple[actuation.Rule, ...] | None:
-    """Rules of the table that was asked for."""
+    """Return the rules of the table that was asked for, or None."""
     if actuations is None:
         return None
     return actuation.BUILT_IN if actuations == "built-in" else actuation.read(Path(actuations))
 
 
 def _as_json(found: Selection, rules: tuple[actuation.Rule, ...] | None) -> dict[str, Any]:
-    """Everything, for JSON; with rules also what can be done about the chosen metrics."""
+    """Return a selection as a JSON object; with rules also the actuations of the chosen metrics."""
     shown = found.as_json()
     if rules is not None:
         for each in shown["chosen"]:

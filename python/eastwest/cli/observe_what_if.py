@@ -36,7 +36,7 @@ def what_if(
         typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the page."),
     ],
     seeds: Annotated[
-        int, typer.Option(min=1, max=100, metavar="N", help="Runs of each case, each with a seed.")
+        int, typer.Option(min=1, max=100, metavar="N", help="Number of seeds: runs of each case.")
     ] = 1,
     seed: Annotated[
         int | None, typer.Option(min=0, help="The first seed; default: the scenario's.")
@@ -44,16 +44,14 @@ def what_if(
     jobs: JobsOption = None,
     dask: DaskOption = None,
     store: StoreOption = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Try runs again that have failed before.")
-    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Run the same transactions under several circumstances, and compare them on one page.
+    """Run the same transactions in several cases, and compare the cases on one page.
 
     The page, what-if.html in FOLDER, has response times, transactions per second and per watt, and
-    where the time goes by service; with several seeds their means with 95 % intervals. Runs are
-    kept in the run store: what is there is not run again. The page is replaced.
+    the critical time by service; with several seeds their means with 95 % intervals. Runs are kept
+    in the run store: a run in it is not run again. The page is replaced.
     """
     from eastwest.report.page import write_text  # noqa: PLC0415  slow to load
     from eastwest.report.what_if import page  # noqa: PLC0415
@@ -85,7 +83,7 @@ class Given(TypedDict):
 
 
 def _shown(cases: list[Path], given: Given) -> tuple[list[Shown], str]:
-    """Load results, or run cases; return them with the title of the page."""
+    """Return the loaded results, or those of the executed cases, with the title of the page."""
     from eastwest.observe import what_if as work  # noqa: PLC0415  slow to load
     from eastwest.report.what_if import Shown  # noqa: PLC0415
     from eastwest.results import load  # noqa: PLC0415
@@ -117,7 +115,7 @@ def _shown(cases: list[Path], given: Given) -> tuple[list[Shown], str]:
                     say=lambda line: errors().print(Text(line, style="dim")),
                 )
             except KeyboardInterrupt:
-                interrupted("finished runs are kept, the same command goes on from there")
+                interrupted("finished runs are kept, the same command continues from there")
         shown = [Shown(c.name, tuple(runs)) for c, runs in zip(listed, results, strict=True)]
     return shown, title
 
@@ -168,7 +166,7 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _with_interval(found: dict[str, Any]) -> str:
-    """A time, and half the width of its interval where it has one."""
+    """Return a time as text, with half the width of its interval if it has one."""
     text = span(found["mean"] / 1e6)
     if found["low"] is None:
         return text

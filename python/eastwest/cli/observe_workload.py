@@ -27,7 +27,7 @@ def workload(
         str,
         typer.Option(
             metavar="host|network",
-            help="What time between the two sides of a call was: computing, or the network's.",
+            help="Meaning of the time between the two sides of a call: computing, or the network.",
         ),
     ] = "host",
     request_bytes: Annotated[
@@ -38,19 +38,22 @@ def workload(
         ),
     ] = "1600",
     response_bytes: Annotated[
-        str, typer.Option(metavar="SIZE", help="The same of responses.")
+        str, typer.Option(metavar="SIZE", help="Responses of unknown size, in the same form.")
     ] = "uniform:1600:2000",
     transactions: Annotated[
         int | None,
         typer.Option(
-            min=1, max=5_000_000, metavar="N", help="Make so many; default: those recorded."
+            min=1,
+            max=5_000_000,
+            metavar="N",
+            help="Number of transactions; default: those recorded.",
         ),
     ] = None,
     draw: Annotated[
         str,
         typer.Option(
             metavar="trees|levels",
-            help="--transactions: draw whole ones, or times and sizes anew for each operation.",
+            help="--transactions: draw whole ones, or new times and sizes for each operation.",
         ),
     ] = "trees",
     seed: SeedOption = 1,
@@ -60,7 +63,7 @@ def workload(
     lossy: LossyOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Make a workload of spans: who waits for whom, computing times and sizes.
+    """Make a workload from spans: dependencies of calls, computing times and sizes.
 
     FOLDER gets the table that kind = "transactions" replays, a scenario to run it, cases to
     compare, the messages in the study's trace format, and the fitted distributions of every level.

@@ -45,17 +45,15 @@ def optimize(
         Path | None, typer.Option(help="Folder to write; default: results/NAME-optimize.")
     ] = None,
     store: StoreOption = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Try runs again that have failed before.")
-    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the folder of an earlier optimisation.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to a search of any length.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm a search of any length.")] = False,
     as_json: JsonObjectOption = False,
     mechanisms: WithOption = None,
 ) -> None:
-    """Find the best settings of a scenario under limits: exit code 1 where nothing keeps them."""
+    """Find the best settings of a scenario under limits: exit code 1 where none keeps them."""
     recipe = use_mechanisms(mechanisms)
     spec = load(file)
     with SweepBar(errors(), spec.name) as bar:
@@ -69,7 +67,7 @@ def optimize(
                 retry=retry,
                 store=store,
                 mechanisms=recipe,
-                confirm=lambda plan, size: yes or _asked(plan, size),
+                confirm=lambda plan, size: yes or _confirmed(plan, size),
                 announce=lambda plan, size: errors().print(
                     Text(f"{clean(spec.name, 60)}: {sentence(plan, size)}", style="dim")
                 ),
@@ -77,7 +75,7 @@ def optimize(
                 say=lambda line: errors().print(Text(line, style="dim")),
             )
         except KeyboardInterrupt:
-            interrupted("what has run is kept, the same command goes on from there")
+            interrupted("finished runs are kept, the same command continues from there")
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
     else:
@@ -86,15 +84,15 @@ def optimize(
         raise typer.Exit(MISSED)
 
 
-def _asked(plan: Plan, size: int) -> bool:
-    """Ask on a terminal; elsewhere nobody can answer."""
+def _confirmed(plan: Plan, size: int) -> bool:
+    """Return whether the user confirms; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         fail(f"this is a long search: {sentence(plan, size)}; add --yes to run it")
     return typer.confirm(f"This is a long search: {sentence(plan, size)}. Run it?", err=True)
 
 
 def _show(result: OptimizeResult) -> None:
-    """Print the front, the recommended point and why, and what became of the candidates."""
+    """Print the front, the recommended point with its reason, and the results of candidates."""
     summary = result.summary
     console = Console(highlight=False)
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
@@ -120,7 +118,7 @@ def _show(result: OptimizeResult) -> None:
 
 
 def _table(summary: Mapping[str, Any]) -> Table:
-    """Points of the front, the best score first, then candidates and the baseline."""
+    """Return a table of the front, the best score first, then candidates and the baseline."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("point", overflow="fold")
     for goal in summary["goals"]:
@@ -143,7 +141,7 @@ def _table(summary: Mapping[str, Any]) -> Table:
 
 
 def _goal(told: Mapping[str, Any]) -> Text:
-    """A goal as its change against the baseline, or as its mean where there is none."""
+    """Return the change of a goal against the baseline, or its mean without a baseline."""
     change = told["change"]
     if change is None:
         return Text(f"{told['value']['mean']:.4g}")

@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are spelt and explained alike."""
+"""Options that several commands share, with one spelling and one help text for all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WithOption = Annotated[
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option(min=0, help="Processes; default: one per core. 0: within this process."),
+    typer.Option(min=0, help="Number of processes; default: one per core. 0: run in this process."),
 ]
 DaskOption = Annotated[
     str | None,
@@ -40,7 +40,7 @@ DaskOption = Annotated[
 ]
 StoreOption = Annotated[
     Path | None,
-    typer.Option(help="Where runs are kept; default: $EASTWEST_STORE or .eastwest/store."),
+    typer.Option(help="Folder of the run store; default: $EASTWEST_STORE or .eastwest/store."),
 ]
 JsonObjectOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
@@ -51,7 +51,7 @@ JsonArrayOption = Annotated[
 
 
 def use_mechanisms(given: list[str] | None) -> Recipe:
-    """Take in what ``--with`` names, for the rest of this process."""
+    """Load the mechanisms of ``--with`` for the rest of this process; return their recipe."""
     if not given:
         return Recipe()
     wanted, recipe = load(given, show=True)
@@ -60,7 +60,7 @@ def use_mechanisms(given: list[str] | None) -> Recipe:
 
 
 def one_of(choices: type[Choice], given: str, where: str) -> Choice:
-    """Return the member of ``choices`` that a user means, or say which there are."""
+    """Return the member of ``choices`` with this name; an error lists the allowed names."""
     names = [choice.value for choice in choices]
     if given not in names:
         near = difflib.get_close_matches(given, names, n=1)

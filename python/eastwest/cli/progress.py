@@ -1,4 +1,4 @@
-"""The progress bars of commands: on a terminal's standard error, and nowhere else."""
+"""Progress bars of commands on standard error, shown only where it is a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe(progress: core.Progress) -> str:
-    """Simulated time, jobs done, packet-hops per second and time left."""
+    """Return simulated time, jobs done, packet-hops per second and time left, as text."""
     parts = [span(progress["simulated_s"])]
     if progress["jobs_total"]:
         parts.append(f"{count(progress['jobs_done'])}/{count(progress['jobs_total'])} done")
@@ -33,9 +33,10 @@ def describe(progress: core.Progress) -> str:
 
 
 class Bar:
-    """A bar on a terminal; silent where there is none.
+    """A progress bar on a terminal; without a terminal it prints nothing.
 
-    It draws only when it is told something, so that no second thread takes time from the simulator.
+    It is drawn only when progress is reported, so that no second thread takes time from the
+    simulator.
     """
 
     def __init__(self, console: Console, label: str) -> None:
@@ -65,7 +66,7 @@ class Bar:
         self._progress.stop()
 
     def show(self, text: str, share: float | None, label: str = "") -> None:
-        """Draw how far the work has come: a share of it, where that is known."""
+        """Draw the share of the work that is done, where it is known, and a text."""
         if self._progress.disable:
             return
         total = None if share is None else 1.0
@@ -77,11 +78,11 @@ class Bar:
 
 
 class RunBar(Bar):
-    """The bar of one simulation.
+    """The progress bar of one simulation.
 
-    With ``estimate``, a run that has gone on for a second, and far enough to tell, says how long it
-    will take, terminal or not: nothing was known of it before. Mostly a bound, as the last flows of
-    many finish together.
+    With ``estimate``, it prints once how long a run will take, after a second of the run and with
+    or without a terminal, because no earlier run gave an estimate. This is mostly an upper bound,
+    because the last of many flows finish together.
     """
 
     def __init__(self, console: Console, label: str, estimate: bool = False) -> None:
@@ -89,7 +90,7 @@ class RunBar(Bar):
         self._estimate = estimate
 
     def __call__(self, progress: core.Progress) -> None:
-        """Show how far the simulation has come."""
+        """Show the progress of the simulation."""
         share = share_done(progress)
         wall_s = progress["wall_s"]
         if self._estimate and share and share >= TELLING_SHARE and wall_s >= 1:
@@ -101,27 +102,27 @@ class RunBar(Bar):
 
 
 class SweepBar(Bar):
-    """The bar of a sweep."""
+    """The progress bar of a sweep."""
 
     def __enter__(self) -> Self:
-        return self  # drawn from the first report on: a question may come before
+        return self  # drawn from the first report on, because a question may come before it
 
     def __call__(self, state: State) -> None:
-        """Show how far the sweep has come."""
+        """Show the progress of the sweep."""
         self._progress.start()
         self.show(" · ".join(_runs(state)), _share(state))
 
 
 class ClaimsBar(Bar):
-    """The bar of claims: the one at work, which of its sets of runs, and how far these are."""
+    """The progress bar of claims: the current claim, its set of runs, and their progress."""
 
     def __call__(self, claim: str, runs: str, state: State) -> None:
-        """Show how far the runs of a claim have come."""
+        """Show the progress of the runs of a claim."""
         self.show(" · ".join([clean(runs, 20), *_runs(state)]), _share(state), claim)
 
 
 def _runs(state: State) -> Iterator[str]:
-    """Runs done, taken from the store, failed, and time left."""
+    """Yield the numbers of runs done, taken from the store and failed, and the time left."""
     yield f"{count(state.done)}/{count(state.planned)} runs"
     if state.reused:
         yield f"{count(state.reused)} from the store"

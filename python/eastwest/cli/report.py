@@ -22,7 +22,7 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="The page to write; default: report.html in the (first) folder."),
+        typer.Option(help="File of the page; default: report.html in the (first) folder."),
     ] = None,
     png: Annotated[
         Path | None, typer.Option(help="Also draw one picture of the first result.")

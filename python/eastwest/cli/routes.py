@@ -30,14 +30,17 @@ def routes(
     scenario: ScenarioArgument,
     out: OutOption,
     traffic: Annotated[
-        str, typer.Option(help="CSV with columns from, to and bps; or uniform: all pairs alike.")
+        str,
+        typer.Option(
+            help="CSV with columns from, to and bps; or uniform: equal traffic between all pairs."
+        ),
     ] = "uniform",
     time_limit: Annotated[
-        float, typer.Option(min=0.1, max=86_400, help="Seconds the solver may take.")
+        float, typer.Option(min=0.1, max=86_400, help="Time limit of the solver in s.")
     ] = 60.0,
     settings: SetOption = None,
 ) -> None:
-    """Choose one shortest path for each pair so that the fullest link is as empty as possible."""
+    """Choose one shortest path for each pair so that the highest load of a link is the least."""
     source = load_source(scenario)
     shape = core.topology(
         source.text, str(source.base_dir), str(shipped.DATA), overrides(source.text, settings)
@@ -66,23 +69,28 @@ def topology_import(
     out: OutOption,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="htsim, mrperf or topohub; without it the content tells."),
+        typer.Option(
+            "--format", help="htsim, mrperf or topohub; default: recognised by the content."
+        ),
     ] = None,
     rate: Annotated[
         float | None,
         typer.Option(help="Rate of cables between switches in bit/s, where the file has none."),
     ] = None,
     delay_us: Annotated[
-        float, typer.Option("--delay", min=0, max=1e6, help="Delay of a cable in µs, likewise.")
+        float,
+        typer.Option(
+            "--delay", min=0, max=1e6, help="Delay of a cable in µs, where the file has none."
+        ),
     ] = 5.0,
     hosts_per_node: Annotated[
         int, typer.Option(min=1, max=10_000, help="Hosts at each node of a network of cities.")
     ] = 1,
     demands: Annotated[
-        Path | None, typer.Option(help="File for the matrix of traffic, where there is one.")
+        Path | None, typer.Option(help="File for the traffic matrix, if the descriptor has one.")
     ] = None,
 ) -> None:
-    """Write the topology file of a descriptor that another tool has."""
+    """Write the topology file of a descriptor of another tool."""
     if form is not None and form not in topologies.FORMATS:
         raise InputError(f"--format {clean(form, 40)}: is one of {', '.join(topologies.FORMATS)}")
     if rate is not None and not 1e3 <= rate <= _MOST_RATE_BPS:

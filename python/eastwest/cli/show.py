@@ -15,13 +15,13 @@ from eastwest.deadlock import deadlock
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
 
-#: With two lines each, the whole stays below 24 lines.
+#: Most notes: with two lines each, the summary stays below 24 lines.
 _MOST_NOTES = 2
 _MOST_CLASSES = 2
 
 
 def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text]:
-    """Describe every problem: path, value, what is allowed, nearest name."""
+    """Yield a line for each problem: path, value, allowed values, nearest name."""
     if not problems:
         yield Text(f"eastwest: {clean(otherwise or 'the scenario is wrong', 2000)}")
         return
@@ -42,7 +42,7 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
 
 
 def leaves(tree: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
-    """All numbers of a nested mapping with the keys that lead to them."""
+    """Yield all numbers of a nested mapping with their keys."""
     if isinstance(tree, Mapping):
         for key, value in tree.items():
             yield from leaves(value, (*prefix, str(key)))
@@ -51,7 +51,7 @@ def leaves(tree: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 
 def summary_table(result: Result) -> Table:
-    """The headline numbers of a run, in less than one screen of 80 × 24."""
+    """Return a table of the main results of a run, smaller than a screen of 80 × 24."""
     s = result.summary
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
@@ -73,7 +73,7 @@ def summary_table(result: Result) -> Table:
 
 
 def print_summary(console: Console, result: Result) -> None:
-    """Print the headline numbers of a run."""
+    """Print the main results of a run."""
     s = result.summary
     title = f"{clean(str(s.get('scenario', '?')), 50)}, seed {s.get('seed', '?')}"
     console.print(Text(title, style="bold underline"))
@@ -81,7 +81,7 @@ def print_summary(console: Console, result: Result) -> None:
 
 
 def _failed_jobs(result: Result) -> int:
-    """Jobs that ended for a reason other than success; none where tables do not say so."""
+    """Return the number of jobs that did not succeed; 0 where the tables do not have it."""
     if not pick(result.summary, "jobs", "count") or "failed" not in result.jobs.columns:
         return 0
     return result.jobs.filter(result.jobs["failed"].fill_null("") != "").height
@@ -129,7 +129,7 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:
-    """Mean, median and tails of a quantity, stored nested or with the statistic in the name."""
+    """Return mean, median and tails of a quantity, stored nested or by names with the statistic."""
     nested = tree.get(stem) if isinstance(tree, Mapping) else None
     words = (("mean", "mean"), ("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max"))
     parts = []
@@ -141,10 +141,10 @@ def spread(tree: Any, stem: str, unit_s: float) -> str:
 
 
 def _latency(tree: Any) -> Iterator[tuple[str, str]]:
-    """One line for all packets, and one for each class if there are several."""
+    """Yield one row for all packets, and one for each class if there are several."""
     if not isinstance(tree, Mapping):
         return
-    tree = {**tree, "max": None}  # would be one line too many
+    tree = {**tree, "max": None}  # one more number would not fit the line
     yield "latency", spread({"us": tree}, "us", 1e-6)
     classes = tree.get("classes", tree.get("by_class"))
     if isinstance(classes, Mapping) and len(classes) > 1:
@@ -156,7 +156,7 @@ def _latency(tree: Any) -> Iterator[tuple[str, str]]:
 
 
 def by_kind(drops: Any) -> dict[str, float]:
-    """Drops by kind of packet, with the cause where there is more than one."""
+    """Return drops by kind of packet, with the cause where there is more than one."""
     counted = [(path, value) for path, value in leaves(drops) if value]
     causes = {path[0] for path, _ in counted if len(path) > 1}
     result: dict[str, float] = {}
@@ -167,7 +167,7 @@ def by_kind(drops: Any) -> dict[str, float]:
 
 
 def tally(tree: Any, most: int = 3) -> str:
-    """Counters that are not zero, the largest first, with their names."""
+    """Return counters that are not zero with their names, the largest first."""
     counted = [(" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value]
     counted.sort(key=lambda pair: -pair[1])
     parts = [f"{count(value)} {clean(name, 30)}" for name, value in counted[:most]]

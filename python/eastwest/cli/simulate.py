@@ -31,7 +31,7 @@ from eastwest.units import clean, size, span
 
 
 class OnBadRow(StrEnum):
-    """The treatment of a trace's lines that cannot be read."""
+    """Actions on lines of a trace that cannot be read."""
 
     stop = "stop"
     skip = "skip"
@@ -48,28 +48,25 @@ ScenarioArgument = Annotated[
 ]
 OnBadRowOption = Annotated[
     str | None,
-    typer.Option(
-        "--on-bad-row", metavar="stop|skip", help="What to do with a damaged line of a trace."
-    ),
+    typer.Option("--on-bad-row", metavar="stop|skip", help="Action on a damaged line of a trace."),
 ]
 CheckpointOption = Annotated[
     float,
     typer.Option(
         min=0,
         metavar="SECONDS",
-        help="Keep a run that takes longer every so often; 0 for never. The same command goes on "
-        "with it.",
+        help="Time between two checkpoints of the run; 0: none. The same command resumes an "
+        "interrupted run from the last one.",
     ),
 ]
 FreshOption = Annotated[
-    bool, typer.Option("--fresh", help="Start anew, whatever was kept of an interrupted run.")
+    bool, typer.Option("--fresh", help="Ignore checkpoints of an interrupted run.")
 ]
 MemoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Most memory the run may take, such as 4 GB; default: nine tenths of what is "
-        "available.",
+        help="Memory limit of the run, such as 4 GB; default: nine tenths of the available memory.",
     ),
 ]
 
@@ -77,7 +74,7 @@ MemoryOption = Annotated[
 def overrides(
     text: str, settings: list[str] | None, on_bad_row: str | None = None
 ) -> core.Overrides:
-    """Turn the flags that change settings of the scenario ``text`` into paths and values."""
+    """Return the options that change settings of the scenario ``text`` as paths and values."""
     result: core.Overrides = []
     for setting in settings or []:
         path, equals, value = setting.partition("=")
@@ -92,11 +89,11 @@ def overrides(
 
 
 def _replays(text: str) -> Iterator[str]:
-    """Paths of the workloads that read a trace."""
+    """Yield the paths of the workloads that read a trace."""
     try:
         workloads = tomllib.loads(text).get("workload")
     except tomllib.TOMLDecodeError:
-        return  # the simulator says what is wrong with it
+        return  # the simulator reports the problem
     for place, workload in enumerate(workloads if isinstance(workloads, list) else []):
         if isinstance(workload, dict) and "trace" in workload:
             yield f"workload.{place}"
@@ -125,7 +122,9 @@ def run(
     as_json: JsonObjectOption = False,
     reference: Annotated[
         bool,
-        typer.Option("--reference", help="Two events per packet and port: same digest, slower."),
+        typer.Option(
+            "--reference", help="Use two events per packet and port: equal digest, slower."
+        ),
     ] = False,
     on_bad_row: OnBadRowOption = None,
     mechanisms: WithOption = None,
@@ -140,13 +139,13 @@ def run(
     changed = overrides(source.text, settings, on_bad_row)
     label = Path(source.label).stem
     costs = Store()
-    # The store has records where sweeps have run; without one, no folder is made for them.
+    # The store has records where sweeps have run; without a store, none is made for them.
     planned = plan(source, changed) if costs.costs_file.is_file() else None
     told = costs.expected(planned) if planned is not None else None
     if told is not None and not as_json:
         errors().print(f"{clean(label, 60)}: {told}", style="dim", markup=False)
     console = errors()
-    say = _says(console, label)
+    say = _line_printer(console, label)
     keeper = Keeper(checkpoint, fresh=fresh, say=say) if checkpoint > 0 else None
     try:
         with RunBar(console, label, estimate=told is None and not as_json) as bar:
@@ -166,15 +165,15 @@ def run(
         if keeper is None or not keeper.goes_on:
             raise
         fail(f"{error}; the same command with more memory goes on{_since(keeper)}")
-    # estimates are of runs that take one core each
+    # Estimates are of runs on one thread.
     if planned is not None and not reference and threads == 1:
-        with contextlib.suppress(OSError):  # the run is done, whatever becomes of its record
+        with contextlib.suppress(OSError):  # the run is done, even if its record cannot be written
             costs.record(planned, planned.key(int(result.summary["seed"])), result.summary)
     _show(result, as_json)
 
 
 def _show(result: Result, as_json: bool) -> None:
-    """Show a run; leave with the exit code of a miss where a deadlock ended it."""
+    """Print the summary of a run; exit with ``MISSED`` where a deadlock ended it."""
     stuck = deadlock(result.summary)
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
@@ -191,8 +190,8 @@ def _since(keeper: Keeper) -> str:
     return f" from {span(keeper.kept_s)} of simulated time" if keeper.kept_s else ""
 
 
-def _says(console: Console, label: str) -> Callable[[str], None]:
-    """Say in one line what becomes of a run."""
+def _line_printer(console: Console, label: str) -> Callable[[str], None]:
+    """Return a function that prints one line on a run."""
 
     def say(what: str) -> None:
         console.print(f"{clean(label, 60)}: {clean(what, 500)}", style="dim", markup=False)

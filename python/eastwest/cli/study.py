@@ -1,8 +1,8 @@
-"""Studies: every configuration of grids and sweeps by one command, which goes on where it stopped.
+"""Studies: every configuration of grids and sweeps by one command, which resumes where it stopped.
 
-A study is a few *parts*, each some sweeps with names for their points. ``command`` says how long
-what the store has not will take, runs it under one bar, and lets the study make tables and pictures
-of what there is. ``papers/*/study.py`` are its users.
+A study has a few *parts*, each some sweeps with names for their points. ``command`` estimates the
+time of the runs that the store lacks, runs them under one progress bar, and calls the study to make
+tables and pictures. ``papers/*/study.py`` use it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Numbers = Mapping[str, float]
 
 
 def keep_table(table: pl.DataFrame, path: Path) -> None:
-    """Write a table with five significant digits as Parquet or, to be read by people, CSV."""
+    """Write a table with five significant digits as Parquet, or for people as CSV."""
     rounded = table.with_columns(pl.col(pl.Float64).round_sig_figs(5))
     if path.suffix == ".csv":
         rounded.write_csv(path)
@@ -47,19 +47,19 @@ def keep_table(table: pl.DataFrame, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """Sweeps of a study that belong together, each with the TCP that it stands for."""
+    """Sweeps of a study that belong together, each with its TCP."""
 
     name: str
     sweeps: Sequence[tuple[str, Spec]]
-    #: Names of a point: of its TCP, sweep and number.
+    #: Function from TCP, sweep and number of a point to its names.
     labels: Callable[[str, Spec, int], Labels]
-    #: CPU seconds of a run of a point, for what has never been run.
+    #: Expected CPU time of a run of a point in s, where no run of it is stored.
     cost_s: Callable[[Spec, int], float]
 
 
 @dataclass(frozen=True)
 class Point:
-    """One configuration with the numbers of its runs, by seed."""
+    """A configuration with the numbers of its runs, by seed."""
 
     labels: Labels
     runs: Mapping[int, Numbers]
@@ -74,10 +74,10 @@ class Missing:
 
 
 def grid_sweeps(study: Path, *others: str, read_as: str = FIRST) -> list[tuple[str, Spec]]:
-    """Sweeps of a study's ``grid.toml`` with its own TCP, then with that of each profile.
+    """Return the sweeps of a study's ``grid.toml`` with its own TCP, then with each profile's.
 
-    ``read_as`` names the reading of the study whose settings they have, as claims have them: those
-    of its axes and of a profile stay. Values for single claims are left out.
+    ``read_as`` names the reading of the study whose settings they get, as claims do: settings of
+    axes and of a profile stay. Values for single claims are left out.
     """
     content = tomllib.loads((study / "grid.toml").read_text(encoding="utf-8"))
     chosen = reading(study, read_as)
@@ -98,12 +98,12 @@ def grid_sweeps(study: Path, *others: str, read_as: str = FIRST) -> list[tuple[s
 
 
 def decided(spec: Spec, number: int) -> dict[str, Any]:
-    """All settings of a point."""
+    """Return all settings of a point."""
     return {**spec.settings, **dict(zip(spec.paths, spec.at(number), strict=True))}
 
 
 def policy_of(settings: Mapping[str, Any]) -> str:
-    """Return the policy of idle links as E-EON labels it, such as ``12us10+``."""
+    """Return the policy of idle links with the label of E-EON, such as ``12us10+``."""
     kind = settings.get("fabric.energy.kind", "always-on")
     if kind == "stall-timer":
         return f"stall {settings['fabric.energy.stall']}"
@@ -126,19 +126,19 @@ def _label(settings: Mapping[str, Any], links: str) -> str:
 def points_of(
     part: Part, store: Store, numbers: Callable[[Mapping[str, Any]], Numbers]
 ) -> list[Point]:
-    """Points of a part with the numbers of what the store has of them, from summaries."""
+    """Return the points of a part with the numbers of their runs in the store, from summaries."""
     return [
         Point(
             part.labels(tcp, spec, number),
             {seed: numbers(kept.summary) for seed, kept in runs.items() if kept is not None},
         )
         for tcp, spec in part.sweeps
-        for number, runs in _kept(spec, store)
+        for number, runs in _stored_runs(spec, store)
     ]
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Mean over seeds with its 95 % interval; nothing where there are none."""
+    """Return the mean over seeds with its 95 % interval; an empty mapping without values."""
     if not values:
         return {"n": 0, "mean": None, "low": None, "high": None}
     found = mean_interval(values)
@@ -146,13 +146,17 @@ def interval(values: Sequence[float]) -> dict[str, Any]:
 
 
 def common(point: Point) -> list[str]:
-    """Names of the numbers that all runs of a point have."""
+    """Return the names of the numbers that all runs of a point have."""
     each = [{*run} for run in point.runs.values()]
     return sorted(set.intersection(*each)) if each else []
 
 
 def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str) -> list[float]:
+<<<<<<< HEAD
     """Divide a number of a point by that of another point, seed by seed."""
+=======
+    """Return the ratios of a number to that of another point, seed by seed."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     return [
         ours[seed][name] / theirs[seed][name]
         for seed in ours
@@ -160,8 +164,8 @@ def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str
     ]
 
 
-def _kept(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]]:
-    """Runs of each point that the store has, by seed."""
+def _stored_runs(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]]:
+    """Return the runs of each point that the store has, by seed."""
     source = source_of(spec)
     found = []
     for number in range(spec.count):
@@ -171,14 +175,14 @@ def _kept(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]
 
 
 def missing_of(part: Part, store: Store) -> list[Missing]:
-    """Return for each sweep of a part the runs that the store does not have, with their CPU time.
+    """Return for each sweep of a part the runs that the store lacks, with their CPU time.
 
-    A run is taken to last as long as those of its point that are there, else as the part says.
+    The expected time of a run is that of stored runs of its point, or else the part's ``cost_s``.
     """
     found = []
     for _, spec in part.sweeps:
         runs, cpu_s = 0, 0.0
-        for number, kept in _kept(spec, store):
+        for number, kept in _stored_runs(spec, store):
             known = [float(run.summary["cpu_s"]) for run in kept.values() if run is not None]
             absent = len(kept) - len(known)
             runs += absent
@@ -189,7 +193,7 @@ def missing_of(part: Part, store: Store) -> list[Missing]:
 
 
 class Overall(Bar):
-    """One bar for all parts: runs done, and time left by how long they are expected to take."""
+    """A progress bar for all parts: runs done, and time left from their expected times."""
 
     def __init__(self, missing: Sequence[Missing]) -> None:
         super().__init__(errors(), "study")
@@ -199,7 +203,7 @@ class Overall(Bar):
         self._began = time.monotonic()
 
     def sweep(self, name: str, missing: Missing) -> Callable[[State], None]:
-        """Return what a sweep of this name tells how far it is."""
+        """Return the callback for the progress of a sweep of this name."""
         runs, cpu_s = self._done_runs, self._done_s
         self._done_runs, self._done_s = runs + missing.runs, cpu_s + missing.cpu_s
 
@@ -218,7 +222,7 @@ class Overall(Bar):
 def run(
     part: Part, missing: Sequence[Missing], bar: Overall, store: Store, dask: str | None = None
 ) -> None:
-    """Run what the store has not of a part, here or on the workers of a Dask scheduler."""
+    """Run the runs that the store lacks of a part, here or on the workers of a Dask scheduler."""
     for (tcp, spec), absent in zip(part.sweeps, missing, strict=True):
         if not absent.runs:
             continue
@@ -239,7 +243,11 @@ def run(
 
 
 def outlook(missing: Sequence[Missing]) -> str:
+<<<<<<< HEAD
     """Return a sentence on how long the missing runs will take."""
+=======
+    """Return a sentence on the expected time of the missing runs."""
+>>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     runs = sum(each.runs for each in missing)
     if not runs:
         return "all runs are there"
@@ -255,9 +263,9 @@ def command(
 ) -> None:
     """Run the parts named, or all, and finish each: the main program of a study.
 
-    ``--plan`` says only what is missing and how long it takes, ``--kept`` runs nothing, ``--draw``
-    not even reads the store; ``--dask ADDRESS`` runs on the workers of this scheduler. ``finish``
-    is told the part, the store, and whether to read it.
+    ``--plan`` prints only the missing runs and their time, ``--kept`` runs nothing, ``--draw`` does
+    not even read the store; ``--dask ADDRESS`` runs on the workers of this scheduler. ``finish``
+    gets the part, the store, and whether to read it.
     """
     arguments, dask = _without_dask(arguments)
     flags = {word for word in arguments if word.startswith("--")}
@@ -282,7 +290,7 @@ def command(
 
 
 def _without_dask(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """Take ``--dask ADDRESS`` out of arguments."""
+    """Return arguments without ``--dask ADDRESS``, and the address or None."""
     words = list(arguments)
     if "--dask" not in words:
         return words, None

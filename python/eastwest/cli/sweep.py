@@ -37,7 +37,7 @@ from eastwest.units import clean, count, span
 
 _MOST_FAILURES = 5
 _MOST_ROWS = 16
-#: So many columns of settings and metrics together fit on a line of 80.
+#: Most columns of settings and metrics together that fit a line of 80 characters.
 _MOST_COLUMNS = 5
 
 
@@ -54,7 +54,7 @@ def sweep(
     dask: DaskOption = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with the sweep in the folder, or extend it."),
+        typer.Option("--resume", help="Continue or extend the sweep in the folder."),
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder to write; default: results/NAME-sweep.")
@@ -65,20 +65,18 @@ def sweep(
         str | None,
         typer.Option(metavar="N|LIST", help="Seeds instead of the file's: 10, or 1,2,7."),
     ] = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Try runs again that have failed before.")
-    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace the sweep folder, whatever it holds.")
+        bool, typer.Option("--force", help="Replace the sweep folder, whatever its content is.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to a sweep of any size.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm a sweep of any size.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check, estimate, and run no more than a probe.")
+        bool, typer.Option("--dry-run", help="Check and estimate only; run no more than a probe.")
     ] = False,
     as_json: JsonObjectOption = False,
     mechanisms: WithOption = None,
 ) -> None:
-    """Run a scenario over many settings and seeds, in parallel; what is done is kept."""
+    """Run a scenario over many settings and seeds, in parallel; finished runs are stored."""
     changes = {
         "set": dict(overrides("", settings)) if settings else None,
         "seeds": _seeds(seeds),
@@ -97,7 +95,7 @@ def sweep(
             retry=retry,
             store=store,
             mechanisms=recipe,
-            confirm=lambda estimate: yes or _asked(estimate),
+            confirm=lambda estimate: yes or _confirmed(estimate),
             announce=lambda estimate: errors().print(Text(_ahead(spec, estimate), style="dim")),
             progress=bar,
             say=lambda line: errors().print(Text(line, style="dim")),
@@ -113,7 +111,7 @@ def sweep(
 
 
 def _finished(driver: Driver, folder: Path) -> SweepResult:
-    """Run all that is planned; say what is kept where it is interrupted."""
+    """Run all planned runs and return the result; on an interrupt, print what is kept."""
     try:
         return driver.run(folder)
     except KeyboardInterrupt:
@@ -132,8 +130,8 @@ def _seeds(given: str | None) -> int | list[int] | None:
     return numbers if "," in given else numbers[0]
 
 
-def _asked(estimate: Estimate) -> bool:
-    """Ask on a terminal; elsewhere nobody can answer."""
+def _confirmed(estimate: Estimate) -> bool:
+    """Return whether the user confirms; without a terminal, exit with a message."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         fail(f"this is a large sweep: {estimate.sentence()}; add --yes to run it")
     return typer.confirm(f"This is a large sweep: {estimate.sentence()}. Run it?", err=True)
@@ -151,7 +149,7 @@ def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
 
 
 def _show(result: SweepResult, as_json: bool) -> None:
-    """Print what came out: the headline metrics of the first points, with intervals."""
+    """Print the main metrics of the first points, with intervals."""
     summary = result.summary
     if as_json:
         shown = {**summary, "failures": result.failures, "folder": str(result.path)}
@@ -184,7 +182,7 @@ def _print_points(console: Console, result: SweepResult) -> None:
     first = points["point"].unique().sort().head(_MOST_ROWS)
     table = _points_table(result, first.to_list(), chosen)
     unbounded = console.options.update(width=10_000)
-    # A number that is cut off says less than none.
+    # A number that is cut off has no meaning.
     while len(chosen) > 1 and Measurement.get(console, unbounded, table).maximum > console.width:
         chosen = chosen[:-1]
         table = _points_table(result, first.to_list(), chosen)
@@ -201,7 +199,7 @@ def _print_points(console: Console, result: SweepResult) -> None:
 
 
 def _points_table(result: SweepResult, numbers: list[int], chosen: list[Shown]) -> Table:
-    """Lay out points with these metrics; named cases also with what they are of the baseline."""
+    """Return a table of points with these metrics; named cases also with ratios to the baseline."""
     import polars as pl  # noqa: PLC0415  large
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -230,7 +228,7 @@ def _points_table(result: SweepResult, numbers: list[int], chosen: list[Shown]) 
 
 
 def _factors(result: SweepResult) -> dict[tuple[int, str], str]:
-    """Return by point and metric the ratio of the metric to the baseline's, paired by seed."""
+    """Return the ratio of each metric to the baseline's by point and metric, paired by seed."""
     rows = result.comparisons.select(
         "point", "metric", "difference", "low", "high", "baseline_mean"
     )
@@ -243,7 +241,7 @@ def _factors(result: SweepResult) -> dict[tuple[int, str], str]:
 
 
 def _value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> Text:
-    """Mean, and half the width of its interval as a share of it, or what it is of the baseline."""
+    """Return a mean with half the width of its interval as a share of it, or with its ratio."""
     if row is None:
         return Text("–")
     if factor is not None:

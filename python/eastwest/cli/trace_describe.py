@@ -47,10 +47,10 @@ def describe(
     seed: SeedOption = 1,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Say what is in a trace: use of data, shapes of jobs, task times, arrivals.
+    """Describe a trace: use of data, shapes of jobs, task times, arrivals.
 
-    The page has the pictures and tables; --json has every number, curves too. What each number is:
-    docs/mechanisms/workload-analysis.md.
+    The page has the pictures and tables; --json has every number, curves too. Definitions of all
+    numbers: docs/mechanisms/workload-analysis.md.
     """
     from eastwest.plot import picture, style, workload  # noqa: PLC0415  slow to load
     from eastwest.report.page import write_text  # noqa: PLC0415
@@ -82,14 +82,14 @@ def describe(
 @guarded
 def compare(
     first: TraceArgument,
-    second: Annotated[Path, typer.Argument(metavar="OTHER", help="The trace to hold against it.")],
+    second: Annotated[Path, typer.Argument(metavar="OTHER", help="The trace to compare with it.")],
     page: PageOption = None,
     png: PictureOption = None,
     window: WindowOption = None,
     seed: SeedOption = 1,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Distances of OTHER to TRACE, beside how far TRACE's own resamples lie from it.
+    """Compare OTHER with TRACE by distances, which are shown with those of TRACE's own resamples.
 
     Kolmogorov–Smirnov and Wasserstein for every quantity, energy distance for all jointly.
     """
@@ -130,7 +130,7 @@ def _say_written(*paths: Path | None) -> None:
 
 
 def _print(described: Description, quality: Quality | None) -> None:
-    """Print what fits a screen."""
+    """Print as much as fits a screen."""
     screen = console()
     arrival = described.arrival
     title = f"{clean(Path(described.name).name, 60)}: {count(arrival.jobs)} jobs in "
@@ -207,7 +207,7 @@ def _lines(described: Description, quality: Quality | None) -> Iterator[tuple[st
 
 
 def print_quality(quality: Quality) -> None:
-    """Print a table of distances and what it comes to."""
+    """Print a table of distances and the verdict."""
     from eastwest.report.trace import (  # noqa: PLC0415  slow to load
         QUALITY_HEADINGS,
         quality_rows,
@@ -223,7 +223,7 @@ def print_quality(quality: Quality) -> None:
 
 
 def quality_json(quality: Quality) -> dict[str, Any]:
-    """Distances as an object, with the verdict on all."""
+    """Return distances as a JSON object, with the verdict on all."""
     from eastwest.workload.describe import as_json  # noqa: PLC0415  slow to load
 
     return {**as_json(quality), "inside": quality.inside}

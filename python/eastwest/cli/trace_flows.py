@@ -25,7 +25,8 @@ def flows(
         ),
     ] = "ps",
     lossy: Annotated[
-        bool, typer.Option("--lossy", help="Leave failures out, which a list of flows cannot say.")
+        bool,
+        typer.Option("--lossy", help="Leave out failures, which a list of flows cannot express."),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the file named by --out.")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from eastwest.traces.mpi.take import Imported as MpiImported
     from eastwest.traces.take import Imported
 
-#: Lines of what was left out and noted; the rest is in trace.json.
+#: Most lines on what was left out and noted; trace.json has all.
 _MOST_LINES = 8
 _BYTES = {
     "input_bytes": "input",
@@ -60,18 +60,22 @@ def import_files(
     on_bad_row: Annotated[
         str,
         typer.Option(
-            "--on-bad-row", metavar="stop|skip", help="What to do with a damaged row or record."
+            "--on-bad-row", metavar="stop|skip", help="Action on a damaged row or record."
         ),
     ] = "stop",
     ranks: Annotated[
         int | None,
-        typer.Option(min=1, max=65_536, help="Ranks to repeat the Chakra trace of one rank for."),
+        typer.Option(
+            min=1,
+            max=65_536,
+            help="Number of ranks for which the Chakra trace of one rank is repeated.",
+        ),
     ] = None,
     lossy: Annotated[
         bool,
         typer.Option(
             "--lossy",
-            help="Take records too whose meaning changes; the account of the trace counts them.",
+            help="Also take records whose meaning changes; the account of the trace counts them.",
         ),
     ] = False,
     force: Annotated[
@@ -82,7 +86,7 @@ def import_files(
     """Read recorded workloads into a trace: a folder of Parquet tables, or of MPI ranks.
 
     Formats: SWIM, Rumen, job histories of Hadoop 0.20 to 3, Spark event logs, CSV and Parquet;
-    packed with gzip or bzip2 or not. docs/mechanisms/traces.md says what each knows and lacks. Of
+    packed with gzip or bzip2 or not. docs/mechanisms/traces.md lists what each has and lacks. Of
     MPI programs: SimGrid's time-independent traces (ti), Dimemas, OTF2, Chakra: docs/guide/mpi.md.
     """
     from eastwest.traces.mpi import take as mpi  # noqa: PLC0415  slow to load
@@ -135,7 +139,7 @@ def _print_mpi(taken: MpiImported) -> None:
 
 
 class _ReadBar(Bar):
-    """The bar of an import: the file being read, and how far."""
+    """The progress bar of an import: the file that is read, and the share of it."""
 
     def __init__(self, files: int) -> None:
         super().__init__(errors(), "import")
@@ -144,7 +148,7 @@ class _ReadBar(Bar):
         self._shown = -1
 
     def __call__(self, file: str, share: float) -> None:
-        """Show how far a file has been read."""
+        """Show the share of a file that has been read."""
         self._seen[file] = None
         done = (len(self._seen) - 1 + min(1.0, share)) / self._files
         if math.floor(500 * done) != self._shown:
@@ -165,7 +169,7 @@ def _print(imported: Imported) -> None:
 
 
 def _print_account(account: Account) -> None:
-    """Say what was left out, changed and noted."""
+    """Print what was left out, changed and noted."""
     lines = list(account.lines())
     for line in lines[:_MOST_LINES]:
         errors().print(Text(f"eastwest: {clean(line, 500)}"))
@@ -198,7 +202,7 @@ def _rows(imported: Imported, about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _told(name: str) -> bool:
-    """Whether a missing column is shown: those of jobs, and whole tables."""
+    """Whether a missing column is printed: those of jobs, and whole tables."""
     return "." not in name or name.startswith("jobs.")
 
 

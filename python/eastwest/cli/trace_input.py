@@ -1,4 +1,4 @@
-"""Arguments of the commands on traces: names of traces, lengths of time."""
+"""Arguments of the commands on traces: names of traces, and durations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TraceArgument = Annotated[
         ),
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of all that is drawn at random.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")]
 WindowOption = Annotated[
     str | None,
     typer.Option(
@@ -47,7 +47,7 @@ WindowOption = Annotated[
 
 
 def opened(given: Path) -> Trace:
-    """Open a trace by its path, or a shipped one by its name."""
+    """Return a trace, given by its path or the name of a shipped one."""
     if not (is_folder(given) or given.exists()):
         known = shipped.traces()
         if str(given).lower() in known:
@@ -61,7 +61,7 @@ def opened(given: Path) -> Trace:
 
 
 def seconds(option: str, text: str) -> float:
-    """Read a length of time such as ``1 h``, ``90min`` or ``1day``."""
+    """Return a duration such as ``1 h``, ``90min`` or ``1day`` in s."""
     match = _LENGTH.fullmatch(text.strip().lower())
     if match is None or match[2] not in _SECONDS or not float(match[1]):
         fail(f"{option} {text!r:.60}: expected a length of time, such as 1 h, 90 min or 1 day")
@@ -69,16 +69,16 @@ def seconds(option: str, text: str) -> float:
 
 
 class Steps(Bar):
-    """A bar that names what is at work."""
+    """A progress bar that names the current step."""
 
     def __init__(self, name: str) -> None:
         super().__init__(errors(), name)
 
     def __call__(self, what: str, share: float) -> None:
-        """Show what is at work, and the share that is done."""
+        """Show the current step, and its share that is done."""
         self.show(what, share)
 
 
 def console() -> Console:
-    """Console for what a command found."""
+    """Return the console for the results of a command."""
     return Console(highlight=False)

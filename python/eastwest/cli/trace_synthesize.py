@@ -57,7 +57,7 @@ def synthesize(
     window: WindowOption = None,
     draws: Annotated[
         int,
-        typer.Option(min=1, max=1000, help="Draw at most so often until all distances are inside."),
+        typer.Option(min=1, max=1000, help="Most attempts until all distances are inside."),
     ] = 20,
     form: FormOption = "normal",
     force: ForceOption = False,
@@ -65,8 +65,9 @@ def synthesize(
 ) -> None:
     """Make a trace like TRACE: longer, shorter or for a cluster of another size.
 
-    Prints its distances to TRACE beside those of TRACE's own resamples. Exits with 1 where one lies
-    outside; the trace is written all the same. docs/mechanisms/synthesis.md says how.
+    It prints the distances to TRACE together with those of TRACE's own resamples. Exit code 1 where
+    one of them is outside; the trace is written in any case. docs/mechanisms/synthesis.md has the
+    method.
     """
     from eastwest.workload import keep, scale, synthesize as making  # noqa: I001, PLC0415  slow
 
@@ -115,13 +116,13 @@ def scale(
         str | None, typer.Option(metavar="X", help="Multiply every size by X, such as 0.5 or 1/30.")
     ] = None,
     load: Annotated[
-        str | None, typer.Option(metavar="X", help="Let X times as many jobs come in a second.")
+        str | None, typer.Option(metavar="X", help="Multiply the arrival rate of jobs by X.")
     ] = None,
     form: FormOption = "normal",
     force: ForceOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Make a trace larger or smaller: by nodes, by data or by load; says what that preserves.
+    """Make a trace larger or smaller by nodes, data or load, and print what this preserves.
 
     Sizes are rounded to the nearest byte, halves up.
     """

@@ -34,7 +34,7 @@ class Recipe:
 
     def restore(self) -> core.Extras:
         """Load the mechanisms without compiling anything, and return them."""
-        found = _Found()
+        found = _Loaded()
         if self.library is not None:
             module = crate.load(self.library)
             found.module = module
@@ -45,7 +45,7 @@ class Recipe:
 
 
 @dataclass
-class _Found:
+class _Loaded:
     module: Any = None
     sketches: list[sketch.Sketch] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
@@ -88,7 +88,7 @@ def load(given: Sequence[Mechanism], *, show: bool = False) -> tuple[core.Extras
     """
     if not given:
         return core.extras(), Recipe()  # the mechanisms in use stay in use
-    found = _Found()
+    found = _Loaded()
     recipe: dict[str, Any] = {"files": (), "classes": ()}
     for one in given:
         if isinstance(one, type):

@@ -108,7 +108,7 @@ def _check_name(name: str, kind: Kind) -> None:
             "joined by - or _, such as my-queue"
         )
     if name.replace("-", "_") in _TAKEN:
-        raise InputError(f"{name!r} means something else to Rust, cargo or Python; try my-{name}")
+        raise InputError(f"{name!r} has another meaning in Rust, cargo or Python; try my-{name}")
     keys = json.loads(core.schema())["keys"]
     known = next(key["choices"] for key in keys if key["path"] == _SCHEMA_PATHS[kind])
     if name in {choice["name"] for choice in known}:
@@ -136,7 +136,7 @@ def _source(named: Path | None) -> Path:
             f"{folder} is the source of Eastwest {found[1]}, but installed is {core.version()}"
         )
     if not str(folder).isprintable() or any(c in str(folder) for c in "\"'\\"):
-        raise InputError(f"{str(folder)!r}: cargo cannot be told of a folder with such a name")
+        raise InputError(f"{str(folder)!r}: cargo cannot use a folder with this name")
     return folder
 
 

@@ -109,7 +109,7 @@ class Evaluator:
                 if event.what == "world":
                     raise SweepStoppedError(
                         f"{event.message}: stopped; {self.done} runs are kept in "
-                        f"{self.store.path}, the same command goes on from there"
+                        f"{self.store.path}, the same command continues from there"
                     )
                 if event.what == "progress" or event.number not in running:
                     continue

@@ -153,12 +153,12 @@ def order(points: Sequence[Standing]) -> list[Standing]:
     """Return points from the best to the worst: by front, in a front the least crowded first."""
     ordered: list[Standing] = []
     for front in fronts(points):
-        room = _room(front)
+        room = _crowding_distances(front)
         ordered += sorted(front, key=lambda p: (-room[p.number], p.number))
     return ordered
 
 
-def _room(front: Sequence[Standing]) -> dict[int, float]:
+def _crowding_distances(front: Sequence[Standing]) -> dict[int, float]:
     """Return the crowding distances of the points of a front by their number (NSGA-II)."""
     room = {p.number: 0.0 for p in front}
     for place in range(len(front[0].values) if front else 0):

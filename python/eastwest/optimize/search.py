@@ -1,17 +1,20 @@
 """The search: proposals in batches, the best of them from stage to stage, finalists with seeds.
 
-1. The baseline and the candidates that a file names are measured at every stage: all else is held
-   against the baseline, and what its runs take tells how long the search will.
-2. Proposals are measured at the first, cheapest stage. Where the space has no more points than
-   proposals are allowed, all of it is. Otherwise Optuna's tree-structured Parzen estimator proposes
-   (Bergstra et al. 2011; with limits: Watanabe and Hutter 2023), in batches of a fixed size: it
-   learns from a batch when all of it is in, in the order of the proposals. So with the same seed it
-   proposes the same, however many runs go on at once; and as runs come from the store, a search
-   that was interrupted proposes again what it did and goes on.
-3. Successive halving (Jamieson and Talwalkar 2016): of each stage the best go on to the next, with
-   more seeds or a larger scenario. Candidates and baseline always do.
-4. The last stage decides. How well the order of a stage foretold that of the next is told as a rank
-   correlation: a cheap stage that misleads shows there.
+1. The baseline and the candidates of a file are measured at every stage: all other points are
+compared with the baseline, and the duration of its runs gives an estimate of the search.
+
+2. Proposals are measured at the first, cheapest stage. Where the space has no more points than the
+allowed proposals, all points are measured. Otherwise Optuna's tree-structured Parzen estimator
+proposes points (Bergstra et al. 2011; with limits: Watanabe and Hutter 2023), in batches of a fixed
+size: it learns from a batch when all of it is measured, in the order of the proposals. So with the
+same seed it proposes the same points, whatever the number of concurrent runs is. Runs come from the
+store, so an interrupted search proposes the same points again and continues.
+
+3. Successive halving (Jamieson and Talwalkar 2016): of each stage the best enter the next, with
+more seeds or a larger scenario. Candidates and baseline always do.
+
+4. The last stage decides. The rank correlation of each stage with the next is reported: it shows a
+cheap stage that misleads.
 """
 
 from __future__ import annotations
@@ -114,9 +117,9 @@ class Search:
         for stage in range(1, len(self.spec.stages)):
             before = self.order(stage - 1, alive)
             alive = before[: self.spec.stages[stage - 1].kept(len(before))]
-            self.evaluator.ahead = self._later(stage + 1, len(alive))
+            self.evaluator.ahead = self._runs_from(stage + 1, len(alive))
             self._measure(alive, stage)
-            self.foretold[stage - 1] = self._foretold(stage - 1, alive)
+            self.foretold[stage - 1] = self._stage_correlation(stage - 1, alive)
 
     # Comparison
 
@@ -153,14 +156,14 @@ class Search:
                 point.failure = f"{stage.name}: {failed[0].failure}"
                 continue
             point.runs[number] = {
-                seed: self._taken(outcome) for seed, outcome in sorted(found.items())
+                seed: self._metrics_of(outcome) for seed, outcome in sorted(found.items())
             }
         if points == [self.baseline] and not self.baseline.failure:
             results = [o.result for o in self.baseline.outcomes[number].values()]
             walls = [float(r.summary["wall_s"]) for r in results if r is not None]
             self._walls[number] = sum(walls) / len(walls)
 
-    def _taken(self, outcome: Outcome) -> dict[str, float]:
+    def _metrics_of(self, outcome: Outcome) -> dict[str, float]:
         """Return the metrics of a run. Raises ``InputError`` where one of the file is missing."""
         assert outcome.result is not None
         metrics = metrics_of(outcome.result, 0)
@@ -185,7 +188,7 @@ class Search:
             proposals, self.exhaustive, runs, work_s, work_s / max(1, self.evaluator.pool.size)
         )
 
-    def _later(self, first: int, points: int) -> int:
+    def _runs_from(self, first: int, points: int) -> int:
         """Return the number of runs of the stages from ``first`` on."""
         runs = 0
         for stage in self.spec.stages[first:]:
@@ -199,22 +202,24 @@ class Search:
         spec = self.spec
         if study is None:
             every = [self._point(s, c) for s, c in spec.space.every()]
-            self.evaluator.ahead = self._later(1, len(every))
+            self.evaluator.ahead = self._runs_from(1, len(every))
             self._measure([point for point in every if 0 not in point.outcomes], 0)
             return
         asked = 0
         while asked < spec.trials:
             trials = [study.ask() for _ in range(min(spec.batch, spec.trials - asked))]
             asked += len(trials)
-            points = [self._asked(trial) for trial in trials]
+            points = [self._point_of_trial(trial) for trial in trials]
             fresh = {p.number: p for p in points if 0 not in p.outcomes}
             left = spec.trials - asked
-            self.evaluator.ahead = left * len(spec.stages[0].seeds) + self._later(1, spec.trials)
+            self.evaluator.ahead = left * len(spec.stages[0].seeds) + self._runs_from(
+                1, spec.trials
+            )
             self._measure([*fresh.values()], 0)
             for trial, point in zip(trials, points, strict=True):
                 self._tell(study, trial, point)
 
-    def _asked(self, trial: Trial) -> Point:
+    def _point_of_trial(self, trial: Trial) -> Point:
         """Return the point of a trial of Optuna."""
 
         def choose(number: int, axis: Axis) -> int:
@@ -247,7 +252,7 @@ class Search:
             trial.set_constraint(limit.text(), min(kept.missed, 1e9))
         study.tell(trial, list(judge.values(self.spec.goals, point.runs[0])))
 
-    def _foretold(self, stage: int, points: Sequence[Point]) -> float | None:
+    def _stage_correlation(self, stage: int, points: Sequence[Point]) -> float | None:
         """Return the rank correlation of the scores of points at a stage and at the next."""
         both = [p for p in points if not p.failure]
         ranks = [

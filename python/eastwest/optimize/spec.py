@@ -231,7 +231,9 @@ class _Reader(Reader):
                     self.wrong(where, None, "is not the path of an axis above, with values")
                 elif missing := [value for value in wanted if value not in before[path]]:
                     allowed = ", ".join(sorted(before[path]))
-                    self.wrong(where, missing[0], f"is no value of that axis: {allowed}")
+                    self.wrong(
+                        where, missing[0], f"is not a value of that axis; allowed: {allowed}"
+                    )
             for place, path in enumerate(axis.paths):
                 if axis.rows:
                     before[path] = {text(row[place]) for row in axis.rows}
@@ -313,7 +315,7 @@ class _Reader(Reader):
             else:
                 found.append(Named(name, dict(flat(settings))))
         if len({each.name for each in found}) < len(found):
-            self.wrong("candidate", None, "two have one name")
+            self.wrong("candidate", None, "two candidates have the same name")
         return tuple(found)
 
     # Stages
@@ -329,7 +331,7 @@ class _Reader(Reader):
             self._known(entry, _STAGE_KEYS, where)
             last = number == entries[-1][0]
             if last and "keep" in entry:
-                self.wrong(f"{where}keep", entry["keep"], "nothing comes after the last stage")
+                self.wrong(f"{where}keep", entry["keep"], "the last stage has no next stage")
             settings = entry.get("set", {})
             if not isinstance(settings, dict):
                 self.wrong(f"{where}set", settings, "must be a table of paths and values")

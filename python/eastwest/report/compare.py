@@ -82,7 +82,7 @@ def told(shares: Iterable[float | None]) -> list[Metric]:
     return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]
 
 
-def _told(results: Sequence[Result]) -> list[Metric]:
+def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
     return told(pick(result.summary, "energy_j", "of_always_on") for result in results)
 
 
@@ -162,7 +162,7 @@ def _sentences(
         said.append("All settings are the same.")
     if len({result.digest for result in results}) == 1:
         return [*said, "All results have the same digest: the same thing happened in each."]
-    for metric in _told(results):
+    for metric in _shown_metrics(results):
         if metric.headline:
             values = [metric.of(result) for result in results]
             sentence = _headline(metric, values, names)
@@ -189,7 +189,7 @@ def _headline(metric: Metric, values: list[float | None], names: list[str]) -> s
 def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return all metrics that any result has: each value, and its change against the first."""
     rows = []
-    for metric in _told(results):
+    for metric in _shown_metrics(results):
         values = [metric.of(result) for result in results]
         if all(value is None for value in values):
             continue

@@ -90,11 +90,11 @@ def page(cases: Sequence[Shown], title: str) -> str:
     runs = len(cases[0].results)
     names = [shown(case.name, 60) for case in cases]
     by_service = [[_by_service(result) for result in case.results] for case in cases]
-    drawn = (_response(names, cases), _slower(names, cases), _intervals_chart(names, cases))
+    drawn = (_response(names, cases), _slowdown_chart(names, cases), _intervals_chart(names, cases))
     charts = [chart for chart in drawn if chart]
     if len(charts) % 2:
         charts[-1].wide = True
-    where = _where(names, [_mean_by_service(found) for found in by_service])
+    where = _time_chart(names, [_mean_by_service(found) for found in by_service])
     seeds = [str(result.summary.get("seed", "?")) for result in cases[0].results]
     return render(
         "what_if.html.j2",
@@ -328,13 +328,13 @@ def _response(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
     return chart
 
 
-def _slower(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
+def _slowdown_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
     """Return a chart of the slowdown of each transaction against the first case, by seed."""
-    base = _once(cases[0])
+    base = _recorded_means(cases[0])
     curves = []
     for name, case in zip(names[1:], cases[1:], strict=True):
         on = ["run", "workload", "recorded"]
-        pairs = base.join(_once(case), on=on, how="inner", suffix="_now")
+        pairs = base.join(_recorded_means(case), on=on, how="inner", suffix="_now")
         if pairs.height:
             ratio = (pairs["response_us_now"] / pairs["response_us"]).to_numpy()
             curves.append((name, np.sort(ratio[np.isfinite(ratio)])))
@@ -373,7 +373,7 @@ def _slower(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
     return chart
 
 
-def _once(case: Shown) -> pl.DataFrame:
+def _recorded_means(case: Shown) -> pl.DataFrame:
     """Return the mean response time of each recorded transaction in every run."""
     return pl.concat(
         result.transactions.group_by("workload", "recorded")
@@ -407,7 +407,7 @@ def _mean_by_service(runs: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: math.fsum(found.get(name, 0.0) for found in runs) / len(runs) for name in order}
 
 
-def _where(names: Sequence[str], by_service: Sequence[dict[str, float]]) -> Chart:
+def _time_chart(names: Sequence[str], by_service: Sequence[dict[str, float]]) -> Chart:
     """Return a chart of the time of an average transaction by service: one bar for each case."""
     services = [name for name in by_service[0] if name != NETWORK][:_MOST_SERVICES]
     parts = [NETWORK, *services, OTHERS]

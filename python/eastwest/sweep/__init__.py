@@ -140,4 +140,4 @@ def sweep(
 
 
 def _refuse(estimate: Estimate) -> bool:
-    raise InputError(f"a large sweep: {estimate.sentence()}; yes=True agrees to it")
+    raise InputError(f"a large sweep: {estimate.sentence()}; yes=True confirms it")

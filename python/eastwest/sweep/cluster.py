@@ -112,7 +112,7 @@ class Cluster:
             return
         self._client = connected(self.address, self._name)
         try:
-            self._client.subscribe_topic(self._name, self._told)
+            self._client.subscribe_topic(self._name, self._queue_progress)
             self._plain_build = ask_builds(self._client)
             self._send_mechanisms()
         except BaseException:
@@ -141,9 +141,12 @@ class Cluster:
             while True:
                 news.append(self._news.get_nowait())
         if not news:
-            self._watch()
+            self._report_missing_workers()
             return []
-        found = [self._heard(one) if isinstance(one, int) else self._told_of(one) for one in news]
+        found = [
+            self._finished_event(one) if isinstance(one, int) else self._progress_event(one)
+            for one in news
+        ]
         self._feed()
         return [event for event in found if event is not None]
 
@@ -177,7 +180,9 @@ class Cluster:
         paths = [*([recipe.library] if recipe.library else []), *recipe.files]
         names = tuple(path.name for path in paths)
         if len(set(names)) < len(names):
-            raise InputError(f"mechanisms of one name cannot travel: {', '.join(names)}")
+            raise InputError(
+                f"mechanisms with equal names cannot be sent to workers: {', '.join(names)}"
+            )
         contents = tuple(self._send(path.read_bytes())[1] for path in paths)
         self._mechanisms = (names, contents)
 
@@ -235,7 +240,7 @@ class Cluster:
             *point.contents,
             *mechanisms,
             key=f"{self._name}-{number}",
-            workers=self._elsewhere(task),
+            workers=self._workers_without_death(task),
             pure=False,
         )
         self._sent[number] = (task, key, future)
@@ -261,7 +266,7 @@ class Cluster:
         source = self._setup.source
         return core.resolve(source.text, str(source.base_dir), str(shipped.DATA), task.overrides, 1)
 
-    def _elsewhere(self, task: Task) -> list[str] | None:
+    def _workers_without_death(self, task: Task) -> list[str] | None:
         """Return the workers on which a run has not died yet; None where any worker will do."""
         died = self._died.get((task.identity, task.seed))
         if not died:
@@ -271,16 +276,16 @@ class Cluster:
 
     # Answers
 
-    def _told(self, event: tuple[float, dict[str, Any]]) -> None:
+    def _queue_progress(self, event: tuple[float, dict[str, Any]]) -> None:
         """Queue the progress of a run; called in a thread of Dask."""
         self._news.put(Event(**event[1]))
 
-    def _told_of(self, progress: Event) -> Event | None:
+    def _progress_event(self, progress: Event) -> Event | None:
         if progress.number not in self._sent:
             return None
         return replace(progress, number=self._sent[progress.number][0].number)
 
-    def _heard(self, number: int) -> Event | None:
+    def _finished_event(self, number: int) -> Event | None:
         """Return the event of a finished order, or None where it is sent again."""
         if number not in self._sent:
             return None
@@ -292,18 +297,18 @@ class Cluster:
                 self._news.put(number)
                 return None
             except Exception as error:
-                event = self._broken(error)
+                event = self._failed_event(error)
             else:
-                event = self._kept(task, key, answer)
+                event = self._stored_event(task, key, answer)
         elif future.status == "error":
-            event = self._broken(future.exception())
+            event = self._failed_event(future.exception())
         else:
             message = f"the scheduler at {self.address} has ended, or was restarted"
             event = Event(0, "world", message)
         del self._sent[number]
         return replace(event, number=task.number)
 
-    def _kept(self, task: Task, key: str, answer: Answer) -> Event:
+    def _stored_event(self, task: Task, key: str, answer: Answer) -> Event:
         """Store a run that was sent back, or note the worker on which it died."""
         if answer.event.what == "died":
             self._died.setdefault((task.identity, task.seed), set()).add(answer.worker)
@@ -319,7 +324,7 @@ class Cluster:
             return Event(0, "world", f"{where}{error.strerror or error}")
         return answer.event
 
-    def _broken(self, error: BaseException | None) -> Event:
+    def _failed_event(self, error: BaseException | None) -> Event:
         """Return the event of a run that ended without a result."""
         from distributed import KilledWorker  # noqa: PLC0415  not before it is needed
 
@@ -331,7 +336,7 @@ class Cluster:
             )
             return Event(0, "lost", clean(message, 1000))
         if isinstance(error, ImportError):
-            message = f"a worker that has joined has no such Eastwest as this: {error}"
+            message = f"a worker that has joined lacks this version of Eastwest: {error}"
             return Event(0, "world", clean(message, 1000))
         return Event(0, "died", clean(f"{type(error).__name__}: {error}", 1000))
 
@@ -347,7 +352,7 @@ class Cluster:
             with contextlib.suppress(OSError, TimeoutError):
                 self._threads = dict(self._client.nthreads())
 
-    def _watch(self) -> None:
+    def _report_missing_workers(self) -> None:
         """Tell the user once when runs wait and there is no worker."""
         self._count()
         if self._threads:

@@ -141,12 +141,12 @@ class Driver:
             self.pool.open()
             large = self.spec.count * self.spec.first_seeds > ASK_FROM_RUNS
             if large:
-                self._confirmed(self._rough())
-            estimate = self._exact()
+                self._confirmed(self._rough_estimate())
+            estimate = self._exact_estimate()
             if not large and (estimate.wall_s or 0) > ASK_FROM_S:
                 self._confirmed(estimate)
             self.announce(estimate)
-            self._work()
+            self._run_all()
         except KeyboardInterrupt:
             self.pool.close()
             if self.made + self.reused:
@@ -162,13 +162,13 @@ class Driver:
             self.store.check()
             self.pool.open()
             large = self.spec.count * self.spec.first_seeds > ASK_FROM_RUNS
-            return self._rough() if large else self._exact()
+            return self._rough_estimate() if large else self._exact_estimate()
         finally:
             self.pool.close()
 
     # Estimates
 
-    def _rough(self) -> Estimate:
+    def _rough_estimate(self) -> Estimate:
         """Return an estimate from three points, without resolving the others."""
         last = self.spec.count - 1
         few = [self._resolved(number) for number in sorted({0, last // 2, last})]
@@ -178,7 +178,7 @@ class Driver:
         work_s = runs * (self.outlook.knowledge.typical_s() or 0.0)
         return self.outlook.estimate(runs, 0, work_s, self.spec.adaptive is not None)
 
-    def _exact(self) -> Estimate:
+    def _exact_estimate(self) -> Estimate:
         """Return an estimate from every point, without the runs in the store."""
         self.points = [self._resolved(number) for number in range(self.spec.count)]
         plans = [point.plan for point in self.points if point.plan is not None]
@@ -230,19 +230,19 @@ class Driver:
             return Point(number, values, None, refused="; ".join(lines) or str(error))
         return Point(number, values, found)
 
-    def _work(self) -> None:
+    def _run_all(self) -> None:
         """Start the first seeds of every point, and go on until no adaptive rule asks for more."""
         for point in self.points:
             point.target = self.spec.first_seeds
         for _ in range(self.spec.first_seeds):
             for point in self.points:
-                self._give(point)
+                self._start_next_seed(point)
         told = 0.0
         while self._runs or self._ripe:
             while self._ripe:
-                self._extend(self._ripe.popleft())
+                self._add_seeds(self._ripe.popleft())
             for event in self.pool.events(_LOOK_EVERY_S):
-                self._hear(event)
+                self._handle(event)
             if time.monotonic() - told >= _LOOK_EVERY_S:
                 told = time.monotonic()
                 self.progress(self.state())
@@ -255,7 +255,7 @@ class Driver:
         done = self.made + self.reused
         return State(done, self.planned, self.reused, self.failed, left_s)
 
-    def _give(self, point: Point) -> None:
+    def _start_next_seed(self, point: Point) -> None:
         """Start the next seed of a point: take its run from the store or submit it."""
         seed = self.spec.seeds[point.given]
         point.given += 1
@@ -265,10 +265,10 @@ class Driver:
             self._fail(point, seed, "", point.refused)
             return
         key = point.plan.key(seed)
-        found = self._found(key)
+        found = self._stored_run(key)
         earlier = None if self.retry or found is not None else self.store.failure(key)
         if found is not None:
-            self._take(Run(point, seed, key), found, reused=key not in self.outlook.probed)
+            self._add_run(Run(point, seed, key), found, reused=key not in self.outlook.probed)
         elif earlier is not None:
             self._fail(point, seed, key, earlier)
         else:
@@ -281,28 +281,28 @@ class Driver:
         self.pool.submit(Task(self._next, wanted.overrides, wanted.identity, run.seed))
         self._next += 1
 
-    def _found(self, key: str) -> Result | None:
+    def _stored_run(self, key: str) -> Result | None:
         """Return the run in the store; None where the store lacks what this sweep needs of it."""
         warm = (warm_up_file(self.spec.warm_up_ps),) if self.spec.warm_up_ps else ()
         found = self.store.find(key, tables=self.spec.keep_tables, files=warm)
         # Metrics without the warm-up can also be computed from the tables.
         return found if found or not warm else self.store.find(key, tables=True)
 
-    def _hear(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         if event.what == "progress":
             return
         if event.what == "world":
             raise SweepStoppedError(
                 f"{event.message}: the sweep stopped; {self.made + self.reused} of {self.planned} "
-                f"runs are kept in {self.store.path}, the same command goes on from there"
+                f"runs are kept in {self.store.path}, the same command continues from there"
             )
         run = self._runs.pop(event.number)
         if event.what == "done":
-            found = self._found(run.key)
+            found = self._stored_run(run.key)
             if found is None:
                 raise InputError(f"{self.store.folder(run.key)} has disappeared")
             self.store.forget_failure(run.key)
-            self._take(run, found, reused=False)
+            self._add_run(run, found, reused=False)
         elif event.what == "died" and run.tries < TRIES:
             run.tries += 1
             self._submit(run)
@@ -311,7 +311,7 @@ class Driver:
                 self.store.put_failure(run.key, event.message)
             self._fail(run.point, run.seed, run.key, event.message)
 
-    def _take(self, run: Run, found: Result, reused: bool) -> None:
+    def _add_run(self, run: Run, found: Result, reused: bool) -> None:
         """Add a finished run to the tables."""
         point, summary = run.point, found.summary
         assert point.plan is not None
@@ -351,7 +351,7 @@ class Driver:
         if point.open == 0 and point.given == point.target and self.spec.adaptive:
             self._ripe.append(point)
 
-    def _extend(self, point: Point) -> None:
+    def _add_seeds(self, point: Point) -> None:
         """Ask for more seeds of a point, if its interval is too wide and the rule allows."""
         rule = self.spec.adaptive
         if rule is None or not point.metric:
@@ -363,7 +363,7 @@ class Driver:
         more = max(1, wanted - interval.n)
         point.target = min(len(self.spec.seeds), point.given + more)
         while point.given < point.target:
-            self._give(point)
+            self._start_next_seed(point)
 
     # Results
 

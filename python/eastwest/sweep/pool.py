@@ -154,7 +154,7 @@ class Processes:
             try:
                 event: Event = worker.link.recv()
             except (EOFError, OSError):
-                event = self._bury(worker)
+                event = self._replace_dead(worker)
             if event.what == "ready":
                 worker.ready = True
                 self._stillborn = 0
@@ -201,7 +201,7 @@ class Processes:
                 with contextlib.suppress(OSError):
                     worker.link.send(worker.task)
 
-    def _bury(self, worker: _Worker) -> Event:
+    def _replace_dead(self, worker: _Worker) -> Event:
         """Return the event for a process that ended, and start another in its place."""
         code = worker.process.wait()
         worker.said.seek(0)

@@ -90,7 +90,7 @@ def work(order: Order, *contents: bytes) -> Answer:
     threads = worker.state.nthreads
     slot = _SLOTS.take(order, contents, Path(worker.local_directory), threads)
     try:
-        event = _watched(slot, order, contents, worker)
+        event = _run_order(slot, order, contents, worker)
         files: dict[str, bytes] = {}
         if event.what == "done":
             event, files = slot.results(order)
@@ -113,7 +113,7 @@ def short(build: str) -> str:
     return f"{version} (build {rest[:12]})" if rest else version
 
 
-def _watched(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worker) -> Event:
+def _run_order(slot: _Slot, order: Order, contents: Sequence[bytes], worker: Worker) -> Event:
     """Run an order in its process and return its last event; stop it if it is cancelled."""
     key = worker.get_current_task()
     slot.begin(order, contents)

@@ -193,7 +193,7 @@ def _name_of_folder(path: Path) -> str | None:
 def read_file(path: Path) -> tuple[dict[str, Any], str]:
     """Return the content of a TOML file, and its text."""
     if path.stat().st_size > _LARGEST_FILE:
-        raise InputError(f"{path}: larger than any such file")
+        raise InputError(f"{path}: larger than any file of this kind")
     try:
         text = path.read_text(encoding="utf-8")
         _refuse_slow(path, text)
@@ -233,7 +233,9 @@ class Reader:
     def depth(self) -> None:
         """Refuse a file that is nested too deeply for the reader."""
         if _deeper_than(self.table, _MOST_DEPTH):
-            raise InputError(f"such a file nests at most {_MOST_DEPTH} levels of tables and lists")
+            raise InputError(
+                f"nested too deeply: at most {_MOST_DEPTH} levels of tables and lists are allowed"
+            )
 
     def spec(self) -> Spec:
         """Read the whole sweep."""

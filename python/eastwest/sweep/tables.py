@@ -7,10 +7,10 @@
 * ``points.parquet``: one row per point and metric, with intervals over the seeds (stats.py).
 * ``comparisons.parquet``: one row per point and metric: the difference to the baseline point over
   the seeds that both have, with its paired interval. Where the baseline does not have a metric, the
-  first point that has it stands for it.
-* ``costs.parquet``: what each run took.
+  first point that has it is used instead.
+* ``costs.parquet``: wall and CPU time, memory and packet-hops of each run.
 
-The result folders of the runs lie in the store (store.py), under the key in ``runs.parquet``.
+The result folders of the runs are in the store (store.py), under the key in ``runs.parquet``.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ def check_target(out: Path, scenario: str, version: str, resume: bool, force: bo
     if not resume:
         raise FolderError(
             f"{out} already holds a sweep ({done.get('done')} of {done.get('planned')} runs): "
-            "--resume goes on with it or extends it, --force replaces it, --out names another"
+            "--resume continues or extends it, --force replaces it, --out names another"
         )
     if there.get("version") != version:
         raise FolderError(

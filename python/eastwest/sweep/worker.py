@@ -82,7 +82,7 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
             task.seed,
             tables=setup.tables,
             extra=extra,
-            progress=_Telling(task.number, tell),
+            progress=_ProgressSender(task.number, tell),
             memory_bytes=setup.memory_bytes,
         )
     except OSError as error:
@@ -101,7 +101,7 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
     return Event(task.number, "done")
 
 
-class _Telling:
+class _ProgressSender:
     """Progress callback that sends events twice a second."""
 
     def __init__(self, number: int, tell: Callable[[Event], None]) -> None:

@@ -121,7 +121,7 @@ class Data:
         """Return the only point whose settings agree with ``at``."""
         found = self.samples(value, at)
         if len(found) > 1:
-            raise MeasureError(f"{len(found)} points fit where one is meant: {dict(at or {})}")
+            raise MeasureError(f"{len(found)} points fit where one is needed: {dict(at or {})}")
         return found[0]
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:

@@ -31,7 +31,7 @@ def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measur
     pairs = _pairs(data.sample(value, at), data.sample(value, against))
     shares = [1 - ours / theirs for ours, theirs in pairs if theirs]
     if not shares:
-        raise MeasureError("the value is 0 in all runs that another is held against")
+        raise MeasureError("the value is 0 in all runs of the point of comparison")
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
