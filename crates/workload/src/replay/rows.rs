@@ -219,7 +219,7 @@ pub(super) fn fault(
     }
 }
 
-/// Checks that a field is text without control characters.
+/// Checks that a field is UTF-8 text without NUL bytes.
 pub(super) fn check_text(column: usize, name: &'static str, field: &[u8]) -> Result<(), Fault> {
     if field.contains(&0) {
         return Err(fault(column, name, field, "text without NUL bytes"));

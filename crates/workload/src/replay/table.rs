@@ -1,15 +1,15 @@
-//! Traces with named columns: tab-separated text whose first line names them. `eastwest trace import`
-//! leaves one, [`FILE`], in the folders it makes, and they can be written by hand.
+//! Traces with named columns: tab-separated text whose first line names the columns. `eastwest trace
+//! import` writes one, [`FILE`], into each of its folders, and they can be written by hand.
 //!
 //! | column | content |
 //! |---|---|
 //! | `submit_s` | submission, seconds from the start, with up to twelve decimals |
-//! | `input_bytes`, `shuffle_bytes`, `output_bytes` | bytes read by maps, moved to reduces, written; nothing where it is not known, which is taken as 0 and counted |
-//! | `name` | may be left out |
-//! | `maps`, `reduces` | numbers of tasks; may be left out or be nothing: then they follow from the bytes |
+//! | `input_bytes`, `shuffle_bytes`, `output_bytes` | bytes read by maps, moved to reduces, written; empty if unknown, which is taken as 0 and counted |
+//! | `name` | optional |
+//! | `maps`, `reduces` | numbers of tasks; optional, may be empty: then they follow from the bytes |
 //!
-//! Columns stand in any order. One of another name is refused: a misspelt one would be missing in
-//! silence. Lines and numbers are as in [SWIM](super::swim) traces.
+//! Columns may be in any order. Columns with other names are refused, so that a misspelt name is
+//! found. Lines and numbers are as in [SWIM](super::swim) traces.
 
 use super::rows::{self, Fault, check_text, digits, fault, whole};
 use super::{BadRows, Trace, TraceError, TraceJob, shown};

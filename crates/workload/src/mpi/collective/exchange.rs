@@ -99,8 +99,8 @@ pub(super) fn recursive_halving(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(partner, partner, bytes))
 }
 
-/// Returns a round of pairwise exchange: the partner is at rank XOR k for a power of two of ranks,
-/// otherwise a rank sends to the rank k after and receives from the rank k before.
+/// Returns round r = k + 1 of a pairwise exchange: the partner is rank XOR r for a power of two of
+/// ranks, otherwise a rank sends to the rank r after and receives from the rank r before.
 pub(super) fn pairwise(v: View, k: u32) -> Option<Step> {
     let round = k + 1;
     if round >= v.ranks {

@@ -5,8 +5,8 @@
 
 use super::call::{Step, View};
 
-/// Returns the reach of a rank's subtree: its lowest bit, or for the root the power of two that is
-/// not below the number of ranks.
+/// Returns the reach of a rank's subtree: its lowest bit, or for the root the smallest power of two
+/// that is not below the number of ranks.
 fn reach(relative: u32, ranks: u32) -> u32 {
     match relative {
         0 => ranks.next_power_of_two(),
@@ -14,7 +14,8 @@ fn reach(relative: u32, ranks: u32) -> u32 {
     }
 }
 
-/// Returns the number of ranks in the subtree of the rank at distance `relative` from the root.
+/// Returns the number of ranks in the subtree of the rank at distance `relative` from the root,
+/// given its reach.
 fn subtree(relative: u32, reach: u32, ranks: u32) -> u32 {
     reach.min(ranks - relative)
 }
