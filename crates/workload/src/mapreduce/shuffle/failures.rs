@@ -1,10 +1,10 @@
 //! Failed fetches: penalties, reports to the master, and when a reduce gives up.
 //!
-//! As in Hadoop's ShuffleSchedulerImpl (copyFailed, checkReducerHealth). A failed fetch is repeated after a
-//! penalty that grows with the failures of an output: `penalty` · `penalty_growth`ⁿ⁻¹, at most `penalty_max`
-//! (Hadoop 3: 10 s · 1.3ⁿ; Hadoop 1: 4 s, doubled each time). A failure is reported at once with
-//! `notify_read_error`, otherwise each `failures_reported`-th failure of an output. A reduce fails when an output has failed
-//! max(30, maps / 10) times, or when
+//! As in Hadoop's ShuffleSchedulerImpl (copyFailed, checkReducerHealth). A failed fetch is repeated
+//! after a penalty that grows with the failures of an output: `penalty` · `penalty_growth`ⁿ⁻¹, at
+//! most `penalty_max` (Hadoop 3: 10 s · 1.3ⁿ; Hadoop 1: 4 s, doubled each time). A failure is
+//! reported at once with `notify_read_error`, otherwise each `failures_reported`-th failure of an
+//! output. A reduce fails when an output has failed max(30, maps / 10) times, or when
 //! - min(5, maps) outputs, or all that are missing, have failed,
 //! - at least half of its fetches have failed, and
 //! - it has less than half of the outputs, or no output has arrived for half of the longer of: the
