@@ -1,33 +1,33 @@
-//! The send buffer of a socket, where a script limits it: by `SO_SNDBUF`, or by `TCP_NOTSENT_LOWAT` what
-//! is not sent of it. Otherwise writes are taken whole.
+//! Send buffer of a socket, if a script limits it: its size by `SO_SNDBUF`, or its unsent data by
+//! `TCP_NOTSENT_LOWAT`. Without limits every write is accepted completely.
 //!
-//! As in Linux (`tcp_sendmsg_locked`), data is taken in chunks of up to half of the largest window the
-//! other end has offered, and only a new chunk asks for room. Memory counts 1,280 bytes for each ten
-//! segments beside the bytes themselves; a kernel's own share depends on its build and on how segments
-//! are cut.
+//! As in Linux (`tcp_sendmsg_locked`), data is accepted in chunks of up to half of the largest
+//! window that the other end has advertised, and only a new chunk needs free memory. In addition to
+//! the data, 1,280 bytes of memory count for each ten segments; the real overhead depends on the
+//! kernel's build and on how segments are cut.
 
 use crate::host::Host;
 use eastwest_types::Time;
 
-/// Memory that a kernel takes beside the bytes, for each [`PIECE`].
+/// Kernel memory in bytes for each [`PIECE`], in addition to the data.
 const OVERHEAD: u64 = 1_280;
-/// Segments that lie together in memory.
+/// Number of segments in one piece of memory.
 const PIECE: u64 = 10;
 /// Largest chunk (Linux, `GSO_LEGACY_MAX_SIZE` less headers).
 const MOST_CHUNK: u64 = 65_160;
 
-/// Limits of a send buffer, and the chunk that is being filled.
+/// Limits of a send buffer, and its current chunk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendBuffer {
-    /// Its size as the kernel has it: twice what `SO_SNDBUF` was given.
+    /// Size as the kernel keeps it: twice the value of `SO_SNDBUF`.
     pub size: Option<u64>,
-    /// `TCP_NOTSENT_LOWAT` of the socket; 0 takes that of the host.
+    /// `TCP_NOTSENT_LOWAT` of the socket; 0 uses the value of the host.
     pub socket_lowat: u32,
-    /// The `tcp_notsent_lowat` of the host, where it limits anything.
+    /// `tcp_notsent_lowat` of the host; `None` for no limit.
     pub host_lowat: Option<u32>,
-    /// First position of the chunk that was begun last.
+    /// First position of the current chunk.
     chunk: u64,
-    /// Largest window of the other end so far, bytes.
+    /// Largest window of the other end so far, in bytes.
     window: u64,
 }
 
@@ -51,7 +51,7 @@ impl SendBuffer {
             && self.lowat().is_none_or(|lowat| host.unsent() < lowat)
     }
 
-    /// Whether a writer that waits is woken: a third of the buffer is free, and less than half of the
+    /// Whether a blocked writer is woken: a third of the buffer is free, and less than half of the
     /// limit is unsent (Linux, `sk_stream_is_writeable`).
     pub fn is_writable(&self, host: &Host) -> bool {
         let memory = Self::memory(host);
@@ -59,7 +59,8 @@ impl SendBuffer {
             && self.lowat().is_none_or(|lowat| 2 * host.unsent() < lowat)
     }
 
-    /// The application writes `bytes`, which may wait for `more`; returns how many fit.
+    /// Handles a write of `bytes`, which may be held back if `more` is set. Returns the number of
+    /// bytes that fit.
     pub fn take(&mut self, host: &mut Host, now: Time, bytes: u64, more: bool) -> u64 {
         self.window = self.window.max(host.peer_window());
         if self.size.is_none() && self.lowat().is_none() {

@@ -1,5 +1,5 @@
-//! System calls: those that drive a connection do so, those that only matter to a real host return what
-//! they would there, all others fail the script.
+//! System calls. Calls that use the connection are carried out; calls that matter to a real host
+//! only return what they would return there; all others fail the script.
 
 use crate::files::{open, sendfile};
 use crate::messages::{recvmsg, sendmsg};
@@ -12,7 +12,7 @@ use crate::system::{Answer, Does, System, error, value, waits};
 use crate::transfer::{read, write};
 use eastwest_types::{Span, Time};
 
-/// A function that carries out a system call.
+/// Function that carries out a system call.
 type CarryOut = fn(&mut System, &Call) -> Answer;
 
 /// The supported system calls, each with the function that carries it out.
@@ -45,7 +45,7 @@ pub const CALLS: [(&str, CarryOut); 26] = [
     ("write", write),
 ];
 
-/// Carries a call out and compares what it returns; one that waits is to return at `returns`.
+/// Carries out a call and compares its result. A blocking call is expected to return at `returns`.
 pub fn carry_out(
     system: &mut System,
     call: &Call,
@@ -164,7 +164,7 @@ fn shutdown(system: &mut System, call: &Call) -> Answer {
 fn fcntl(system: &mut System, call: &Call) -> Answer {
     let socket = system.socket_of(call)?;
     match (call.constant(1), call.argument(2)) {
-        // O_RDWR, and O_NONBLOCK of Linux
+        // O_RDWR, and O_NONBLOCK as in Linux
         (Some("F_GETFL"), None) => value(0x2 | if socket.nonblocking { 0x800 } else { 0 }),
         (Some("F_SETFL"), Some(flags)) => {
             socket.nonblocking = flags.names().contains(&"O_NONBLOCK");

@@ -1,33 +1,33 @@
-//! Small writes that wait for more, as in Linux: those with `MSG_MORE`, and all while `TCP_CORK` is set.
-//! Full segments leave at once. The rest leaves with the next write that does not wait, with the next ACK
-//! (`MSG_MORE` only), when the option is cleared or `TCP_NODELAY` set; and after one retransmission
-//! timeout where nothing is outstanding.
+//! Small writes that are held back, as in Linux: those with `MSG_MORE`, and all while `TCP_CORK` is
+//! set. Full segments are sent at once. The rest is sent with the next write that is not held back,
+//! with the next ACK (`MSG_MORE` only), when `TCP_CORK` is cleared or `TCP_NODELAY` is set; and
+//! after one retransmission timeout if nothing is outstanding.
 
 use eastwest_types::{Span, Time};
 
-/// What waits at an endpoint.
+/// Data held back at an endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cork {
     /// Whether `TCP_CORK` is set.
     pub on: bool,
-    /// Bytes that wait.
+    /// Bytes held back.
     held: u64,
     due: Option<Time>,
 }
 
 impl Cork {
-    /// Bytes that wait.
+    /// Returns the bytes held back.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// When they leave at the latest, where that is known.
+    /// Returns the latest time at which they are sent, if it is known.
     pub fn due(&self) -> Option<Time> {
         self.due
     }
 
-    /// Takes `bytes` more while `unsent` bytes of the connection are not sent; returns how many of all
-    /// that wait make full segments.
+    /// Adds `bytes` while `unsent` bytes of the connection are not sent. Removes and returns the
+    /// bytes that fill segments.
     pub fn add(&mut self, bytes: u64, unsent: u64, segment: u64) -> u64 {
         self.held += bytes;
         let full = (unsent + self.held) / segment * segment;
@@ -36,14 +36,14 @@ impl Cork {
         leaves
     }
 
-    /// Sets the latest time to leave, where something waits, nothing is outstanding and there is none.
+    /// Sets the latest time of sending, if data is held back, nothing is outstanding and no time is set.
     pub fn arm(&mut self, now: Time, outstanding: u64, timeout: Span) {
         if self.held > 0 && outstanding == 0 && self.due.is_none() {
             self.due = Some(now + timeout);
         }
     }
 
-    /// Takes all that waits.
+    /// Removes all data held back and returns its bytes.
     pub fn release(&mut self) -> u64 {
         self.due = None;
         std::mem::take(&mut self.held)

@@ -1,27 +1,26 @@
-//! Events of sockets, and sets of sockets that are watched for them: level-triggered, edge-triggered or for
-//! one event.
+//! Events of sockets, and epoll sets: level-triggered, edge-triggered or one-shot.
 
 use crate::problem::{Place, Problem, hint};
 use crate::script::Value;
 use eastwest_types::Time;
 use std::collections::BTreeMap;
 
-/// Something can be read, or the end has come.
+/// Data can be read, or the end of the stream has been reached.
 pub const IN: u32 = 0x1;
-/// Something can be written.
+/// Data can be written.
 pub const OUT: u32 = 0x4;
-/// There is an error, or a notification.
+/// An error, or a notification in the error queue.
 pub const ERR: u32 = 0x8;
-/// The connection is over in both directions.
+/// The connection is closed in both directions.
 pub const HUP: u32 = 0x10;
-/// The other end writes no more.
+/// The other end has closed its direction.
 pub const RDHUP: u32 = 0x2000;
-/// Events that are told whether asked for or not.
+/// Events that are reported even if not requested.
 const ALWAYS: u32 = ERR | HUP;
 const EXCLUSIVE: u32 = 1 << 28;
 const ONE_SHOT: u32 = 1 << 30;
 const EDGE: u32 = 1 << 31;
-/// Names after `POLL` and `EPOLL`, with the numbers of Linux.
+/// Names without the prefix `POLL` or `EPOLL`, with the values of Linux.
 const EVENTS: [(&str, u32); 8] = [
     ("IN", IN),
     ("OUT", OUT),
@@ -33,57 +32,57 @@ const EVENTS: [(&str, u32); 8] = [
     ("ET", EDGE),
 ];
 
-/// Sets of sockets, by the number of the set.
+/// Epoll sets by their number.
 pub type Epolls = BTreeMap<i64, Epoll>;
 
-/// A set of sockets that are watched together.
+/// An epoll set: sockets watched together.
 #[derive(Clone, Debug, Default)]
 pub struct Epoll {
-    /// By socket.
+    /// Watched sockets by number.
     watched: BTreeMap<i64, Entry>,
 }
 
-/// A socket in a set.
+/// A socket in an epoll set.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Events that are asked for, and how; 0 after the one event of `EPOLLONESHOT`.
+    /// Requested events and flags; 0 after the single event of `EPOLLONESHOT`.
     asked: u32,
-    /// Whether something has happened since it was last told (edge-triggered).
+    /// Whether something has happened since the last report (edge-triggered).
     news: bool,
-    /// What had happened when that was last looked at.
+    /// State at the last look.
     seen: Seen,
 }
 
-/// What makes news: counts that grow, and whether writing is possible.
+/// State that triggers edges: counts that grow, and whether data can be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     /// Bytes received in order.
     pub received: u64,
-    /// Whether nothing more will come.
+    /// Whether nothing more can arrive.
     pub over: bool,
-    /// Notifications so far.
+    /// Number of notifications so far.
     pub notifications: u64,
-    /// Whether something can be written.
+    /// Whether data can be written.
     pub writable: bool,
 }
 
-/// Events that poll() or epoll_wait() waits for, and until when.
+/// Events that poll() or epoll_wait() waits for, and the time limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
-    /// The socket, or the set of sockets.
+    /// Number of the socket or of the epoll set.
     pub number: i64,
-    /// Whether it is a set.
+    /// Whether it is an epoll set.
     pub set: bool,
-    /// Events that are asked for, without a set.
+    /// Requested events of a poll() call.
     pub asked: u32,
-    /// Events that the script expects.
+    /// Events expected by the script.
     pub expected: Option<u32>,
-    /// When the call returns without an event.
+    /// Time at which the call returns without an event.
     pub until: Time,
 }
 
 impl Watch {
-    /// Returns the events to tell; `ready` gives those for which a socket is ready.
+    /// Returns the events to report; `ready` returns the events for which a socket is ready.
     pub fn events(self, sets: &Epolls, ready: impl Fn(i64) -> u32) -> u32 {
         if !self.set {
             return ready(self.number) & (self.asked | ALWAYS);
@@ -95,29 +94,29 @@ impl Watch {
 }
 
 impl Epoll {
-    /// Returns whether a socket is in the set.
+    /// Whether a socket is in the set.
     pub fn contains(&self, socket: i64) -> bool {
         self.watched.contains_key(&socket)
     }
 
-    /// Watches a socket for these events, or in another way; `seen` is how things are.
+    /// Adds a socket with the requested events, or changes it; `seen` is the present state.
     pub fn watch(&mut self, socket: i64, asked: u32, seen: Seen) {
         self.watched.insert(socket, Entry { asked, news: true, seen });
     }
 
-    /// Watches a socket no more.
+    /// Removes a socket.
     pub fn forget(&mut self, socket: i64) {
         self.watched.remove(&socket);
     }
 
-    /// Notes how things are now for the sockets that `concerned` names.
+    /// Updates the state of the sockets for which `concerned` is true.
     pub fn note(&mut self, seen: Seen, concerned: impl Fn(i64) -> bool) {
         for (_, entry) in self.watched.iter_mut().filter(|(number, _)| concerned(**number)) {
             entry.note(seen);
         }
     }
 
-    /// Notes that the first socket that is ready has been told.
+    /// Notes that the first ready socket has been reported.
     pub fn note_told(&mut self, ready: impl Fn(i64) -> u32) {
         let told = self.watched.iter_mut().find(|(number, e)| e.events(ready(**number)) > 0);
         if let Some((_, entry)) = told {
@@ -137,7 +136,7 @@ impl Entry {
         ready & (self.asked | ALWAYS)
     }
 
-    /// Compares with what was seen before.
+    /// Compares the new state with the last one and notes edges.
     fn note(&mut self, seen: Seen) {
         let old = std::mem::replace(&mut self.seen, seen);
         let mut events = 0;
@@ -154,13 +153,13 @@ impl Entry {
     }
 }
 
-/// Returns events as a script has them.
+/// Returns events in the syntax of a script.
 pub fn write(events: u32) -> String {
     let names: Vec<&str> = EVENTS.iter().filter(|e| events & e.1 != 0).map(|e| e.0).collect();
     if names.is_empty() { "no event".into() } else { names.join("|") }
 }
 
-/// Reads events by their names.
+/// Parses the names of events.
 pub fn read(value: &Value, place: Place) -> Result<u32, Problem> {
     if let Value::Number(n) = value {
         return Ok(*n as u32);

@@ -1,7 +1,7 @@
-//! What `tcpi_…` names and constants mean for the simulated endpoint.
+//! Values of `tcpi_…` fields and constants for the simulated endpoint.
 //!
-//! Linux counts segments where the simulated endpoint counts bytes: numbers of segments here are bytes
-//! divided by the segment size, the window rounded down and the others up.
+//! Linux counts segments, the simulated endpoint bytes: numbers of segments are bytes divided by
+//! the segment size, rounded down for the window and up for the others.
 
 use crate::host::Host;
 use crate::problem::hint;
@@ -35,10 +35,10 @@ const CONSTANTS: [(&str, i64); 22] = [
     ("TCPI_OPT_SYN_DATA", 32),
 ];
 
-/// Linux's threshold before the first loss.
+/// Slow-start threshold of Linux before the first loss.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
-/// The state of the endpoint that fields of `tcp_info` are made of.
+/// State of the endpoint from which fields of `tcp_info` are computed.
 struct View<'a> {
     host: &'a Host,
     now: Time,
@@ -54,10 +54,10 @@ impl View<'_> {
     }
 }
 
-/// How a field is taken.
+/// Function that computes a field.
 type Take = fn(&View) -> u64;
 
-/// Fields that the simulated endpoint keeps, and how each is taken.
+/// Fields of the simulated endpoint, each with its function.
 const FIELDS: [(&str, Take); 23] = [
     ("tcpi_state", |v| v.info.connection as u64),
     ("tcpi_ca_state", |v| v.info.congestion as u64),
@@ -84,7 +84,7 @@ const FIELDS: [(&str, Take); 23] = [
     ("tcpi_rwnd_limited", |v| v.host.limits(v.now).1.0 / 1_000_000),
 ];
 
-/// Returns the value of a name; `mss` is what the endpoint has announced.
+/// Returns the value of a field or constant; `mss` is the MSS that the endpoint has announced.
 pub fn look_up(name: &str, host: Option<&Host>, now: Time, mss: u16) -> Result<i64, String> {
     if let Some(constant) = CONSTANTS.iter().find(|c| c.0 == name) {
         return Ok(constant.1);

@@ -1,5 +1,5 @@
-//! Files of zeroes, which a script makes with `dd` and sends with `sendfile`. None exists outside the
-//! dialogue: only their size is kept.
+//! Files of zeroes, which a script creates with `dd` and sends with `sendfile`. Only their size is
+//! kept; no real file is created.
 
 use crate::script::{Call, Value};
 use crate::system::{Answer, System, error, value};

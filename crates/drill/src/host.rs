@@ -1,7 +1,7 @@
-//! The endpoint under test in simulated time: the only place that drives the transport.
+//! The endpoint under test in simulated time: the only module that drives the transport.
 //!
-//! A stack always has both ends of a connection. The other one here is a phantom: what it would send is
-//! dropped, its timers never strike, and the script speaks in its place.
+//! A stack always has both ends of a connection. Here the other end is a dummy: its packets are
+//! dropped, its timers never expire, and the script sends in its place.
 
 use crate::cork::Cork;
 use crate::limits::Limits;
@@ -11,18 +11,18 @@ use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
 use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Span, Time, flag};
 use std::collections::VecDeque;
 
-/// A packet that has left.
+/// A packet sent by the endpoint.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time of sending.
     pub at: Time,
-    /// The packet.
+    /// Packet as the stack sent it.
     pub packet: Packet,
-    /// Its SACK blocks.
+    /// SACK blocks of the packet.
     pub sack: SackBlocks,
 }
 
-/// Most packets of a script that nobody has looked at.
+/// Most packets of a script that have not been compared.
 const MOST: usize = 1 << 20;
 
 /// The endpoint under test.
@@ -32,16 +32,16 @@ pub struct Host {
     wires: Wires,
     cork: Cork,
     limits: Limits,
-    /// `TCP_USER_TIMEOUT`, and when it ends the connection.
+    /// `TCP_USER_TIMEOUT`, and the time at which it ends the connection.
     user_timeout: Option<Span>,
     expires: Option<Time>,
-    /// Why the connection has failed.
+    /// Name of the error with which the connection failed.
     error: Option<&'static str>,
-    /// When data last arrived in order, or the connection opened.
+    /// Time at which data last arrived in order, or at which the connection opened.
     last_data: Time,
-    /// No socket of the application holds the connection any more.
+    /// The application has closed all sockets of the connection.
     orphan: bool,
-    /// The application writes no more.
+    /// The application has closed its direction.
     finished: bool,
     /// The other end has closed first.
     passive_close: bool,
@@ -54,7 +54,7 @@ struct Wires {
     sent: VecDeque<Sent>,
     wakes: Vec<Time>,
     failed: bool,
-    /// The host keeps nothing of the connection any more.
+    /// The host has removed the connection.
     gone: bool,
 }
 
@@ -67,7 +67,7 @@ impl Sink for Wires {
     }
 
     fn arm(&mut self, at: Time, endpoint: EndpointId) {
-        // the first wake-up of a client is armed before its name is known here
+        // the first wake-up of a client is scheduled before its id is known here
         if self.id.is_none_or(|id| id == endpoint) && at < Time::NEVER && !self.gone {
             self.wakes.push(at);
         }
@@ -84,7 +84,7 @@ const CLIENT: HostId = HostId(0);
 const SERVER: HostId = HostId(1);
 
 impl Host {
-    /// A connection; `active` sends its SYN at once, otherwise it waits for one.
+    /// Returns a connection; `active` sends its SYN at once, otherwise it waits for one.
     pub fn open(now: Time, config: TcpConfig, active: bool) -> Option<Host> {
         let connect = Connect {
             client: CLIENT,
@@ -126,77 +126,77 @@ impl Host {
         })
     }
 
-    /// Its stack, to ask.
+    /// Returns the stack, read-only.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
 
-    /// Its name in the stack.
+    /// Returns the endpoint under test.
     pub fn id(&self) -> EndpointId {
         self.id
     }
 
-    /// State and counters of the endpoint.
+    /// Returns state and counters of the endpoint.
     pub fn info(&self) -> Info {
         self.stack.info(self.id)
     }
 
-    /// Why the connection has failed, by the name of its error.
+    /// Returns the name of the error with which the connection failed.
     pub fn error(&self) -> Option<&'static str> {
         self.error
     }
 
-    /// Bytes written, those that wait for more among them.
+    /// Returns the bytes written, including those held back.
     pub fn written(&self) -> u64 {
         self.stack.endpoint(self.id).written() + self.cork.held()
     }
 
-    /// Bytes acknowledged.
+    /// Returns the bytes acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.info().acknowledged
     }
 
-    /// Bytes written and not sent.
+    /// Returns the bytes written and not sent.
     pub fn unsent(&self) -> u64 {
         self.info().unsent + self.cork.held()
     }
 
-    /// The window of the other end, bytes.
+    /// Returns the window of the other end in bytes.
     pub fn peer_window(&self) -> u64 {
         u64::from(self.info().peer_window)
     }
 
-    /// Payload of a full segment, bytes.
+    /// Returns the payload of a full segment in bytes.
     pub fn segment(&self) -> u64 {
         u64::from(self.stack.config().segment)
     }
 
-    /// How long it has been busy, and how long of that the other end's window kept it waiting.
+    /// Returns the busy time, and the part of it limited by the window of the other end.
     pub fn limits(&self, now: Time) -> (Span, Span) {
         self.limits.until(now)
     }
 
-    /// When data last arrived in order, or the connection opened.
+    /// Returns the time at which data last arrived in order, or at which the connection opened.
     pub fn last_data(&self) -> Time {
         self.last_data
     }
 
-    /// The next packet nobody has looked at.
+    /// Returns the oldest sent packet that has not been compared.
     pub fn next_sent(&self) -> Option<&Sent> {
         self.wires.sent.front()
     }
 
-    /// Takes that packet.
+    /// Removes and returns the oldest sent packet that has not been compared.
     pub fn take_sent(&mut self) -> Option<Sent> {
         self.wires.sent.pop_front()
     }
 
-    /// When its next timer may strike.
+    /// Returns the earliest possible expiry of a timer.
     pub fn next_wake(&self) -> Option<Time> {
         self.wires.wakes.iter().copied().chain(self.cork.due()).chain(self.expires).min()
     }
 
-    /// Lets the next timer strike.
+    /// Executes the next timer expiry.
     pub fn wake(&mut self) {
         let Some(at) = self.next_wake() else { return };
         self.wires.now = at;
@@ -217,7 +217,7 @@ impl Host {
         self.after(at);
     }
 
-    /// A packet arrives.
+    /// Handles the arrival of a packet.
     pub fn receive(&mut self, now: Time, mut packet: Packet, sack: Option<&SackBlocks>) {
         packet.dst_endpoint = self.id;
         packet.dst = self.wires.me;
@@ -228,7 +228,7 @@ impl Host {
         let late_data =
             self.orphan && packet.payload > 0 && seq + u64::from(packet.payload) > expected;
         if late_data {
-            // nobody will read it (RFC 1122, 4.2.2.13)
+            // no socket will read it (RFC 1122, 4.2.2.13)
             self.vanish(now);
         }
         if self.wires.gone || before.connection == ConnectionState::Failed {
@@ -249,7 +249,7 @@ impl Host {
             self.last_data = now;
         }
         if self.passive_close && info.connection == ConnectionState::TimeWait {
-            // LAST-ACK has become CLOSED: the stack has no such state, and lingers
+            // LAST-ACK has become CLOSED: the stack has no such state, and would linger
             self.vanish(now);
             return;
         }
@@ -259,7 +259,7 @@ impl Host {
         self.after(now);
     }
 
-    /// No socket takes this packet: a reset answers it (RFC 9293, 3.10.7.1).
+    /// Answers a packet without socket by a reset (RFC 9293, 3.10.7.1).
     fn refuse(&mut self, now: Time, packet: &Packet) {
         if packet.flags & flag::RST != 0 {
             return;
@@ -276,7 +276,7 @@ impl Host {
         self.wires.sent.push_back(Sent { at: now, packet: reset, sack: SackBlocks::default() });
     }
 
-    /// The connection ends here, and no packet tells of it.
+    /// Ends the connection without a packet.
     fn vanish(&mut self, now: Time) {
         self.wires.gone = true;
         self.wires.wakes.clear();
@@ -285,7 +285,7 @@ impl Host {
         self.stack.reset(now, self.id, &mut self.wires);
     }
 
-    /// Keeps account after anything that may have changed the connection.
+    /// Updates derived state after an event of the connection.
     fn after(&mut self, now: Time) {
         let info = self.info();
         let sender = self.stack.sender_state(self.id);
@@ -300,7 +300,7 @@ impl Host {
         };
     }
 
-    /// The application writes; `more` is to come, so that a part of a segment waits.
+    /// Handles a write of the application; with `more` a part of a segment is held back.
     pub fn write(&mut self, now: Time, bytes: u64, more: bool) {
         self.wires.now = now;
         let leaves = if more || self.cork.on {
@@ -314,7 +314,7 @@ impl Host {
         self.after(now);
     }
 
-    /// What waits for more waits no longer.
+    /// Releases the data held back.
     fn release(&mut self, now: Time) {
         let held = self.cork.release();
         self.wires.now = now;
@@ -324,7 +324,7 @@ impl Host {
         self.after(now);
     }
 
-    /// The application wants small segments held back, or not.
+    /// Switches the Nagle algorithm on or off.
     pub fn set_nagle(&mut self, now: Time, nagle: bool) {
         self.stack.config_mut().nagle = nagle;
         self.wires.now = now;
@@ -335,7 +335,7 @@ impl Host {
         self.after(now);
     }
 
-    /// The application wants parts of segments held back, or not.
+    /// Sets or clears `TCP_CORK`.
     pub fn set_cork(&mut self, now: Time, on: bool) {
         self.cork.on = on;
         if !on {
@@ -343,13 +343,12 @@ impl Host {
         }
     }
 
-    /// The application sets `TCP_USER_TIMEOUT`: how long data may stay unacknowledged after it was first
-    /// sent again.
+    /// Sets `TCP_USER_TIMEOUT`: how long data may stay unacknowledged after its first retransmission.
     pub fn set_user_timeout(&mut self, limit: Option<Span>) {
         self.user_timeout = limit;
     }
 
-    /// The application writes no more.
+    /// Closes the sending direction (FIN after the data).
     pub fn finish(&mut self, now: Time) {
         self.release(now);
         self.finished = true;
@@ -358,8 +357,8 @@ impl Host {
         self.after(now);
     }
 
-    /// The application closes its socket. Data that it has not read is lost, so that a reset ends the
-    /// connection (RFC 2525, 2.17); an attempt to connect ends without a packet.
+    /// Closes the application's socket. With unread data the connection ends by a reset (RFC 2525,
+    /// 2.17); a connection attempt ends without a packet.
     pub fn close(&mut self, now: Time, unread: bool) {
         self.orphan = true;
         let state = self.info().connection;

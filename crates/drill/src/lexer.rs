@@ -1,35 +1,35 @@
-//! Words of a script: what the public packetdrill syntax document calls its terminals.
+//! Tokens of a script: the terminals of the public packetdrill syntax document.
 //!
-//! Comments (`//`, `/* */`) and blanks vanish. Text in back-ticks and between `%{` and `}%` is one token
-//! each, looked into elsewhere ([`shell`](crate::shell), [`snippet`](crate::snippet)).
+//! Comments (`//`, `/* */`) and blanks are skipped. Text in back-ticks and between `%{` and `}%` is
+//! one token each; [`shell`](crate::shell) and [`snippet`](crate::snippet) parse it.
 
 use crate::problem::{Place, Problem};
 
 /// A terminal of the language.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Token {
-    /// A name, or letters of flags.
+    /// A name, or letters of TCP flags.
     Word(String),
     /// A whole number, decimal or hexadecimal.
     Number(u64),
-    /// A decimal fraction as millionths: times are in seconds.
+    /// A decimal fraction in millionths: times are in seconds.
     Fraction(u64),
     /// Text between quotation marks.
     Text(String),
-    /// Lines for a shell.
+    /// Shell commands between back-ticks.
     Shell(String),
-    /// Assertions.
+    /// Assertions between `%{` and `}%`.
     Code(String),
     /// `--name` or `--name=value`.
     Option(String, Option<String>),
     /// `...`
     Dots,
-    /// Any other sign.
+    /// Any other character.
     Sign(char),
 }
 
 impl Token {
-    /// For messages.
+    /// Returns the token as error messages show it.
     pub fn describe(&self) -> String {
         match self {
             Token::Word(w) => format!("'{w}'"),
@@ -45,46 +45,46 @@ impl Token {
     }
 }
 
-/// A token and where it begins; `glued` where nothing lies between it and the one before.
+/// A token and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lexeme {
-    /// What.
+    /// Token.
     pub token: Token,
-    /// Where.
+    /// Line and column of its first character.
     pub place: Place,
-    /// Whether it touches the token before.
+    /// Whether nothing, not even a blank, is between it and the token before.
     pub glued: bool,
 }
 
-/// A reader of characters that knows where it is.
+/// Reader of characters that tracks its line and column.
 pub struct Cursor<'a> {
     rest: std::str::Chars<'a>,
-    /// Where the next character is.
+    /// Line and column of the next character.
     pub place: Place,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of `text`, which stands at `place`.
+    /// Returns a reader at the beginning of `text`, which is at `place` in the script.
     pub fn new(text: &'a str, place: Place) -> Cursor<'a> {
         Cursor { rest: text.chars(), place }
     }
 
-    /// The next character.
+    /// Returns the next character without taking it.
     pub fn peek(&self) -> Option<char> {
         self.rest.clone().next()
     }
 
-    /// Whether `text` comes next.
+    /// Whether the rest begins with `text`.
     pub fn sees(&self, text: &str) -> bool {
         self.rest.as_str().starts_with(text)
     }
 
-    /// The text from here on.
+    /// Returns the rest of the text.
     pub fn rest(&self) -> &'a str {
         self.rest.as_str()
     }
 
-    /// Takes a character.
+    /// Takes and returns the next character.
     pub fn advance(&mut self) -> Option<char> {
         let c = self.rest.next()?;
         if c == '\n' {
@@ -96,14 +96,14 @@ impl<'a> Cursor<'a> {
         Some(c)
     }
 
-    /// Passes over `n` characters.
+    /// Skips `n` characters.
     pub fn skip(&mut self, n: usize) {
         for _ in 0..n {
             self.advance();
         }
     }
 
-    /// Takes characters as long as they are wanted.
+    /// Takes characters while `wanted` is true for them.
     pub fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
         let before = self.rest.as_str();
         while self.peek().is_some_and(&wanted) {
@@ -112,7 +112,7 @@ impl<'a> Cursor<'a> {
         &before[..before.len() - self.rest.as_str().len()]
     }
 
-    /// Takes everything up to `end`, which is taken too and not returned.
+    /// Returns everything before `end`, and skips `end` too.
     pub fn take_to(&mut self, end: &str, what: &str) -> Result<&'a str, Problem> {
         let start = self.place;
         let before = self.rest.as_str();
@@ -125,17 +125,17 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a name may begin with this.
+/// Whether a name may begin with this character.
 pub fn begins_name(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-/// Whether a name may go on with this.
+/// Whether a name may contain this character after its first one.
 pub fn in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// All tokens of a script.
+/// Returns all tokens of a script.
 pub fn tokens(text: &str) -> Result<Vec<Lexeme>, Problem> {
     let mut cursor = Cursor::new(text, Place { line: 1, column: 1 });
     let mut all = Vec::new();
@@ -148,7 +148,7 @@ pub fn tokens(text: &str) -> Result<Vec<Lexeme>, Problem> {
     }
 }
 
-/// Passes over blanks and comments; returns whether there were any.
+/// Skips blanks and comments; returns whether there were any.
 fn skip_blanks(cursor: &mut Cursor<'_>) -> Result<bool, Problem> {
     let start = cursor.rest().len();
     loop {

@@ -1,11 +1,12 @@
-//! Dialogue tests: scripts in the language of packetdrill, played against the simulated TCP endpoint in
-//! simulated time.
+//! Tests of TCP by scripts in the language of packetdrill, run against the simulated TCP endpoint
+//! in simulated time.
 //!
-//! A script says what comes (`<`), what must leave (`>`) and when, what the application calls, and what
-//! `tcp_info` must say (`%{ assert … }%`). The way of a script: [`lexer`] → [`parser`] → [`script`]
-//! → [`run`], which drives a [`host`], maps numbers through a [`wire`] and compares with the
-//! [`matcher`]. The language follows packetdrill: its syntax document and its public scripts were read,
-//! and the rules of its runner for times, tolerances and defaults. None of its code is copied.
+//! A script lists the packets that arrive (`<`), the packets expected from the endpoint (`>`) with
+//! their times, the system calls of the application, and assertions about `tcp_info` (`%{ assert …
+//! }%`). Stages: [`lexer`] → [`parser`] → [`script`] → [`run`], which drives a [`host`], maps
+//! numbers through a [`wire`] and compares with the [`matcher`]. The language follows packetdrill:
+//! its syntax document and its public scripts were read, and the rules of its runner for times,
+//! tolerances and defaults. None of its code is copied.
 
 mod buffer;
 mod calls;
@@ -39,21 +40,21 @@ mod wire;
 use problem::Problem;
 use profile::Profile;
 
-/// How a script went.
+/// Result of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Whether it could be read at all.
+    /// Whether the script could be parsed.
     pub readable: bool,
-    /// Why it failed; `None` where it passed.
+    /// Cause of failure; `None` if it passed.
     pub problem: Option<Problem>,
-    /// How many [alterations](mutation) of it were tried.
+    /// Number of [alterations](mutation) of the script that were tried.
     pub alterations: usize,
-    /// The alterations that it did not notice.
+    /// Alterations with which the script still passed.
     pub unnoticed: Vec<mutation::Unnoticed>,
 }
 
-/// Plays a script and, if it passes and `altered` is set, each alteration of it. `profile` goes before
-/// the script's own `--profile`; Linux is the default.
+/// Runs a script and, if it passes and `altered` is set, each alteration of it. `profile` overrides
+/// the script's own `--profile`; the default is Linux.
 pub fn drill(text: &str, profile: Option<Profile>, altered: bool) -> Outcome {
     let none = Outcome { readable: false, problem: None, alterations: 0, unnoticed: Vec::new() };
     let script = match parser::parse(text) {

@@ -1,5 +1,4 @@
-//! How long a sender was busy and what limited it: `tcpi_busy_time` and `tcpi_rwnd_limited` (Linux,
-//! `tcp_chrono_start`).
+//! Busy time of a sender and its limits: `tcpi_busy_time` and `tcpi_rwnd_limited` (Linux, `tcp_chrono_start`).
 
 use eastwest_transport::tcp::info::Info;
 use eastwest_types::{Span, Time};
@@ -7,16 +6,16 @@ use eastwest_types::{Span, Time};
 /// Condition that a blocked sender waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Waits {
-    /// Nothing: all that was written is acknowledged.
+    /// No data: all that was written is acknowledged.
     #[default]
     Idle,
-    /// ACKs, or its own window.
+    /// ACKs, or the congestion window.
     Busy,
-    /// The window of the other end.
+    /// Receive window of the other end.
     Window,
 }
 
-/// Time spent by a sender since the connection opened.
+/// Times of a sender in each state since the connection opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     waits: Waits,
@@ -26,8 +25,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Something has happened to the connection; `held` bytes wait at the socket, `cwnd` is the
-    /// congestion window.
+    /// Updates the state after an event; `held` bytes wait at the socket, `cwnd` is the congestion window.
     pub fn note(&mut self, now: Time, info: &Info, (held, cwnd, segment): (u64, u64, u64)) {
         let next = info.unsent.min(segment);
         let waits = if info.outstanding + info.unsent + held == 0 {
@@ -44,7 +42,7 @@ impl Limits {
         (self.waits, self.since) = (waits, now);
     }
 
-    /// How long it was busy, and how long of that the other end's window kept it waiting.
+    /// Returns the busy time, and the part of it limited by the window of the other end.
     pub fn until(&self, now: Time) -> (Span, Span) {
         let passed = now.since(self.since);
         match self.waits {

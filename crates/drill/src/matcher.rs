@@ -1,8 +1,8 @@
-//! Whether what was sent is what was expected.
+//! Comparison of sent packets with expected ones.
 //!
-//! A packet expected in one piece may leave as a run of segments (as with segmentation offload): the
-//! first and the last positions count, flags are those of all together. PSH is not compared: Linux sets
-//! it where its own buffers end too.
+//! An expected packet may be sent as a run of segments (as with segmentation offload): the
+//! positions of the first and the last one count, flags are joined. PSH is not compared: Linux also
+//! sets it at the ends of its own buffers.
 
 use crate::script::{Packet, TcpOption};
 use crate::wire::Seen;
@@ -11,7 +11,8 @@ use eastwest_types::flag;
 /// Flags that are compared.
 const COMPARED: u8 = flag::FIN | flag::SYN | flag::RST | flag::ACK | flag::ECE | flag::CWR;
 
-/// Compares a packet, joined from all segments of a run, with what was expected; returns what differs.
+/// Returns the differences between an expected packet and a sent one, which is joined from all
+/// segments of a run.
 pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32>) -> Vec<String> {
     let mut all = Vec::new();
     let mut compare = |what: &str, expected: String, seen: String| {
@@ -37,8 +38,9 @@ pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32
     all
 }
 
-/// The expected options in one order, with the timestamp value that was seen where it is near enough
-/// or not checked at all (`tolerance` is `None`).
+/// Returns the expected options in the order used for the comparison. The timestamp value is the
+/// one that was sent if it is within the tolerance, or if timestamps are not checked (`tolerance`
+/// is `None`).
 fn normal(expected: &[TcpOption], seen: &[TcpOption], tolerance: Option<u32>) -> Vec<TcpOption> {
     let seen_value = seen.iter().find_map(|o| match o {
         TcpOption::Timestamp(value, _) => Some(*value),
@@ -68,7 +70,8 @@ fn sorted(options: &[TcpOption]) -> Vec<TcpOption> {
     all
 }
 
-/// Adds the next segment to a run, if it belongs to it: it follows, and all else is equal.
+/// Joins the next segment to a run, if it follows and all other fields are equal. Returns whether
+/// it was joined.
 pub fn join(run: &mut Packet, next: &Seen) -> bool {
     let p = &next.packet;
     let follows = p.start == run.start.wrapping_add(run.length) && p.length > 0;
@@ -82,7 +85,7 @@ pub fn join(run: &mut Packet, next: &Seen) -> bool {
     true
 }
 
-/// A packet as a script would have it.
+/// Returns a packet in the syntax of a script.
 pub fn write(p: &Packet) -> String {
     let end = p.start.wrapping_add(p.length);
     let mut text = format!("{} {}:{end}({})", flags(p.flags), p.start, p.length);

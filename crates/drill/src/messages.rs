@@ -1,5 +1,5 @@
-//! `sendmsg` and `recvmsg`: several buffers in one call, how much is left to read (`TCP_INQ`), and the
-//! notifications of `MSG_ZEROCOPY` from the error queue. Other ancillary data fails the script.
+//! `sendmsg` and `recvmsg`: several buffers in one call, the bytes left to read (`TCP_INQ`), and
+//! the notifications of `MSG_ZEROCOPY` from the error queue. Other ancillary data fails the script.
 
 use crate::problem::Problem;
 use crate::script::{Call, Value};
@@ -7,13 +7,13 @@ use crate::sockets::Outcome;
 use crate::system::{Answer, Does, System, error, value};
 use crate::transfer::{known_flags, receive, send};
 
-/// The message of a call: its bytes in all buffers, and its ancillary data.
+/// Message of a call: bytes of all buffers, and ancillary data.
 struct Message<'a> {
     bytes: i64,
     control: &'a [Value],
 }
 
-/// The message header that is the second argument of a call.
+/// Parses the message header, which is the second argument of a call.
 fn message(call: &Call) -> Result<Message<'_>, Problem> {
     let problem =
         || Problem::new(call.place, format!("{}() needs {{msg_iov(…)=[…], …}}", call.name));
@@ -35,7 +35,7 @@ fn message(call: &Call) -> Result<Message<'_>, Problem> {
     Ok(Message { bytes, control })
 }
 
-/// Compares a part of the ancillary data with what it is.
+/// Compares a field of the ancillary data with its actual value.
 fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Result<(), Problem> {
     if found.is_some_and(|expected| expected == actual || *expected == Value::Any) {
         return Ok(());
@@ -49,8 +49,7 @@ fn compare(call: &Call, name: &str, found: Option<&Value>, actual: &Value) -> Re
     call.fail(format!("{name} is {}, not {expected}", write(actual)))
 }
 
-/// Compares the ancillary data of a message with the one that there is: its level and its type. Returns its
-/// data.
+/// Compares level and type of a message's ancillary data with the actual ones. Returns the data.
 fn compare_control<'a>(
     call: &Call,
     control: &'a [Value],
@@ -97,7 +96,7 @@ pub fn recvmsg(system: &mut System, call: &Call) -> Answer {
     Ok(does)
 }
 
-/// Bytes that are left to read; 1 where only the end is (Linux, `tcp_inq_hint`).
+/// Returns the bytes left to read; 1 if only the end of the stream is left (Linux, `tcp_inq_hint`).
 fn rest(system: &System) -> i64 {
     let Some(host) = &system.host else { return 0 };
     let info = host.info();
@@ -105,7 +104,7 @@ fn rest(system: &System) -> i64 {
     if rest == 0 { i64::from(info.connection.is_over()) } else { rest }
 }
 
-/// Reads the error queue.
+/// Takes a notification from the error queue and compares it.
 fn notification(system: &mut System, call: &Call, control: &[Value]) -> Answer {
     system.socket_of(call)?;
     let Some((first, last)) = system.sockets.notifications.take() else { return error("EAGAIN") };

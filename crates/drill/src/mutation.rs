@@ -1,15 +1,17 @@
-//! Does a script notice errors? Each expectation is altered by itself: a sequence number by one segment,
-//! the window by one segment, the time by 50 ms. A passing script must fail on every alteration.
+//! Mutation test of scripts. One expectation at a time is altered: a sequence number by one
+//! segment, the window by one segment, the time by 50 ms. A passing script must fail on every
+//! alteration.
 
 use crate::problem::Place;
 use crate::profile::Profile;
 use crate::run::run;
 use crate::script::{Action, Event, Packet, Script, TcpOption, When};
 
-/// By how much times are altered, microseconds.
+/// Alteration of times in µs.
 const TIME_US: u64 = 50_000;
 
-/// What alters an expected packet by a segment of so many bytes; false where it has nothing to alter.
+/// Function that alters an expected packet by a segment of this many bytes; returns false if it has
+/// nothing to alter.
 type Alteration = fn(&mut Packet, u32, i8) -> bool;
 
 const OF_PACKETS: [(&str, Alteration); 4] = [
@@ -35,7 +37,7 @@ const OF_PACKETS: [(&str, Alteration); 4] = [
         }
         false
     }),
-    // the field may count units larger than a segment: then by one
+    // the field may count units larger than a segment: then by one unit
     ("the window", |p, mss, sign| match &mut p.window {
         Some(window) => {
             let by = if u32::from(*window) > 4 * mss { mss as u16 } else { 1 };
@@ -51,17 +53,16 @@ fn step(n: u32, by: u32, sign: i8) -> u32 {
     if sign > 0 { n.wrapping_add(by) } else { n.wrapping_sub(by) }
 }
 
-/// An alteration that a script did not notice.
+/// An alteration with which a script still passes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unnoticed {
-    /// Where.
+    /// Place of the altered event.
     pub place: Place,
-    /// What was altered.
+    /// Description of the alteration.
     pub what: String,
 }
 
-/// Tries every alteration of a script that passes. Returns how many there are and which it does not
-/// notice.
+/// Tries every alteration of a passing script. Returns their number and those with which it still passes.
 pub fn mutate(script: &Script, profile: Profile) -> (usize, Vec<Unnoticed>) {
     let mut tried = 0;
     let mut unnoticed = Vec::new();
@@ -80,7 +81,7 @@ pub fn mutate(script: &Script, profile: Profile) -> (usize, Vec<Unnoticed>) {
     (tried, unnoticed)
 }
 
-/// The segment size of a script: the smallest MSS a packet announces.
+/// Returns the segment size of a script: the smallest MSS that a packet announces.
 fn segment(script: &Script) -> u32 {
     let of = |e: &Event| match &e.action {
         Action::Inject(p) => p.options.iter().flatten().find_map(|o| match o {
@@ -92,7 +93,7 @@ fn segment(script: &Script) -> u32 {
     u32::from(script.events.iter().filter_map(of).fold(script.options.mss, u16::min))
 }
 
-/// All alterations of an event.
+/// Returns all alterations of an event.
 fn alterations(event: &Event, mss: u32) -> Vec<(String, Event)> {
     let mut all = Vec::new();
     let Action::Expect(packet) = &event.action else { return all };
@@ -111,7 +112,7 @@ fn alterations(event: &Event, mss: u32) -> Vec<(String, Event)> {
     all
 }
 
-/// A range moves by its width too, so that the two do not overlap.
+/// Returns the altered time; a range also moves by its width, so that the two do not overlap.
 fn shifted(when: When, sign: i8) -> Option<When> {
     let shift = |from: u64, to: u64| {
         let by = TIME_US + (to - from);

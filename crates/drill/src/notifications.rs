@@ -1,26 +1,27 @@
-//! The error queue of a socket with `MSG_ZEROCOPY`: when all bytes of a send are acknowledged, a range of
-//! send numbers tells that its memory is free again (Linux, `Documentation/networking/msg_zerocopy.rst`).
-//! Every notification says that the data was copied, as on the test device of the public tool.
+//! Error queue of a socket with `MSG_ZEROCOPY`: when all bytes of a send are acknowledged, a range
+//! of send numbers reports that its memory is free again (Linux,
+//! `Documentation/networking/msg_zerocopy.rst`). Every notification reports that the data was
+//! copied, as on the test device of the public tool.
 
 use std::collections::VecDeque;
 
-/// Sends whose memory is in use, and what the application has not been told.
+/// Sends whose memory is in use, and notifications not yet read.
 #[derive(Clone, Debug, Default)]
 pub struct Notifications {
     /// Whether `SO_ZEROCOPY` is set.
     pub on: bool,
-    /// Bytes of the connection up to the end of each send that is not acknowledged.
+    /// Position in the stream of the end of each unacknowledged send, in bytes.
     ends: VecDeque<u64>,
-    /// Number of the first of them.
+    /// Number of the first send in `ends`.
     next: u32,
-    /// Ranges of sends that are done: first and last.
+    /// Ranges of finished sends (first, last) that the application has not read.
     queue: VecDeque<(u32, u32)>,
-    /// How often something was put there.
+    /// Number of additions to the queue so far.
     count: u64,
 }
 
 impl Notifications {
-    /// A send that ends when so many bytes are written.
+    /// Notes a send that ends at position `end` of the stream.
     pub fn sent(&mut self, end: u64) {
         self.ends.push_back(end);
     }
@@ -38,17 +39,17 @@ impl Notifications {
         }
     }
 
-    /// Whether there is something to tell.
+    /// Whether the error queue is empty.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// How often something was put into the queue.
+    /// Returns the number of additions to the queue so far.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes the oldest range.
+    /// Removes and returns the oldest range.
     pub fn take(&mut self) -> Option<(u32, u32)> {
         self.queue.pop_front()
     }

@@ -1,12 +1,12 @@
-//! Socket options: those that change the connection or its buffer do so, those that only matter to a real
-//! host are accepted, all others fail the script.
+//! Socket options. Options that change the connection or its buffer are carried out; options that
+//! matter to a real host only are accepted; all others fail the script.
 
 use crate::problem::{Problem, hint};
 use crate::script::{Call, Value};
 use crate::system::{Answer, System, error, value};
 use eastwest_types::Span;
 
-/// Options that make no difference to a simulated endpoint.
+/// Options without effect on a simulated endpoint.
 const NO_MATTER: [&str; 8] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -29,17 +29,17 @@ const ANY_TIME: [&str; 7] = [
 ];
 /// Options that must be set before the connection opens.
 const BEFORE: [&str; 3] = ["TCP_CONGESTION", "TCP_MAXSEG", "TCP_SYNCNT"];
-/// Options that can be asked.
+/// Options that getsockopt() supports.
 const ASKED: [&str; 4] = ["SO_ERROR", "SO_SNDBUF", "TCP_MAXSEG", "TCP_NOTSENT_LOWAT"];
 const LEVELS: [&str; 5] = ["SOL_SOCKET", "SOL_TCP", "IPPROTO_TCP", "SOL_IP", "IPPROTO_IP"];
-/// Least and largest send buffer that an application can ask for, bytes (Linux, `SOCK_MIN_SNDBUF` and
-/// the default of `net.core.wmem_max`); the kernel doubles it.
+/// Smallest and largest send buffer that an application can set, in bytes (Linux, `SOCK_MIN_SNDBUF`
+/// and the default of `net.core.wmem_max`); the kernel doubles it.
 const SEND_BUFFER: (i64, i64) = (2_304, 212_992);
-/// Errors of a connection with the numbers of Linux.
+/// Errors of a connection with their numbers in Linux.
 const ERRORS: [(&str, i64); 4] =
     [("EPIPE", 32), ("ECONNRESET", 104), ("ETIMEDOUT", 110), ("ECONNREFUSED", 111)];
 
-/// Sets an option.
+/// Carries out setsockopt().
 pub fn setsockopt(system: &mut System, call: &Call) -> Answer {
     system.socket_of(call)?;
     let name = option_name(call)?;
@@ -70,7 +70,7 @@ pub fn setsockopt(system: &mut System, call: &Call) -> Answer {
     value(0)
 }
 
-/// Returns whether the value is one that the option can have.
+/// Sets an option that may be set at any time. Returns whether the value is valid.
 fn set_any_time(system: &mut System, name: &str, n: i64) -> bool {
     let (now, on) = (system.now, n != 0);
     match name {
@@ -101,7 +101,7 @@ fn set_any_time(system: &mut System, name: &str, n: i64) -> bool {
     true
 }
 
-/// Asks for an option.
+/// Carries out getsockopt().
 pub fn getsockopt(system: &mut System, call: &Call) -> Answer {
     system.socket_of(call)?;
     let actual = match option_name(call)? {

@@ -1,5 +1,6 @@
-//! From tokens to events. Follows the public syntax document of packetdrill; what a simulated TCP
-//! endpoint cannot mean (other protocols, tunnels, urgent data) is refused with its place.
+//! Parser: from tokens to events. It follows the public syntax document of packetdrill; features
+//! without meaning for a simulated TCP endpoint (other protocols, tunnels, urgent data) are refused
+//! with their place.
 
 use crate::calls::CALLS;
 use crate::lexer::{Lexeme, Token, tokens};
@@ -13,7 +14,7 @@ const LONGEST: usize = 4 << 20;
 /// Deepest nesting of values.
 const DEEPEST: u32 = 16;
 
-/// Options of packetdrill that say how packets travel, which makes no difference here.
+/// Options of packetdrill about the transmission of packets, without effect here.
 const NO_MATTER: [&str; 12] = [
     "local_ip",
     "remote_ip",
@@ -37,7 +38,7 @@ const OPTIONS: [&str; 6] = [
     "profile",
 ];
 
-/// Reads a script.
+/// Parses a script.
 pub fn parse(text: &str) -> Result<Script, Problem> {
     if text.len() > LONGEST {
         return Err(Problem::new(Place { line: 1, column: 1 }, "longer than 4 MiB"));
@@ -61,7 +62,7 @@ fn end_of(text: &str) -> Place {
     Place { line, column: last.chars().count() as u32 + 1 }
 }
 
-/// Where in the tokens we are.
+/// Parser with its position in the tokens.
 pub(crate) struct Parser<'a> {
     all: &'a [Lexeme],
     at: usize,
@@ -81,7 +82,7 @@ impl Parser<'_> {
         self.all.get(self.at + n).map(|l| &l.token)
     }
 
-    /// The next token, if nothing lies between it and the last.
+    /// Returns the next token, if no blank is before it.
     pub(crate) fn peek_glued(&self) -> Option<&Token> {
         self.all.get(self.at).filter(|l| l.glued).map(|l| &l.token)
     }
@@ -103,7 +104,7 @@ impl Parser<'_> {
         self.peek() == Some(&Token::Sign(sign))
     }
 
-    /// Takes a sign if it comes next.
+    /// Takes a character if it comes next. Returns whether it did.
     pub(crate) fn takes(&mut self, sign: char) -> bool {
         let there = self.sees(sign);
         self.at += usize::from(there);
@@ -114,14 +115,14 @@ impl Parser<'_> {
         if self.takes(sign) { Ok(()) } else { Err(self.expected(&format!("'{sign}'"))) }
     }
 
-    /// Takes a word if it comes next.
+    /// Takes a word if it comes next. Returns whether it did.
     pub(crate) fn takes_word(&mut self, word: &str) -> bool {
         let there = matches!(self.peek(), Some(Token::Word(w)) if w == word);
         self.at += usize::from(there);
         there
     }
 
-    /// A whole number that fits.
+    /// Takes a whole number in the range of `T`.
     pub(crate) fn whole<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Problem> {
         let Some(&Token::Number(n)) = self.peek() else { return Err(self.expected(what)) };
         let fits = T::try_from(n).map_err(|_| self.problem(format!("{what}: {n} is too large")))?;
@@ -209,7 +210,7 @@ impl Parser<'_> {
         Ok(if relative { When::After(from, to) } else { When::At(from, to) })
     }
 
-    /// Seconds, as microseconds.
+    /// Takes a time in seconds; returns µs.
     fn time(&mut self) -> Result<u64, Problem> {
         // a day: longer than any dialogue, and sums stay far from overflow
         const MOST: u64 = 86_400_000_000;
@@ -225,7 +226,7 @@ impl Parser<'_> {
         Ok(us)
     }
 
-    /// The call of an event that begins at `place`.
+    /// Parses the call of an event that begins at `place`.
     fn call(&mut self, place: Place) -> Result<Call, Problem> {
         let returns = match self.peek() {
             Some(Token::Dots) => {

@@ -7,7 +7,7 @@ use crate::sockets::{Outcome, Wish};
 use crate::system::{Answer, Does, System, error, value};
 use eastwest_types::{Span, Time};
 
-/// When a call returns that waits for events so many milliseconds; never where they are negative.
+/// Returns the time limit of a call that waits for events this many milliseconds; never if negative.
 fn until(system: &System, milliseconds: Option<i64>) -> Time {
     match milliseconds.map(u64::try_from) {
         Some(Ok(n)) => system.now + Span::from_ms(n.min(86_400_000)),
@@ -23,13 +23,13 @@ fn wait_for(system: &System, watch: Watch) -> Does {
     }
 }
 
-/// The events that a member of an argument names.
+/// Returns the events named by a member of an argument.
 fn events_in(call: &Call, value: Option<&Value>, member: &str) -> Result<Option<u32>, Problem> {
     let events = value.and_then(|v| v.member(member));
     events.map(|e| epoll::read(e, call.place)).transpose()
 }
 
-/// Waits for events of one socket.
+/// Carries out poll() for one socket.
 pub fn poll(system: &mut System, call: &Call) -> Answer {
     let one = match call.argument(0) {
         Some(Value::List(all)) if all.len() == 1 => &all[0],
@@ -45,14 +45,14 @@ pub fn poll(system: &mut System, call: &Call) -> Answer {
     Ok(wait_for(system, Watch { number, set: false, asked, expected, until }))
 }
 
-/// Makes a set of sockets.
+/// Creates an epoll set.
 pub fn epoll_create(system: &mut System, call: &Call) -> Answer {
     let number = system.new_number(call);
     system.sockets.epolls.insert(number, Epoll::default());
     value(number)
 }
 
-/// Changes a set of sockets.
+/// Carries out epoll_ctl(): changes an epoll set.
 pub fn epoll_ctl(system: &mut System, call: &Call) -> Answer {
     let set = call.number(0).unwrap_or(-1);
     let Some((what, socket)) = call.constant(1).zip(call.number(2)) else {
@@ -76,7 +76,7 @@ pub fn epoll_ctl(system: &mut System, call: &Call) -> Answer {
     value(0)
 }
 
-/// Waits for events of a set of sockets.
+/// Carries out epoll_wait().
 pub fn epoll_wait(system: &mut System, call: &Call) -> Answer {
     let number = call.number(0).unwrap_or(-1);
     let expected = events_in(call, call.argument(1), "events")?;

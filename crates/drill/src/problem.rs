@@ -1,18 +1,18 @@
-//! What is wrong with a script, and where.
+//! Errors in scripts, with their places.
 
 use std::fmt;
 
-/// A place in a script; both count from 1.
+/// Line and column in a script, both from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Place {
-    /// Line.
+    /// Line from 1.
     pub line: u32,
-    /// Column, in characters.
+    /// Column from 1, in characters.
     pub column: u32,
 }
 
 impl Place {
-    /// Returns the problem at this place as the result of what cannot go on.
+    /// Returns an error with this message at this place.
     pub fn fail<T>(self, message: impl Into<String>) -> Result<T, Problem> {
         Err(Problem::new(self, message))
     }
@@ -24,17 +24,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a script cannot be read, or does not pass.
+/// Error of a script: it cannot be parsed, or does not pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Where.
+    /// Place of the error.
     pub place: Place,
-    /// What, in one or more lines.
+    /// Error message of one or more lines.
     pub message: String,
 }
 
 impl Problem {
-    /// A problem at a place.
+    /// Returns an error at a place.
     pub fn new(place: Place, message: impl Into<String>) -> Problem {
         Problem { place, message: message.into() }
     }
@@ -46,19 +46,20 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The name in `known` that is closest to `name`, where one is close enough to be meant.
+/// Returns the name in `known` that is nearest to `name`, if it is near enough for a typing error.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (name.chars().count() / 3).max(1);
     let near = known.into_iter().map(|k| (distance(name, k), k)).min()?;
     (near.0 <= most).then_some(near.1)
 }
 
-/// "; did you mean …?" where a name is near.
+/// Returns "; did you mean …?" if a name is near, otherwise an empty text.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or_else(String::new, |n| format!("; did you mean '{n}'?"))
 }
 
-/// Single characters to insert, leave out or change (Levenshtein); names only, at most 64 characters.
+/// Returns the number of single characters to insert, delete or change (Levenshtein distance)
+/// between names of at most 64 characters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

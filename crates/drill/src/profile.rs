@@ -1,33 +1,33 @@
-//! The two profiles of a TCP endpoint that scripts are run against: those of scenarios.
+//! The two TCP profiles of scripts, which are those of scenarios.
 
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_transport::tcp::read_config::profile as tcp_profile;
 use std::sync::OnceLock;
 
-/// A named set of switches.
+/// A TCP profile: a named set of settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
-    /// What Linux 6.x does by default.
+    /// Defaults of Linux 6.x.
     Linux,
-    /// NewReno by the RFCs, without what came later.
+    /// NewReno according to the RFCs, without later extensions.
     Classic,
 }
 
-/// Read once: a mutation test asks thousands of times.
+/// Settings of each profile, parsed once because a mutation test needs them thousands of times.
 static CONFIGS: [OnceLock<TcpConfig>; 2] = [OnceLock::new(), OnceLock::new()];
 
 impl Profile {
-    /// Names in scripts and on the command line.
+    /// Names of profiles in scripts and on the command line.
     pub const NAMES: [(&'static str, Profile); 2] =
         [("linux", Profile::Linux), ("classic", Profile::Classic)];
 
-    /// By name.
+    /// Returns the profile with this name.
     pub fn named(name: &str) -> Option<Profile> {
         Profile::NAMES.iter().find(|p| p.0 == name).map(|p| p.1)
     }
 
-    /// Its settings, those of `[tcp] profile` with the same name. Segment size, SACK and timestamps are
-    /// agreed with the other end later.
+    /// Returns the settings of the profile, equal to those of `[tcp] profile` with this name.
+    /// Segment size, SACK and timestamps are negotiated with the other end later.
     pub fn config(self) -> TcpConfig {
         let (name, _) = Profile::NAMES[self as usize];
         let read = || tcp_profile(name).expect("a profile of scenarios");

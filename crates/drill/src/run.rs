@@ -1,8 +1,9 @@
-//! Plays a script: events in order, in simulated time.
+//! Runner of scripts: executes events in order, in simulated time.
 //!
-//! Times follow the public tool: a relative one counts from when the event before really happened, and
-//! may be off by the tolerance or an eighth of the time since then. That eighth is limited to
-//! [`MOST_TOLERANCE_US`] here, which simulated time can keep and which lets no error of 50 ms pass.
+//! Times follow the public tool: a relative time counts from the actual time of the event before,
+//! and may differ by the tolerance or by an eighth of the time since then. Here this eighth is
+//! limited to [`MOST_TOLERANCE_US`], which is sufficient in simulated time, and with which every
+//! error of 50 ms is found.
 
 use crate::calls::carry_out;
 use crate::fields;
@@ -17,16 +18,16 @@ use crate::system::{START, System, seconds};
 use crate::wire::Seen;
 use eastwest_types::{Span, Time, flag};
 
-/// Most that a share of the time since the last event adds to how far a time may be off.
+/// Limit in µs of the tolerance that is a fraction of the time since the last event.
 const MOST_TOLERANCE_US: u64 = 20_000;
 /// Longest payload that fits into an IP packet with a header of 60 bytes.
 const MOST_PAYLOAD: u32 = 65_435;
-/// Timers that may strike in one script.
+/// Most timer expiries in one script.
 const MOST_WAKES: u32 = 1_000_000;
-/// Lines of the dialogue shown with a failure.
+/// Most lines of the log that are shown with a failure.
 const SHOWN: usize = 60;
 
-/// Plays a script against a profile; the error tells expected, actual and the dialogue so far.
+/// Runs a script against a profile. The error shows expected and actual values and the log so far.
 pub fn run(script: &Script, profile: Profile) -> Result<(), Problem> {
     let mut player = Player {
         script,
@@ -41,7 +42,7 @@ pub fn run(script: &Script, profile: Profile) -> Result<(), Problem> {
     player.end().map_err(|p| player.with_dialogue(p))
 }
 
-/// A script being played.
+/// A script in execution.
 struct Player<'a> {
     script: &'a Script,
     system: System,
@@ -51,7 +52,7 @@ struct Player<'a> {
     syn_seen: bool,
 }
 
-/// When an event should happen, and how far it may be off.
+/// Expected time of an event, and its tolerance.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     from: Time,
@@ -91,7 +92,7 @@ impl<'a> Player<'a> {
                 if self.system.host.is_none() {
                     return self.system.setup.apply(setting);
                 }
-                // one that is not understood is told first
+                // an unknown setting is reported before any effect
                 self.system.setup.clone().apply(setting)?;
                 setting.place.fail("settings must be made before the connection opens")
             }),
@@ -117,14 +118,14 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Lets time pass; timers strike that are due.
+    /// Advances simulated time and executes the timers that expire meanwhile.
     fn advance(&mut self, to: Time, place: Place) -> Result<(), Problem> {
         while self.wake_by(to, place)? {}
         self.system.now = self.system.now.max(to);
         Ok(())
     }
 
-    /// Lets the next timer strike if it is due by then.
+    /// Executes the next timer if it expires until `to`. Returns whether it did.
     fn wake_by(&mut self, to: Time, place: Place) -> Result<bool, Problem> {
         let Some(host) = &mut self.system.host else { return Ok(false) };
         match host.next_wake() {
@@ -142,13 +143,13 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// A call that blocks must have returned about when the script says.
+    /// Checks that a blocking call has returned at about the expected time.
     fn check_blocked(&mut self) -> Result<(), Problem> {
         self.system.look();
         self.system.sockets.check_blocked(self.system.now, START)
     }
 
-    /// The end of the script.
+    /// Checks at the end of the script that nothing is left over.
     fn end(&mut self) -> Result<(), Problem> {
         if let Some(due) = self.system.sockets.blocked_until() {
             let place = self.script.events.last().map(|e| e.place).unwrap_or_default();
@@ -183,7 +184,7 @@ impl<'a> Player<'a> {
         let una = host.stack().endpoint(host.id()).acknowledged();
         let (mut inward, sack) = system.wire.inward(packet, system.now, una);
         if first {
-            // before anything is agreed the endpoint takes what stands there
+            // before the handshake the endpoint accepts any number
             inward.seq = 0;
         }
         host.receive(system.now, inward, sack.as_ref());
@@ -242,7 +243,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Remembers which time a timestamp value of the script stands for.
+    /// Records the time for which a timestamp value of the script stands.
     fn note_timestamp(&mut self, expected: &Packet, run: &mut Seen) {
         let value = expected.options.iter().flatten().find_map(|o| match o {
             TcpOption::Timestamp(value, _) => Some(*value),
@@ -260,7 +261,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The next packet that leaves by then; time passes until it does.
+    /// Returns the next packet sent until `latest`, and advances time until it is sent.
     fn peek_packet(&mut self, latest: Time, place: Place) -> Result<Option<Seen>, Problem> {
         loop {
             if let Some(sent) = self.system.host.as_ref().and_then(Host::next_sent) {
@@ -286,7 +287,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Nothing has left in time: when would something?
+    /// Returns the error that no packet was sent in time, with the time at which one would be sent.
     fn silence(&mut self, expected: &Packet, due: Due, place: Place) -> Problem {
         let later = match self.peek_packet(Time::NEVER, place) {
             Ok(Some(seen)) => format!("{}  {}", seconds(seen.at), matcher::write(&seen.packet)),
@@ -326,7 +327,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// The SYN-ACK of an event that brings one.
+/// Returns the SYN-ACK of an event that injects one.
 fn syn_ack(event: &Event) -> Option<Packet> {
     const SYN_ACK: u8 = flag::SYN | flag::ACK;
     match &event.action {

@@ -1,4 +1,4 @@
-//! A script as it is understood: options, then events in order.
+//! A parsed script: options, then events in order.
 
 use crate::problem::{Place, Problem};
 use crate::profile::Profile;
@@ -8,31 +8,31 @@ use crate::snippet::Snippet;
 /// A whole script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script {
-    /// What the `--name=value` lines set.
+    /// Options from the `--name=value` lines.
     pub options: Options,
-    /// Everything that happens, in order.
+    /// Events in order.
     pub events: Vec<Event>,
 }
 
 /// Options of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How far a time may be off, microseconds, or by `tolerance_permille` if that is more.
+    /// Tolerance of times in µs; `tolerance_permille` applies if it gives more.
     pub tolerance_us: u64,
-    /// How far a time may be off, in thousandths of the time since the event before.
+    /// Tolerance of times in thousandths of the time since the event before.
     pub tolerance_permille: u64,
-    /// The unit of timestamps whose values are checked, microseconds; 0 checks none.
+    /// Unit of timestamps whose values are checked, in µs; 0 checks none.
     pub timestamp_tick_us: u64,
-    /// A packet expected in one piece must leave in one piece.
+    /// Whether an expected packet must be sent as one packet, not as a run of segments.
     pub strict_segments: bool,
-    /// The MSS that follows from the packets' largest size.
+    /// MSS that follows from the largest packet size.
     pub mss: u16,
-    /// The profile the script is written for.
+    /// Profile for which the script is written.
     pub profile: Option<Profile>,
 }
 
 impl Default for Options {
-    /// As the public tool has them: 4 ms or an eighth, no check of timestamps.
+    /// Returns the defaults of the public tool: 4 ms or an eighth, no check of timestamps.
     fn default() -> Options {
         Options {
             tolerance_us: 4_000,
@@ -45,66 +45,66 @@ impl Default for Options {
     }
 }
 
-/// One line of the dialogue.
+/// One event of a script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// Where it stands.
+    /// Place in the script.
     pub place: Place,
-    /// When it happens.
+    /// Time of the event.
     pub when: When,
-    /// What happens.
+    /// Action of the event.
     pub action: Action,
 }
 
-/// When an event happens, in microseconds.
+/// Time of an event in µs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// At any time: `*`; and shell commands without a time.
+    /// At any time: `*`, and shell commands without a time.
     Any,
-    /// Between two times since the start, which may be the same.
+    /// Between two times since the start, which may be equal.
     At(u64, u64),
     /// Between two times after the event before.
     After(u64, u64),
 }
 
-/// What happens.
+/// Action of an event.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
-    /// A packet comes.
+    /// A packet arrives at the endpoint.
     Inject(Packet),
-    /// A packet is expected.
+    /// A packet from the endpoint is expected.
     Expect(Packet),
-    /// The application calls the system.
+    /// The application makes a system call.
     Call(Call),
-    /// Settings change.
+    /// Settings of the host change.
     Set(Vec<Setting>),
     /// Assertions about the endpoint.
     Check(Snippet),
 }
 
-/// A packet in the terms of a script: positions as written, the window as it stands in the header.
+/// A packet with the numbers of the script: sequence numbers as written, the window as in the header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// The ECN field of the IP header, where given.
+    /// ECN field of the IP header, if given.
     pub ecn: Option<u8>,
     /// Flags, see `eastwest_types::flag`.
     pub flags: u8,
-    /// First position.
+    /// First sequence number.
     pub start: u32,
-    /// Bytes of payload.
+    /// Payload in bytes.
     pub length: u32,
-    /// Acknowledged position.
+    /// Acknowledgement number.
     pub ack: Option<u32>,
-    /// Window field.
+    /// Window field of the header.
     pub window: Option<u16>,
-    /// Options; `None` is `<...>`: any.
+    /// Options; `None` for `<...>`: any options.
     pub options: Option<Vec<TcpOption>>,
 }
 
-/// An option of the TCP header. Padding is left out: simulated packets have none to compare with.
+/// An option of the TCP header. Padding is left out: simulated packets have none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
-    /// Largest segment.
+    /// Maximum segment size.
     Mss(u16),
     /// Window scale.
     Wscale(u8),
@@ -119,24 +119,24 @@ pub enum TcpOption {
 /// A system call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
-    /// Where it stands.
+    /// Place in the script.
     pub place: Place,
-    /// When it returns, if it blocks, microseconds; counted like its start.
+    /// Expected time of return in µs if the call blocks; relative to the event before, like its start.
     pub returns: Option<u64>,
-    /// Its name.
+    /// Name of the call.
     pub name: String,
-    /// What it is given.
+    /// Arguments of the call.
     pub arguments: Vec<Value>,
-    /// What it returns.
+    /// Expected return value.
     pub result: Value,
-    /// The error it sets.
+    /// Expected error.
     pub errno: Option<String>,
 }
 
-/// An argument or a result.
+/// An argument or a return value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// `...`: of no interest.
+    /// `...`: not compared.
     Any,
     /// A number.
     Number(i64),
@@ -155,22 +155,22 @@ pub enum Value {
 }
 
 impl Call {
-    /// Returns the problem of this call as the result of what cannot go on.
+    /// Returns an error with this message at the place of this call.
     pub fn fail<T>(&self, message: impl Into<String>) -> Result<T, Problem> {
         self.place.fail(message)
     }
 
-    /// Returns an argument, counted from 0.
+    /// Returns an argument by its index from 0.
     pub fn argument(&self, index: usize) -> Option<&Value> {
         self.arguments.get(index)
     }
 
-    /// Returns an argument that is a number.
+    /// Returns an argument if it is a number.
     pub fn number(&self, index: usize) -> Option<i64> {
         self.argument(index).and_then(Value::number)
     }
 
-    /// Returns an argument that is a constant.
+    /// Returns an argument if it is a constant.
     pub fn constant(&self, index: usize) -> Option<&str> {
         match self.argument(index) {
             Some(Value::Name(name)) => Some(name),
@@ -178,7 +178,7 @@ impl Call {
         }
     }
 
-    /// Returns an argument, or its first element where it is `[a, …]`.
+    /// Returns an argument, or its first element if it is `[a, …]`.
     pub fn first_of(&self, index: usize) -> Option<&Value> {
         match self.argument(index) {
             Some(Value::List(all)) => all.first(),
@@ -186,7 +186,7 @@ impl Call {
         }
     }
 
-    /// Compares `[n]`, the argument that a call fills, with the number that it has put there.
+    /// Compares the expected output argument `[n]` with the actual number.
     pub fn compare_filled(&self, index: usize, actual: i64) -> Result<(), Problem> {
         match self.argument(index) {
             Some(Value::List(all)) => match all[..] {
@@ -201,7 +201,7 @@ impl Call {
 }
 
 impl Value {
-    /// Returns the number, where it is one.
+    /// Returns the number, if it is one.
     pub fn number(&self) -> Option<i64> {
         if let Value::Number(n) = self { Some(*n) } else { None }
     }
@@ -215,7 +215,7 @@ impl Value {
         }
     }
 
-    /// Returns the member of this name, where it is a group that has one.
+    /// Returns the member with this name, if it is a group that has one.
     pub fn member(&self, name: &str) -> Option<&Value> {
         let Value::Group(members) = self else { return None };
         members.iter().find(|m| m.0.as_deref() == Some(name)).map(|m| &m.1)

@@ -1,4 +1,4 @@
-//! Settings of the host that a script changes before its connection opens, and what they mean for the
+//! Settings of the host that a script changes before its connection opens, and their effects on the
 //! simulated endpoint.
 
 use crate::problem::{Problem, hint};
@@ -14,31 +14,31 @@ use std::collections::BTreeMap;
 /// The host under test before it has a connection.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The profile it started from.
+    /// Profile from which it started.
     pub profile: Profile,
-    /// The endpoint's settings.
+    /// TCP settings of the endpoint.
     pub config: TcpConfig,
-    /// Largest segment it announces.
+    /// MSS that it announces.
     pub mss: u16,
     /// Whether it offers window scaling.
     pub window_scaling: bool,
-    /// Largest receive buffer, bytes: gives the window scale.
+    /// Largest receive buffer in bytes, from which the window scale follows.
     pub receive_buffer: u64,
-    /// How often a SYN, or a SYN-ACK, is sent again.
+    /// Most retransmissions of a SYN, and of a SYN-ACK.
     pub syn_retries: (u32, u32),
-    /// What may be unsent before writes wait, bytes; `None` is no limit.
+    /// Most unsent bytes before writes wait; `None` for no limit.
     pub notsent_lowat: Option<u32>,
-    /// How long data may stay unacknowledged after it was first sent again.
+    /// Time for which data may stay unacknowledged after its first retransmission.
     pub user_timeout: Option<Span>,
-    /// Whether parts of segments wait for more.
+    /// Whether `TCP_CORK` is set.
     pub cork: bool,
-    /// Files of zeroes with their sizes, bytes.
+    /// Files of zeroes: sizes in bytes by name.
     pub files: BTreeMap<String, u64>,
-    /// HyStart of CUBIC (Linux, `tcp_cubic.c`); other algorithms go without.
+    /// HyStart rule of CUBIC (Linux, `tcp_cubic.c`); other algorithms do not use it.
     hystart: HyStartRule,
 }
 
-/// What the public collection's `defaults.sh` sets, as far as it bears on a simulated endpoint.
+/// Settings of the public collection's `defaults.sh` that concern a simulated endpoint.
 const DEFAULTS: [(&str, &str); 14] = [
     ("tcp_rmem", "4096 540000 15728640"),
     ("tcp_wmem", "4096 262144 4194304"),
@@ -48,7 +48,7 @@ const DEFAULTS: [(&str, &str); 14] = [
     ("tcp_sack", "1"),
     ("tcp_slow_start_after_idle", "0"),
     ("tcp_ecn", "0"),
-    // the classic profile goes without those below, so they are set for the other only
+    // the classic profile is without the features below: they are set for Linux only
     ("tcp_congestion_control", "cubic"),
     ("tcp_frto", "2"),
     ("tcp_dsack", "1"),
@@ -56,11 +56,11 @@ const DEFAULTS: [(&str, &str); 14] = [
     ("tcp_early_retrans", "4"),
     ("tcp_recovery", "1"),
 ];
-/// How many of [`DEFAULTS`] hold for every profile.
+/// Number of [`DEFAULTS`], from the first on, that apply to every profile.
 const FOR_ALL: usize = 8;
 
-/// Settings that make no difference to a simulated endpoint: what is
-/// remembered between connections, and what it does not do at all.
+/// Settings without effect on a simulated endpoint: state kept between connections, and features
+/// that it does not have.
 const NO_MATTER: [&str; 20] = [
     "tcp_autocorking",
     "tcp_challenge_ack_limit",
@@ -84,10 +84,10 @@ const NO_MATTER: [&str; 20] = [
     "tcp_thin_linear_timeouts",
 ];
 
-/// How a setting is made.
+/// Function that applies a setting.
 type Make = fn(&mut Setup, &Value) -> Result<(), String>;
 
-/// Settings of the kernel that matter, and what they mean for the endpoint.
+/// Kernel settings with an effect, and their functions.
 const SYSCTLS: [(&str, Make); 23] = [
     ("tcp_congestion_control", |s, v| s.set_congestion(v.text)),
     ("tcp_dsack", |s, v| v.flag().map(|on| s.config.recovery.dsack = on)),
@@ -132,11 +132,11 @@ const SYSCTLS: [(&str, Make); 23] = [
 ];
 
 impl Setup {
-    /// As the profile has it.
+    /// Returns the settings of the profile.
     pub fn new(profile: Profile, mss: u16) -> Setup {
-        // a socket holds small segments back until TCP_NODELAY; hosts of scenarios set it
+        // a socket uses the Nagle algorithm until TCP_NODELAY; hosts of scenarios set it
         let mut config = TcpConfig { nagle: true, ..profile.config() };
-        // a kernel hands bursts down whatever its card can do; what is behind it is not seen here
+        // a kernel hands bursts down independent of the network card; what follows is not visible here
         config.offload.on = profile == Profile::Linux;
         let hystart = config.rules.hystart;
         let retries = config.timers.syn_retries.unwrap_or(config.max_retries);
@@ -155,8 +155,8 @@ impl Setup {
         }
     }
 
-    /// The window scale it offers (Linux, `tcp_select_initial_window`): the largest receive buffer
-    /// must fit into the field.
+    /// Returns the window scale that it offers (Linux, `tcp_select_initial_window`): the largest
+    /// receive buffer must fit into the field.
     pub fn window_scale(&self) -> u8 {
         if !self.window_scaling {
             return 0;
@@ -165,7 +165,7 @@ impl Setup {
         (space.ilog2().saturating_sub(15)).min(14) as u8
     }
 
-    /// Carries a setting out.
+    /// Applies a setting.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), Problem> {
         let wrong = |message: String| Problem::new(setting.place, message);
         match &setting.what {
@@ -193,7 +193,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Takes an algorithm by the name it has in Linux.
+    /// Sets the congestion control algorithm by its name in Linux.
     pub fn set_congestion(&mut self, name: &str) -> Result<(), String> {
         let Some((_, kind)) = IN_LINUX.iter().find(|(known, _)| *known == name) else {
             let near = hint(name, IN_LINUX.iter().map(|(known, _)| *known));
@@ -222,7 +222,7 @@ impl Setup {
     }
 }
 
-/// Name and value of a setting, as the script gives them.
+/// Name and value of a setting as the script gives them.
 struct Value<'a> {
     name: &'a str,
     text: &'a str,
@@ -238,7 +238,7 @@ impl Value<'_> {
         self.number(0, 1).map(|n| n == 1)
     }
 
-    /// The last of the three numbers of a buffer.
+    /// Returns the last of the three numbers of a buffer setting.
     fn largest(&self) -> Result<u64, String> {
         let numbers: Vec<Option<u64>> =
             self.text.split_whitespace().map(|n| n.parse().ok()).collect();

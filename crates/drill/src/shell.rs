@@ -1,47 +1,47 @@
-//! Text in back-ticks: its settings are understood, nothing is ever executed.
+//! Text in back-ticks: its settings are interpreted, no command is executed.
 //!
-//! `sysctl name=value`, the public collection's `defaults.sh` and `set_sysctls.py` by their documented
-//! meaning, queues of the test device, CUBIC's parameter for HyStart, the initial window of a route, files
-//! of zeroes. Any other command fails the script.
+//! Supported are `sysctl name=value`, the public collection's `defaults.sh` and `set_sysctls.py`
+//! with their documented meaning, queueing disciplines of the test device, CUBIC's parameter for
+//! HyStart, the initial window of a route, and files of zeroes. Any other command fails the script.
 
 use crate::problem::{Place, Problem};
 
-/// Something set outside the connection.
+/// A setting outside the connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Where it stands.
+    /// Place in the script.
     pub place: Place,
-    /// What is set.
+    /// Setting with its value.
     pub what: What,
 }
 
-/// What can be set.
+/// Kinds of settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
-    /// The production values of the public collection's `defaults.sh`.
+    /// The production settings of the public collection's `defaults.sh`.
     Defaults,
-    /// A kernel setting: its name below `net.ipv4`, and its value.
+    /// Kernel setting: name below `net.ipv4`, and value.
     Sysctl(String, String),
-    /// Packets leave through a queue that paces them, or one that does not.
+    /// Queueing discipline of the host with or without pacing.
     Pacing(bool),
-    /// Nothing can leave the host any more.
+    /// No packet can be sent any more.
     NoQueue,
-    /// What CUBIC's HyStart looks at: 1 trains of ACKs, 2 delay, 3 both, 0 nothing.
+    /// Detection of CUBIC's HyStart: 1 ACK trains, 2 delay, 3 both, 0 off.
     Hystart(u8),
-    /// Initial window, segments.
+    /// Initial window in segments.
     InitialWindow(u32),
-    /// A file of zeroes: its name and its size in bytes.
+    /// File of zeroes: name, and size in bytes.
     File(String, u64),
 }
 
-/// A word of a command and where it stands.
+/// A word of a command and its place.
 #[derive(Clone, Debug)]
 struct Word {
     text: String,
     place: Place,
 }
 
-/// The settings in the text of a command that stands, with its back-tick, at `place`.
+/// Returns the settings in the text of a command, whose back-tick is at `place`.
 pub fn settings(text: &str, place: Place) -> Result<Vec<Setting>, Problem> {
     let mut all = Vec::new();
     for command in commands(text, place)? {
@@ -96,16 +96,16 @@ fn understand(command: &[Word], all: &mut Vec<Setting>) -> Result<(), Problem> {
         // a file of an earlier run: here there is none
         "rm" if matches!(plain[..], ["-f", _]) => {}
         "dd" => set(first.place, zeroes(&plain).ok_or_else(unknown)?),
-        // offload of the test device makes no difference: super-segments match runs of segments
+        // offload of the test device has no effect: super-segments match runs of segments
         "ethtool" => {}
-        // puts back what set_sysctls.py changed; here every script starts afresh
+        // restores what set_sysctls.py changed; here every script starts with defaults
         _ if first.text.starts_with("/tmp/sysctl_restore_") => {}
         _ => return Err(unknown()),
     }
     Ok(())
 }
 
-/// What `dd if=/dev/zero of=… bs=… count=…` writes.
+/// Parses `dd if=/dev/zero of=… bs=… count=…`; returns the file that it creates.
 fn zeroes(words: &[&str]) -> Option<What> {
     let value = |name: &str| words.iter().find_map(|w| w.strip_prefix(name)?.strip_prefix('='));
     let size = |name: &str| value(name)?.parse::<u32>().ok().map(u64::from);
@@ -126,7 +126,7 @@ fn queue(words: &[&str]) -> Option<What> {
     }
 }
 
-/// `net.ipv4.name=value`, `net/ipv4/name=value`, `/proc/sys/net/ipv4/name=value`.
+/// Parses `net.ipv4.name=value`, `net/ipv4/name=value` or `/proc/sys/net/ipv4/name=value`.
 fn sysctl(text: &str) -> Option<What> {
     let (name, value) = text.split_once('=')?;
     let name = name.strip_prefix("/proc/sys/").unwrap_or(name).replace('/', ".");
@@ -134,7 +134,7 @@ fn sysctl(text: &str) -> Option<What> {
     Some(What::Sysctl(name.to_string(), value.to_string()))
 }
 
-/// The words of each command. Redirections to nowhere are left out.
+/// Returns the words of each command. Redirections to `/dev/null` are left out.
 fn commands(text: &str, place: Place) -> Result<Vec<Vec<Word>>, Problem> {
     let mut cursor = crate::lexer::Cursor::new(text, place);
     cursor.place.column += 1;

@@ -1,4 +1,4 @@
-//! Sockets of a script, and a call that blocks.
+//! Sockets of a script, and the call that blocks.
 
 use crate::buffer::SendBuffer;
 use crate::epoll::{self, Epolls, Seen, Watch};
@@ -10,60 +10,60 @@ use eastwest_transport::tcp::info::ConnectionState;
 use eastwest_types::{Span, Time};
 use std::collections::BTreeMap;
 
-/// What a socket stands for.
+/// Role of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Nothing yet.
+    /// New: neither listening nor connected.
     Fresh,
-    /// Waits for connections.
+    /// Listening.
     Listening,
-    /// The end of the connection.
+    /// Connected.
     Connected,
 }
 
 /// A socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Socket {
-    /// What it stands for.
+    /// Role of the socket.
     pub role: Role,
-    /// Whether calls return at once.
+    /// Whether the socket is non-blocking: calls return at once.
     pub nonblocking: bool,
-    /// Whether nothing more may be written.
+    /// Whether the sending direction is closed.
     pub shut: bool,
-    /// Whether the application has said that it reads no more.
+    /// Whether the receiving direction is closed by the application.
     pub shut_for_reading: bool,
 }
 
 impl Socket {
-    /// A new one.
+    /// Returns a new socket with this role.
     pub fn new(role: Role) -> Socket {
         Socket { role, nonblocking: false, shut: false, shut_for_reading: false }
     }
 }
 
-/// What a call waits for.
+/// Condition for which a call waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
-    /// That the connection is there, or has failed.
+    /// The connection is established, or has failed.
     Connection,
-    /// That a connection can be accepted; the new socket gets this number.
+    /// A connection can be accepted; the new socket gets this number.
     Accept(i64),
-    /// That there is something to read, at most so much.
+    /// Data can be read, at most this many bytes.
     Data(u64),
-    /// That all is written.
+    /// All bytes of the call are written.
     Room {
         /// Bytes of the call.
         total: u64,
-        /// Bytes that have not fitted yet.
+        /// Bytes that have not fitted into the buffer yet.
         left: u64,
-        /// Whether more is to come.
+        /// Whether more data is to follow (`MSG_MORE`).
         more: bool,
     },
-    /// That a socket is ready.
+    /// A socket is ready.
     Events(Watch),
 }
 
-/// A call that has not returned, or has and is not yet compared.
+/// A call that blocks, or that has returned and is not yet compared.
 #[derive(Clone, Debug)]
 struct Blocked {
     call: Call,
@@ -73,43 +73,43 @@ struct Blocked {
     returned: Option<(Time, Outcome)>,
 }
 
-/// What a call returns.
+/// Result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// A number.
     Value(i64),
-    /// −1, and this error.
+    /// −1 with this error.
     Error(&'static str),
-    /// The number 1, and events of a socket beside those that the script expects.
+    /// The number 1, the events of a socket, and the events that the script expects.
     Events(u32, Option<u32>),
 }
 
-/// All sockets.
+/// All sockets of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Sockets {
-    /// By number.
+    /// Sockets by number.
     pub all: BTreeMap<i64, Socket>,
     /// Whether the connection has been accepted.
     pub accepted: bool,
-    /// Bytes the application has read.
+    /// Bytes read by the application.
     pub read: u64,
-    /// Whether the application has been told that the connection has failed.
+    /// Whether the failure of the connection has been reported to the application.
     pub told_failure: bool,
     /// The send buffer of the connection.
     pub buffer: SendBuffer,
-    /// Whether `recvmsg` tells how much is left to read (`TCP_INQ`).
+    /// Whether `recvmsg` reports the bytes left to read (`TCP_INQ`).
     pub tells_rest: bool,
     /// Notifications in the error queue of the connection (MSG_ERRQUEUE).
     pub notifications: Notifications,
-    /// Sets of sockets that are watched together.
+    /// Epoll sets.
     pub epolls: Epolls,
-    /// Open files with their sizes, bytes.
+    /// Open files by number, with their sizes in bytes.
     pub files: BTreeMap<i64, u64>,
     blocked: Option<Blocked>,
 }
 
 impl Outcome {
-    /// Compares with what the script says.
+    /// Compares the result with the one expected by the script.
     pub fn check(self, call: &Call) -> Result<(), Problem> {
         let name = &call.name;
         let number = match self {
@@ -143,7 +143,7 @@ impl Outcome {
 }
 
 impl Sockets {
-    /// Whether a socket waits for connections.
+    /// Whether a socket is listening.
     pub fn listens(&self) -> bool {
         self.all.values().any(|s| s.role == Role::Listening)
     }
@@ -153,13 +153,13 @@ impl Sockets {
         host.is_some_and(|h| !h.info().connection.is_opening() && !self.accepted)
     }
 
-    /// Accepts the connection: the new socket gets this number.
+    /// Accepts the connection; the new socket gets this number.
     pub fn accept(&mut self, number: i64) {
         self.accepted = true;
         self.all.insert(number, Socket::new(Role::Connected));
     }
 
-    /// Returns the lowest number from 3 on that nothing has.
+    /// Returns the lowest unused number from 3 on.
     pub fn free_number(&self) -> i64 {
         let taken = |n: &i64| {
             self.all.contains_key(n) || self.epolls.contains_key(n) || self.files.contains_key(n)
@@ -190,12 +190,12 @@ impl Sockets {
         found.iter().filter(|f| f.0).fold(0, |events, f| events | f.1)
     }
 
-    /// Returns the events that a call that watches tells now.
+    /// Returns the events that a poll() or epoll_wait() call reports now.
     pub fn events(&self, watch: Watch, host: Option<&Host>) -> u32 {
         watch.events(&self.epolls, |number| self.ready(number, host))
     }
 
-    /// Returns how things are, for sets of sockets.
+    /// Returns the state that triggers edges of epoll sets.
     pub fn seen(&self, host: &Host) -> Seen {
         let info = host.info();
         Seen {
@@ -206,37 +206,37 @@ impl Sockets {
         }
     }
 
-    /// The first socket of a set that is ready has been told.
+    /// Notes that the first ready socket of an epoll set has been reported.
     pub fn note_told(&mut self, set: i64, host: Option<&Host>) {
         let Some(mut epoll) = self.epolls.remove(&set) else { return };
         epoll.note_told(|number| self.ready(number, host));
         self.epolls.insert(set, epoll);
     }
 
-    /// Something has happened: sets of sockets take notice.
+    /// Updates epoll sets after an event.
     fn note_news(&mut self, host: &Host) {
         let seen = self.seen(host);
         let connected = |n| self.all.get(&n).is_some_and(|s| s.role == Role::Connected);
         self.epolls.values_mut().for_each(|set| set.note(seen, connected));
     }
 
-    /// A call begins that returns at `due`.
+    /// Starts a blocking call that the script expects to return at `due`.
     pub fn block(&mut self, call: &Call, wish: Wish, due: Time, tolerance: Span) {
         let call = call.clone();
         self.blocked = Some(Blocked { call, wish, due, tolerance, returned: None });
     }
 
-    /// Whether a call is under way.
+    /// Whether a call is blocked.
     pub fn is_blocked(&self) -> bool {
         self.blocked.is_some()
     }
 
-    /// The latest time at which the call under way may return.
+    /// Returns the latest time at which the blocked call may return.
     pub fn blocked_until(&self) -> Option<Time> {
         self.blocked.as_ref().map(|b| b.due + b.tolerance)
     }
 
-    /// Something has happened: whether what the call under way waits for is there.
+    /// Checks after an event whether the blocked call can return.
     pub fn look(&mut self, host: Option<&mut Host>, now: Time) {
         let Some(host) = host else {
             self.end_waiting(now);
@@ -275,7 +275,7 @@ impl Sockets {
         self.note_news(host);
     }
 
-    /// There is no connection yet: a call that asks for events returns none when its time is over.
+    /// Ends a call that waits for events without a connection, if its time is over: it returns none.
     fn end_waiting(&mut self, now: Time) {
         if let Some(blocked) = &mut self.blocked
             && let Wish::Events(watch) = blocked.wish
@@ -286,7 +286,7 @@ impl Sockets {
         }
     }
 
-    /// What a call with this wish returns now; `None` while it has to wait.
+    /// Returns the result of a call with this condition, or `None` while it has to wait.
     pub fn outcome(&self, wish: Wish, host: &Host, now: Time) -> Option<Outcome> {
         let info = host.info();
         match wish {
@@ -306,7 +306,7 @@ impl Sockets {
         }
     }
 
-    /// Compares a call that has returned, or should have.
+    /// Compares a call that has returned, or should have returned.
     pub fn check_blocked(&mut self, now: Time, start: Time) -> Result<(), Problem> {
         let Some(b) = &self.blocked else { return Ok(()) };
         let (name, seconds) = (&b.call.name, |t: Time| t.since(start).as_secs_f64());

@@ -1,4 +1,4 @@
-//! The system that a script calls: its sockets, its settings and the endpoint under test.
+//! The system under the script's calls: its sockets, its settings and the endpoint under test.
 
 use crate::host::Host;
 use crate::problem::Problem;
@@ -8,10 +8,10 @@ use crate::sockets::{Outcome, Socket, Sockets, Wish};
 use crate::wire::Wire;
 use eastwest_types::Time;
 
-/// When dialogues begin: not at 0, which as an echoed timestamp would mean that there is none.
+/// Start time of a script, not 0: an echoed timestamp of 0 would mean that there is none.
 pub const START: Time = Time(1_000_000_000_000);
 
-/// Returns a time of the dialogue in seconds.
+/// Returns a time relative to the start of the script, in seconds.
 pub fn seconds(t: Time) -> String {
     let us = t.since(START).0 / 1_000_000;
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
@@ -19,21 +19,21 @@ pub fn seconds(t: Time) -> String {
 
 /// Result of a call: an outcome at once, or a condition to wait for.
 pub enum Does {
-    /// Returns at once.
+    /// Result at once.
     Returns(Outcome),
-    /// Waits.
+    /// Condition to wait for.
     Waits(Wish),
 }
 
 /// Result of a call, or the problem that ends the script.
 pub type Answer = Result<Does, Problem>;
 
-/// Returns this number at once.
+/// Returns a call that returns this number at once.
 pub fn value(n: i64) -> Answer {
     Ok(Does::Returns(Outcome::Value(n)))
 }
 
-/// Returns this error at once.
+/// Returns a call that returns this error at once.
 pub fn error(name: &'static str) -> Answer {
     Ok(Does::Returns(Outcome::Error(name)))
 }
@@ -43,26 +43,26 @@ pub fn waits(wish: Wish) -> Answer {
     Ok(Does::Waits(wish))
 }
 
-/// The system that a script calls.
+/// The system under the script's calls.
 pub struct System {
     /// Simulated time.
     pub now: Time,
     /// Settings until the connection opens.
     pub setup: Setup,
-    /// The endpoint under test, once there is a connection.
+    /// Endpoint under test, once there is a connection.
     pub host: Option<Host>,
     /// Relation of the script's sequence numbers and timestamps to those of the endpoint.
     pub wire: Wire,
     /// Sockets of the script.
     pub sockets: Sockets,
-    /// Log: one line for each event so far.
+    /// Log with one line for each event so far.
     pub log: Vec<String>,
-    /// The SYN-ACK with which the script will answer, while it calls.
+    /// SYN-ACK with which the script will answer, during a call.
     pub syn_ack: Option<Packet>,
 }
 
 impl System {
-    /// A system with these settings, which has no socket yet.
+    /// Returns a system with these settings and without sockets.
     pub fn new(setup: Setup) -> System {
         System {
             now: START,
@@ -75,8 +75,8 @@ impl System {
         }
     }
 
-    /// Opens the connection after the first packet of the other end, which tells what both can do: it calls
-    /// its first number `start`. `active` sends the SYN. Returns whether there is room for it.
+    /// Opens the connection after the first packet of the other end, with which features are
+    /// negotiated. `active` sends the SYN. Returns whether there is room for the connection.
     pub fn open(&mut self, theirs: Option<&Packet>, active: bool) -> bool {
         self.wire = Wire::agree(&mut self.setup, theirs, active);
         self.wire.remote_base = theirs.map_or(0, |p| p.start);
@@ -89,17 +89,17 @@ impl System {
         self.host.is_some()
     }
 
-    /// Something has happened: looks whether what a call waits for is there.
+    /// Checks after an event whether the blocked call can return.
     pub fn look(&mut self) {
         self.sockets.look(self.host.as_mut(), self.now);
     }
 
-    /// Adds a line to the dialogue.
+    /// Adds a line to the log.
     pub fn note(&mut self, at: Time, what: char, line: &str) {
         self.log.push(format!("{} {what} {line}", seconds(at)));
     }
 
-    /// Returns the number of a new socket, set or file. Numbers are names: the script chooses them.
+    /// Returns the number of a new socket, epoll set or file. Numbers are names: the script chooses them.
     pub fn new_number(&self, call: &Call) -> i64 {
         match call.result {
             Value::Number(n) if n >= 0 => n,
@@ -107,7 +107,7 @@ impl System {
         }
     }
 
-    /// Returns the number of the socket that is the first argument.
+    /// Returns the number of the socket in the first argument.
     pub fn number_of(&self, call: &Call) -> Result<i64, Problem> {
         let Some(number) = call.number(0) else {
             return call.fail(format!("{}() needs a socket", call.name));
@@ -118,14 +118,14 @@ impl System {
         }
     }
 
-    /// Returns the socket that is the first argument.
+    /// Returns the socket in the first argument.
     pub fn socket_of(&mut self, call: &Call) -> Result<&mut Socket, Problem> {
         let number = self.number_of(call)?;
         let missing = || Problem::new(call.place, format!("there is no socket {number}"));
         self.sockets.all.get_mut(&number).ok_or_else(missing)
     }
 
-    /// Returns the error of a connection that has failed, told once.
+    /// Returns the error of a failed connection; only the first call returns it.
     pub fn failure(&mut self) -> Option<&'static str> {
         let error = self.host.as_ref().and_then(|h| h.error());
         let tell = error.filter(|_| !self.sockets.told_failure);

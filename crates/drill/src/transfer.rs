@@ -1,17 +1,18 @@
 //! Calls that write and read, and their flags.
 //!
-//! The simulated application reads at once, so a window does not close because a script has not read;
-//! `read` only counts. Writes are taken whole unless the script limits the [buffer](crate::buffer).
+//! The simulated application reads at once: the window does not close because a script has not
+//! read, and `read` only counts. Writes are accepted completely unless the script limits the
+//! [buffer](crate::buffer).
 
 use crate::problem::Problem;
 use crate::script::{Call, Value};
 use crate::sockets::{Outcome, Role, Wish};
 use crate::system::{Answer, Does, System, error, value, waits};
 
-/// Most bytes a script may write in all: half of what 32-bit positions can tell apart.
+/// Most bytes that a script may write in all: half of the range that 32-bit sequence numbers can distinguish.
 const MOST_WRITTEN: u64 = 1 << 30;
 
-/// Writes one buffer.
+/// Carries out a write of one buffer.
 pub fn write(system: &mut System, call: &Call) -> Answer {
     let Some(bytes) = call.number(2) else {
         return call.fail(format!("{}() needs a number of bytes", call.name));
@@ -23,7 +24,7 @@ pub fn write(system: &mut System, call: &Call) -> Answer {
     send(system, call, bytes, call.argument(3))
 }
 
-/// Writes with the flags of a call.
+/// Carries out a write with the flags of a call.
 pub fn send(system: &mut System, call: &Call, bytes: i64, flags: Option<&Value>) -> Answer {
     let socket = *system.socket_of(call)?;
     let flags = known_flags(call, flags, &["MSG_MORE", "MSG_ZEROCOPY"])?;
@@ -58,7 +59,7 @@ pub fn send(system: &mut System, call: &Call, bytes: i64, flags: Option<&Value>)
     }
 }
 
-/// Reads into one buffer.
+/// Carries out a read into one buffer.
 pub fn read(system: &mut System, call: &Call) -> Answer {
     let Some(most) = call.number(2) else {
         return call.fail(format!("{}() needs a size", call.name));
@@ -66,7 +67,7 @@ pub fn read(system: &mut System, call: &Call) -> Answer {
     receive(system, call, u64::try_from(most).unwrap_or(0), call.argument(3))
 }
 
-/// Reads with the flags of a call.
+/// Carries out a read with the flags of a call.
 pub fn receive(system: &mut System, call: &Call, most: u64, flags: Option<&Value>) -> Answer {
     let socket = *system.socket_of(call)?;
     let flags = known_flags(call, flags, &[])?;
@@ -89,7 +90,7 @@ pub fn receive(system: &mut System, call: &Call, most: u64, flags: Option<&Value
     }
 }
 
-/// Returns the flags of a send or receive: those that every call knows, and `others`.
+/// Returns the flags of a send or receive call; flags other than the common ones and `others` are errors.
 pub fn known_flags<'a>(
     call: &Call,
     flags: Option<&'a Value>,
@@ -103,7 +104,7 @@ pub fn known_flags<'a>(
     }
 }
 
-/// Whether the buffer of a call lies nowhere.
+/// Whether the buffer of a call is NULL.
 fn is_null(call: &Call) -> bool {
     call.constant(1) == Some("NULL")
 }

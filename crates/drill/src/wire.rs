@@ -1,8 +1,8 @@
-//! Between the terms of a script and those of the simulation.
+//! Conversion between the numbers of a script and those of the simulation.
 //!
-//! A script counts from the first numbers it names, has windows as they stand in the header and
-//! timestamps in the unit of its choice. The endpoint has stream positions (the SYN is 0), windows in
-//! bytes and timestamps in microseconds, and its packets carry no options: what was agreed on in the
+//! In a script, sequence numbers count from the first ones it names, windows are as in the header,
+//! and timestamps have any unit. The endpoint uses stream positions (the SYN is 0), windows in
+//! bytes and timestamps in microseconds; its packets carry no options, so that the result of the
 //! handshake is kept here.
 
 use crate::host::Sent;
@@ -14,44 +14,44 @@ use eastwest_types::{Packet, SackBlocks, Time, flag};
 
 /// Header bytes of the timestamp option with its padding.
 const TIMESTAMPS: u32 = 12;
-/// Largest segment where the other end names none (RFC 9293, 3.7.1).
+/// MSS if the other end names none (RFC 9293, 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
-/// What was agreed on, and how numbers map.
+/// Result of the handshake, and the mapping of numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
-    /// Sequence number of the SYN of the other end as the script writes it: the simulated one is 0.
+    /// Sequence number of the other end's SYN in the script; the simulated one is 0.
     pub remote_base: u32,
-    /// Sequence number of the SYN of the endpoint as the script writes it: the simulated one is 0.
+    /// Sequence number of the endpoint's SYN in the script; the simulated one is 0.
     pub local_base: u32,
-    /// Window scales: that of the other end and the endpoint's own.
+    /// Window scales of the other end and of the endpoint.
     pub scales: (u8, u8),
-    /// Both ends use timestamps.
+    /// Whether both ends use timestamps.
     pub timestamps: bool,
-    /// Options of the endpoint's SYN or SYN-ACK, timestamps aside.
+    /// Options of the endpoint's SYN or SYN-ACK, without timestamps.
     pub offered: Vec<TcpOption>,
-    /// The endpoint's SYN or SYN-ACK offers timestamps.
+    /// Whether the endpoint's SYN or SYN-ACK offers timestamps.
     pub offers_timestamps: bool,
-    /// Timestamp values as the script has them and when those packets left, microseconds.
+    /// Timestamp values of the script, with the sending times of their packets in µs.
     pub stamps: Vec<(u32, u32)>,
-    /// Timestamp of the other end that came last: a segment without one changes nothing.
+    /// Latest timestamp of the other end; a segment without timestamp does not change it.
     pub their_stamp: Option<Time>,
 }
 
-/// A packet that has left, in the terms of a script.
+/// A sent packet with the numbers of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// When.
+    /// Time of sending.
     pub at: Time,
-    /// The packet; all fields are there.
+    /// Packet with all fields set.
     pub packet: script::Packet,
-    /// When its timestamp was taken, microseconds.
+    /// Time of its timestamp in µs.
     pub born_us: u32,
 }
 
 impl Wire {
-    /// Agrees with the other end on its SYN or SYN-ACK; `None` where there will be none. Changes the
-    /// settings to what both can do.
+    /// Negotiates with the other end's SYN or SYN-ACK (`None` if there will be none). Changes the
+    /// settings to the features of both ends.
     pub fn agree(setup: &mut Setup, theirs: Option<&script::Packet>, active: bool) -> Wire {
         let options = theirs.and_then(|p| p.options.as_deref());
         let own_scale = setup.window_scale();
@@ -81,7 +81,7 @@ impl Wire {
 
         config.sack = sack;
         if !sack {
-            // what cannot be without SACK
+            // features that need SACK
             config.recovery.rack = RackRule::Off;
             config.recovery.probes = false;
             config.recovery.dsack = false;
@@ -95,8 +95,8 @@ impl Wire {
         Wire { scales, timestamps, offered, offers_timestamps, ..Wire::default() }
     }
 
-    /// Returns a packet of the script as the endpoint gets it, which has all before position `una`
-    /// acknowledged.
+    /// Returns a packet of the script as the endpoint gets it; the endpoint has everything before
+    /// position `una` acknowledged.
     pub fn inward(
         &mut self,
         p: &script::Packet,
@@ -138,7 +138,7 @@ impl Wire {
         (packet, sack)
     }
 
-    /// When the packet left whose timestamp is echoed.
+    /// Returns the sending time in µs of the packet whose timestamp is echoed.
     fn echo(&self, echo: u32) -> u32 {
         let exact = self.stamps.iter().rev().find(|s| s.0 == echo);
         match (exact, self.stamps.first()) {
@@ -150,14 +150,14 @@ impl Wire {
         }
     }
 
-    /// A packet of the endpoint in the terms of the script.
+    /// Returns a packet of the endpoint with the numbers of the script.
     pub fn outward(&self, sent: &Sent) -> Seen {
         let p = &sent.packet;
         let syn = p.flags & flag::SYN != 0;
         let number = |position: u64, base: u32| (position as u32).wrapping_add(base);
         let born_us = (p.born.0 / 1_000_000) as u32;
         let mut options = if syn { self.offered.clone() } else { Vec::new() };
-        // a reset without ACK comes from a host that has no connection, so that nothing is agreed
+        // a reset without ACK comes from a host without connection, so that no options are negotiated
         let bare = p.flags & (flag::RST | flag::ACK) == flag::RST;
         if if syn { self.offers_timestamps } else { self.timestamps && !bare } {
             options.push(TcpOption::Timestamp(self.value(born_us), p.ts_echo_us));
@@ -181,7 +181,7 @@ impl Wire {
         Seen { at: sent.at, packet, born_us }
     }
 
-    /// The timestamp value that the script would have for a time.
+    /// Returns the timestamp value of the script for a time.
     fn value(&self, born_us: u32) -> u32 {
         match self.stamps.first() {
             Some(first) => first.0.wrapping_add(born_us.wrapping_sub(first.1) / 1_000),
@@ -189,7 +189,7 @@ impl Wire {
         }
     }
 
-    /// The script has this value for a packet that left at `born_us`.
+    /// Records the timestamp value of the script for a packet sent at `born_us`.
     pub fn note_stamp(&mut self, value: u32, born_us: u32) {
         if self.stamps.len() < 1 << 16 {
             self.stamps.push((value, born_us));

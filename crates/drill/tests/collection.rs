@@ -1,5 +1,5 @@
-//! Our own scripts: each passes, and notices when any one of its expectations is altered by a segment
-//! or 50 ms.
+//! Scripts of this repository: each passes, and fails when any one of its expectations is altered
+//! by a segment or 50 ms.
 
 use eastwest_drill::drill;
 use std::fs;

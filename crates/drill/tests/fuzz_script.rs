@@ -1,17 +1,17 @@
-//! Mutated scripts: whatever a file holds, it is read or refused without a panic or a hang, and what
-//! can be read is played to its end or to its first problem.
+//! Mutated scripts: every input is parsed or refused without a panic or a hang, and a parsed script
+//! runs to its end or to its first error.
 //!
-//! Deterministic: input `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets how many are tried.
+//! Deterministic: input `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets the number of inputs.
 
 use eastwest_drill::drill;
 use eastwest_engine::random::Stream;
 use std::fs;
 use std::path::Path;
 
-/// Inputs tried unless the environment says otherwise.
+/// Number of inputs unless the environment sets another one.
 const INPUTS: u64 = 20_000;
 
-/// What is put into scripts at random places.
+/// Texts inserted into scripts at random places.
 const PIECES: [&str; 40] = [
     "+0 ",
     "+.1~+.2 ",
@@ -68,7 +68,7 @@ fn seeds() -> Vec<String> {
     texts
 }
 
-/// A few characters, lines or pieces taken out, doubled, exchanged or put in.
+/// Returns the text with some characters, lines or pieces removed, doubled, exchanged or inserted.
 fn mutate(text: &str, random: &mut Stream) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     let at = |random: &mut Stream, n: usize| random.below(n.max(1) as u64) as usize;

@@ -1,11 +1,11 @@
-//! What a step of the event loop pays for its list of next events, by kind of list.
+//! Cost of one step of the event loop for several kinds of event list.
 //!
-//! The load is modelled on the links of scenario S1 and of its tenfold size: every source is a link
-//! that stands in the list with its first arrival. The winner is replaced by its next arrival about
-//! a packet's time later (12 µs at 1 Gbit/s, 1.2 µs at 10 Gbit/s), or falls idle and an idle link
-//! gets a packet instead; now and then a gap is long. Times are whole nanoseconds, so that ties
-//! happen. All lists must give one order, ties included: that is asserted before anything is
-//! measured. Results and what follows from them: docs/decisions/0003-event-list.md.
+//! The load models the links of scenario S1 and of a fabric ten times as large: every source is a
+//! link whose first arrival is in the list. The winner is replaced by its next arrival about one
+//! packet time later (12 µs at 1 Gbit/s, 1.2 µs at 10 Gbit/s), or it becomes idle and an idle link
+//! gets a packet instead. Some gaps are long. Times are whole nanoseconds, so that ties happen. All
+//! lists must give one order, ties included, which is asserted before the measurement. Results and
+//! conclusions: docs/decisions/0003-event-list.md.
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use eastwest_engine::order::{Class, Key};
@@ -20,22 +20,22 @@ use std::time::Duration;
 const SEED: u64 = 7;
 const STEPS: u64 = 10_000;
 
-/// Sources in all and, at their end, those with 10 Gbit/s.
+/// Number of sources, and how many of them have 10 Gbit/s (the last ones).
 const SHAPES: [(usize, usize); 2] = [(339, 16), (3_843, 640)];
 
-/// What the event loop needs of a list.
+/// Operations that the event loop needs of a list.
 trait EventList {
     fn new(sources: usize) -> Self;
-    /// The next event.
+    /// Returns the next event.
     fn winner(&mut self) -> (Key, u32);
-    /// The event after the winner's of the same source; [`Key::NEVER`] where there is none.
+    /// Replaces the winner by the next event of its source; [`Key::NEVER`] for none.
     fn replace_winner(&mut self, source: u32, key: Key);
-    /// The next event of a source that has none.
+    /// Adds an event of a source that has none.
     fn wake(&mut self, source: u32, key: Key);
 }
 
-/// The rule of [`Tournament`] for ties: among equal keys the smaller rank goes first, a hash of key
-/// and source, then the smaller source.
+/// Tie rule of [`Tournament`]: among equal keys the smaller rank (a hash of key and source) goes
+/// first, then the smaller source.
 #[derive(Clone, Copy)]
 struct Ties(u32);
 
@@ -47,7 +47,7 @@ impl Ties {
         Ties(sources.next_power_of_two().ilog2())
     }
 
-    /// What decides among sources of one key.
+    /// Returns the value that decides among sources with equal keys.
     #[inline]
     fn rank(self, key: Key, source: u32) -> u64 {
         let x = (key.0 ^ SEED).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -56,8 +56,8 @@ impl Ties {
         hash << self.0 | u64::from(source)
     }
 
-    /// Key and rank in one word, so that all lists but one compare words. Unlike [`Tournament`]
-    /// they have no base that moves: some seconds of simulated time fit.
+    /// Returns key and rank in one word, so that all lists but one compare words. Unlike
+    /// [`Tournament`] they have no moving base: a word holds some seconds of simulated time.
     #[inline]
     fn word(self, key: Key, source: u32) -> u64 {
         key.0 << (RANK_BITS + self.0) | self.rank(key, source)
@@ -87,7 +87,7 @@ impl EventList for Tournament {
     }
 }
 
-/// A winner tree whose nodes are pairs, compared with branches.
+/// Winner tree whose nodes are (key, rank) pairs, compared with branches.
 struct PairTournament {
     nodes: Vec<(Key, u32)>,
     ties: Ties,
@@ -124,7 +124,7 @@ impl EventList for PairTournament {
     }
 }
 
-/// A winner tree of words whose nodes have two children: `2i` and `2i + 1`, the root is 1.
+/// Winner tree of words whose nodes have two children: `2i` and `2i + 1`; the root is 1.
 struct BinaryTournament {
     nodes: Vec<u64>,
     leaves: usize,
@@ -171,7 +171,7 @@ impl EventList for BinaryTournament {
     }
 }
 
-/// The standard library's binary heap.
+/// Binary heap of the standard library.
 struct StdHeap {
     heap: BinaryHeap<Reverse<u64>>,
     ties: Ties,
@@ -200,14 +200,14 @@ impl EventList for StdHeap {
     }
 }
 
-/// A heap with four children to a node.
+/// Heap whose nodes have four children.
 struct FourHeap {
     heap: Vec<u64>,
     ties: Ties,
 }
 
 impl FourHeap {
-    /// The least of up to four children from `first` on.
+    /// Returns the index of the smallest of up to four children from `first` on.
     #[inline]
     fn least(&self, first: usize) -> Option<usize> {
         let children = self.heap.get(first..)?;
@@ -261,8 +261,8 @@ impl EventList for FourHeap {
     }
 }
 
-/// A calendar queue of fixed width: slots of about two events each, a bit for every slot that has
-/// any, and a heap for what lies beyond one turn. `winner` moves the first entry to its slot's end.
+/// Calendar queue of fixed width: slots of about two events each, a bitmap of used slots, and a
+/// heap for events later than one turn. `winner` moves the first entry to the end of its slot.
 struct Wheel {
     slots: Vec<Vec<u64>>,
     filled: Vec<u64>,
@@ -286,7 +286,7 @@ impl Wheel {
         self.filled[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// The first slot in use from the current one on, around the wheel.
+    /// Returns the first used slot from the current one on, around the wheel.
     #[inline]
     fn first_filled(&self) -> Option<usize> {
         let start = self.now as usize & (self.slots.len() - 1);
@@ -357,7 +357,7 @@ impl EventList for Wheel {
     }
 }
 
-/// The links' behaviour: drawn beforehand, the same for every list.
+/// Behaviour of the links, drawn in advance and equal for all lists.
 struct Load {
     draws: Vec<u32>,
     next: usize,
@@ -366,7 +366,7 @@ struct Load {
 }
 
 impl Load {
-    /// Sets the first events: of three links one is idle.
+    /// Sets the first events: one link of three is idle.
     fn start<L: EventList>(shape: (usize, usize)) -> (Load, L) {
         let (sources, fast) = shape;
         let mut random = Stream::new(1, "load");
@@ -390,7 +390,7 @@ impl Load {
         self.draws[self.next]
     }
 
-    /// Half to one and a half packets' time later; after one packet in 1,024, 100 µs later.
+    /// Returns the next arrival: 0.5 to 1.5 packet times later, or 100 µs later after one packet in 1,024.
     #[inline]
     fn after(&self, now: Time, source: u32, draw: u32) -> Key {
         let packet_ns = if source < self.first_fast { 12_000 } else { 1_200 };
@@ -401,7 +401,7 @@ impl Load {
         Key::new(now + Span::from_ns(ns), Class::Arrival)
     }
 
-    /// One event: one time in eight its link falls idle and another one gets a packet.
+    /// Executes one event; with probability 1/8 its link becomes idle and another one gets a packet.
     #[inline]
     fn step<L: EventList>(&mut self, list: &mut L) -> (Key, u32) {
         let (key, source) = list.winner();
@@ -418,7 +418,8 @@ impl Load {
     }
 }
 
-/// The first events of a list, to compare. Not inlined: profilers see each list by itself.
+/// Returns the first events of a list, for comparison. Not inlined, so that a profiler shows each
+/// list separately.
 #[inline(never)]
 fn order<L: EventList>(shape: (usize, usize)) -> Vec<(Key, u32)> {
     let (mut load, mut list) = Load::start::<L>(shape);

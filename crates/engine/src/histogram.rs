@@ -1,9 +1,10 @@
-//! High-dynamic-range histograms: latencies of packets, lengths of queues.
+//! Histograms with a high dynamic range: packet latencies, queue lengths.
 //!
-//! Log-linear buckets: up to 255 one for each value, above 128 per octave, so that a bucket is at most
-//! 0.8 % wide; up to 2⁴⁴, in nanoseconds almost five hours. Recording is a handful of instructions,
-//! because every packet does it; the `hdrhistogram` crate keeps the same buckets with checks that would
-//! cost several times as much. Room is made for buckets as values come.
+//! Log-linear buckets: one for each value up to 255, above that 128 for each octave, so that a
+//! bucket is at most 0.8 % wide. The largest value is 2⁴⁴, in nanoseconds almost five hours.
+//! Recording takes few instructions, because every packet does it; the `hdrhistogram` crate has the
+//! same buckets, but its checks would cost several times as much. Memory for buckets is allocated
+//! when values need them.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ const PER_OCTAVE: usize = 1 << BITS;
 const OCTAVES: usize = 44 - BITS as usize;
 const BUCKETS: usize = PER_OCTAVE * (OCTAVES + 1);
 
-/// Counts of values by size; times are in nanoseconds.
+/// Counts of values by bucket; times are in nanoseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -23,7 +24,7 @@ pub struct Histogram {
     max: u64,
 }
 
-/// The bucket of a value.
+/// Returns the bucket of a value.
 #[inline]
 fn bucket(value: u64) -> usize {
     let octave = (63 - (value | (PER_OCTAVE as u64)).leading_zeros()) - BITS;
@@ -31,7 +32,7 @@ fn bucket(value: u64) -> usize {
     ((octave as usize) * PER_OCTAVE + within).min(BUCKETS - 1)
 }
 
-/// One past the largest value of a bucket.
+/// Returns one more than the largest value of a bucket.
 fn upper(bucket: usize) -> u64 {
     if bucket < 2 * PER_OCTAVE {
         return bucket as u64 + 1;
@@ -41,7 +42,7 @@ fn upper(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Counts one span, in nanoseconds.
+    /// Counts one duration in nanoseconds.
     #[inline]
     pub fn record(&mut self, span: Span) {
         self.add(span.0 / 1_000);
@@ -66,23 +67,22 @@ impl Histogram {
         self.counts.resize(bucket + 1, 0);
     }
 
-    /// How many values were counted.
+    /// Returns the number of counted values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Mean in microseconds; 0 where nothing was counted.
+    /// Returns the mean in µs; 0 without values.
     pub fn mean_us(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 / 1e3 }
     }
 
-    /// Largest in microseconds.
+    /// Returns the largest value in µs.
     pub fn max_us(&self) -> f64 {
         self.max as f64 / 1e3
     }
 
-    /// The span in microseconds that a share `q` of all spans does not exceed, to the width of a
-    /// bucket; 0 where nothing was counted.
+    /// Returns the `q` quantile in µs, exact to the width of a bucket; 0 without values.
     pub fn quantile_us(&self, q: f64) -> f64 {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
@@ -95,7 +95,7 @@ impl Histogram {
         0.0
     }
 
-    /// Adds another histogram's counts.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -108,13 +108,13 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// (largest value, count) of every bucket in use.
+    /// Returns (largest value, count) of every used bucket.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
         used.map(|(i, &n)| (upper(i) - 1, n))
     }
 
-    /// (upper bound in microseconds, count) of every bucket in use.
+    /// Returns (upper bound in µs, count) of every used bucket.
     pub fn rows(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         self.buckets().map(|(largest, n)| ((largest + 1) as f64 / 1e3, n))
     }

@@ -1,20 +1,20 @@
-//! Long work that may be told to stop.
+//! Interruption of long work.
 //!
-//! [`watched`] does some work and has a callback looked at meanwhile: loops that can become long count
-//! their [`steps`], and every [`STEPS_PER_LOOK`] of them the callback is asked whether to go on. Where it says
-//! no, the work is unwound as by a panic, so that everything is given back, and [`watched`] returns
-//! [`Stopped`]. No result depends on it: work is done as a whole or not at all.
+//! [`watched`] runs work with a callback. Long loops count their [`steps`]; every
+//! [`STEPS_PER_LOOK`] steps the callback is asked whether to continue. If not, the work is unwound
+//! like a panic, so that its memory is freed, and [`watched`] returns [`Stopped`]. Results are not
+//! affected: work is done completely or not at all.
 //!
 //! Without a callback, and in threads other than that of [`watched`], steps do nothing.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
 
-/// Steps between two calls of the callback: less than a tenth of a second where a step is about as long as
-/// one access to memory beyond the cache.
+/// Steps between two calls of the callback: less than 0.1 s if a step takes about as long as one
+/// access to memory outside the cache.
 const STEPS_PER_LOOK: u64 = 1 << 16;
 
-/// The work was told to stop.
+/// Result of work that was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -25,8 +25,8 @@ thread_local! {
     static LOOK: RefCell<Option<Look>> = const { RefCell::new(None) };
 }
 
-/// Does some work; `look` is called now and then and says whether to go on. One within another is watched
-/// by the inner callback.
+/// Runs work; `look` is called at intervals and returns whether to continue. In nested calls only
+/// the inner callback is asked.
 pub fn watched<R>(
     look: impl FnMut() -> bool + 'static,
     work: impl FnOnce() -> R,
@@ -41,7 +41,7 @@ pub fn watched<R>(
     })
 }
 
-/// Counts steps of long work; may not return, see above.
+/// Counts steps of long work; does not return if the work is interrupted (see the module).
 #[inline]
 pub fn steps(steps: u64) {
     let left = LEFT.get();
@@ -52,7 +52,7 @@ pub fn steps(steps: u64) {
     }
 }
 
-/// Counts one step of long work.
+/// Counts one step of long work; does not return if the work is interrupted.
 #[inline]
 pub fn step() {
     steps(1);
@@ -61,7 +61,7 @@ pub fn step() {
 #[cold]
 fn look() {
     LEFT.set(STEPS_PER_LOOK);
-    // taken out meanwhile: what it calls may take steps, too
+    // taken out during the call: the callback may count steps too
     let Some(mut look) = LOOK.take() else { return };
     let goes_on = look();
     LOOK.set(Some(look));
@@ -98,7 +98,7 @@ mod tests {
             },
         );
         assert_eq!((ended, looks.get(), given_back.get()), (Err::<(), _>(Stopped), 3, true));
-        // nobody watches any more
+        // no callback is set any more
         steps(u64::MAX - 1);
         assert_eq!(looks.get(), 3);
     }

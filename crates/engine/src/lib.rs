@@ -1,5 +1,5 @@
-//! The machinery under every simulation: the event order, the list of timers, named random streams
-//! and histograms. It knows nothing of packets' contents, TCP or jobs.
+//! Basis of all simulations: event order, event list, timers, named random streams and histograms.
+//! Independent of packet contents, TCP and jobs.
 
 pub mod histogram;
 pub mod interrupt;

@@ -1,14 +1,14 @@
-//! A barrier for threads that share a run: who comes early looks for a while whether the others have come and
-//! then sleeps, so that waiting takes no time from whoever needs the core.
+//! Barrier for the threads of a run. A thread that arrives early polls for a while and then sleeps,
+//! so that waiting takes no CPU time from other threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Looks before sleeping, and pauses between two: about 50 µs.
+/// Number of polls before a thread sleeps: about 50 µs with their pauses.
 const LOOKS: u32 = 1_000;
 const PAUSES: u32 = 4;
 
-/// Abandons the run when a thread ends by a panic: the others would wait for it for ever.
+/// Guard that abandons the run if its thread panics; the other threads would wait for ever.
 pub struct Watch<'a>(pub &'a Meeting);
 
 impl Drop for Watch<'_> {
@@ -19,11 +19,11 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// See the module.
+/// Barrier of the threads of a run.
 pub struct Meeting {
     members: usize,
     come: AtomicUsize,
-    /// Meetings that are over.
+    /// Number of completed rounds.
     round: AtomicU64,
     asleep: AtomicUsize,
     over: AtomicBool,
@@ -33,7 +33,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Returns a meeting point for `members` threads.
+    /// Returns a barrier for `members` threads.
     pub fn new(members: usize) -> Meeting {
         Meeting {
             members,
@@ -47,28 +47,28 @@ impl Meeting {
         }
     }
 
-    /// How often a thread had to sleep.
+    /// Returns how often a thread had to sleep.
     pub fn slept(&self) -> u64 {
         self.slept.load(Ordering::Relaxed)
     }
 
-    /// Lets everybody go, for good.
+    /// Releases all threads and abandons the run.
     pub fn abandon(&self) {
         self.over.store(true, Ordering::SeqCst);
         self.wake_all();
     }
 
     fn wake_all(&self) {
-        // stored before and loaded after, in one order for all: either this sees that somebody
-        // sleeps, or who is about to sees the new round
+        // SeqCst store before and load after: either this thread sees a sleeper, or a thread about
+        // to sleep sees the new round
         if self.asleep.load(Ordering::SeqCst) > 0 {
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.wake.notify_all();
         }
     }
 
-    /// Waits until all have come. What each did before is seen by all after. False where the run was
-    /// abandoned.
+    /// Waits until all threads have arrived. Everything that a thread did before is visible to all
+    /// after. Returns false if the run was abandoned.
     pub fn meet(&self) -> bool {
         let round = self.round.load(Ordering::SeqCst);
         if self.come.fetch_add(1, Ordering::SeqCst) + 1 == self.members {

@@ -1,25 +1,25 @@
-//! Hints to processor and kernel about memory. None of them changes what is computed; where the
-//! platform has no such hint they do nothing.
+//! Memory hints for the processor and the kernel. They do not change results, and do nothing on
+//! platforms without support.
 //!
-//! A fabric of 1,600 hosts has 20–50 MB in use, visited in the order of events, which is no order at
-//! all: without these hints two thirds of the time goes into waiting for memory
+//! A fabric of 1,600 hosts uses 20–50 MB, accessed in the order of events, which is irregular:
+//! without these hints two thirds of the time is spent waiting for memory
 //! (docs/internals/speed.md).
 
 #![allow(unsafe_code)]
 
-/// Asks the processor to fetch the cache lines of `place`.
+/// Prefetches the cache lines of `place`.
 #[inline]
 pub fn prefetch<T>(place: &T) {
     prefetch_at(place, size_of::<T>().div_ceil(64));
 }
 
-/// Asks the processor to fetch the first `lines` cache lines of `place`.
+/// Prefetches the first `lines` cache lines of `place`.
 #[inline]
 pub fn prefetch_lines<T>(place: &T, lines: usize) {
     prefetch_at(place, lines);
 }
 
-/// Asks the processor to fetch the cache lines of `items[index]`, which need not exist.
+/// Prefetches the cache lines of `items[index]`, which may be out of range.
 #[inline]
 pub fn prefetch_item<T>(items: &[T], index: usize) {
     prefetch_at(items.as_ptr().wrapping_add(index), size_of::<T>().div_ceil(64));
@@ -39,11 +39,11 @@ fn prefetch_at<T>(place: *const T, lines: usize) {
     let _ = (place, lines);
 }
 
-/// Pages of this size, where the kernel has them.
+/// Size of huge pages in bytes.
 #[cfg(target_os = "linux")]
 const HUGE: usize = 2 << 20;
 
-/// Makes room for more items; once they fill several megabytes, asks the kernel for large pages.
+/// Reserves memory for more items; above several megabytes asks the kernel for huge pages.
 pub fn grow<T>(items: &mut Vec<T>) {
     items.reserve(items.capacity().max(1024));
     #[cfg(target_os = "linux")]

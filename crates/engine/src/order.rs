@@ -1,61 +1,61 @@
-//! The order of events: total, and independent of the order in which they were asked for.
+//! Total order of events, independent of the order in which they are scheduled.
 //!
-//! Events are ordered by time, then by class, then by a seeded hash of (time, source). At one
-//! picosecond a port first finishes sending (which frees a place in its queue), then packets arrive,
-//! then timers fire, then workloads wake, then samples are taken, then faults change what links do.
-//! Among equals of one class the hash decides, afresh at every instant, so no sender wins ties.
+//! Events are ordered by time, then by class, then by a seeded hash of (time, source). At the same
+//! picosecond a port first completes its transmissions (which frees a place in its queue), then
+//! packets arrive, timers expire, workloads wake, samples are taken, and faults change links. The
+//! hash differs at every time, so that no source always wins ties.
 
 use crate::random::mix;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Classes of events in the order in which they happen at one instant.
+/// Event classes in their order at one time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Class {
-    /// A port has finished sending a packet.
+    /// Departure: a port has transmitted a packet.
     Departure = 0,
-    /// A packet has reached the far end of a link.
+    /// Arrival: a packet has reached the far end of a link.
     Arrival = 1,
-    /// A transport timer has expired.
+    /// Expiry of a transport timer.
     Timer = 2,
-    /// A workload wakes.
+    /// Wake-up of a workload.
     Wake = 3,
-    /// Measuring looks at the world.
+    /// Sample of a measurement.
     Sample = 4,
-    /// Faults begin or end: after all else, so that what happens at that instant is not concerned.
+    /// Begin or end of a fault: last, so that events at this time are not affected.
     Change = 5,
 }
 
-/// Time and class in one word: keys compare as (time, class).
+/// Time and class in one word, compared as (time, class).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Key(pub u64);
 
 impl Key {
-    /// Later than every event.
+    /// Key later than every event.
     pub const NEVER: Key = Key(u64::MAX);
 
-    /// The key of an event of this class at this time.
+    /// Returns the key of an event of this class at this time.
     #[inline]
     pub fn new(time: Time, class: Class) -> Key {
         debug_assert!(time <= Time::NEVER);
         Key(time.0 << 3 | class as u64)
     }
 
-    /// When it happens.
+    /// Returns the time of the event.
     #[inline]
     pub fn time(self) -> Time {
         Time(self.0 >> 3)
     }
 
-    /// Whether it is a [`Class::Departure`].
+    /// Whether the event is a [`Class::Departure`].
     #[inline]
     pub fn is_departure(self) -> bool {
         self.0 & 7 == Class::Departure as u64
     }
 }
 
-/// Rank of `source` among events with the same key: the smaller goes first.
+/// Returns the rank of `source` among events with equal keys: the smallest goes first.
 #[inline]
 pub fn tie_rank(key: Key, source: u32, seed: u64) -> u64 {
     mix(mix(key.0 ^ seed) ^ u64::from(source))

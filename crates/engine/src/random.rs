@@ -1,14 +1,14 @@
 //! Named random streams.
 //!
-//! Each user of randomness draws from a stream of its own, named after what it decides
-//! (`"placement"`, `"start/3"`), so that adding one draw never shifts another's numbers: common
-//! random numbers across settings come for free. The generator is xoshiro256++ (Blackman and
-//! Vigna 2021), seeded through SplitMix64 as its authors advise.
+//! Each decision has a random stream of its own, named after the decision (`"placement"`,
+//! `"start/3"`). An additional draw never changes the numbers of other streams, so that runs with
+//! different settings use common random numbers. The generator is xoshiro256++ (Blackman and Vigna
+//! 2021), seeded through SplitMix64 as its authors advise.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// One step of SplitMix64 (Steele, Lea and Flood 2014): also a good 64-bit mixer.
+/// Returns the output of one step of SplitMix64 (Steele, Lea and Flood 2014), also used as a 64-bit hash.
 #[inline]
 pub const fn mix(x: u64) -> u64 {
     let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -17,14 +17,14 @@ pub const fn mix(x: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A stream of random numbers, the same on every machine.
+/// A stream of random numbers, equal on every machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stream {
     s: [u64; 4],
 }
 
 impl Stream {
-    /// The stream called `name` of the run with this seed.
+    /// Returns the stream called `name` of a run with this seed.
     pub fn new(seed: u64, name: &str) -> Stream {
         let mut h = mix(seed);
         for b in name.bytes() {
@@ -38,7 +38,7 @@ impl Stream {
         Stream { s }
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.s;
@@ -53,25 +53,25 @@ impl Stream {
         result
     }
 
-    /// Uniform in `0..n`; `n` must not be zero. Multiply-shift: the bias is below n/2⁶⁴.
+    /// Returns a uniform number in `0..n`; `n` must not be zero. Multiply-shift: the bias is below n/2⁶⁴.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         debug_assert!(n > 0);
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Uniform in [0, 1) with 53 random bits.
+    /// Returns a uniform number in [0, 1) with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in `[0, width)`; zero where `width` is zero.
+    /// Returns a uniform duration in `[0, width)`; zero if `width` is zero.
     pub fn within(&mut self, width: Span) -> Span {
         if width == Span::ZERO { Span::ZERO } else { Span(self.below(width.0)) }
     }
 
-    /// Fisher–Yates shuffle.
+    /// Shuffles `items` (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);

@@ -1,7 +1,7 @@
-//! Wake-ups at given times, in the documented order of events.
+//! Scheduled wake-ups in the order of events ([`crate::order`]).
 //!
-//! A binary heap of (time, tie rank, token). Users that re-arm often keep their true deadline to
-//! themselves and ask for a new wake-up only where the pending one would come too late.
+//! A binary heap of (time, tie rank, token). A user that often rearms its timer can keep the
+//! deadline itself and schedule a new wake-up only if the pending one would be too late.
 
 use crate::order::{Class, Key, tie_rank};
 use crate::random::mix;
@@ -19,13 +19,13 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// No wake-ups yet.
+    /// Returns an empty list of wake-ups.
     pub fn new(class: Class, seed: u64) -> Timers {
         Timers { heap: BinaryHeap::new(), class, seed }
     }
 
-    /// Asks for a wake-up that hands back `token`; among those of one time the hash of `source`
-    /// decides. Returns whether it is the first one now.
+    /// Schedules a wake-up with `token`; ties are decided by a hash of `source`. Returns whether it
+    /// is the earliest one.
     pub fn push(&mut self, at: Time, source: u64, token: u64) -> bool {
         let rank = tie_rank(Key::new(at, self.class), mix(source) as u32, self.seed);
         let earlier = self.heap.peek().is_none_or(|Reverse(first)| (at, rank) < (first.0, first.1));
@@ -33,7 +33,7 @@ impl Timers {
         earlier
     }
 
-    /// The key of the first wake-up, or [`Key::NEVER`].
+    /// Returns the key of the earliest wake-up, or [`Key::NEVER`].
     pub fn first(&self) -> Key {
         match self.heap.peek() {
             Some(Reverse((at, ..))) if *at < Time::NEVER => Key::new(*at, self.class),
@@ -41,17 +41,17 @@ impl Timers {
         }
     }
 
-    /// What orders the first wake-up among those of its time.
+    /// Returns the tie rank of the earliest wake-up among those of its time.
     pub fn first_rank(&self) -> u64 {
         self.heap.peek().map_or(0, |Reverse((_, rank, _))| *rank)
     }
 
-    /// The token of the first wake-up.
+    /// Returns the token of the earliest wake-up.
     pub fn first_token(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((.., token))| *token)
     }
 
-    /// Shows the tokens of all wake-ups before `time`.
+    /// Calls `show` with the tokens of all wake-ups before `time`.
     pub fn each_before(&mut self, time: Time, mut show: impl FnMut(u64)) {
         let mut taken = Vec::new();
         while let Some(&Reverse(first)) = self.heap.peek()
@@ -64,7 +64,7 @@ impl Timers {
         self.heap.extend(taken);
     }
 
-    /// Takes the first wake-up off: its token.
+    /// Removes the earliest wake-up and returns its token.
     pub fn pop(&mut self) -> Option<u64> {
         self.heap.pop().map(|Reverse((_, _, token))| token)
     }

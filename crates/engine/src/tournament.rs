@@ -1,26 +1,27 @@
-//! The list of next events: a winner tree over event sources.
+//! Event list: a winner tree over event sources.
 //!
-//! Every link is a FIFO, so only its next event can be the next event of the world; timers and
-//! wake-ups keep heaps of their own and stand here with their first entry. The tree holds one word
-//! per source and the smallest at its root. Changing a source's word replays its matches, four words
-//! each (two at the root where that saves a level), up to the root: log₄(sources) rounds of minima
-//! without a branch. See docs/decisions/0003-event-list.md for what it was measured against.
+//! Every link is a FIFO, so that only its next event can be the next one of the simulation; timers
+//! and wake-ups have heaps of their own and are in the tree with their first entry. The tree holds
+//! one word per source and the smallest at its root. A change of a source's word repeats its
+//! matches up to the root, four words each (two at the root where that saves a level):
+//! log₄(sources) rounds of minima without a branch. Measured alternatives:
+//! docs/decisions/0003-event-list.md.
 //!
-//! A word is (time since a base, class, rank, source). The rank is eight bits of a hash of time, class
-//! and source, so that among simultaneous events of a class every source goes first equally often,
-//! afresh at every instant, whoever asked first. What is left of a word counts time: with 339 sources
-//! 17 seconds; an event further away than that stands as "far" until the base has moved.
+//! A word is (time since a base, class, rank, source). The rank is eight bits of a hash of time,
+//! class and source: among simultaneous events of a class every source is first equally often,
+//! independent of the order of scheduling. The other bits hold the time: 17 seconds with 339
+//! sources. A later event has the word "far" until the base has moved.
 
 use crate::order::Key;
 use serde::{Deserialize, Serialize};
 
-/// The word of a source without event or with one beyond the horizon.
+/// Word of a source without event, or with an event beyond the horizon.
 const FAR: u64 = u64::MAX;
-/// Bits of a word that hold the rank. Sources of equal rank go in the order of their numbers, so the
-/// advantage of a small number is one in 2⁸ ties.
+/// Bits of the rank in a word. Sources with equal rank go in the order of their numbers; this
+/// favours small numbers in one of 2⁸ ties only.
 const RANK_BITS: u32 = 8;
 
-/// The order of events with the same key: a hash with this seed.
+/// Order of events with equal keys: a hash with this seed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Order(u64);
 
@@ -32,39 +33,39 @@ impl Order {
         (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS)
     }
 
-    /// Returns the rank of an event (key, source): of two events the one with the smaller rank goes first.
+    /// Returns the sort key (key, rank) of an event (key, source): of two events the smaller one goes first.
     pub fn of(self, (key, source): (Key, u32)) -> (Key, u64) {
         (key, self.rank(source, key) << 32 | u64::from(source))
     }
 }
 
-/// A winner tree with a fixed number of sources.
+/// Winner tree with a fixed number of sources.
 #[derive(Serialize, Deserialize)]
 pub struct Tournament {
-    /// Node 1 is the root, node `i` has children `4i` to `4i + 3`, or the root has 2 and 3; sources
-    /// are the last half. Half of the nodes have no place in the tree.
+    /// Words of all nodes. Node 1 is the root; node `i` has children `4i` to `4i + 3`, or the root
+    /// has 2 and 3. Sources are the last half. Half of the entries are unused.
     nodes: Vec<u64>,
-    /// The full key of every source.
+    /// Full key of every source.
     keys: Vec<Key>,
-    /// Key that words count from.
+    /// Key from which words count.
     base: u64,
-    /// Bits of a word that hold the source.
+    /// Bits of the source in a word.
     source_bits: u32,
-    /// Mask of the bits of a word that hold the source.
+    /// Mask of the source in a word.
     source_mask: u64,
-    /// First key after the base that does not fit into a word, counted from the base.
+    /// First key that does not fit into a word, relative to the base.
     horizon: u64,
     order: Order,
 }
 
 impl Tournament {
-    /// Bytes of a tree for so many sources.
+    /// Returns the bytes of a tree with this number of sources.
     pub fn bytes(sources: usize) -> u64 {
         let leaves = sources.next_power_of_two().max(4);
         (leaves * (2 * size_of::<u64>() + size_of::<Key>())) as u64
     }
 
-    /// A tree for sources `0..sources`, all without event.
+    /// Returns a tree for sources `0..sources` without events.
     pub fn new(sources: usize, seed: u64) -> Tournament {
         let leaves = sources.next_power_of_two().max(4);
         let source_bits = leaves.ilog2();
@@ -93,17 +94,17 @@ impl Tournament {
         self.order.rank(source, key)
     }
 
-    /// What orders events here.
+    /// Returns the order of events in this tree.
     pub fn order(&self) -> Order {
         self.order
     }
 
-    /// The key of the next event of `source`.
+    /// Returns the key of the next event of `source`.
     pub fn key(&self, source: u32) -> Key {
         self.keys[source as usize]
     }
 
-    /// The next event: its key ([`Key::NEVER`] where there is none) and its source.
+    /// Returns the next event: key ([`Key::NEVER`] for none) and source.
     #[inline]
     pub fn winner(&mut self) -> (Key, u32) {
         if self.nodes[1] == FAR {
@@ -117,14 +118,14 @@ impl Tournament {
         (key, (word & self.source_mask) as u32)
     }
 
-    /// The source that leads now, if an event is near: a hint for prefetching.
+    /// Returns the source of the next event, if it is within the horizon: a hint for prefetching.
     #[inline]
     pub fn leader(&self) -> Option<u32> {
         let word = self.nodes[1];
         (word != FAR).then_some((word & self.source_mask) as u32)
     }
 
-    /// Whether an event of source `a` with this key goes before one of source `b` with the same.
+    /// Whether an event of source `a` goes before one of source `b` with equal key.
     pub fn goes_before(&self, key: Key, a: u32, b: u32) -> bool {
         self.word(a, key) < self.word(b, key)
     }
@@ -158,8 +159,7 @@ impl Tournament {
         }
     }
 
-    /// As [`Tournament::set`], for a source whose next event can only have come sooner: stops where
-    /// it loses.
+    /// Sets the next event of `source`, which must not be later than before: stops at the first lost match.
     #[inline]
     pub fn set_sooner(&mut self, source: u32, key: Key) {
         debug_assert!(key <= self.keys[source as usize]);
@@ -179,7 +179,7 @@ impl Tournament {
         }
     }
 
-    /// No event is within the horizon, or one is before it: counts from the earliest one on.
+    /// Moves the base to the earliest event: no event is within the horizon, or one is before the base.
     #[cold]
     fn move_base(&mut self) {
         let earliest = self.keys.iter().min().expect("there are sources");
@@ -209,7 +209,7 @@ mod tests {
     use crate::random::Stream;
     use eastwest_types::Time;
 
-    /// Times from one picosecond to a day, so that the base has to move.
+    /// Returns a time from 1 ps to a day later, so that the base has to move.
     fn some_time(random: &mut Stream, now: u64) -> Time {
         let reach = [4, 4, 1 << 20, 1 << 45, 5_000_000_000_000_000];
         let reach = reach[random.below(5) as usize];
@@ -227,7 +227,7 @@ mod tests {
                 let s = random.below(sources as u64) as usize;
                 let key = match random.below(8) {
                     0 => Key::NEVER,
-                    // also before the base, which moves when a winner is asked for
+                    // also before the base, which moves when the winner is asked for
                     1 => Key::new(Time(random.below(now + 1)), Class::Arrival),
                     _ => Key::new(some_time(&mut random, now), Class::Arrival),
                 };
@@ -261,7 +261,8 @@ mod tests {
             }
             wins[tree.winner().1 as usize] += 1;
         }
-        // 10,000 each; the standard deviation is 90, and a small number's advantage 1 in 256
+        // 10,000 wins expected each; the standard deviation is 90, and small numbers are favoured
+        // in 1 of 256 ties
         assert!(wins.iter().all(|w| (9_600..10_400).contains(w)), "{wins:?}");
     }
 

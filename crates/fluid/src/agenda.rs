@@ -1,20 +1,20 @@
-//! What is planned, by when it happens: an indexed heap with at most one entry for every place.
+//! Event list: an indexed heap with at most one entry for each place.
 //!
-//! Rates change far more often than messages end, and each change moves an end. An entry that is moved
-//! in its heap leaves nothing behind that has to be recognized and thrown away later: with 3,000 hosts
-//! the heap is a tenth of one to which every new time is added, and stays in the cache.
+//! Rates change far more often than messages end, and each change moves an end. Moving an entry
+//! within the heap leaves no stale entries: with 3,000 hosts the heap has a tenth of the size that
+//! it would have if each new time were added, and stays in the cache.
 
 use eastwest_types::Time;
 
-/// Children of a node: fewer levels, and four entries lie in two cache lines.
+/// Children of a node: few levels, and four entries fit into two cache lines.
 const ARITY: usize = 4;
-/// The position of a place without entry.
+/// Heap position of a place without entry.
 const ABSENT: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Time,
-    /// Among those of one time the smaller goes first.
+    /// Tie rank: of entries of one time the smallest goes first.
     rank: u64,
     place: u32,
 }
@@ -23,17 +23,17 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
     heap: Vec<Entry>,
-    /// Where in the heap the entry of each place is.
+    /// Heap position of the entry of each place.
     position: Vec<u32>,
 }
 
 impl Agenda {
-    /// The first entry: time, rank and place.
+    /// Returns the earliest entry: time, rank and place.
     pub fn first(&self) -> Option<(Time, u64, u32)> {
         self.heap.first().map(|e| (e.at, e.rank, e.place))
     }
 
-    /// Gives a place its entry, in place of the one that it has.
+    /// Sets or replaces the entry of a place.
     pub fn set(&mut self, place: u32, at: Time, rank: u64) {
         if self.position.len() <= place as usize {
             self.position.resize(place as usize + 1, ABSENT);
@@ -49,7 +49,7 @@ impl Agenda {
         self.mend(hole, entry);
     }
 
-    /// Takes the entry of a place away, if it has one.
+    /// Removes the entry of a place, if it has one.
     pub fn clear(&mut self, place: u32) {
         let Some(&there) = self.position.get(place as usize) else { return };
         if there == ABSENT {
@@ -62,7 +62,7 @@ impl Agenda {
         }
     }
 
-    /// Puts an entry where it belongs, starting from a position that is free.
+    /// Inserts an entry into the free position `hole` and restores the heap order from there.
     fn mend(&mut self, hole: usize, entry: Entry) {
         let risen = self.rise(hole, entry);
         if risen == hole {

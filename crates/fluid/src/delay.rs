@@ -1,40 +1,41 @@
-//! How long a message is under way beside the time that its bytes take at their rate.
+//! Latency of a message in addition to its transfer time at its rate.
 //!
-//! Propagation of every link, store and forward (its last packet is sent by one link after the other;
-//! at the slowest this time is part of the transfer), and the queue at every full port on its way.
+//! It is the sum of the propagation of all links, store and forward (the last packet is transmitted
+//! by each link in turn; at the slowest link this time is part of the transfer), and the queue at
+//! every full port of the path.
 //!
-//! **The queue of a full port.** Where the discipline aims at a delay (CoDel, PIE, adaptive RED; for
-//! RED and marking at a threshold the time that it takes to send) that is the queue. At a drop-tail port
-//! it is what windows hold beyond the path: with B the room of the queue, C·R what the path holds
-//! without queue and n flows, windows grow until W = B + C·R and half of one flow's share is given back
-//! at each loss. One flow alone swings between W/2 and W, which is 3/4 W in the mean; those of n flows
-//! that are not in step average out as 1/√n (G. Appenzeller, I. Keslassy and N. McKeown, *Sizing router
-//! buffers*, SIGCOMM 2004):
+//! **The queue of a full port.** A discipline with a delay target (CoDel, PIE, adaptive RED; for
+//! RED and marking at a threshold the transmission time of the threshold) keeps its queue at that
+//! target. At a drop-tail port the queue is the part of the windows that exceeds the path. With B
+//! the capacity of the queue, C·R the capacity of the path without queue and n flows, windows grow
+//! until W = B + C·R, and at each loss half of one flow's share is given back. One flow alone
+//! varies between W/2 and W, in the mean 3/4 W; the variation of n unsynchronized flows averages
+//! out as 1/√n (G. Appenzeller, I. Keslassy and N. McKeown, *Sizing router buffers*, SIGCOMM 2004):
 //!
 //! ```text
 //! queue = min((B + C·R) (1 − 1/(4 √n)), Σ windows) − C·R,
 //! ```
 //!
-//! where a flow's window is no larger than what it has to send.
+//! where the window of a flow is not larger than the data that it has to send.
 
 use eastwest_types::{Rate, Span};
 
-/// Bits per second times picoseconds, in bits.
+/// Returns the bits sent at a rate in bit/s during a time.
 pub(crate) fn bits(rate_bps: u64, span: Span) -> f64 {
     rate_bps as f64 * span.0 as f64 / 1e12
 }
 
-/// What the queue of a port does once it is full.
+/// Behaviour of the queue of a full port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// Holds so many bytes; what does not fit is lost.
+    /// Drop-tail queue with this capacity in bytes.
     DropTail(u64),
-    /// Aims at a delay, with room for so many bytes.
+    /// Queue with a target delay, and its capacity in bytes.
     Aims(Span, u64),
 }
 
 impl Queue {
-    /// The most it holds in bytes.
+    /// Returns the capacity in bytes.
     pub fn room(self) -> u64 {
         match self {
             Queue::DropTail(room) | Queue::Aims(_, room) => room,
@@ -45,16 +46,16 @@ impl Queue {
 /// One direction of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct PortSpec {
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Propagation, and the mean of what the receiving host adds.
+    /// Propagation delay plus mean delay of the receiving host.
     pub delay: Span,
-    /// Its queue.
+    /// Queue at the egress port.
     pub queue: Queue,
 }
 
-/// How long a packet waits at a full port whose `flows` have windows of `windows_bits` in all, on paths
-/// of `base` there and back.
+/// Returns the queueing delay of a full port: `flows` flows with windows of `windows_bits` in all,
+/// on paths with round-trip time `base`.
 pub fn standing(port: &PortSpec, flows: usize, windows_bits: f64, base: Span) -> Span {
     let path = bits(port.rate.0, base);
     let (room, swings) = match port.queue {
@@ -66,7 +67,7 @@ pub fn standing(port: &PortSpec, flows: usize, windows_bits: f64, base: Span) ->
     Span((queue / port.rate.0 as f64 * 1e12) as u64)
 }
 
-/// Whether windows are more than the path and the queue of a port hold: then it drops or marks.
+/// Whether windows exceed the capacity of path and queue of a port, so that it drops or marks.
 pub fn is_over(port: &PortSpec, windows_bits: f64, base: Span) -> bool {
     let room = match port.queue {
         Queue::Aims(target, _) => bits(port.rate.0, target),
@@ -89,7 +90,7 @@ mod tests {
         let base = Span::from_us(100); // 100 kbit
         assert_eq!(standing(&port, 1, 50e3, base), Span::ZERO);
         assert_eq!(standing(&port, 1, 300e3, base), Span::from_us(200));
-        // 1.1 Mbit in all, three quarters of it, less the path
+        // 1.1 Mbit in all: three quarters of it, less the path
         assert_eq!(standing(&port, 1, 9e6, base), Span::from_us(725));
         assert_eq!(standing(&port, 4, 9e6, base), Span::from_ns(862_500));
         let aims = PortSpec { queue: Queue::Aims(Span::from_us(500), 125_000), ..port };

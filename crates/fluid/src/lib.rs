@@ -1,9 +1,9 @@
-//! The network as fluid: flows with fair rates in place of packets.
+//! The network as fluid: flows with fair rates instead of packets.
 //!
-//! For fabrics and traces that are too large for packets. [`network::Network`] is told of connections
-//! and messages and says when these have arrived; it knows ports by number and paths as it is given
-//! them. [`share`] finds rates, [`transfer`] says what TCP makes of a message, [`delay`] how long it is
-//! under way beside. Approximate: docs/mechanisms/flow-mode.md says what is left out.
+//! For fabrics and traces that are too large for packets. [`network::Network`] is given connections
+//! and messages and returns the arrival times of messages; ports are numbers, and paths are given.
+//! [`share`] computes rates, [`transfer`] models the effects of TCP on a message, [`delay`] its
+//! latency. Approximate: docs/mechanisms/flow-mode.md lists what is left out.
 
 mod agenda;
 pub mod delay;

@@ -1,4 +1,4 @@
-//! Connections and messages over ports with fair rates, and the list of what happens when.
+//! Connections and messages over ports with fair rates, and their events.
 
 use crate::agenda::Agenda;
 use crate::delay::{PortSpec, is_over, standing};
@@ -9,42 +9,41 @@ use eastwest_types::{Side, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How often rates are made fair: not again for this long after the last time, and longer the more
-/// flows that concerned.
+/// Minimum time between two computations of fair rates; longer if the last one concerned many flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// In any case.
+    /// Minimum time, independent of the number of flows.
     pub least: Span,
-    /// For each flow.
+    /// Additional time for each flow.
     pub per_flow: Span,
 }
 
-/// What has passed a port.
+/// Packets and bytes carried by a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Bytes, framing included.
     pub bytes: u64,
 }
 
-/// Where starts came together so that packets would have been lost in number.
+/// Number of flow starts at which a burst would have lost many packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overflows {
-    /// Starts whose window did not fit into the queue of a port on the way any more.
+    /// Starts whose window did not fit into the queue of a port on the path.
     pub starts: u64,
-    /// Starts that met a port that was full: packets of theirs may be lost.
+    /// Starts at a port that was full: some of their packets may be lost.
     pub at_full: u64,
-    /// All starts of more than a packet.
+    /// All starts of more than one packet.
     pub of: u64,
 }
 
-/// A message has arrived: the first of this direction that had not.
+/// A delivered message: the first one of its direction that had not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
     /// The connection.
     pub conn: u32,
-    /// Who has sent it.
+    /// Sending side.
     pub from: Side,
 }
 
@@ -54,64 +53,64 @@ enum What {
     Finish,
     Tick,
     Start,
-    /// Rates are made fair once all else of that instant is done.
+    /// Rates are made fair after all other events of this time.
     Settle,
 }
 
-/// An arrival: time, rank, stream, generation of its connection.
+/// Arrival: time, rank, stream, generation of its connection.
 type Arrival = (Time, u64, u32, u32);
-/// Bits of a rank that count what was asked for.
+/// Bits of a rank that count scheduled events.
 const ASKED_BITS: u32 = 60;
 
 #[derive(Clone, Debug)]
 struct Conn {
     generation: u32,
     open: bool,
-    /// Closed once everything has arrived.
+    /// The connection closes when everything has arrived.
     closing: bool,
     paths: [Box<[u32]>; 2],
-    /// Propagation of each direction.
+    /// One-way propagation delay of each direction.
     flight: [Span; 2],
-    /// A round trip of a full packet and its acknowledgement without queue.
+    /// Round-trip time of a full packet and its acknowledgement without queues.
     base: Span,
-    /// When each side may send.
+    /// Time from which each side may send.
     ready: [Time; 2],
     streams: [Stream; 2],
 }
 
-/// Ports, connections and what will happen.
+/// Ports, connections and scheduled events.
 pub struct Network {
     rules: Rules,
     ports: Vec<PortSpec>,
     share: Share,
     carried: Vec<Carried>,
-    /// Part of `carried`: packets of messages of one packet.
+    /// Part of `carried`: packets of single-packet messages.
     singles: Vec<Carried>,
-    /// By port, the most that windows of its flows hold in bits.
+    /// Largest sum of the windows of the flows at each port, in bits.
     windows: Vec<u64>,
-    /// Bits that starts have brought to a port and that it has not sent yet, and as of when.
+    /// Bits of starting flows that each port has not sent yet, and the time of that count.
     bursts: Vec<(f64, Time)>,
     overflows: Overflows,
     overflows_of: Vec<u32>,
     conns: Vec<Conn>,
     free: Vec<u32>,
-    /// The stream (connection and side) of every flow.
+    /// Stream (connection and side) of every flow.
     stream_of: Vec<u32>,
     arrivals: BinaryHeap<Reverse<Arrival>>,
-    /// What streams do: see [`place`].
+    /// Next events of streams; places are those of [`place`].
     agenda: Agenda,
     asked: u64,
     pace: Pace,
-    /// Before this rates stay as they are.
+    /// Time before which rates are not recomputed.
     rests_until: Time,
-    /// When they are made fair next.
+    /// Time and rank of the next computation of rates.
     settles: Option<(Time, u64)>,
-    /// Events so far.
+    /// Number of events so far.
     pub happened: u64,
 }
 
-/// The place of what a stream does next on the agenda: it starts or looks whether it is done, and its
-/// window doubles.
+/// Returns the place in the agenda of a stream's next event: its start or the check whether it is
+/// done, and the doubling of its window.
 fn place(stream: u32, what: What) -> u32 {
     2 * stream + u32::from(what == What::Tick)
 }
@@ -121,7 +120,7 @@ fn of(stream: u32) -> (usize, usize) {
 }
 
 impl Network {
-    /// Ports without traffic.
+    /// Returns a network of these ports without traffic.
     pub fn new(ports: Vec<PortSpec>, rules: Rules, pace: Pace) -> Network {
         Network {
             share: Share::new(ports.iter().map(|p| p.rate.0)),
@@ -146,14 +145,14 @@ impl Network {
         }
     }
 
-    /// Bytes of each port before any connection.
+    /// Returns the memory of a port without connections, in bytes.
     pub fn bytes_per_port() -> u64 {
         let counts = 2 * size_of::<Carried>() + size_of::<(f64, Time)>() + size_of::<u64>();
         (size_of::<PortSpec>() + counts + size_of::<u32>()) as u64 + Share::bytes_per_port()
     }
 
-    /// Opens a connection whose client sends over the ports of the first path and whose server over those
-    /// of the second. Its number may be one that is free again.
+    /// Opens a connection: the client sends over the ports of the first path, the server over those
+    /// of the second. Returns its number, which may be one of a freed connection.
     pub fn open(&mut self, now: Time, paths: [Box<[u32]>; 2]) -> u32 {
         let flight = [0, 1].map(|side: usize| {
             paths[side].iter().fold(Span::ZERO, |sum, &l| sum + self.ports[l as usize].delay)
@@ -167,7 +166,7 @@ impl Network {
             + self.sending(&paths[1], bare, false);
         let there = flight[0] + self.sending(&paths[0], bare, false) + self.queues(&paths[0], base);
         let back = flight[1] + self.sending(&paths[1], bare, false) + self.queues(&paths[1], base);
-        // SYN, SYN-ACK; the server has the ACK, or the data with it, one way later
+        // SYN, SYN-ACK; the server gets the ACK, or the data with it, one way later
         let ready = [now + there + back, now + there + back + there];
         let window = Window::initial(r);
         let streams = [Stream::new(window), Stream::new(window)];
@@ -190,7 +189,7 @@ impl Network {
         }
     }
 
-    /// One side writes a message of so many bytes.
+    /// Sends a message of this size from one side of a connection.
     pub fn send(&mut self, now: Time, conn: u32, from: Side, bytes: u64) {
         self.share.at(now);
         let side = from as usize;
@@ -221,14 +220,13 @@ impl Network {
         }
     }
 
-    /// Closes a connection once everything that was written has arrived. Its number is free then:
-    /// tells whether that is now.
+    /// Closes a connection after everything sent has arrived. Returns whether its number is free already.
     pub fn close(&mut self, conn: u32) -> bool {
         self.conns[conn as usize].closing = true;
         self.free_if_quiet(conn)
     }
 
-    /// Ends a connection at once.
+    /// Aborts a connection at once.
     pub fn abort(&mut self, now: Time, conn: u32) {
         self.share.at(now);
         for stream in [2 * conn, 2 * conn + 1] {
@@ -248,18 +246,18 @@ impl Network {
         self.free_if_quiet(conn);
     }
 
-    /// Bytes that have arrived in order at the client and at the server.
+    /// Returns the bytes that have arrived in order at the client and at the server.
     pub fn received(&self, conn: u32) -> [u64; 2] {
         let s = &self.conns[conn as usize].streams;
         [s[1].received, s[0].received]
     }
 
-    /// When something happens next, or never.
+    /// Returns the time of the next event, or never.
     pub fn next(&self) -> Time {
         self.first().map_or(Time::NEVER, |(at, ..)| at)
     }
 
-    /// Time and rank of what happens next, and the stream that plans it.
+    /// Returns time and rank of the next event, and the stream whose event it is.
     fn first(&self) -> Option<(Time, u64, Option<u32>)> {
         let arrival = self.arrivals.peek().map(|Reverse(a)| (a.0, a.1, None));
         let settle = self.settles.map(|(at, rank)| (at, rank, None));
@@ -267,7 +265,7 @@ impl Network {
         [arrival, settle, planned].into_iter().flatten().min()
     }
 
-    /// Lets the next event happen. Gives the message that has arrived, if that is what it was.
+    /// Executes the next event. Returns the message that it delivers, if any.
     pub fn advance(&mut self) -> Option<Delivered> {
         let (now, rank, planned) = self.first()?;
         self.happened += 1;
@@ -290,7 +288,7 @@ impl Network {
         None
     }
 
-    /// The next arrival.
+    /// Executes the next arrival.
     fn deliver(&mut self) -> Option<Delivered> {
         let Reverse((_, _, stream, generation)) = self.arrivals.pop()?;
         let (conn, side) = of(stream);
@@ -304,13 +302,13 @@ impl Network {
         Some(Delivered { conn: conn as u32, from })
     }
 
-    /// Bytes that client and server have written.
+    /// Returns the bytes that client and server have written.
     pub fn written(&self, conn: u32) -> [u64; 2] {
         [0, 1].map(|side: usize| self.conns[conn as usize].streams[side].written)
     }
 
-    /// Frees a closed connection once everything has arrived; to be asked after a delivery, when
-    /// whoever cares was told. Tells whether it is free now.
+    /// Frees a closed connection if everything has arrived; to be called after each delivery has
+    /// been handled. Returns whether it is free.
     pub fn free_if_quiet(&mut self, conn: u32) -> bool {
         let c = &mut self.conns[conn as usize];
         if !(c.open && c.closing && c.streams.iter().all(Stream::is_quiet)) {
@@ -318,14 +316,14 @@ impl Network {
         }
         c.open = false;
         let paths = std::mem::take(&mut c.paths);
-        // each side's FIN and its acknowledgement
+        // FIN and acknowledgement of each side
         let bare = self.rules.wire(self.rules.ack);
         paths.iter().for_each(|path| self.count(path, 2, 2 * bare));
         self.free.push(conn);
         true
     }
 
-    /// What every port has carried until now.
+    /// Returns the packets and bytes that every port has carried until `now`.
     pub fn carried(&mut self, now: Time) -> &[Carried] {
         for flow in 0..self.stream_of.len() {
             let (conn, side) = of(self.stream_of[flow]);
@@ -346,22 +344,22 @@ impl Network {
         &self.carried
     }
 
-    /// Notes from now on how long ports carry how much.
+    /// Starts to record how long ports have each load.
     pub fn keep_times(&mut self) {
         self.share.keep_times();
     }
 
-    /// How long ports have carried how much until `now`; empty where that is not kept.
+    /// Returns how long ports have had each load until `now`; empty if it is not recorded.
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.share.times(now)
     }
 
-    /// What has passed ports as single packets, which have no share.
+    /// Returns the single-packet messages that ports have carried; they get no share of the rate.
     pub fn singles(&self) -> &[Carried] {
         &self.singles
     }
 
-    /// Where packets would have been lost in number.
+    /// Returns the number of starts at which packets would have been lost.
     pub fn overflows(&self) -> Overflows {
         self.overflows
     }
@@ -371,12 +369,12 @@ impl Network {
         &self.overflows_of
     }
 
-    /// Flows that send now.
+    /// Returns the number of flows that send now.
     pub fn sending_now(&self) -> usize {
         self.conns.iter().flat_map(|c| &c.streams).filter(|s| s.flow.is_some()).count()
     }
 
-    /// Among what happens at one time: by kind, then in the order of asking.
+    /// Returns the tie rank among events of one time: by kind, then in the order of scheduling.
     fn rank(&mut self, what: What) -> u64 {
         self.asked += 1;
         (what as u64) << ASKED_BITS | self.asked
@@ -387,14 +385,14 @@ impl Network {
         self.agenda.set(place(stream, what), at, rank);
     }
 
-    /// The time a packet takes to be sent by all ports of a path, or by all but the slowest.
+    /// Returns the transmission time of a packet at all ports of a path, or at all but the slowest.
     fn sending(&self, path: &[u32], bytes: u64, but_slowest: bool) -> Span {
         let times = path.iter().map(|&l| self.ports[l as usize].rate.time_for(bytes));
         let (sum, most) = times.fold((Span::ZERO, Span::ZERO), |(s, m), t| (s + t, m.max(t)));
         if but_slowest { Span(sum.0 - most.0) } else { sum }
     }
 
-    /// The queues of a path.
+    /// Returns the queueing delay of a path.
     fn queues(&self, path: &[u32], base: Span) -> Span {
         let full = path.iter().filter(|&&l| self.share.is_full(l));
         full.fold(Span::ZERO, |sum, &l| sum + self.queue(l, base))
@@ -405,7 +403,7 @@ impl Network {
         standing(&self.ports[port as usize], self.share.count(port), windows, base)
     }
 
-    /// Sets the most bits that a stream's window will hold on its ports.
+    /// Sets the largest number of bits of a stream's window at its ports.
     fn hold(&mut self, stream: u32, bits: u64) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -416,7 +414,7 @@ impl Network {
         }
     }
 
-    /// The most that the window of a stream can hold of what it has to send, in bits.
+    /// Returns the largest window of a stream in bits, limited by the data that it has to send.
     fn can_hold(&self, stream: u32) -> u64 {
         let (conn, side) = of(stream);
         let s = &self.conns[conn].streams[side];
@@ -437,7 +435,7 @@ impl Network {
         }
     }
 
-    /// A message has left: counts what is not counted yet, and its acknowledgements.
+    /// Counts the rest of a sent message, and its acknowledgements.
     fn count_train(&mut self, stream: u32, train: &Train, counted: u64) {
         let (conn, side) = of(stream);
         let acks = self.rules.wire(self.rules.ack) * train.acks;
@@ -453,7 +451,7 @@ impl Network {
         }
     }
 
-    /// A single packet leaves at `at`: it has no share, only latency.
+    /// Sends a single packet at `at`: it gets no share of the rate, only latency.
     fn pass(&mut self, at: Time, stream: u32, bytes: u64, train: &Train) {
         let (conn, side) = of(stream);
         let c = &self.conns[conn];
@@ -482,7 +480,7 @@ impl Network {
         self.arrivals.push(Reverse((at, rank, stream, generation)));
     }
 
-    /// A stream begins to send what waits.
+    /// Starts a stream that has data to send.
     fn start(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let echo_ppm = self.rules.echo_ppm();
@@ -516,7 +514,7 @@ impl Network {
         self.settle_soon(now);
     }
 
-    /// Whether the window holds the flow back, now that there is more to send or it has grown.
+    /// Checks whether the window limits the flow after more data was written or the window has grown.
     fn review_window(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let rtt = self.round_trip(conn);
@@ -525,7 +523,7 @@ impl Network {
         let Some(flow) = s.flow.filter(|_| s.tick == Time::NEVER) else { return };
         let window = self.rules.window_bits(s.window.bytes);
         let per_s = |span: Span| (window / span.0 as f64 * 1e12) as u64;
-        // half a packet more or less is rounding, not another round trip
+        // half a packet more or less is rounding, not a further round trip
         let slack = self.rules.wire(self.rules.segment) as f64 * 4.0;
         let cap = if s.left_in_all <= window + slack {
             NO_LIMIT
@@ -533,7 +531,7 @@ impl Network {
             s.tick = now + rtt;
             per_s(rtt)
         } else {
-            // beyond this the window would be the limit even without queues
+            // above this the window would be the limit even without queues
             let largest = self.rules.window_bits(self.rules.max_window);
             (largest / c.base.0 as f64 * 1e12) as u64
         };
@@ -543,7 +541,7 @@ impl Network {
             self.plan(tick, What::Tick, stream);
         }
         if cap < rate {
-            // until rates are made fair; never above what the window lets pass
+            // until rates are made fair; never above the rate that the window allows
             self.share.lower(flow, cap);
             let s = &mut self.conns[conn].streams[side];
             s.progress(now);
@@ -553,7 +551,7 @@ impl Network {
         self.settle_soon(now);
     }
 
-    /// A round trip of slow start is over.
+    /// Ends a round trip of slow start: doubles the window.
     fn tick(&mut self, now: Time, stream: u32) {
         self.agenda.clear(place(stream, What::Tick));
         let (conn, side) = of(stream);
@@ -577,7 +575,7 @@ impl Network {
         self.review_window(now, stream);
     }
 
-    /// A flow has another rate: finds when its message will have left.
+    /// Recomputes when the message of a flow will have been sent, after a change of its rate.
     fn replan(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -590,7 +588,7 @@ impl Network {
         }
     }
 
-    /// The first message of a stream may have left.
+    /// Checks whether the first message of a stream has been sent.
     fn look_after(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -604,7 +602,7 @@ impl Network {
         self.leave(now, stream);
     }
 
-    /// The first message has left.
+    /// Ends the transfer of the first message and schedules its arrival.
     fn leave(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &mut self.conns[conn];
@@ -665,7 +663,8 @@ impl Network {
         }
     }
 
-    /// A start brings a window at once. Where it meets others at a port, the queue may not hold them.
+    /// Counts the burst of a starting flow: its window is sent at once, and the queue of a port
+    /// with several bursts may overflow.
     fn note_burst(&mut self, now: Time, stream: u32) {
         let (conn, side) = of(stream);
         let c = &self.conns[conn];
@@ -683,7 +682,7 @@ impl Network {
             let (held, since) = &mut self.bursts[port as usize];
             *held = (*held - crate::delay::bits(spec.rate.0, at.since(*since))).max(0.0);
             *since = (*since).max(at);
-            // what the network card of a host sends comes one after the other
+            // the network card of a host sends one packet after the other
             if hop > 0 && *held + bits > spec.queue.room() as f64 * 8.0 && *held > 0.0 {
                 over = over.or(Some(port));
             } else {

@@ -1,52 +1,55 @@
 //! Max–min fair rates of flows that share ports.
 //!
-//! Every flow has a path of ports, a weight and a cap. Rates are max–min fair: no flow can get more
-//! without taking it from one that has, by weight, no more (D. Bertsekas and R. Gallager, *Data
-//! Networks*, 2nd edition, 6.5.2). They are found by progressive filling: all rates grow together
-//! until a port is full or a cap is reached; who is limited by that stays, the others go on.
+//! Every flow has a path of ports, a weight and a cap. Rates are weighted max–min fair: the rate of
+//! a flow can only grow at the expense of a flow whose rate per weight is not larger (D. Bertsekas
+//! and R. Gallager, *Data Networks*, 2nd edition, 6.5.2). They are found by progressive filling:
+//! all rates grow together until a port is full or a cap is reached; the flows limited by it keep
+//! their rate, the others continue to grow.
 //!
-//! A change is felt only through full ports, so only the flows that it reaches that way are filled
-//! anew. Ports that were not full hold what the others send as given. Where one of them gets full and
-//! somebody outside has more than its level, it is taken in and filling starts again.
+//! A change has effects through full ports only, so that only the flows reached through them are
+//! recomputed. The load that other flows put on ports that were not full is taken as given. If a
+//! port becomes full and a flow outside has more than its level, the port is included and filling
+//! is repeated.
 //!
-//! Acknowledgements load the ports of the way back in proportion to the rate. They take room there but
-//! do not hold their flow back, as the few bytes of them are lost or delayed without effect on the rate.
+//! Acknowledgements load the ports of the return path in proportion to the rate. They take
+//! bandwidth there, but do not limit their flow: the few lost or delayed bytes do not change its
+//! rate.
 //!
-//! Rates are whole bits per second: sums are exact, and the result is the same on every machine.
+//! Rates are whole bits per second: sums are exact, and results are equal on all machines.
 
 use eastwest_types::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// No flow is slower than this: bits per second.
+/// Minimum rate of a flow in bit/s.
 const SLOWEST_BPS: u64 = 1_000;
-/// A flow without cap, a port that is not full.
+/// Cap of a flow without cap; level of a port that is not full.
 pub const NO_LIMIT: u64 = u64::MAX;
-/// Acknowledgements that change by less than this part of a port's rate are not worth another filling.
+/// A change of acknowledgements below this fraction (1/200) of a port's rate causes no further filling.
 const ECHO_PART: u64 = 200;
-/// How often filling starts again because acknowledgements have changed.
+/// Most repetitions of filling after changes of acknowledgements.
 const ECHO_PASSES: u32 = 2;
 
-/// Into how many parts the load of a port is told apart.
+/// Number of load levels of a port that are recorded.
 pub const LOADS: usize = 32;
-/// How long a port carried nothing, and how long each part of its rate.
+/// Time for which a port carried nothing, and time at each load level.
 pub type LoadTimes = [Span; LOADS + 1];
 
-/// One direction of a link.
+/// One direction of a link as the allocation sees it.
 #[derive(Clone, Debug)]
 struct Port {
     capacity_bps: u64,
-    /// (flow, which of its hops).
+    /// Flows through the port: (flow, index of the hop).
     members: Vec<(u32, u32)>,
-    /// Rate per weight of those whom it limits, or [`NO_LIMIT`].
+    /// Rate per weight of flows limited by this port, or [`NO_LIMIT`].
     level_bps: u64,
-    /// Data that passes.
+    /// Rate of data in bit/s.
     load_bps: u64,
-    /// Acknowledgements that pass.
+    /// Rate of acknowledgements in bit/s.
     echo_bps: u64,
-    /// Its present load holds since then.
+    /// Time of the last change of the load.
     since: Time,
-    /// The filling it takes part in, and its place there.
+    /// Number of the filling that includes the port, and its index there.
     stamp: u32,
     place: u32,
 }
@@ -54,7 +57,7 @@ struct Port {
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     port: u32,
-    /// Place among the port's members.
+    /// Index among the port's members.
     at: u32,
 }
 
@@ -62,77 +65,77 @@ struct Hop {
 struct Flow {
     hops: Vec<Hop>,
     back: Vec<u32>,
-    /// Acknowledgements per million bits of data.
+    /// Bits of acknowledgements per million bits of data.
     echo_ppm: u32,
     weight: u32,
     cap_bps: u64,
     rate_bps: u64,
     stamp: u32,
-    /// The filling that noted a change of its rate.
+    /// Number of the filling that recorded a change of the rate.
     noted: u32,
     frozen: bool,
 }
 
-/// What a flow asks for.
+/// Path, weight and cap of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
-    /// Ports on its way.
+    /// Ports of the path.
     pub path: &'a [u32],
-    /// Ports on the way of its acknowledgements.
+    /// Ports of the return path of acknowledgements.
     pub back: &'a [u32],
     /// Bits of acknowledgements per million bits of data.
     pub echo_ppm: u32,
-    /// How many flows it stands for; at least 1.
+    /// Number of flows that it represents; at least 1.
     pub weight: u32,
-    /// The most it sends in bits per second.
+    /// Largest rate in bit/s.
     pub cap_bps: u64,
 }
 
-/// A port that takes part in a filling.
+/// State of a port in a filling.
 #[derive(Clone, Copy, Debug)]
 struct Vessel {
     port: u32,
-    /// What is left for flows that still grow.
+    /// Rate left for flows that still grow.
     room_bps: u64,
-    /// Weights of those.
+    /// Sum of the weights of flows that still grow.
     growing: u64,
-    /// Whether all of its flows take part.
+    /// Whether all flows of the port take part.
     whole: bool,
-    /// Where it got full.
+    /// Rate per weight at which the port became full.
     level_bps: u64,
 }
 
-/// All ports and flows.
+/// Ports and flows with their fair rates.
 #[derive(Clone, Debug, Default)]
 pub struct Share {
     ports: Vec<Port>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    /// Flows that are new or have another cap, ports that lost a flow.
+    /// Flows that are new or have another cap, and ports that lost a flow.
     touched_flows: Vec<u32>,
     touched_ports: Vec<u32>,
     stamp: u32,
     vessels: Vec<Vessel>,
     filled: Vec<u32>,
-    /// What filling found, by flow.
+    /// Rates found by filling, by flow.
     rates: Vec<u64>,
-    /// Flow and its rate before.
+    /// Changed flows and their rates before.
     changed: Vec<(u32, u64)>,
-    /// Flows filled so far: the work done.
+    /// Number of flows filled so far: a measure of work.
     pub work: u64,
-    /// What happens now happens at this time.
+    /// Time of the present change.
     now: Time,
-    /// By port, where it is asked for.
+    /// Recorded times at each load by port, if requested.
     times: Vec<LoadTimes>,
 }
 
 impl Share {
-    /// Bytes of each port before any flow.
+    /// Returns the memory of a port without flows, in bytes.
     pub fn bytes_per_port() -> u64 {
         size_of::<Port>() as u64
     }
 
-    /// Ports with these capacities in bits per second.
+    /// Returns ports with these capacities in bit/s, without flows.
     pub fn new(capacities_bps: impl IntoIterator<Item = u64>) -> Share {
         let port = |capacity_bps| Port {
             capacity_bps,
@@ -147,12 +150,12 @@ impl Share {
         Share { ports: capacities_bps.into_iter().map(port).collect(), ..Share::default() }
     }
 
-    /// Notes from now on how long ports carry how much.
+    /// Starts to record how long ports have each load.
     pub fn keep_times(&mut self) {
         self.times = vec![[Span::ZERO; LOADS + 1]; self.ports.len()];
     }
 
-    /// How long ports have carried how much until `now`; empty where that is not kept.
+    /// Returns how long ports have had each load until `now`; empty if it is not recorded.
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.now = now;
         for port in 0..self.times.len() {
@@ -161,13 +164,13 @@ impl Share {
         &self.times
     }
 
-    /// Tells the time of what comes next.
+    /// Sets the time of the changes that follow.
     pub fn at(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// Adds a flow. It has no more than nobody else has to give up for it until the next
-    /// [`Share::settle`].
+    /// Adds a flow and returns its number. Until the next [`Share::settle`] it gets only the rate
+    /// that takes nothing from other flows.
     pub fn add(&mut self, demand: &Demand) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.flows.push(Flow::default());
@@ -197,7 +200,7 @@ impl Share {
         id
     }
 
-    /// Takes a flow away.
+    /// Removes a flow.
     pub fn remove(&mut self, id: u32) {
         self.set_rate(id, 0);
         let hops = std::mem::take(&mut self.flows[id as usize].hops);
@@ -218,10 +221,10 @@ impl Share {
         self.free.push(id);
     }
 
-    /// Gives a flow another cap.
+    /// Changes the cap of a flow.
     pub fn set_cap(&mut self, id: u32, cap_bps: u64) {
         let f = &mut self.flows[id as usize];
-        // a cap that does not hold the flow back, before or after, changes nobody's rate
+        // a cap that does not limit the flow, before or after, changes no rate
         let binds = f.rate_bps >= f.cap_bps.min(cap_bps);
         if f.cap_bps != cap_bps && binds {
             self.touched_flows.push(id);
@@ -229,25 +232,24 @@ impl Share {
         f.cap_bps = cap_bps;
     }
 
-    /// Slows a flow down to this rate at once; the others get what it leaves with the next
-    /// [`Share::settle`].
+    /// Reduces a flow to this rate at once; other flows get the freed rate with the next [`Share::settle`].
     pub fn lower(&mut self, id: u32, rate_bps: u64) {
         self.set_rate(id, rate_bps.clamp(SLOWEST_BPS, self.rate(id).max(SLOWEST_BPS)));
         self.touched_flows.push(id);
     }
 
-    /// Whether its cap and nothing else holds a flow back.
+    /// Whether a flow is limited by its cap only.
     pub fn is_held_by_cap(&self, id: u32) -> bool {
         let f = &self.flows[id as usize];
         f.rate_bps >= f.cap_bps
     }
 
-    /// The present rate of a flow in bits per second.
+    /// Returns the present rate of a flow in bit/s.
     pub fn rate(&self, id: u32) -> u64 {
         self.flows[id as usize].rate_bps
     }
 
-    /// What a port carries now, data and acknowledgements, in bits per second.
+    /// Returns the present load of a port, data and acknowledgements, in bit/s.
     pub fn load(&self, port: u32) -> u64 {
         let p = &self.ports[port as usize];
         (p.load_bps + p.echo_bps).min(p.capacity_bps)
@@ -258,22 +260,22 @@ impl Share {
         self.ports[port as usize].level_bps < NO_LIMIT
     }
 
-    /// Flows that send data through a port.
+    /// Returns the flows that send data through a port.
     pub fn members(&self, port: u32) -> impl Iterator<Item = u32> {
         self.ports[port as usize].members.iter().map(|m| m.0)
     }
 
-    /// How many they are.
+    /// Returns the number of flows that send data through a port.
     pub fn count(&self, port: u32) -> usize {
         self.ports[port as usize].members.len()
     }
 
-    /// Whether anything has changed since rates were settled.
+    /// Whether anything has changed since the last [`Share::settle`].
     pub fn is_touched(&self) -> bool {
         !(self.touched_flows.is_empty() && self.touched_ports.is_empty())
     }
 
-    /// Makes rates fair again. Gives flows whose rate is another now, with the rate before.
+    /// Makes rates fair again. Returns the flows with changed rates, each with its rate before.
     pub fn settle(&mut self) -> &[(u32, u64)] {
         self.changed.clear();
         if !self.is_touched() {
@@ -297,12 +299,12 @@ impl Share {
         }
         self.vessels = vessels;
         let flows = &self.flows;
-        // a flow that filling touched twice stands there once, with the first rate
+        // a flow changed by two fillings is listed once, with its first rate
         self.changed.retain(|&(id, before)| flows[id as usize].rate_bps != before);
         &self.changed
     }
 
-    /// A port's load changes, or somebody looks.
+    /// Records the load of a port until now, before it changes or is read.
     fn note_load(&mut self, port: u32) {
         let p = &mut self.ports[port as usize];
         let load = (p.load_bps + p.echo_bps).min(p.capacity_bps);
@@ -334,7 +336,7 @@ impl Share {
         }
     }
 
-    /// Finds the flows and ports that the changes reach.
+    /// Collects the flows and ports that the changes affect.
     fn gather(&mut self) {
         self.stamp += 1;
         self.vessels.clear();
@@ -354,7 +356,7 @@ impl Share {
         self.spread(0);
     }
 
-    /// Takes in all flows of whole ports, from this one on, and what they reach.
+    /// Includes all flows of the full ports from index `from` on, and the ports and flows that they affect.
     fn spread(&mut self, from: usize) {
         let mut next = from;
         while next < self.vessels.len() {
@@ -383,7 +385,8 @@ impl Share {
         }
     }
 
-    /// The place of a port in this filling; full ports come with all their flows.
+    /// Returns the index of a port in this filling, which it joins if needed; full ports include
+    /// all their flows.
     fn vessel(&mut self, port: u32) -> usize {
         let p = &mut self.ports[port as usize];
         if p.stamp != self.stamp {
@@ -396,7 +399,7 @@ impl Share {
         p.place as usize
     }
 
-    /// Progressive filling of what was gathered.
+    /// Fills the collected ports progressively.
     fn fill(&mut self) {
         self.start_filling();
         let mut caps: Vec<(u64, u32)> = Vec::new();
@@ -443,14 +446,14 @@ impl Share {
         }
     }
 
-    /// Empties the vessels: their room is what those outside leave.
+    /// Resets the ports of a filling: their capacity is what flows outside leave.
     fn start_filling(&mut self) {
         self.work += self.filled.len() as u64;
         for v in &mut self.vessels {
             let p = &self.ports[v.port as usize];
             (v.room_bps, v.growing, v.level_bps) = (p.load_bps, 0, NO_LIMIT);
         }
-        // first what those inside send: the rest of the load is from outside
+        // first the rate of the flows inside: the rest of the load is from outside
         for &id in &self.filled {
             let f = &mut self.flows[id as usize];
             f.frozen = false;
@@ -479,8 +482,8 @@ impl Share {
         }
     }
 
-    /// Takes in ports that got full while somebody outside has more than their level. Returns whether
-    /// there were any.
+    /// Includes ports that became full while a flow outside has more than their level. Returns
+    /// whether there were any.
     fn take_in(&mut self) -> bool {
         let known = self.vessels.len();
         let mut any = false;
@@ -503,8 +506,8 @@ impl Share {
         any
     }
 
-    /// Gives flows the rates that were found. Returns whether acknowledgements have changed so much that
-    /// filling should start again.
+    /// Assigns the rates found. Returns whether acknowledgements have changed so much that filling
+    /// must be repeated.
     fn assign(&mut self) -> bool {
         let echo = |s: &Share, v: &Vessel| s.ports[v.port as usize].echo_bps;
         let before: Vec<u64> = self.vessels.iter().map(|v| echo(self, v)).collect();

@@ -1,51 +1,51 @@
-//! One direction of a connection: messages that wait, the one that is being sent, those under way.
+//! One direction of a connection: messages that wait, the one in transfer, and those in flight.
 
 use crate::transfer::{Train, Window};
 use eastwest_types::{Span, Time};
 use std::collections::VecDeque;
 
-/// A message that is not sent yet.
+/// A message that is not sent completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     pub train: Train,
-    /// Payload and application framing.
+    /// Payload and application framing in bytes.
     pub bytes: u64,
 }
 
-/// A connection's direction.
+/// One direction of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub waiting: VecDeque<Pending>,
-    /// Bytes of messages that have left and not arrived.
+    /// Bytes of each message in flight.
     pub under_way: VecDeque<u64>,
-    /// Bytes that were written, and those that have arrived.
+    /// Bytes written, and bytes that have arrived.
     pub written: u64,
     pub received: u64,
-    /// Its flow, while it sends.
+    /// Number of its flow while it sends.
     pub flow: Option<u32>,
-    /// A start is on the list of events.
+    /// A start event is scheduled.
     pub starting: bool,
-    /// Rate of its flow, and since when.
+    /// Rate of its flow in bit/s, and the time from which it holds.
     pub rate_bps: u64,
     pub since: Time,
-    /// Bits of the first message that are left, and bits of all.
+    /// Bits left of the first message, and of all messages.
     pub left: f64,
     pub left_in_all: f64,
     /// Bytes of the first message that ports have counted.
     pub counted: u64,
-    /// When the first message will have left, and the first event that looks after it.
+    /// Time at which the first message will have been sent, and the event that checks it.
     pub due: Time,
     pub look: Time,
-    /// When the window doubles next; never while it does not.
+    /// Time of the next doubling of the window; never outside slow start.
     pub tick: Time,
     pub window: Window,
-    /// The most that its window holds on ports, in bits.
+    /// Largest window at the ports, in bits.
     pub held: u64,
-    /// When it last had something to send.
+    /// Time at which it last had data to send.
     pub active: Time,
-    /// Queues that it met when it started.
+    /// Queueing delay of the path when it started.
     pub lag: Span,
-    /// Nothing arrives before this.
+    /// Time of the last arrival: no arrival may be earlier.
     pub last_arrival: Time,
 }
 
@@ -74,12 +74,12 @@ impl Stream {
         }
     }
 
-    /// Whether nothing is left to send or to arrive.
+    /// Whether all messages have been sent and have arrived.
     pub fn is_quiet(&self) -> bool {
         self.waiting.is_empty() && self.under_way.is_empty()
     }
 
-    /// Takes what was sent until now off.
+    /// Subtracts the data sent until `now`.
     pub fn progress(&mut self, now: Time) {
         let sent = crate::delay::bits(self.rate_bps, now.since(self.since));
         let sent = sent.min(self.left);
@@ -88,13 +88,13 @@ impl Stream {
         self.since = now;
     }
 
-    /// Sets when the first message will have left at the present rate.
+    /// Sets the time at which the first message will have been sent at the present rate.
     pub fn plan(&mut self, now: Time) {
         let ps = (self.left / self.rate_bps as f64 * 1e12).ceil();
         self.due = now + Span((ps as u64).min(Span::MAX.0));
     }
 
-    /// The first message that waits becomes the one that is sent.
+    /// Begins to send the first waiting message.
     pub fn take_up(&mut self) {
         self.left = self.waiting.front().map_or(0.0, |m| m.train.wire as f64 * 8.0);
         self.counted = 0;

@@ -1,56 +1,57 @@
-//! What TCP makes of a message: packets, and a window that doubles with every round trip.
+//! Effects of TCP on a message: packets, and a window that doubles with every round trip.
 //!
 //! A connection begins with a handshake of one round trip. In slow start a window is sent and then
-//! waited for, so the rate is at most window / RTT, and the window doubles with each RTT (RFC 5681, 3.1)
-//! until it is as large as what is left, or the fair share is below window / RTT. From then on the share
-//! is the rate: the window follows it, as far as the receive window lets it. After an idle time of one
-//! timeout the window is the initial one again, where the profile says so (RFC 5681, 4.1).
+//! acknowledged, so that the rate is at most window / RTT, and the window doubles with each RTT
+//! (RFC 5681, 3.1) until it covers the rest of the data, or the fair share is below window / RTT.
+//! From then on the rate is the fair share, and the window follows it up to the receive window.
+//! After an idle time of one timeout the window is the initial one again, if the profile says so
+//! (RFC 5681, 4.1).
 
 use eastwest_types::Span;
 
-/// Settings of all connections.
+/// TCP settings of all connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Payload bytes of a full segment.
     pub segment: u32,
-    /// IP and TCP header of a packet with payload.
+    /// IP and TCP header bytes of a packet with payload.
     pub header: u32,
-    /// IP and TCP header of an acknowledgement.
+    /// IP and TCP header bytes of an acknowledgement.
     pub ack: u32,
     /// Full segments per acknowledgement.
     pub ack_every: u32,
-    /// Bytes each packet takes on a link beyond its IP length.
+    /// Framing bytes of a packet on a link, beyond its IP length.
     pub framing: u32,
-    /// The shortest packet on a link.
+    /// Bytes of the shortest packet on a link.
     pub min_frame: u32,
     /// Initial window in bytes.
     pub initial_window: u64,
     /// Largest window in bytes.
     pub max_window: u64,
-    /// The window is the initial one again after so long an idle time.
+    /// Idle time after which the window is the initial one again.
     pub idle_restart: Option<Span>,
 }
 
-/// A message as packets on a link.
+/// Packets of a message on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes of all of them, framing included.
+    /// Bytes of all packets, framing included.
     pub wire: u64,
-    /// Bytes of the last of them.
+    /// Bytes of the last packet, framing included.
     pub last: u64,
-    /// Acknowledgements of them.
+    /// Number of acknowledgements.
     pub acks: u64,
 }
 
 impl Rules {
-    /// Bytes of a packet on a link.
+    /// Returns the bytes of a packet on a link, framing included.
     pub fn wire(&self, ip: u32) -> u64 {
         u64::from((ip + self.framing).max(self.min_frame))
     }
 
-    /// A message of so many bytes.
+    /// Returns the packets of a message of this size.
     pub fn train(&self, bytes: u64) -> Train {
         let segment = u64::from(self.segment);
         let packets = bytes.div_ceil(segment).max(1);
@@ -61,25 +62,25 @@ impl Rules {
         Train { packets, wire: (packets - 1) * full + last, last, acks }
     }
 
-    /// What a window of payload takes on a link, in bits.
+    /// Returns the bits on a link of a window of payload.
     pub fn window_bits(&self, window: u64) -> f64 {
         let full = self.wire(self.segment + self.header);
         window as f64 * (full as f64 / f64::from(self.segment)) * 8.0
     }
 
-    /// Bits of acknowledgements per million bits of data.
+    /// Returns the bits of acknowledgements per million bits of data.
     pub fn echo_ppm(&self) -> u32 {
         let full = self.wire(self.segment + self.header) * u64::from(self.ack_every);
         (self.wire(self.ack) * 1_000_000 / full) as u32
     }
 }
 
-/// The window of one direction of a connection.
+/// Congestion window of one direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Payload bytes.
+    /// Payload in bytes.
     pub bytes: u64,
-    /// Whether it still doubles.
+    /// Whether it is in slow start.
     pub slow_start: bool,
 }
 
@@ -89,14 +90,14 @@ impl Window {
         Window { bytes: rules.initial_window.min(rules.max_window), slow_start: true }
     }
 
-    /// A round trip later.
+    /// Doubles the window after a round trip of slow start.
     pub fn double(&mut self, rules: &Rules) {
         self.bytes = (2 * self.bytes).min(rules.max_window);
         self.slow_start &= self.bytes < rules.max_window;
     }
 
-    /// A share below window / RTT has ended slow start: from now on the window is at least what the
-    /// share fills.
+    /// Ends slow start because the share is below window / RTT: the window grows at least to what
+    /// the share fills.
     pub fn follow(&mut self, rules: &Rules, rate_bps: u64, rtt: Span) {
         self.slow_start = false;
         let full = rules.wire(rules.segment + rules.header) as f64;

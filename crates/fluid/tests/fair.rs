@@ -1,5 +1,5 @@
-//! Max–min fair rates against cases solved by hand and against the definition: a slow oracle that
-//! fills from scratch, on random networks under random changes.
+//! Max–min fair rates compared with cases solved by hand, and with a slow reference algorithm on
+//! random networks under random changes.
 
 use eastwest_fluid::share::{Demand, NO_LIMIT, Share};
 use proptest::prelude::*;
@@ -87,11 +87,11 @@ fn nobody_is_disturbed_over_ports_that_are_not_full() {
     assert_eq!(share.work - before, 2);
 }
 
-/// A flow of the oracle: path, weight, cap.
+/// A flow of the reference algorithm: path, weight, cap.
 type Asked = (Vec<u32>, u32, u64);
 
-/// Rates by filling everything from scratch in small numbers: every round finds the least level of all
-/// ports and caps and freezes who is there.
+/// Returns rates by filling from scratch: every round finds the smallest level of all ports and
+/// caps, and fixes the flows limited by it.
 fn oracle(capacities: &[u64], flows: &[Asked]) -> Vec<f64> {
     let mut rate = vec![0.0f64; flows.len()];
     let mut frozen = vec![false; flows.len()];
@@ -126,7 +126,7 @@ fn oracle(capacities: &[u64], flows: &[Asked]) -> Vec<f64> {
     rate
 }
 
-/// What happens to a network: a flow comes, goes, or gets another cap.
+/// Change of a network: a flow is added, removed, or gets another cap.
 #[derive(Clone, Debug)]
 enum Change {
     Add(Asked),
@@ -179,7 +179,7 @@ proptest! {
                     let wanted = oracle(&capacities, &asked);
                     for ((id, asked), wanted) in flows.iter().zip(wanted) {
                         let rate = share.rate(*id) as f64;
-                        // whole bits per second, and nobody below the slowest rate
+                        // whole bits per second, and no rate below the minimum
                         let slack = wanted * 1e-6 + 1_010.0;
                         prop_assert!((rate - wanted).abs() <= slack, "{asked:?}: {rate} {wanted}");
                     }

@@ -1,4 +1,4 @@
-//! Messages over fluid: closed forms on idle paths, conservation of bytes, order, determinism.
+//! Messages over the fluid network: closed forms on idle paths, conservation of bytes, order, determinism.
 
 use eastwest_fluid::delay::{PortSpec, Queue};
 use eastwest_fluid::network::{Delivered, Network, Pace};
@@ -17,7 +17,7 @@ const RULES: Rules = Rules {
     idle_restart: None,
 };
 
-/// Hosts on one switch: port 2 i leads from host i, 2 i + 1 to it.
+/// Returns hosts on one switch: port 2 i leads from host i to the switch, port 2 i + 1 back.
 fn star(hosts: u32, delay: Span) -> Network {
     let port = PortSpec { rate: Rate::gbit(1), delay, queue: Queue::DropTail(300_000) };
     Network::new(vec![port; 2 * hosts as usize], RULES, Pace::default())
@@ -28,7 +28,7 @@ fn open(net: &mut Network, now: Time, from: u32, to: u32) -> u32 {
     net.open(now, [path(from, to), path(to, from)])
 }
 
-/// Everything that arrives, and when.
+/// Returns all deliveries with their times.
 fn run(net: &mut Network) -> Vec<(Time, Delivered)> {
     let mut all = Vec::new();
     while net.next() < Time::NEVER {
@@ -99,7 +99,7 @@ fn every_byte_is_counted_once_on_every_port() {
         if let Some(d) = net.advance() {
             net.free_if_quiet(d.conn);
         }
-        // looking on the way must not count anything twice
+        // reading counters meanwhile must not count anything twice
         let _ = net.carried(now);
         looks += 1;
     }
@@ -110,7 +110,7 @@ fn every_byte_is_counted_once_on_every_port() {
     let acks: u64 = trains.map(|t| t.acks).sum();
     let n = sizes.len() as u64;
     let carried = net.carried(Time(u64::MAX >> 4)).to_vec();
-    // SYN, ACK, FIN and the ACK of the other FIN go one way
+    // SYN, ACK, FIN and the ACK of the other FIN go in one direction
     assert_eq!(carried[7].bytes, data + n * 4 * bare);
     assert_eq!(carried[6].bytes, acks * bare + n * 3 * bare);
     assert_eq!(carried[0].bytes + carried[2].bytes + carried[4].bytes, carried[7].bytes);
@@ -145,7 +145,7 @@ fn what_is_aborted_leaves_its_share_and_never_arrives() {
     net.abort(Time(1_000_000_000), a);
     let arrived = run(&mut net);
     assert!(arrived.iter().all(|(_, d)| d.conn == b));
-    // half of 1 Gbit/s for a millisecond; all of it for the rest, from the next round trip on
+    // half of 1 Gbit/s for a millisecond; then all of it, from the next round trip on
     let more_us = us(arrived[0].0) - RULES.train(1_000_000).wire as f64 * 8.0 / 1e3;
     assert!(more_us > 480.0 && more_us < 1_000.0, "{more_us}");
 }

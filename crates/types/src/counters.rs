@@ -1,15 +1,15 @@
-//! Counters of a job, by the names Hadoop has for them.
+//! Counters of a MapReduce job, with the names that Hadoop gives them.
 
 use serde::{Deserialize, Serialize};
 
-/// What Hadoop would count of a job. Tasks count what their successful attempts have done.
+/// Counters of a job, as Hadoop keeps them. Only successful attempts add to the counters of tasks.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobCounters {
-    /// By number of the counter.
+    /// Value of each counter, indexed by its number.
     values: [u64; Counter::COUNT],
 }
 
-/// A counter. Hadoop's groups: file systems, the job, the tasks.
+/// A counter, in the order of Hadoop's groups: file systems, job, tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counter {
     /// Bytes read from local disks by merges and the reduce.
@@ -18,55 +18,55 @@ pub enum Counter {
     FileBytesWritten,
     /// Bytes read from HDFS.
     HdfsBytesRead,
-    /// Bytes written to HDFS, whatever the replication.
+    /// Bytes written to HDFS, without further replicas.
     HdfsBytesWritten,
-    /// Attempts at maps that were launched.
+    /// Number of launched map attempts.
     TotalLaunchedMaps,
-    /// Attempts at reduces that were launched.
+    /// Number of launched reduce attempts.
     TotalLaunchedReduces,
-    /// Attempts at maps that failed.
+    /// Number of failed map attempts.
     NumFailedMaps,
-    /// Attempts at reduces that failed.
+    /// Number of failed reduce attempts.
     NumFailedReduces,
-    /// Attempts at maps that were killed.
+    /// Number of killed map attempts.
     NumKilledMaps,
-    /// Attempts at reduces that were killed.
+    /// Number of killed reduce attempts.
     NumKilledReduces,
-    /// Launched maps with their split on the node.
+    /// Number of launched maps with a replica of their split on the node.
     DataLocalMaps,
-    /// Launched maps with their split in the rack.
+    /// Number of launched maps with a replica of their split in the rack, but not on the node.
     RackLocalMaps,
-    /// Launched maps with their split elsewhere.
+    /// Number of launched maps whose split has replicas in other racks only.
     OtherLocalMaps,
-    /// Bytes that map functions put out, before a combiner.
+    /// Output bytes of map functions, before a combiner.
     MapOutputBytes,
-    /// Bytes of map outputs as they lie on disks.
+    /// Bytes of map outputs on disk.
     MapOutputMaterializedBytes,
-    /// Records written by spills and merges, of maps and reduces.
+    /// Number of records written by spills and merges, of maps and reduces.
     SpilledRecords,
-    /// Bytes that reduces fetched, the local share included.
+    /// Bytes fetched by reduces, including outputs on their own node.
     ReduceShuffleBytes,
-    /// Map outputs that reduces fetched.
+    /// Number of map outputs fetched by reduces.
     ShuffledMaps,
-    /// Map outputs that could not be fetched, each time.
+    /// Number of failed fetches of map outputs.
     FailedShuffle,
-    /// Core time of tasks in milliseconds.
+    /// CPU time of tasks in milliseconds.
     CpuMilliseconds,
 }
 
 impl Counter {
-    /// How many there are.
+    /// Number of counters.
     const COUNT: usize = Counter::CpuMilliseconds as usize + 1;
 }
 
 impl JobCounters {
-    /// Counts so many more; no counter goes beyond 64 bits.
+    /// Adds `more` to a counter, which saturates at the largest 64-bit number.
     pub fn add(&mut self, counter: Counter, more: u64) {
         let value = &mut self.values[counter as usize];
         *value = value.saturating_add(more);
     }
 
-    /// What was counted.
+    /// Returns the value of a counter.
     pub fn get(&self, counter: Counter) -> u64 {
         self.values[counter as usize]
     }

@@ -1,4 +1,5 @@
-//! Names of things: dense indices, so that tables are plain vectors.
+//! Identifiers of hosts, nodes, links, endpoints, connections and traffic classes. Those of the
+//! fabric are dense indices, so that tables are plain vectors.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,44 +11,44 @@ pub struct HostId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u32);
 
-/// One direction of a cable, with the output port that feeds it.
+/// One direction of a cable, with the egress port that feeds it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u32);
 
-/// One end of a TCP connection. The low 24 bits are the slot, the high 8 the generation of that
-/// slot, so that a late packet of a closed connection never reaches its successor.
+/// One end of a TCP connection: slot in the endpoint table (low 24 bits) and generation of the slot
+/// (high 8 bits). With the generation a late packet of a closed connection never reaches the next
+/// user of the slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct EndpointId(pub u32);
 
 impl EndpointId {
-    /// Slots an endpoint table can have.
+    /// Most slots of an endpoint table.
     pub const MAX_SLOTS: usize = 1 << 24;
 
-    /// An endpoint from slot and generation.
+    /// Returns the endpoint with this slot and generation.
     pub fn new(slot: usize, generation: u8) -> EndpointId {
         debug_assert!(slot < Self::MAX_SLOTS);
         EndpointId(slot as u32 | u32::from(generation) << 24)
     }
-    /// Index into the endpoint table.
+    /// Returns the index into the endpoint table.
     pub fn slot(self) -> usize {
         (self.0 & 0x00ff_ffff) as usize
     }
-    /// How often that slot has been used before, modulo 256.
+    /// Returns the generation: how often the slot was used before, modulo 256.
     pub fn generation(self) -> u8 {
         (self.0 >> 24) as u8
     }
-    /// The other end: both ends of a connection lie side by side.
+    /// Returns the other end of the connection: both ends have adjacent slots.
     pub fn peer(self) -> EndpointId {
         EndpointId(self.0 ^ 1)
     }
-    /// Which end this is.
+    /// Returns which end of the connection this is.
     pub fn side(self) -> Side {
         if self.0 & 1 == 0 { Side::Client } else { Side::Server }
     }
 }
 
-/// A connection as a workload names it: each workload numbers its own connections and may reuse a
-/// number after it has closed that connection.
+/// Number of a connection within its workload. A workload may reuse the number of a closed connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ConnId(pub u32);
 
@@ -61,7 +62,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other side.
+    /// Returns the opposite side.
     pub fn other(self) -> Side {
         match self {
             Side::Client => Side::Server,
@@ -70,8 +71,8 @@ impl Side {
     }
 }
 
-/// A traffic class: an index into the scenario's list of classes. It names rows in tables and may
-/// map to a priority at ports.
+/// A traffic class: index into the scenario's list of classes. Tables have a row for each class,
+/// and ports may map it to a priority.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]

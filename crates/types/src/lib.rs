@@ -1,5 +1,5 @@
-//! The words every layer of Eastwest shares: time, rates, names of things, the packet and the
-//! records a run leaves behind. No behaviour lives here beyond arithmetic and unit conversion.
+//! Types shared by all layers of Eastwest: time, rates, identifiers, the packet, and records of a
+//! run. Functions here do arithmetic and unit conversion only.
 
 mod counters;
 mod ids;

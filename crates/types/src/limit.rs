@@ -1,8 +1,8 @@
-//! How much a queue may hold.
+//! Limit of a queue.
 
 use serde::{Deserialize, Serialize};
 
-/// The room a queue has for waiting packets; the packet being sent does not count.
+/// Capacity of a queue for waiting packets; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// A number of packets.
@@ -12,7 +12,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// One packet, or one byte, more.
+    /// Returns the limit that is larger by one packet or one byte.
     #[must_use]
     pub fn plus_one(self) -> Limit {
         match self {
@@ -21,7 +21,7 @@ impl Limit {
         }
     }
 
-    /// Whether both count packets, or both bytes.
+    /// Whether both limits count packets, or both count bytes.
     pub fn counts_same_as(self, other: Limit) -> bool {
         matches!(self, Limit::Packets(_)) == matches!(other, Limit::Packets(_))
     }

@@ -1,28 +1,28 @@
-//! Rows that replayed MPI programs leave behind: their ranks, what these did when, and messages.
+//! Records of a replayed MPI program: ranks, their activities over time, and messages.
 
 use crate::ids::HostId;
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// What a rank does.
+/// Activity of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Activity {
-    /// It computes.
+    /// Computation.
     Compute,
-    /// It sleeps.
+    /// Sleep.
     Sleep,
-    /// It waits in a blocking send.
+    /// Wait in a blocking send.
     Send,
-    /// It waits in a blocking receive.
+    /// Wait in a blocking receive.
     Receive,
-    /// It waits for requests.
+    /// Wait for the completion of requests.
     Wait,
-    /// It is in a collective call.
+    /// Collective call.
     Collective,
 }
 
 impl Activity {
-    /// All of them in the order of their numbers.
+    /// All activities in the order of their numbers.
     pub const ALL: [Activity; 6] = [
         Activity::Compute,
         Activity::Sleep,
@@ -32,7 +32,7 @@ impl Activity {
         Activity::Collective,
     ];
 
-    /// The name used in tables.
+    /// Returns the name used in tables.
     pub fn name(self) -> &'static str {
         match self {
             Activity::Compute => "compute",
@@ -45,65 +45,65 @@ impl Activity {
     }
 }
 
-/// A stretch of time in which a rank did one thing.
+/// Interval in which a rank has one activity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiState {
-    /// The rank.
+    /// Number of the rank.
     pub rank: u32,
-    /// What it did.
+    /// Activity in the interval.
     pub activity: Activity,
-    /// The MPI call it was in, by its name in traces; `compute` and `sleep` where it was in none.
+    /// MPI call by its name in traces, or `compute` or `sleep` outside MPI calls.
     #[serde(with = "crate::name")]
     pub call: crate::name::Name,
-    /// From when.
+    /// Start of the interval.
     pub began: Time,
-    /// Until when; later than `began`.
+    /// End of the interval, later than `began`.
     pub ended: Time,
 }
 
-/// A message that has been received.
+/// A received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiMessage {
-    /// Rank that sent it.
+    /// Sending rank.
     pub from: u32,
-    /// Rank that received it; may be the same.
+    /// Receiving rank; may be equal to `from`.
     pub to: u32,
-    /// Its tag; 0 for those of collectives.
+    /// Tag of the message; 0 for messages of collectives.
     pub tag: i64,
-    /// The call that sent it, by its name in traces.
+    /// Sending MPI call by its name in traces.
     #[serde(with = "crate::name")]
     pub call: crate::name::Name,
-    /// Its size in bytes, without envelope.
+    /// Payload of the message in bytes, without envelope.
     pub bytes: u64,
-    /// Whether it waited for its receive to be posted before its data went.
+    /// Whether the data was sent only after the receive was posted (rendezvous protocol).
     pub rendezvous: bool,
-    /// Whether it went over the network, and not within a host.
+    /// Whether the message crossed the network; false between ranks of one host.
     pub network: bool,
-    /// When the send was called.
+    /// Time of the send call.
     pub sent: Time,
-    /// When its last byte had arrived.
+    /// Arrival time of the last byte.
     pub arrived: Time,
-    /// When it met its receive.
+    /// Time at which the message was matched with a receive.
     pub matched: Time,
-    /// When the receive was complete: the later of both.
+    /// Completion time of the receive: the later of `arrived` and `matched`.
     pub received: Time,
 }
 
-/// What became of a rank.
+/// Summary of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiRank {
-    /// The rank.
+    /// Number of the rank.
     pub rank: u32,
-    /// Where it ran.
+    /// Host of the rank.
     pub host: HostId,
-    /// When it was through.
+    /// Time at which the rank finished.
     pub finished: Time,
     /// Time spent in each [`Activity`].
     pub spent: [Span; Activity::ALL.len()],
-    /// Messages it sent with sends of its own, and their bytes.
+    /// Number and bytes of messages from send calls.
     pub sent: (u64, u64),
-    /// Messages it sent within collectives, and their bytes.
+    /// Number and bytes of messages sent within collectives.
     pub sent_in_collectives: (u64, u64),
-    /// Collective calls.
+    /// Number of collective calls.
     pub collectives: u64,
 }

@@ -1,15 +1,15 @@
-//! Names that the program spells out itself (`&'static str`) in what is written to a checkpoint: they
-//! are written as text, and a text that is read becomes such a name again, one for each text.
+//! Serialization of names (`&'static str`) in checkpoints. They are written as text. Reading a text
+//! gives a `&'static str` again; each different text is stored once per process.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// A name that the program spells out. An alias, since `derive(Deserialize)` would borrow a field of type
-/// `&'static str` from its input.
+/// A name that is a constant of the program. This alias is needed because `derive(Deserialize)`
+/// would borrow a field of type `&'static str` from its input.
 pub type Name = &'static str;
 
-/// What has been read. Names are few, and those of all runs of a process are the same.
+/// Names read from checkpoints. They are few, and all runs of a process use the same ones.
 static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 fn name(text: String) -> &'static str {
@@ -22,22 +22,22 @@ fn name(text: String) -> &'static str {
     new
 }
 
-/// Writes a name, a list of names, or whatever else of names can be written.
+/// Writes a name or a collection of names.
 pub fn serialize<T: Serialize, S: Serializer>(names: &T, to: S) -> Result<S::Ok, S::Error> {
     names.serialize(to)
 }
 
-/// Reads what [`serialize`] has written.
+/// Reads names written by [`serialize`].
 pub fn deserialize<'de, T: Names, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     T::Text::deserialize(from).map(T::of)
 }
 
-/// What consists of names.
+/// A name or a collection of names.
 pub trait Names {
-    /// The structure with texts in place of names.
+    /// The collection with owned texts instead of names.
     type Text: for<'de> Deserialize<'de>;
 
-    /// The names that these texts are.
+    /// Returns the names for these texts.
     fn of(text: Self::Text) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! The packet, the same for every layer.
+//! The packet, used by all layers.
 
 use crate::ids::{EndpointId, HostId};
 use crate::time::Time;
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 /// TCP header flags (RFC 9293, section 3.1).
 pub mod flag {
-    /// No more data from the sender.
+    /// FIN: the sender has no more data.
     pub const FIN: u8 = 0x01;
-    /// Synchronise sequence numbers.
+    /// SYN: synchronise sequence numbers.
     pub const SYN: u8 = 0x02;
-    /// Reset the connection.
+    /// RST: reset the connection.
     pub const RST: u8 = 0x04;
-    /// Push.
+    /// PSH: push.
     pub const PSH: u8 = 0x08;
-    /// The acknowledgement field is meaningful.
+    /// ACK: the acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
     /// ECN echo (RFC 3168).
     pub const ECE: u8 = 0x40;
@@ -22,102 +22,103 @@ pub mod flag {
     pub const CWR: u8 = 0x80;
 }
 
-/// What a packet of a RoCEv2 queue pair is, in the place of TCP flags. Such a packet is a datagram with one of
-/// them; other datagrams have none.
+/// Packet types of RoCEv2 queue pairs, stored in the field of the TCP flags. A datagram of a queue
+/// pair has exactly one of them, any other datagram none.
 pub mod rocev2 {
-    /// Carries payload.
+    /// Data packet.
     pub const DATA: u8 = 0x01;
-    /// The payload was sent before.
+    /// Data packet with retransmitted payload.
     pub const AGAIN: u8 = 0x02;
-    /// Acknowledges all before [`ack`](super::Packet::ack).
+    /// Acknowledgement of everything before [`ack`](super::Packet::ack).
     pub const ACK: u8 = 0x04;
-    /// Acknowledges all before [`ack`](super::Packet::ack), and says that later packets were dropped.
+    /// Negative acknowledgement: everything before [`ack`](super::Packet::ack) has arrived, later
+    /// packets were dropped.
     pub const NAK: u8 = 0x08;
-    /// A congestion notification packet (CNP).
+    /// Congestion notification packet (CNP).
     pub const NOTIFICATION: u8 = 0x10;
-    /// Asks for an acknowledgement.
+    /// Request for an acknowledgement.
     pub const ASKS: u8 = 0x40;
 }
 
 /// The ECN field of the IP header, the low two bits of [`Packet::tos`] (RFC 3168, section 5).
 pub mod ecn {
-    /// The transport does not understand marks.
+    /// Not ECT: the transport does not support ECN.
     pub const NOT_ECT: u8 = 0;
-    /// ECN-capable transport, codepoint 0.
+    /// ECT(0): ECN-capable transport.
     pub const ECT0: u8 = 2;
-    /// Congestion experienced.
+    /// CE: congestion experienced.
     pub const CE: u8 = 3;
-    /// The two bits of the field.
+    /// Mask of the ECN field.
     pub const MASK: u8 = 3;
 }
 
-/// `sack` of a packet without SACK blocks.
+/// Value of `sack` for a packet without SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
 
-/// A packet as its sender makes it and its receiver gets it. On the way, a 32-byte record of it lies
-/// in the network's pool.
+/// A packet as its sender creates it and its receiver gets it. In the network it is stored in the
+/// pool as a 32-byte record.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Packet {
-    /// When the sending host created it; also what TCP timestamps carry.
+    /// Creation time at the sending host, also used as the TCP timestamp.
     pub born: Time,
     /// Position of the first payload byte in the sender's stream (the SYN is position 0). Only the
-    /// low 32 bits travel, as in a real header; see [`Packet::widen`].
+    /// low 32 bits are transmitted, as in a real header; see [`Packet::widen`].
     pub seq: u64,
-    /// Next byte the sender of this packet expects; 32 bits travel. Of datagrams of no queue pair, the
-    /// number of the stream of frames they belong to, from 1, or 0.
+    /// Position of the next byte that the sender of this packet expects; 32 bits are transmitted.
+    /// For a datagram without queue pair: number of its stream of frames from 1, or 0.
     pub ack: u64,
-    /// Receiving end of the connection or queue pair; for other datagrams the number of their class.
+    /// Receiving endpoint of the connection or queue pair; for other datagrams the number of their class.
     pub dst_endpoint: EndpointId,
-    /// Receiving host: switches route on it.
+    /// Receiving host, used for routing.
     pub dst: HostId,
-    /// Receive window in bytes; of datagrams, which have none, the number of the sending host.
+    /// Receive window in bytes; for datagrams the number of the sending host.
     pub window: u32,
-    /// TCP timestamp echo, microseconds; 0 where nothing is echoed.
+    /// TCP timestamp echo in µs; 0 without echo.
     pub ts_echo_us: u32,
     /// Index of SACK blocks in their side table, or [`NO_SACK`].
     pub sack: u32,
     /// Seeded hash of the five-tuple, for ECMP.
     pub hash: u16,
-    /// IP length in bytes: headers and payload, without link framing.
+    /// IP length in bytes: IP header, transport header and payload, without link framing.
     pub ip_len: u16,
     /// TCP payload in bytes.
     pub payload: u16,
-    /// TCP flags, see [`flag`]; of a packet of a queue pair, see [`rocev2`].
+    /// TCP flags, see [`flag`]; for a packet of a queue pair its type, see [`rocev2`].
     pub flags: u8,
-    /// The byte of the IP header that was once called type of service: bits 0–1 ECN (RFC 3168), bits
-    /// 2–7 the differentiated services codepoint (RFC 2474).
+    /// DSCP and ECN, formerly the type of service byte of the IP header: ECN in bits 0–1 (RFC
+    /// 3168), DSCP in bits 2–7 (RFC 2474).
     pub tos: u8,
-    /// What stands in no header, see [`Packet::RETRANSMISSION`] and [`Packet::DATAGRAM`].
+    /// Flags of the simulator that are in no header, see [`Packet::RETRANSMISSION`] and [`Packet::DATAGRAM`].
     pub notes: u8,
 }
 
-/// Up to four SACK blocks, as (first byte, byte after the last); unused ones are (0, 0).
+/// Up to four SACK blocks (first byte, byte after the last); unused blocks are (0, 0).
 pub type SackBlocks = [(u64, u64); 4];
 
-/// What a packet is to someone who counts drops.
+/// Kind of a packet in counts of drops.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum PacketKind {
-    /// Carries payload for the first time.
+    /// Data sent for the first time.
     Data = 0,
-    /// Carries payload again.
+    /// Retransmitted data.
     Retransmission = 1,
-    /// Acknowledgement without payload that tells of no mark.
+    /// Acknowledgement without payload and without ECE.
     Ack = 2,
-    /// Acknowledgement without payload that tells of one (RFC 3168, the ECE bit).
+    /// Acknowledgement without payload and with ECE (RFC 3168).
     EceAck = 3,
-    /// Connection request.
+    /// SYN: connection request.
     Syn = 4,
-    /// Answer to a connection request.
+    /// SYN-ACK: answer to a connection request.
     SynAck = 5,
-    /// End of a byte stream, without payload.
+    /// FIN without payload.
     Fin = 6,
-    /// A packet without connection.
+    /// Datagram: packet without connection.
     Datagram = 7,
 }
 
 impl PacketKind {
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: usize = 8;
     /// All kinds in the order of their numbers.
     pub const ALL: [PacketKind; PacketKind::COUNT] = [
@@ -130,7 +131,7 @@ impl PacketKind {
         PacketKind::Fin,
         PacketKind::Datagram,
     ];
-    /// What a packet with these fields is, see [`Packet`].
+    /// Returns the kind of a packet with these fields of [`Packet`].
     pub fn of(payload: u16, flags: u8, notes: u8) -> PacketKind {
         if notes & Packet::DATAGRAM != 0 {
             PacketKind::of_datagram(flags)
@@ -151,7 +152,8 @@ impl PacketKind {
         }
     }
 
-    /// What a datagram is: a packet of a queue pair counts as what it is to that.
+    /// Returns the kind of a datagram. A packet of a queue pair gets the kind of the TCP packet
+    /// with its purpose.
     fn of_datagram(flags: u8) -> PacketKind {
         match flags {
             0 => PacketKind::Datagram,
@@ -162,7 +164,7 @@ impl PacketKind {
         }
     }
 
-    /// The name used in tables and JSON.
+    /// Returns the name used in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             PacketKind::Data => "data",
@@ -178,14 +180,15 @@ impl PacketKind {
 }
 
 impl Packet {
-    /// Bit of `notes` set on retransmitted payload.
+    /// Bit of `notes` for retransmitted payload.
     pub const RETRANSMISSION: u8 = 1;
-    /// Bit of `notes` set on packets without connection.
+    /// Bit of `notes` for packets without connection.
     pub const DATAGRAM: u8 = 2;
-    /// `notes` of a congestion notification message (IEEE 802.1Q, clause 30): no datagram is sent again.
+    /// Bits of `notes` for a congestion notification message (IEEE 802.1Q, clause 30). Datagrams
+    /// are never retransmitted, so that this combination has no other use.
     pub const CONGESTION_NOTE: u8 = Packet::DATAGRAM | Packet::RETRANSMISSION;
 
-    /// A packet to `dst` with nothing in it.
+    /// Returns a packet to `dst` whose other fields are zero.
     pub fn blank(dst: HostId) -> Packet {
         Packet {
             born: Time::ZERO,
@@ -205,13 +208,14 @@ impl Packet {
         }
     }
 
-    /// What this packet is.
+    /// Returns the kind of this packet.
     pub fn kind(&self) -> PacketKind {
         PacketKind::of(self.payload, self.flags, self.notes)
     }
 
-    /// The position nearest to `near` that has the low 32 bits of `position`. Right as long as both
-    /// are less than 2 GiB apart, which windows of up to 1 GiB make sure of (RFC 7323, section 2.3).
+    /// Returns the position nearest to `near` that has the low 32 bits of `position`. Correct while
+    /// they are less than 2 GiB apart, which holds for windows of up to 1 GiB (RFC 7323, section
+    /// 2.3).
     #[inline]
     pub fn widen(position: u64, near: u64) -> u64 {
         let apart = (position as u32).wrapping_sub(near as u32) as i32;

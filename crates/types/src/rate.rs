@@ -1,4 +1,4 @@
-//! Link and disk rates.
+//! Rates of links and disks.
 
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,19 @@ use std::fmt;
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// `n` Mbit/s (10⁶).
+    /// Returns a rate of `n` Mbit/s (10⁶).
     pub const fn mbit(n: u64) -> Rate {
         Rate(n * 1_000_000)
     }
-    /// `n` Gbit/s (10⁹).
+    /// Returns a rate of `n` Gbit/s (10⁹).
     pub const fn gbit(n: u64) -> Rate {
         Rate(n * 1_000_000_000)
     }
-    /// `n` MB/s (10⁶ bytes), the unit of disks.
+    /// Returns a rate of `n` MB/s (10⁶ bytes), the unit of disks.
     pub const fn megabytes(n: u64) -> Rate {
         Rate(n * 8_000_000)
     }
-    /// The time `bytes` last at this rate, rounded up to a picosecond. The rate must not be zero.
+    /// Returns the transmission time of `bytes`, rounded up to a picosecond. The rate must not be zero.
     pub fn time_for(self, bytes: u64) -> Span {
         if let Some(ps) = bytes.checked_mul(8_000_000_000_000) {
             return Span(ps.div_ceil(self.0).min(Span::MAX.0)); // a quarter of the work
@@ -29,7 +29,7 @@ impl Rate {
         let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(self.0));
         Span(u64::try_from(ps).unwrap_or(Span::MAX.0).min(Span::MAX.0))
     }
-    /// Picoseconds per byte, times 2¹⁶, rounded down. The rate must not be zero.
+    /// Returns the picoseconds per byte, times 2¹⁶, rounded down. The rate must not be zero.
     pub fn ps_per_byte_q16(self) -> u64 {
         ((8_000_000_000_000u128 << 16) / u128::from(self.0)) as u64
     }

@@ -1,32 +1,32 @@
-//! Rows that workloads leave behind about jobs and tasks.
+//! Records of jobs and tasks.
 
 use crate::counters::JobCounters;
 use crate::ids::{ClassId, HostId};
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Why bytes travel: names a row in the flow table.
+/// Purpose of a transfer, a column of the flow table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Purpose {
-    /// A transfer of an open-loop workload.
+    /// Flow of an open-loop workload.
     Flow,
-    /// One sender's part of a synchronized read.
+    /// Block of one sender in a synchronized read.
     Incast,
-    /// A question of a request–response service.
+    /// Request to a service.
     Request,
-    /// Its answer.
+    /// Response of a service.
     Response,
-    /// Map output fetched by a reducer.
+    /// Map output fetched by a reduce.
     Shuffle,
-    /// A remote map split.
+    /// Remote split read by a map.
     MapInput,
-    /// Job output on its way to a replica.
+    /// Job output sent to a further replica.
     Replica,
     /// Heartbeats, assignments, fetch requests and other small messages of a framework.
     Control,
-    /// A block that a datanode copies to another because replicas were lost.
+    /// Block copied between datanodes after the loss of replicas.
     Rereplication,
-    /// A message between ranks of an MPI program.
+    /// Message between ranks of an MPI program.
     Message,
 }
 
@@ -45,7 +45,7 @@ impl Purpose {
         Purpose::Message,
     ];
 
-    /// The name used in tables and JSON.
+    /// Returns the name used in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Flow => "flow",
@@ -67,49 +67,49 @@ impl Purpose {
 pub struct JobRecord {
     /// Number of the job within its workload, from 0 in order of submission.
     pub job: u32,
-    /// Name given by the trace or scenario: untrusted text.
+    /// Name from the trace or scenario: untrusted text.
     pub name: String,
     /// Kind of job: `terasort`, `search`, `index`, `trace` …
     #[serde(with = "crate::name")]
     pub kind: crate::name::Name,
-    /// Traffic class its data travels in.
+    /// Traffic class of the data.
     pub class: ClassId,
-    /// When it was submitted.
+    /// Time of submission.
     pub submitted: Time,
-    /// When its first task started.
+    /// Start time of the first task.
     pub started: Time,
-    /// When its last task had finished and its output was written.
+    /// Time at which the last task had finished and the output was written.
     pub finished: Time,
     /// Number of map tasks.
     pub maps: u32,
     /// Number of reduce tasks.
     pub reduces: u32,
-    /// Bytes read by the maps.
+    /// Input bytes of the maps.
     pub input_bytes: u64,
-    /// Bytes moved from maps to reduces, the local share included.
+    /// Bytes moved from maps to reduces, including those that stay on their node.
     pub shuffle_bytes: u64,
-    /// The part of `shuffle_bytes` that stayed on its node.
+    /// Part of `shuffle_bytes` that stayed on its node.
     pub shuffle_local_bytes: u64,
-    /// Bytes written by the job, counted once whatever the replication.
+    /// Output bytes of the job, without further replicas.
     pub output_bytes: u64,
-    /// Why it has failed, if it has.
+    /// Cause of failure; `None` for a successful job.
     #[serde(with = "crate::name")]
     pub failed: Option<crate::name::Name>,
-    /// What Hadoop would count of it.
+    /// Counters as Hadoop keeps them.
     pub counters: JobCounters,
 }
 
-/// Map or reduce.
+/// Kind of task: map or reduce.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum TaskKind {
-    /// Reads a split, computes, sorts, spills.
+    /// Map: reads a split, computes, sorts and spills.
     Map,
-    /// Fetches, merges, computes, writes.
+    /// Reduce: fetches, merges, computes and writes.
     Reduce,
 }
 
 impl TaskKind {
-    /// The name used in tables.
+    /// Returns the name used in tables.
     pub fn name(self) -> &'static str {
         match self {
             TaskKind::Map => "map",
@@ -118,21 +118,21 @@ impl TaskKind {
     }
 }
 
-/// How far a map's split was from the node that ran it.
+/// Distance between a map's split and the node that ran the map.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Locality {
-    /// A replica on the same node.
+    /// Replica on the node.
     Node,
-    /// A replica in the same rack.
+    /// Replica in the rack.
     Rack,
-    /// Only replicas in other racks.
+    /// Replicas in other racks only.
     Remote,
-    /// Reduce tasks and maps without input.
+    /// No split: reduces and maps without input.
     None,
 }
 
 impl Locality {
-    /// The name used in tables.
+    /// Returns the name used in tables.
     pub fn name(self) -> &'static str {
         match self {
             Locality::Node => "node",
@@ -146,39 +146,39 @@ impl Locality {
 /// A finished task.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// The job it belongs to.
+    /// Number of its job.
     pub job: u32,
     /// Number of the task within its job and kind.
     pub task: u32,
-    /// Map or reduce.
+    /// Kind of task.
     pub kind: TaskKind,
-    /// Where it ran.
+    /// Host that ran the task.
     pub host: HostId,
-    /// When it was given to its node.
+    /// Time of assignment to the node.
     pub assigned: Time,
-    /// When it started to read (map) or fetch (reduce).
+    /// Time at which it started to read (map) or fetch (reduce).
     pub started: Time,
-    /// When its input was complete: split read, or shuffle done.
+    /// Time at which its input was complete: split read, or shuffle done.
     pub input_done: Time,
-    /// When it had finished.
+    /// Time at which it finished.
     pub finished: Time,
-    /// Where a map's split was.
+    /// Distance to the split of a map.
     pub locality: Locality,
-    /// Bytes it read or fetched.
+    /// Bytes read (map) or fetched (reduce).
     pub bytes_in: u64,
-    /// Bytes it spilled or wrote.
+    /// Bytes spilled (map) or written (reduce).
     pub bytes_out: u64,
-    /// When the map or reduce function was through (`mapFinishTime` of a job history).
+    /// End of the map or reduce function (`mapFinishTime` of a job history).
     pub computed: Time,
-    /// When its input (reduce, `sortFinishTime`) or its spills (map) were merged.
+    /// End of the merge: of the input of a reduce (`sortFinishTime`), or of the spills of a map.
     pub merged: Time,
-    /// Spills of a map; merges of a reduce that wrote a file.
+    /// Number of spills of a map, or of merges of a reduce to a file.
     pub spills: u32,
     /// Bytes read back from local disks or page caches (`FILE_BYTES_READ`).
     pub file_bytes_read: u64,
     /// Bytes written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; divided by the size
     /// of a record, `SPILLED_RECORDS`).
     pub file_bytes_written: u64,
-    /// Core time it used (`CPU_MILLISECONDS`), the start of its virtual machine included.
+    /// CPU time (`CPU_MILLISECONDS`), including the start of the Java virtual machine.
     pub cpu: Span,
 }

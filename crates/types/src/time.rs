@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// An instant: picoseconds since the start of the simulation.
+/// A point in time: ps since the start of the simulation.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize,
 )]
 pub struct Time(pub u64);
 
-/// A length of time in picoseconds.
+/// A duration in ps.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug, Serialize, Deserialize,
 )]
@@ -23,69 +23,70 @@ pub struct Span(pub u64);
 const PS_PER_S: u64 = 1_000_000_000_000;
 
 impl Time {
-    /// The start of the simulation.
+    /// Start of the simulation.
     pub const ZERO: Time = Time(0);
-    /// Later than every event: the last instant an event key can hold.
+    /// Time later than every event: the last one that an event key can hold.
     pub const NEVER: Time = Time((1 << 61) - 1);
 
-    /// Seconds since the start, for people and tables; never used to decide.
+    /// Returns seconds since the start for display and tables; inexact, so that no decision may depend on it.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// The first instant after this one.
+    /// Returns the time one picosecond later.
     #[inline]
     pub fn next(self) -> Time {
         Time(self.0 + 1)
     }
 
-    /// The time so long before; the start where that would be earlier.
+    /// Returns the time earlier by `span`, or zero if `span` is larger than this time.
     pub fn before(self, span: Span) -> Time {
         Time(self.0.saturating_sub(span.0))
     }
 
-    /// The time since `earlier`; zero where `earlier` is later.
+    /// Returns the duration since `earlier`, or zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero duration.
     pub const ZERO: Span = Span(0);
-    /// Longer than any simulation.
+    /// Duration longer than any simulation.
     pub const MAX: Span = Span((1 << 61) - 1);
 
-    /// `n` picoseconds.
+    /// Returns `n` picoseconds.
     pub const fn from_ps(n: u64) -> Span {
         Span(n)
     }
-    /// `n` nanoseconds.
+    /// Returns `n` nanoseconds.
     pub const fn from_ns(n: u64) -> Span {
         Span(n * 1_000)
     }
-    /// `n` microseconds.
+    /// Returns `n` microseconds.
     pub const fn from_us(n: u64) -> Span {
         Span(n * 1_000_000)
     }
-    /// `n` milliseconds.
+    /// Returns `n` milliseconds.
     pub const fn from_ms(n: u64) -> Span {
         Span(n * 1_000_000_000)
     }
-    /// `n` seconds.
+    /// Returns `n` seconds.
     pub const fn from_secs(n: u64) -> Span {
         Span(n * PS_PER_S)
     }
-    /// Seconds to the nearest picosecond; negative and not-a-number become zero, too long becomes [`Span::MAX`].
+    /// Returns `s` seconds, rounded to the nearest picosecond. Negative values and NaN become zero,
+    /// values that are too large [`Span::MAX`].
     pub fn from_secs_f64_nearest(s: f64) -> Span {
         // `as` saturates and maps NaN to zero.
         Span(((s * PS_PER_S as f64 + 0.5) as u64).min(Span::MAX.0))
     }
-    /// Seconds, for people and tables.
+    /// Returns seconds for display and tables.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
-    /// Microseconds, for people and tables.
+    /// Returns microseconds for display and tables.
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -93,7 +94,7 @@ impl Span {
 
 impl Add<Span> for Time {
     type Output = Time;
-    /// Saturates at [`Time::NEVER`].
+    /// Returns the sum; it saturates at [`Time::NEVER`].
     fn add(self, s: Span) -> Time {
         Time(self.0.saturating_add(s.0).min(Time::NEVER.0))
     }
@@ -120,7 +121,7 @@ impl AddAssign for Span {
 
 impl Sub for Span {
     type Output = Span;
-    /// Saturates at zero.
+    /// Returns the difference; it saturates at zero.
     fn sub(self, s: Span) -> Span {
         Span(self.0.saturating_sub(s.0))
     }
@@ -140,7 +141,7 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for Span {
-    /// In the largest unit that gives a whole or short number: `200 ms`, `12.304 us`.
+    /// Writes the duration in the largest unit that gives a whole or short number: `200 ms`, `12.304 us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 5] =
             [(PS_PER_S, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];

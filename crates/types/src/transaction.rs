@@ -1,4 +1,4 @@
-//! Rows that a replay of transactions leaves behind.
+//! Records of replayed transactions.
 
 use crate::ids::HostId;
 use crate::time::{Span, Time};
@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 /// A finished transaction.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransactionRecord {
-    /// Number within its workload, from 0 in order of arrival.
+    /// Number of the transaction within its workload, from 0 in order of arrival.
     pub number: u32,
-    /// Which of the recorded ones it replays.
+    /// Number of the recorded transaction that it replays.
     pub recorded: u32,
-    /// The host its first request came from; `None` where it began in its first component.
+    /// Host that sent the first request; `None` if the transaction began in its first component.
     pub client: Option<HostId>,
-    /// Part of its response time in which what was waited for was on its way.
+    /// Part of the response time for which the critical path was in the network.
     pub network: Span,
-    /// Part of it in which components computed, or waited for processors: the rest.
+    /// Rest of the response time: components on the critical path computed or waited for processors.
     pub compute: Span,
-    /// Part of that in which calls waited for processors.
+    /// Part of `compute` for which calls waited for processors.
     pub queued: Span,
-    /// Its calls; the first has the arrival of the transaction and its end.
+    /// All calls. The first call has the arrival and end times of the transaction.
     pub calls: Vec<CallRecord>,
 }
 
 impl TransactionRecord {
-    /// When it arrived.
+    /// Returns the arrival time of the transaction.
     pub fn arrived(&self) -> Time {
         self.calls.first().map_or(Time::ZERO, |c| c.sent)
     }
 
-    /// When its response had arrived.
+    /// Returns the arrival time of its response.
     pub fn finished(&self) -> Time {
         self.calls.first().map_or(Time::ZERO, |c| c.done)
     }
 
-    /// From its arrival to its response.
+    /// Returns the response time: from arrival of the transaction to arrival of its response.
     pub fn response_time(&self) -> Span {
         self.finished().since(self.arrived())
     }
@@ -43,16 +43,16 @@ impl TransactionRecord {
 /// A call of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CallRecord {
-    /// When the request left.
+    /// Time at which the request was sent.
     pub sent: Time,
-    /// When it had arrived.
+    /// Arrival time of the request.
     pub arrived: Time,
-    /// When the response left.
+    /// Time at which the response was sent.
     pub answered: Time,
-    /// When it had arrived.
+    /// Arrival time of the response.
     pub done: Time,
-    /// Time of the critical path that request and response were on their way.
+    /// Network time of request and response on the critical path.
     pub network: Span,
-    /// Time of the critical path that the component computed.
+    /// Computing time of the component on the critical path.
     pub compute: Span,
 }

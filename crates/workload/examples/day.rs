@@ -1,9 +1,10 @@
-//! What the Hadoop model itself costs: a day of jobs over a network that takes next to nothing.
+//! Cost of the Hadoop model alone: a day of jobs over a network without cost.
 //!
-//! Every message takes 50 µs and its size at 50 MB/s, whatever else is on its way. Prints tasks,
+//! Every message takes 50 µs plus its size at 50 MB/s, independent of other messages. Prints tasks,
 //! actions by kind, time and peak memory. Arguments: trace, nodes, nodes of the original cluster,
-//! nodes per rack, first and last hour, and what is modelled: `coarse` or `sent` (every message), both
-//! with a cluster like that of Facebook in 2010, or `plain`, every message with default settings.
+//! nodes per rack, first and last hour, and the model: `coarse` (approximate) or `sent` (every
+//! message), both with a cluster like that of Facebook in 2010, or `plain`, every message with
+//! default settings.
 //!
 //! ```sh
 //! cargo run --release -p eastwest-workload --example day -- trace.tsv 600 600 40 0 24 coarse
@@ -22,7 +23,7 @@ use std::collections::BinaryHeap;
 const LATENCY: Span = Span::from_us(50);
 const RATE: Rate = Rate::megabytes(50);
 
-/// Events on their way, in the order of their times, then of their beginning.
+/// Scheduled events in the order of their times, then of their scheduling.
 #[derive(Default)]
 struct Network {
     due: BinaryHeap<Reverse<(Time, u64, u32)>>,
@@ -56,7 +57,7 @@ impl Network {
     }
 }
 
-/// What was done.
+/// Number of actions by kind.
 #[derive(Default, Debug)]
 struct Counts {
     wakes: u64,
@@ -108,7 +109,7 @@ fn carry_out(net: &mut Network, counts: &mut Counts, now: Time, action: Action) 
     }
 }
 
-/// Time this process has had on a core.
+/// Returns the CPU time of this process in seconds.
 fn core_time_s() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let ns = stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok());
@@ -164,10 +165,10 @@ fn main() {
         other => panic!("{other} is neither coarse, sent nor plain"),
     }
     if args[6] != "plain" {
-        // About a gigabyte of heap, as a reduce of gigabytes needs it.
+        // About a gigabyte of heap for reduces with gigabytes of input.
         config.shuffle.heap_bytes = 1 << 30;
         config.hdfs.block_bytes = 128 << 20;
-        // 15 tasks a machine, and about a megabyte a second of each: Facebook in 2010.
+        // 15 tasks on a machine, and about 1 MB/s for each: Facebook in 2010.
         (config.map_slots, config.reduce_slots) = (9, 6);
         (config.costs.map_rate, config.costs.reduce_rate) =
             (Rate::megabytes(1), Rate::megabytes(1));

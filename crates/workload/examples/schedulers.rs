@@ -1,8 +1,9 @@
-//! How the time per assignment grows with queued jobs and with workers, for every scheduler.
+//! Time per assignment by number of queued jobs and workers, for every scheduler.
 //!
-//! A cluster of two map slots per worker, racks of forty, is full. A task ends, its worker asks and
-//! is given a map; when the last map of a job is given out the next job is queued, so that the queue
-//! stays as long. Jobs have eight maps with three replicas, ten pools or queues and five users.
+//! A cluster of two map slots per worker, in racks of forty, is full. When a task ends, its worker
+//! asks and is given a map; when the last map of a job is given out the next job is queued, so that
+//! the queue keeps its length. Jobs have eight maps with three replicas, ten pools or queues and
+//! five users.
 //!
 //! ```sh
 //! cargo run --release -p eastwest-workload --example schedulers
@@ -65,7 +66,7 @@ impl Cluster {
         self.queued += 1;
     }
 
-    /// A worker asks; returns how many maps it is given.
+    /// Executes a heartbeat of a worker; returns the number of maps given to it.
     fn ask(&mut self, worker: u32) -> u32 {
         self.now += Span::from_us(1500);
         let free = &mut self.free[worker as usize];
@@ -86,7 +87,7 @@ impl Cluster {
     }
 }
 
-/// Nanoseconds per assignment (median), those of the first fill not counted.
+/// Returns nanoseconds per assignment (median), without those of the first fill.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the machine's clock")]
 fn measure(kind: SchedulerKind, config: &Scheduling, jobs: u32, workers: u32) -> u64 {
     let mut cluster = Cluster::new(kind, config, jobs, workers);
@@ -99,7 +100,7 @@ fn measure(kind: SchedulerKind, config: &Scheduling, jobs: u32, workers: u32) ->
             break;
         }
     }
-    // The median of batches: other work on the machine disturbs some.
+    // The median of batches: other work on the machine disturbs some of them.
     let mut batches: Vec<u64> = (0..BATCHES)
         .map(|_| {
             let mut given = 0;
@@ -112,7 +113,7 @@ fn measure(kind: SchedulerKind, config: &Scheduling, jobs: u32, workers: u32) ->
                     cluster.scheduler.finished(TaskKind::Map, job);
                     given += cluster.ask(worker);
                 }
-                // Somebody else asks, too: who waits for a nearer split does not wait for ever.
+                // Another worker asks too: a job that waits for a nearer split does not wait for ever.
                 given += cluster.ask(stream.below(u64::from(workers)) as u32);
             }
             u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX) / u64::from(given)

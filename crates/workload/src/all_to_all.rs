@@ -1,13 +1,14 @@
 //! All to all: every host sends the same number of bytes to every other host.
 //!
-//! The densest pattern, that of a shuffle or of `MPI_Alltoall`. Host `i` sends to `i + 1, i + 2, …`
-//! (mod N) in this order, so that with a limit on parallel flows no host is everybody's target at
-//! once; MPI libraries order their pairwise exchange likewise. Without a limit all start within
-//! `[0, start_window)`.
+//! The pattern with the most flows, as in a shuffle or in `MPI_Alltoall`. Host `i` sends to `i + 1,
+//! i + 2, …` (mod N) in this order, so that with a limit on parallel flows the targets differ at
+//! any time; MPI libraries order their pairwise exchange in this way too. Without a limit all flows
+//! start within `[0, start_window)`.
 //!
-//! With `repeat` a pair exchanges as often, one after the other and each time over a fresh connection,
-//! before its host turns to the next. With a request it is each host that fetches from all others, as
-//! the reduces of a shuffle do: it connects and asks, and the other end answers.
+//! With `repeat` the flow of a pair is sent several times, one after the other and each over a new
+//! connection, before the host continues with the next pair. With a request each host fetches from
+//! all others, as the reduces of a shuffle do: it connects and sends a request, and the other end
+//! sends the flow.
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
@@ -23,13 +24,13 @@ pub struct AllToAllConfig {
     pub bytes: u64,
     /// Flows of each pair, one after the other.
     pub repeat: u32,
-    /// Bytes with which a host asks another for its flow; 0 where it sends unasked.
+    /// Bytes of the request for a flow; 0 if flows are sent without request.
     pub request_bytes: u64,
-    /// Flows a host has under way at once; `None` for all.
+    /// Most parallel flows of a host; `None` for no limit.
     pub parallel: Option<u32>,
-    /// Width of the uniform start times of the first flows.
+    /// Width of the uniform distribution of the first flows' start times.
     pub start_window: Span,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -46,7 +47,7 @@ pub struct AllToAll {
 }
 
 impl AllToAll {
-    /// An all-to-all exchange, or why there cannot be one.
+    /// Returns an all-to-all exchange, or the reasons why the settings are impossible.
     pub fn new(config: AllToAllConfig, cluster: &Cluster) -> Result<AllToAll, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();
@@ -72,7 +73,7 @@ impl AllToAll {
         })
     }
 
-    /// Flows done, and flows in all.
+    /// Returns the numbers of finished flows and of all flows.
     pub fn progress(&self) -> (u64, u64) {
         self.flows.progress()
     }
@@ -82,7 +83,7 @@ impl AllToAll {
         self.flows.listed()
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let hosts = self.hosts;
         self.flows.handle(now, event, out, |host, k| {

@@ -1,21 +1,21 @@
-//! When things happen that nothing else causes: Poisson and periodic arrivals.
+//! Random arrival processes: Poisson and periodic arrivals.
 
 use eastwest_engine::random::Stream;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// How the gaps between arrivals are spread.
+/// Distribution of the gaps between arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// Exponential gaps: arrivals that know nothing of one another.
+    /// Exponential gaps: independent arrivals.
     Poisson,
-    /// Equal gaps; the first arrival falls at a random point of the first gap, so that sources
-    /// with the same gap do not fire together.
+    /// Equal gaps; the first arrival is at a random point of the first gap, so that sources with
+    /// equal gaps are not synchronized.
     Periodic,
 }
 
 impl Arrivals {
-    /// Time from the start to the first arrival.
+    /// Returns the time from the start to the first arrival.
     pub(crate) fn first(self, mean: Span, stream: &mut Stream) -> Span {
         match self {
             Arrivals::Poisson => exponential(mean, stream),
@@ -23,7 +23,7 @@ impl Arrivals {
         }
     }
 
-    /// Time from one arrival to the next.
+    /// Returns the time from one arrival to the next.
     pub(crate) fn gap(self, mean: Span, stream: &mut Stream) -> Span {
         match self {
             Arrivals::Poisson => exponential(mean, stream),
@@ -32,7 +32,7 @@ impl Arrivals {
     }
 }
 
-/// An exponential length of time by inversion, to the nearest picosecond.
+/// Returns an exponential duration by inversion, rounded to the nearest picosecond.
 pub(crate) fn exponential(mean: Span, stream: &mut Stream) -> Span {
     // 1 − u lies in (0, 1]: the logarithm is finite. `as` saturates.
     let ps = -libm::log(1.0 - stream.unit()) * mean.0 as f64;

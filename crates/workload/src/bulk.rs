@@ -1,8 +1,8 @@
-//! Bulk transfers that last for a time, whatever they get through: what `iperf3 -t 20` does.
+//! Bulk transfers of a fixed duration, like `iperf3 -t 20`.
 //!
-//! Each connection has data to send from its start until all stop. Then its application writes no more:
-//! what TCP has sent arrives, what it has not sent is dropped with the sender's buffer. The flow's bytes are
-//! those that were sent, so that bytes over time is its goodput.
+//! Each connection has data to send from its start until all stop. Then its application writes no
+//! more: data that TCP has sent is delivered, unsent data is dropped with the sender's buffer. The
+//! bytes of the flow are those that were sent, so that bytes over time is its goodput.
 
 #![cfg_attr(
     not(test),
@@ -15,26 +15,26 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Bytes that a connection has to send: more than any link carries in the longest run.
+/// Bytes of a connection: more than any link carries in the longest run.
 pub(crate) const ENDLESS: u64 = 1 << 60;
 
-/// The wake-up at which all stop; those before start the connection of their number.
+/// Token of the wake-up at which all connections stop; smaller tokens are the numbers of connections to start.
 const STOP: u64 = u64::MAX;
 
 /// Settings of bulk transfers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BulkConfig {
-    /// Who sends to whom.
+    /// Sender and receiver of each pair.
     pub pairs: Vec<(HostId, HostId)>,
     /// Connections of each pair.
     pub connections: u32,
-    /// When the first may start.
+    /// Earliest start of a connection.
     pub start: Span,
-    /// Width of the uniform times after `start` at which connections open.
+    /// Width of the uniform distribution of start times after `start`.
     pub start_window: Span,
-    /// How long after `start` all stop.
+    /// Time from `start` until all stop.
     pub duration: Span,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -43,8 +43,7 @@ impl BulkConfig {
     pub const MOST_CONNECTIONS: u64 = 1_000_000;
 }
 
-/// Bulk transfers in progress. The connection of number `i` is of pair `i / connections` and has the name
-/// `i`.
+/// Bulk transfers in progress. Connection number `i` belongs to pair `i / connections`; its name is `i`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Bulk {
     config: BulkConfig,
@@ -53,7 +52,7 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Bulk transfers, or why there cannot be any.
+    /// Returns bulk transfers, or the reasons why the settings are impossible.
     pub fn new(config: BulkConfig, cluster: &Cluster) -> Result<Bulk, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();
@@ -80,7 +79,7 @@ impl Bulk {
         self.config.pairs.len() as u64 * u64::from(self.config.connections)
     }
 
-    /// Connections that have stopped, and connections in all.
+    /// Returns the numbers of stopped connections and of all connections.
     pub fn progress(&self) -> (u64, u64) {
         (self.done, self.all())
     }
@@ -89,7 +88,7 @@ impl Bulk {
         ConnId(u32::try_from(number).expect("there are fewer connections"))
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {

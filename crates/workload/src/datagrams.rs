@@ -1,8 +1,8 @@
-//! Packets without connection, at Poisson or equal gaps from some hosts to one.
+//! Packets without connection, at Poisson or equal gaps, from several hosts to one.
 //!
-//! With Poisson gaps and one size, a link fed by several sources is the M/D/1 queue of every
-//! textbook: mean wait `ρ s / (2 (1 − ρ))` for load ρ and service time s. With equal gaps the
-//! sources are constant-bit-rate senders that differ in their seeded phase.
+//! With Poisson gaps and one size, a link with several sources is an M/D/1 queue: mean wait `ρ s /
+//! (2 (1 − ρ))` for load ρ and service time s. With equal gaps the sources are constant-bit-rate
+//! senders with random phases.
 
 use crate::arrivals::Arrivals;
 use crate::demand::Objections;
@@ -14,21 +14,21 @@ use serde::{Deserialize, Serialize};
 /// Settings of datagram traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatagramsConfig {
-    /// Who sends.
+    /// Sending hosts.
     pub sources: Vec<HostId>,
-    /// Who receives.
+    /// Receiving host.
     pub destination: HostId,
     /// IP bytes of each packet.
     pub bytes: u16,
-    /// How gaps are spread.
+    /// Distribution of gaps.
     pub arrivals: Arrivals,
-    /// Mean time between packets of one source.
+    /// Mean time between two packets of one source.
     pub mean_gap: Span,
-    /// When sending begins.
+    /// Start of sending.
     pub start: Span,
-    /// Packets of all sources together; `None` for background that never ends.
+    /// Number of packets of all sources; `None` for background that never ends.
     pub packets: Option<u64>,
-    /// Class the packets are measured in.
+    /// Traffic class of the packets.
     pub class: ClassId,
 }
 
@@ -41,7 +41,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Datagram traffic, or why there cannot be any.
+    /// Returns datagram traffic, or the reasons why the settings are impossible.
     pub fn new(config: DatagramsConfig, cluster: &Cluster) -> Result<Datagrams, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.sources.is_empty(), || "sources: at least one is needed".into());
@@ -60,12 +60,13 @@ impl Datagrams {
         })
     }
 
-    /// Packets sent, and packets in all; 0 in all where there is no end.
+    /// Returns the numbers of sent packets and of all packets; the latter is 0 without end.
     pub fn progress(&self) -> (u64, u64) {
         (self.sent, self.config.packets.unwrap_or(0))
     }
 
-    /// Takes an event and adds what should follow. Finished means sent: nobody reports arrivals.
+    /// Handles an event and appends the actions that follow to `out`. Finished means that all
+    /// packets were sent: arrivals are not reported.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {

@@ -1,4 +1,4 @@
-//! Refusing what cannot be simulated: every workload collects all its objections before it gives up.
+//! Checks of settings: a workload collects all objections before it refuses.
 
 #![cfg_attr(
     not(test),
@@ -8,7 +8,7 @@
 use crate::protocol::Cluster;
 use eastwest_types::HostId;
 
-/// Objections to a demand, in the order they were found.
+/// Objections to settings, in the order of the checks.
 pub(crate) struct Objections(Vec<String>);
 
 impl Objections {
@@ -43,7 +43,7 @@ impl Objections {
         }
     }
 
-    /// The value where nothing was objected to.
+    /// Returns the value, or all objections if there are any.
     pub(crate) fn unless_any<T>(self, value: impl FnOnce() -> T) -> Result<T, Vec<String>> {
         if self.0.is_empty() { Ok(value()) } else { Err(self.0) }
     }

@@ -1,14 +1,14 @@
-//! Raw Ethernet sources: frames without any transport, each of a stream from one host to another.
+//! Raw Ethernet sources: frames without transport, each in a stream from one host to another.
 //!
-//! Every source is open loop: bursts of frames come at Poisson or equal gaps whatever the network does,
-//! and what the network does not take waits at the source. A frame's latency counts from its arrival
-//! there, so that wait is part of it. The traffic of the study *Benchmarking the Ethernet-federated data
-//! centre* (Gusat et al. 2009) is of this kind: *uniform*, where each frame goes to any of the others, and
-//! *congesting*, where given pairs of hosts send at a high load.
+//! Every source is open loop: bursts of frames come at Poisson or equal gaps independent of the
+//! network, and frames that the network cannot accept wait at the source. The latency of a frame
+//! counts from its arrival there, so that this wait is included. The study *Benchmarking the
+//! Ethernet-federated data centre* (Gusat et al. 2009) uses this traffic: *uniform*, where each
+//! frame goes to any other host, and *congesting*, where given pairs of hosts send at a high load.
 //!
-//! Levels of the study's hierarchy of traffic: a burst is a number of frames (fixed or geometric) that come
-//! at one instant for one destination; gaps between bursts are such that the mean rate is the one asked
-//! for, in bytes of frames without what framing adds on a link.
+//! Traffic hierarchy of the study: a burst is a number of frames (fixed or geometric) that arrive
+//! at one time for one destination; gaps between bursts give the requested mean rate, in bytes of
+//! frames without the framing of a link.
 
 use crate::arrivals::Arrivals;
 use crate::demand::Objections;
@@ -17,19 +17,19 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, HostId, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Who sends to whom.
+/// Destinations of each source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Pattern {
-    /// Each burst of a source goes to one of the destinations, all equally likely, never to itself.
+    /// Each burst goes to a uniformly drawn destination, never to the source itself.
     Uniform,
     /// The first source sends to the first destination, and so on.
     Pairs,
 }
 
-/// How many frames a burst has.
+/// Distribution of the number of frames in a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum BurstSpread {
-    /// Always as many.
+    /// Constant.
     Fixed,
     /// Geometric, with the given mean.
     Geometric,
@@ -38,40 +38,40 @@ pub enum BurstSpread {
 /// Settings of raw Ethernet traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EthernetConfig {
-    /// Who sends.
+    /// Sending hosts.
     pub sources: Vec<HostId>,
-    /// Who receives.
+    /// Receiving hosts.
     pub destinations: Vec<HostId>,
-    /// Who sends to whom.
+    /// Destinations of each source.
     pub pattern: Pattern,
-    /// Bytes of each frame, without what framing adds on a link.
+    /// Bytes of each frame, without the framing of a link.
     pub bytes: u16,
     /// Mean rate of each source.
     pub rate: Rate,
-    /// How gaps between bursts are spread.
+    /// Distribution of the gaps between bursts.
     pub arrivals: Arrivals,
-    /// Frames of a burst, on average.
+    /// Mean number of frames in a burst.
     pub burst: u32,
-    /// How many frames a burst has.
+    /// Distribution of the number of frames in a burst.
     pub burst_spread: BurstSpread,
-    /// When sending begins.
+    /// Start of sending.
     pub start: Span,
-    /// For how long bursts come; `None` without end.
+    /// Duration of the traffic; `None` without end.
     pub duration: Option<Span>,
-    /// Frames of all sources together; `None` without end.
+    /// Number of frames of all sources; `None` without end.
     pub frames: Option<u64>,
-    /// Class the frames are measured in.
+    /// Traffic class of the frames.
     pub class: ClassId,
 }
 
 impl EthernetConfig {
-    /// The least bytes of a frame: Ethernet's smallest payload (IEEE 802.3).
+    /// Fewest bytes of a frame: Ethernet's smallest payload (IEEE 802.3).
     pub const MIN_BYTES: u16 = 46;
     /// Most streams of one workload.
     pub const MOST_STREAMS: usize = 1_000_000;
 
-    /// The streams, by number: who sends, who receives. With [`Pattern::Uniform`] there is one for each
-    /// source and destination, also where both are the same host, which stays empty.
+    /// Returns sender and receiver of every stream. With [`Pattern::Uniform`] there is one stream
+    /// for each source and destination; a stream from a host to itself stays empty.
     pub fn streams(&self) -> Vec<(HostId, HostId)> {
         match self.pattern {
             Pattern::Pairs => {
@@ -135,15 +135,15 @@ pub struct Ethernet {
     config: EthernetConfig,
     mean_gap: Span,
     end: Time,
-    /// A stream of random numbers of its own for every source: another source changes none.
+    /// Random stream of every source: independent of other sources.
     random: Vec<Stream>,
     sent: u64,
-    /// Sources that have not come to their end.
+    /// Number of sources that have not finished.
     active: usize,
 }
 
 impl Ethernet {
-    /// Raw Ethernet traffic, or why there cannot be any.
+    /// Returns raw Ethernet traffic, or the reasons why the settings are impossible.
     pub fn new(config: EthernetConfig, cluster: &Cluster) -> Result<Ethernet, Vec<String>> {
         let mut no = Objections::new();
         config.object(&mut no, cluster);
@@ -159,12 +159,12 @@ impl Ethernet {
         })
     }
 
-    /// What it was made of.
+    /// Returns the settings.
     pub fn config(&self) -> &EthernetConfig {
         &self.config
     }
 
-    /// Frames sent, and frames in all; 0 in all where no number was given.
+    /// Returns the numbers of sent frames and of all frames; the latter is 0 if no number was given.
     pub fn progress(&self) -> (u64, u64) {
         (self.sent, self.config.frames.unwrap_or(0))
     }
@@ -173,8 +173,8 @@ impl Ethernet {
         self.config.frames.is_some_and(|frames| self.sent >= frames)
     }
 
-    /// Takes an event and adds what should follow. Finished means handed to the network cards; that the
-    /// frames have arrived is seen to by who carries them.
+    /// Handles an event and appends the actions that follow to `out`. Finished means that all
+    /// frames were handed to the network cards; the simulation waits for their arrival.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {
@@ -246,7 +246,7 @@ impl Ethernet {
     }
 }
 
-/// A number of frames, at least one, with a geometric law of this mean.
+/// Returns a geometric random number with this mean, at least 1.
 fn geometric(mean: u32, random: &mut Stream) -> u64 {
     if mean <= 1 {
         return 1;

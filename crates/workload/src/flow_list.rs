@@ -1,9 +1,9 @@
-//! A list of flows: who sends how much to whom, and when.
+//! A list of flows: sender, receiver, bytes and start of each.
 //!
-//! What other simulators call a flow file or traffic matrix. Each flow is one message over a TCP
-//! connection of its own that is opened at the flow's start, whatever became of those before it (open
-//! loop). Flows of the same start are opened in the order of the list. Only the flows under way are
-//! held in memory besides the list itself.
+//! Other simulators call it a flow file or traffic matrix. Each flow is one message over its own
+//! TCP connection, opened at the flow's start independent of earlier flows (open loop). Flows with
+//! the same start are opened in the order of the list. In memory are the list and the flows in
+//! progress.
 
 #![cfg_attr(
     not(test),
@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 /// A flow of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ListedFlow {
-    /// When its connection is opened, from the start of the simulation.
+    /// Time from the start of the simulation at which the connection is opened.
     pub start: Span,
-    /// Who sends.
+    /// Sending host.
     pub src: HostId,
-    /// Who receives.
+    /// Receiving host.
     pub dst: HostId,
     /// Payload in bytes, at least one.
     pub bytes: u64,
@@ -34,7 +34,7 @@ pub struct ListedFlow {
 pub struct FlowListConfig {
     /// The flows, in any order of their starts.
     pub flows: Vec<ListedFlow>,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -49,8 +49,8 @@ pub struct FlowList {
 }
 
 impl FlowList {
-    /// The flows in order of their starts, or why they cannot be: objections name flows by their
-    /// number in the list, from 1.
+    /// Returns the flows in order of their starts, or objections, which name flows by their number
+    /// in the list from 1.
     pub fn new(config: FlowListConfig, cluster: &Cluster) -> Result<FlowList, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();
@@ -71,12 +71,12 @@ impl FlowList {
         })
     }
 
-    /// Flows done, and flows in all.
+    /// Returns the numbers of finished flows and of all flows.
     pub fn progress(&self) -> (u64, u64) {
         ((self.next - self.open.in_use()) as u64, self.flows.len() as u64)
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {}

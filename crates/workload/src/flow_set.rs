@@ -1,12 +1,13 @@
-//! What stride, permutation and all-to-all share: every host has a list of equal flows to send,
-//! each over a connection of its own.
+//! Common part of stride, permutation and all-to-all: every host has a list of equal flows, each
+//! over its own connection.
 //!
-//! Flow number `k` of host `i` is flow `i · per_host + k`. Of each host, the first `parallel` flows
-//! start at seeded times in `[0, start_window)`; each flow that ends is repeated as often as asked
-//! for, and then lets the host's next one start. Only flows under way are held in memory.
+//! Flow number `k` of host `i` is flow `i · per_host + k`. The first `parallel` flows of each host
+//! start at seeded times in `[0, start_window)`; a flow is sent `repeat` times, then the next flow
+//! of its host starts. Only flows in progress are in memory.
 //!
-//! With a request the flow goes the other way: the host connects to the destination and asks, the
-//! destination answers with the bytes and its FIN, as a file or map output is fetched.
+//! With a request the roles are exchanged: the host connects to the destination and sends a
+//! request, and the destination answers with the bytes and its FIN, as in a fetch of a file or of
+//! map output.
 
 use crate::demand::Objections;
 use crate::names::Names;
@@ -15,10 +16,10 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The most flows that can be under way at once: a connection takes two endpoints.
+/// Most flows in progress: a connection takes two endpoints.
 pub(crate) const MAX_UNDER_WAY: u64 = EndpointId::MAX_SLOTS as u64 / 2;
 
-/// Objects to more flows at once than endpoints can be told apart.
+/// Objects to more parallel flows than there are endpoints.
 pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) {
     no.require(hosts.saturating_mul(parallel) <= MAX_UNDER_WAY, || {
         format!(
@@ -28,30 +29,30 @@ pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) 
     });
 }
 
-/// Who sends how much to whom, less the destinations.
+/// Settings of the flows, without destinations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FlowSetConfig {
     pub hosts: u32,
-    /// Flows of each host.
+    /// Number of flows of each host.
     pub per_host: u32,
-    /// Flows a host has under way at once.
+    /// Number of parallel flows of a host.
     pub parallel: u32,
-    /// Payload of each flow.
+    /// Payload of each flow in bytes.
     pub bytes: u64,
-    /// How often each flow is sent, one after the other.
+    /// Number of times that each flow is sent, one after the other.
     pub repeat: u32,
-    /// Bytes with which the host asks for the flow; 0 where it sends the flow itself.
+    /// Bytes of the request for a flow; 0 if the host sends the flow itself.
     pub request_bytes: u64,
     pub start_window: Span,
     pub class: ClassId,
 }
 
-/// A flow under way.
+/// A flow in progress.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Flow {
     host: u32,
     k: u32,
-    /// How often it has been sent before.
+    /// Number of times that it was sent before.
     round: u32,
 }
 
@@ -83,14 +84,14 @@ impl FlowSet {
         (self.done, u64::from(c.hosts) * u64::from(c.per_host) * u64::from(c.repeat))
     }
 
-    /// How many flows there are, if all begin at drawn times and none after another.
+    /// Returns the number of flows if all start at drawn times and none after another one, otherwise `None`.
     pub(crate) fn listed(&self) -> Option<u64> {
         let c = &self.config;
         let at_once = c.parallel >= c.per_host && c.repeat == 1 && c.request_bytes == 0;
         at_once.then(|| self.progress().1)
     }
 
-    /// Takes an event; `destination(host, k)` names the receiver of the host's flow `k`.
+    /// Handles an event; `destination(host, k)` returns the receiver of the host's flow `k`.
     pub(crate) fn handle(
         &mut self,
         now: Time,
@@ -138,7 +139,7 @@ impl FlowSet {
         u64::from(host) * u64::from(self.config.per_host) + u64::from(k)
     }
 
-    /// What the host does after a flow.
+    /// Returns the next flow of a host after the end of one.
     fn after(&mut self, flow: Flow) -> Option<Flow> {
         if flow.round + 1 < self.config.repeat {
             return Some(Flow { round: flow.round + 1, ..flow });
@@ -150,7 +151,7 @@ impl FlowSet {
         })
     }
 
-    /// Who sends the bytes of the flows.
+    /// Returns the side that sends the flow.
     fn sender(&self) -> Side {
         if self.config.request_bytes > 0 { Side::Server } else { Side::Client }
     }

@@ -1,5 +1,5 @@
-//! An ideal network for this crate's tests: every message takes [`Ideal::LATENCY`], whatever its
-//! size. It plays a workload to its end and checks that it keeps to the rules of [`Action`].
+//! Ideal network for the tests of this crate: every message takes [`Ideal::LATENCY`], independent
+//! of its size. It runs a workload to its end and checks the rules of [`Action`].
 
 use crate::bulk::ENDLESS;
 use crate::protocol::{Action, Cluster, Event, Parcel};
@@ -8,12 +8,12 @@ use eastwest_types::{
 };
 use std::collections::BTreeMap;
 
-/// A cluster of one rack.
+/// Returns a cluster of one rack.
 pub(crate) fn cluster(hosts: usize) -> Cluster {
     Cluster { rack_of: vec![0; hosts], seed: 1 }
 }
 
-/// A delivered message that asked for a row.
+/// Row of the flow table for a delivered message.
 #[derive(Debug, PartialEq, Clone)]
 pub(crate) struct Row {
     pub sent: Time,
@@ -44,7 +44,7 @@ pub(crate) struct Datagram {
     pub bytes: u16,
 }
 
-/// What a workload did.
+/// Result of a run on the ideal network.
 #[derive(Debug, Default)]
 pub(crate) struct Ideal {
     pub finished: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Ideal {
     pub open: usize,
     /// The largest number of connections open at once.
     pub peak: usize,
-    /// The largest number of wake-ups and messages waiting at once.
+    /// The largest number of wake-ups and messages pending at once.
     pub pending: usize,
     pub clients: Vec<HostId>,
     pub rows: Vec<Row>,
@@ -64,27 +64,27 @@ pub(crate) struct Ideal {
     pub ranks: Vec<MpiRank>,
     pub states: Vec<MpiState>,
     pub messages: Vec<MpiMessage>,
-    /// Why the workload could not go on.
+    /// Reason why the workload could not continue.
     pub failed: Option<String>,
     conns: BTreeMap<ConnId, (HostId, HostId)>,
-    /// Messages that end only when they are truncated.
+    /// Messages that end only by [`Action::Truncate`].
     endless: BTreeMap<(ConnId, Side), (Event, Option<Row>)>,
-    /// Sides that write no more.
+    /// Sides that were shut down.
     shut: Vec<(ConnId, Side)>,
     queue: BTreeMap<(Time, u64), (Event, Option<Row>)>,
     order: u64,
 }
 
 impl Ideal {
-    /// How long every message takes.
+    /// Latency of every message.
     pub(crate) const LATENCY: Span = Span::from_us(50);
 
-    /// Plays to the end.
+    /// Runs a workload to its end.
     pub(crate) fn run(workload: impl FnMut(Time, Event, &mut Vec<Action>)) -> Ideal {
         Self::run_until(Time::NEVER, workload)
     }
 
-    /// Plays until nothing is left to happen before `end`.
+    /// Runs a workload until no event is left before `end`.
     pub(crate) fn run_until(
         end: Time,
         mut workload: impl FnMut(Time, Event, &mut Vec<Action>),

@@ -1,15 +1,15 @@
-//! Synchronized reads: the traffic under which TCP incast was found.
+//! Synchronized reads: the traffic for which TCP incast was described.
 //!
-//! One receiver asks N senders for a block each; when every block has arrived it asks for the next
-//! (Phanishayee et al. 2008; Chen et al. 2012, "Understanding TCP Incast and Its Implications for Big
-//! Data Workloads"). Goodput is the bytes of a round over the time from its start to the arrival of
-//! its last byte.
+//! One receiver requests a block from each of N senders; when every block has arrived it requests
+//! the next ones (Phanishayee et al. 2008; Chen et al. 2012, "Understanding TCP Incast and Its
+//! Implications for Big Data Workloads"). Goodput is the bytes of a round over the time from its
+//! start to the arrival of its last byte.
 //!
-//! The first round starts at `warm_up`, when handshakes are over, as in the ns-3 program this is
-//! compared with; connections open at seeded times in the first half of the warm-up, so that the
-//! SYNs do not themselves overrun a shallow buffer. Departure from the papers: their servers write
-//! as soon as the request is read; here each waits a further seeded time below `start_jitter`, the
-//! processing time a real server has, so that no sender always wins.
+//! The first round starts at `warm_up`, after the handshakes, as in the ns-3 program used for
+//! comparison; connections open at seeded times in the first half of the warm-up, so that the SYNs
+//! do not overflow a shallow buffer. Difference from the papers: their servers write as soon as the
+//! request is read; here each waits an additional seeded time below `start_jitter`, which stands
+//! for processing time, so that no sender is always first.
 
 use crate::demand::Objections;
 use crate::protocol::{Action, Cluster, Event};
@@ -20,24 +20,23 @@ use serde::{Deserialize, Serialize};
 /// Settings of a synchronized read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IncastConfig {
-    /// Who reads.
+    /// Reading host.
     pub receiver: HostId,
-    /// Who each hold a part of every block.
+    /// Sending hosts, each with a part of every block.
     pub senders: Vec<HostId>,
     /// Number of rounds.
     pub rounds: u32,
-    /// Bytes each sender contributes to a round.
+    /// Bytes of each sender in a round.
     pub block_bytes: u64,
-    /// Bytes of the request to each sender; with 0 the senders start by themselves when the round
-    /// starts.
+    /// Bytes of the request to each sender; with 0 senders start without request when the round starts.
     pub request_bytes: u64,
-    /// Whether connections last for all rounds, or are opened anew for each.
+    /// Whether connections are kept for all rounds; otherwise each round opens new ones.
     pub persistent: bool,
-    /// When the first round starts.
+    /// Start of the first round.
     pub warm_up: Span,
-    /// Width of the uniform time a sender takes before it writes.
+    /// Width of the uniform distribution of a sender's delay before it writes.
     pub start_jitter: Span,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -46,7 +45,7 @@ impl IncastConfig {
     pub const WARM_UP: Span = Span::from_ms(5);
     /// Default of `start_jitter`: a wake-up of a server process takes some microseconds.
     pub const START_JITTER: Span = Span::from_us(10);
-    /// Default of `request_bytes`: senders start by themselves.
+    /// Default of `request_bytes`: senders start without request.
     pub const REQUEST_BYTES: u64 = 0;
 }
 
@@ -56,20 +55,20 @@ pub struct Incast {
     config: IncastConfig,
     opening: Stream,
     jitter: Stream,
-    /// The round in progress; equals `rounds` at the end.
+    /// Round in progress; equal to `rounds` at the end.
     round: u32,
     started: Time,
-    /// Senders whose part of this round has not arrived.
+    /// Number of senders whose part of this round has not arrived.
     missing: usize,
 }
 
-/// What a wake-up is for: token = kind · 2³² + sender.
+/// Purpose of a wake-up: token = kind · 2³² + sender.
 const OPEN: u64 = 0;
 const ROUND: u64 = 1 << 32;
 const WRITE: u64 = 2 << 32;
 
 impl Incast {
-    /// A synchronized read, or why there cannot be one.
+    /// Returns a synchronized read, or the reasons why the settings are impossible.
     pub fn new(config: IncastConfig, cluster: &Cluster) -> Result<Incast, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.senders.is_empty(), || "senders: at least one is needed".into());
@@ -92,12 +91,12 @@ impl Incast {
         })
     }
 
-    /// Rounds done, and rounds in all.
+    /// Returns the numbers of finished rounds and of all rounds.
     pub fn progress(&self) -> (u64, u64) {
         (u64::from(self.round), u64::from(self.config.rounds))
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.begin(now, out),
@@ -120,7 +119,7 @@ impl Incast {
             for sender in 0..self.config.senders.len() as u32 {
                 let at = now + self.opening.within(window);
                 if window == Span::ZERO {
-                    // the first round may begin at the same instant
+                    // the first round may begin at this time
                     self.open(sender, out);
                 } else {
                     out.push(Action::Wake { at, token: OPEN + u64::from(sender) });
@@ -130,7 +129,7 @@ impl Incast {
         out.push(Action::Wake { at: now + self.config.warm_up, token: ROUND });
     }
 
-    /// Whoever speaks first connects.
+    /// Returns the side of the sender on its connections: the side that sends first opens them.
     fn sender_side(&self) -> Side {
         if self.config.request_bytes > 0 { Side::Server } else { Side::Client }
     }

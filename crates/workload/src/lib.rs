@@ -1,7 +1,7 @@
-//! What drives the network: Hadoop jobs, incast, open-loop flows, services.
+//! Workloads: Hadoop jobs, incast, open-loop flows, services, MPI programs and others.
 //!
-//! A workload is a state machine. It is told what happened ([`Event`]) and answers with what should
-//! happen next ([`Action`]); it never sees packets, links or TCP. `eastwest-sim` carries actions out.
+//! A workload is a state machine. It gets events ([`Event`]) and answers with actions ([`Action`]);
+//! it never sees packets, links or TCP. `eastwest-sim` carries out the actions.
 
 pub mod all_to_all;
 pub mod arrivals;

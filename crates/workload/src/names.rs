@@ -1,10 +1,10 @@
-//! Names for connections that come and go: freed names are used again, so that tables stay as small
-//! as the largest number of connections that were ever open at once.
+//! Names of connections: freed names are reused, so that tables are as small as the largest number
+//! of connections open at once.
 
 use eastwest_types::ConnId;
 use serde::{Deserialize, Serialize};
 
-/// What a workload keeps about each of its open connections.
+/// Values of a workload for its open connections, by name.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Names<T> {
     held: Vec<Option<T>>,
@@ -16,7 +16,7 @@ impl<T> Names<T> {
         Names { held: Vec::new(), free: Vec::new() }
     }
 
-    /// A name not in use, bound to `value`.
+    /// Returns an unused name and binds it to `value`.
     pub(crate) fn take(&mut self, value: T) -> ConnId {
         match self.free.pop() {
             Some(slot) => {
@@ -30,14 +30,14 @@ impl<T> Names<T> {
         }
     }
 
-    /// Frees a name and gives back what it was bound to.
+    /// Frees a name and returns its value.
     pub(crate) fn release(&mut self, conn: ConnId) -> T {
         let value = self.held[conn.0 as usize].take();
         self.free.push(conn.0);
         value.expect("a connection in use")
     }
 
-    /// How many names are in use.
+    /// Returns the number of names in use.
     pub(crate) fn in_use(&self) -> usize {
         self.held.len() - self.free.len()
     }

@@ -1,9 +1,9 @@
 //! Random permutation: every host sends one flow to one other host and receives one.
 //!
-//! The usual test of path diversity (Al-Fares et al. 2008, 2010): no host link is shared, so whatever
-//! is lost is lost inside the fabric. Receivers are a uniformly random derangement. With `repeat`,
-//! a host whose flow has ended starts the next one at once, in a fresh derangement and without
-//! waiting for other hosts; so a host can for a while receive flows of two successive derangements.
+//! The usual test of path diversity (Al-Fares et al. 2008, 2010): no host link is shared, so that
+//! losses are within the fabric. Receivers are a uniformly random derangement. With `repeat`, a
+//! host whose flow has ended starts the next one at once, in a new derangement and without waiting
+//! for other hosts; so a host can receive flows of two successive derangements at one time.
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig};
@@ -20,9 +20,9 @@ pub struct PermutationConfig {
     pub bytes: u64,
     /// Flows of each host, one after the other.
     pub repeat: u32,
-    /// Width of the uniform start times of the first flows.
+    /// Width of the uniform distribution of the first flows' start times.
     pub start_window: Span,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -38,19 +38,19 @@ pub struct Permutation {
     derangements: Derangements,
 }
 
-/// Derangements some host still needs.
+/// Derangements that some host still needs.
 #[derive(Debug, Serialize, Deserialize)]
 struct Derangements {
     hosts: u32,
     stream: Stream,
-    /// Number of the first one kept.
+    /// Number of the first derangement in `kept`.
     first: u32,
-    /// Each with the number of hosts that have not used it yet.
+    /// Derangements, each with the number of hosts that have not used it yet.
     kept: VecDeque<(Vec<u32>, u32)>,
 }
 
 impl Derangements {
-    /// The receiver of `host` in derangement `k`. Each host asks for each `k` once, in order.
+    /// Returns the receiver of `host` in derangement `k`. Each host asks for each `k` once, in order.
     fn receiver(&mut self, host: u32, k: u32) -> u32 {
         while self.first + self.kept.len() as u32 <= k {
             let next = derangement(self.hosts, &mut self.stream);
@@ -67,8 +67,8 @@ impl Derangements {
     }
 }
 
-/// A uniformly random permutation without fixed point: shuffles until there is none, 2.7 times on
-/// average. There must be at least two hosts.
+/// Returns a uniformly random permutation without fixed point: shuffles until there is none, 2.7
+/// times on average. There must be at least two hosts.
 fn derangement(hosts: u32, stream: &mut Stream) -> Vec<u32> {
     let mut order: Vec<u32> = (0..hosts).collect();
     loop {
@@ -80,7 +80,7 @@ fn derangement(hosts: u32, stream: &mut Stream) -> Vec<u32> {
 }
 
 impl Permutation {
-    /// Permutation traffic, or why there cannot be any.
+    /// Returns permutation traffic, or the reasons why the settings are impossible.
     pub fn new(config: PermutationConfig, cluster: &Cluster) -> Result<Permutation, Vec<String>> {
         let hosts = cluster.rack_of.len() as u32;
         let mut no = Objections::new();
@@ -108,7 +108,7 @@ impl Permutation {
         })
     }
 
-    /// Flows done, and flows in all.
+    /// Returns the numbers of finished flows and of all flows.
     pub fn progress(&self) -> (u64, u64) {
         self.flows.progress()
     }
@@ -118,7 +118,7 @@ impl Permutation {
         self.flows.listed()
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let derangements = &mut self.derangements;
         self.flows.handle(now, event, out, |host, k| derangements.receiver(host, k));

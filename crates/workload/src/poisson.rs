@@ -2,12 +2,12 @@
 //!
 //! Flows arrive as one Poisson process over the fabric, each between two different hosts drawn
 //! uniformly, with a size drawn from a distribution ([`crate::sizes`]). Arrivals do not wait for
-//! earlier flows: above what the fabric can carry the number of flows under way grows without end.
+//! earlier flows: above the capacity of the fabric the number of flows in progress grows without
+//! limit.
 //!
-//! Load is payload bytes offered per second over the summed rate of the hosts that take part, so
-//! headers and retransmissions come on top: at load 0.9 a fabric with 5 % of headers is 95 % busy.
-//! Each flow opens its own connection. Only the next arrival and the flows under way are held in
-//! memory.
+//! Load is payload bytes offered per second over the summed rate of the hosts, without headers and
+//! retransmissions: at load 0.9 a fabric with 5 % of headers is 95 % busy. Each flow opens its own
+//! connection. Only the next arrival and the flows in progress are in memory.
 
 use crate::arrivals::exponential;
 use crate::demand::Objections;
@@ -18,12 +18,12 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Rate, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// When a workload that causes its own arrivals stops.
+/// End of a workload with its own arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Until {
     /// After this many arrivals.
     Count(u64),
-    /// With the last arrival before this time since the first could have come.
+    /// With the last arrival within this time after the start of arrivals.
     Elapsed(Span),
     /// Never: for background traffic.
     Forever,
@@ -32,19 +32,19 @@ pub enum Until {
 /// Settings of open-loop flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PoissonConfig {
-    /// Hosts that send and receive; empty for all.
+    /// Hosts that send and receive; empty for all hosts.
     pub hosts: Vec<HostId>,
-    /// Offered payload as a part of the summed rate of these hosts.
+    /// Offered payload as a fraction of the summed rate of these hosts.
     pub load: f64,
     /// Rate of a host's link.
     pub host_rate: Rate,
-    /// Sizes of flows.
+    /// Distribution of flow sizes.
     pub sizes: Sizes,
-    /// When arrivals begin.
+    /// Start of arrivals.
     pub start: Span,
-    /// When arrivals end.
+    /// End of arrivals.
     pub until: Until,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -53,7 +53,7 @@ pub struct PoissonConfig {
 pub struct Poisson {
     config: PoissonConfig,
     mean_gap: Span,
-    /// First instant at which nothing arrives any more.
+    /// Time from which nothing arrives any more.
     end: Time,
     gaps: Stream,
     pairs: Stream,
@@ -64,7 +64,7 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Open-loop flows, or why there cannot be any.
+    /// Returns open-loop flows, or the reasons why the settings are impossible.
     pub fn new(config: PoissonConfig, cluster: &Cluster) -> Result<Poisson, Vec<String>> {
         let mut config = config;
         if config.hosts.is_empty() {
@@ -100,8 +100,8 @@ impl Poisson {
         })
     }
 
-    /// Flows done, and flows in all: expected ones where a duration is given, until all have
-    /// arrived; 0 where there is no end.
+    /// Returns the numbers of finished flows and of all flows. With a duration the latter is the
+    /// expected number until all have arrived; without end it is 0.
     pub fn progress(&self) -> (u64, u64) {
         let done = self.arrived - self.open.in_use() as u64;
         let total = match self.config.until {
@@ -121,7 +121,7 @@ impl Poisson {
         }
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.await_next(now + self.config.start, out),
@@ -142,7 +142,7 @@ impl Poisson {
         }
     }
 
-    /// Draws the arrival after `from`.
+    /// Draws the next arrival after `from`.
     fn await_next(&mut self, from: Time, out: &mut Vec<Action>) {
         let at = from + exponential(self.mean_gap, &mut self.gaps);
         let enough = matches!(self.config.until, Until::Count(count) if self.arrived >= count);

@@ -1,172 +1,172 @@
-//! What workloads and the simulation tell each other: events one way, actions the other.
+//! Interface between workloads and the simulation: events to the workload, actions from it.
 
 use eastwest_types::{
     ClassId, ConnId, HostId, JobRecord, MpiMessage, MpiRank, MpiState, Purpose, Side, TaskRecord,
     Time, TransactionRecord,
 };
 
-/// What a workload knows of the fabric it runs on.
+/// Properties of the fabric that a workload knows.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// The rack (edge switch) of every host; its length is the number of hosts.
+    /// Rack (edge switch) of every host; the length is the number of hosts.
     pub rack_of: Vec<u32>,
     /// Seed of the run; named random streams are derived from it.
     pub seed: u64,
 }
 
-/// What happened.
+/// An event for a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The simulation starts: the first event every workload gets, at time zero.
+    /// Start of the simulation: the first event of every workload, at time zero.
     Begin,
-    /// A wake-up asked for by [`Action::Wake`].
+    /// Wake-up requested by [`Action::Wake`].
     Wake {
-        /// The token it was asked with.
+        /// Token of the request.
         token: u64,
     },
     /// The last byte of a message has reached the receiving application in order.
     Delivered {
-        /// The connection it came over.
+        /// Connection of the message.
         conn: ConnId,
-        /// The side that had sent it.
+        /// Sending side.
         from: Side,
-        /// The tag it was sent with.
+        /// Tag of the message.
         tag: u64,
     },
-    /// All frames of a [`Parcel`] have arrived, and all before them on its line.
+    /// Arrival of all frames of a [`Parcel`], after all earlier parcels of its line.
     Arrived {
-        /// The tag it was sent with.
+        /// Tag of the parcel.
         tag: u64,
     },
-    /// TCP has given a connection up after too many timeouts: it is gone, its name free. Only told
-    /// to workloads that [bear it](crate::Workload::bears_failures).
+    /// TCP has aborted a connection after too many timeouts; its name is free. Sent only to
+    /// workloads that [handle it](crate::Workload::bears_failures).
     Failed {
-        /// The connection.
+        /// Name of the connection.
         conn: ConnId,
     },
-    /// The answer to [`Action::Ask`], at once.
+    /// Answer to [`Action::Ask`], at the same time.
     Received {
-        /// The connection.
+        /// Name of the connection.
         conn: ConnId,
-        /// Bytes that have arrived in order at each side, application framing included: at the
-        /// client, at the server.
+        /// Bytes that have arrived in order at the client and at the server, application framing included.
         bytes: [u64; 2],
     },
 }
 
-/// A message that travels as frames of raw Ethernet, without connection. Parcels of one host for another arrive
-/// in the order in which they were sent, where they have the same `line`.
+/// A message sent as raw Ethernet frames, without connection. Parcels between two hosts with equal
+/// `line` arrive in the order in which they were sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parcel {
     /// Sender.
     pub from: HostId,
-    /// Receiver; never the same host.
+    /// Receiver; never equal to the sender.
     pub to: HostId,
-    /// Which of several lines between the two it takes; none waits behind another.
+    /// Number of its line: parcels of different lines do not wait for each other.
     pub line: u8,
     /// Bytes, application framing included.
     pub bytes: u64,
     /// Bytes of a full frame without link framing, at most the MTU.
     pub frame: u16,
-    /// Class its frames are measured in.
+    /// Traffic class of its frames.
     pub class: ClassId,
-    /// Handed back in [`Event::Arrived`].
+    /// Returned in [`Event::Arrived`].
     pub tag: u64,
 }
 
-/// What should happen next.
+/// An action requested by a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
-    /// Call me again.
+    /// Wake the workload.
     Wake {
-        /// When; not before now.
+        /// Time of the wake-up, not before now.
         at: Time,
-        /// Handed back in [`Event::Wake`].
+        /// Returned in [`Event::Wake`].
         token: u64,
     },
     /// Open a TCP connection: the client sends its SYN now.
     Open {
-        /// Name of the connection, chosen by the workload, not in use by an open one of its own.
+        /// Name of the connection, chosen by the workload, not equal to that of another open connection of it.
         conn: ConnId,
-        /// Who connects.
+        /// Connecting host.
         client: HostId,
-        /// Who listens; never the same host.
+        /// Listening host; never equal to the client.
         server: HostId,
-        /// Class its packets are measured in.
+        /// Traffic class of its packets.
         class: ClassId,
     },
-    /// Write a message to a connection. Allowed from the moment it was opened, from both sides:
-    /// bytes wait for the handshake. Messages of one side arrive in order.
+    /// Write a message to a connection. Allowed from its opening on, from both sides: bytes wait
+    /// for the handshake. Messages of one side arrive in order.
     Send {
-        /// The connection.
+        /// Name of the connection.
         conn: ConnId,
-        /// Who writes.
+        /// Writing side.
         from: Side,
         /// Application bytes that count as payload of this message.
         payload: u64,
-        /// Bytes of application framing before it (HTTP header and the like).
+        /// Bytes of application framing before the payload (HTTP header and the like).
         header: u32,
-        /// Handed back in [`Event::Delivered`].
+        /// Returned in [`Event::Delivered`].
         tag: u64,
-        /// What the message is for.
+        /// Purpose of the message.
         purpose: Purpose,
-        /// The job it belongs to, for the flow table.
+        /// Number of its job, for the flow table.
         job: Option<u32>,
         /// Whether it gets a row in the flow table.
         record: bool,
     },
-    /// One side writes no more (`shutdown` of sockets): its FIN goes with its last byte. The connection
+    /// Close one direction (`shutdown` of sockets): the FIN follows the last byte. The connection
     /// keeps its name until it is closed.
     Shutdown {
-        /// The connection.
+        /// Name of the connection.
         conn: ConnId,
-        /// Which side.
+        /// Side that stops writing.
         from: Side,
     },
-    /// One side stops sending. The transport drops the bytes that the side has written and that are not
-    /// sent yet; the side's last message ends at the last byte sent.
+    /// Stop sending from one side. The transport drops the bytes that are written and not yet sent;
+    /// the last message of the side ends at the last byte sent.
     Truncate {
-        /// The connection.
+        /// Name of the connection.
         conn: ConnId,
-        /// Which side.
+        /// Side that stops sending.
         from: Side,
     },
-    /// Close a connection from both sides once all that was written is delivered. Its name is free at once.
+    /// Close a connection from both sides after all written data is delivered. Its name is free at once.
     Close {
-        /// The connection.
+        /// Name of the connection.
         conn: ConnId,
     },
-    /// End a connection at once: what was not delivered never is. Its name is free at once.
+    /// Abort a connection: undelivered data is lost. Its name is free at once.
     Abort {
-        /// The connection.
+        /// Name of the connection.
         conn: ConnId,
     },
-    /// Ask how much has arrived on a connection, for timeouts of applications. There is no answer
-    /// where the connection was closed meanwhile, as after the answer about another one.
+    /// Request how much has arrived on a connection, for timeouts of applications. There is no
+    /// answer if the connection was closed in the meantime, for example by the workload's reaction
+    /// to an earlier answer.
     Ask {
-        /// The connection.
+        /// Name of the connection.
         conn: ConnId,
     },
     /// Send one packet without connection.
     Datagram {
         /// Sender.
         from: HostId,
-        /// Receiver; never the same host.
+        /// Receiver; never equal to the sender.
         to: HostId,
         /// IP bytes, at most the MTU.
         bytes: u16,
-        /// Class it is measured in.
+        /// Traffic class of the packet.
         class: ClassId,
     },
     /// Send one frame of a stream, without connection.
     Frame {
         /// Sender.
         from: HostId,
-        /// Receiver; never the same host.
+        /// Receiver; never equal to the sender.
         to: HostId,
         /// Bytes without link framing, at most the MTU.
         bytes: u16,
-        /// Class it is measured in.
+        /// Traffic class of the frame.
         class: ClassId,
         /// Number of the stream within the workload.
         stream: u32,
@@ -183,20 +183,20 @@ pub enum Action {
     Round {
         /// Number of the round from 0.
         round: u32,
-        /// When its requests left.
+        /// Start time of the round.
         started: Time,
         /// Payload bytes of all senders in this round.
         bytes: u64,
     },
-    /// A rank of an MPI program is through.
+    /// A rank of an MPI program has finished.
     MpiRank(Box<MpiRank>),
-    /// A rank has done one thing for a while.
+    /// An activity of a rank has ended.
     MpiState(MpiState),
     /// A message between ranks has been received.
     MpiMessage(Box<MpiMessage>),
-    /// The workload cannot go on, and says why: the run ends without result.
+    /// The workload cannot continue, with the reason: the run ends without result.
     Fail(String),
-    /// This workload has nothing more to do. A workload that never ends never says so and must be
-    /// declared background; the simulation ends when every other workload has finished.
+    /// This workload has nothing more to do. A workload that never finishes must be declared
+    /// background; the simulation ends when every other workload has finished.
     Finished,
 }

@@ -2,13 +2,14 @@
 //!
 //! Every client keeps a connection to every server (never to itself). Requests of each client are a
 //! Poisson process; each goes to a server drawn uniformly, is answered after a fixed time at the
-//! server, and does not wait for earlier ones: requests on one connection are pipelined. The measure
-//! of interest is how long answers take while bulk traffic fills the queues, as in the partition and
-//! aggregate services of Alizadeh et al. (2010) and the latency goals of E-EON.
+//! server, and does not wait for earlier ones: requests on one connection are pipelined. The metric
+//! is the response time while bulk traffic fills the queues, as in the partition and aggregate
+//! services of Alizadeh et al. (2010) and the latency goals of E-EON.
 //!
-//! Request and response of one exchange carry the same tag, the number of the request from 0, and
-//! both leave a row: the time of the exchange is from the start of the `request` row to the end of
-//! the `response` row with that tag. A server answers at once by default: compute is not the subject.
+//! Request and response of one exchange have one tag, the number of the request from 0, and each
+//! has a row in the flow table: the exchange lasts from the start of the `request` row to the end
+//! of the `response` row with this tag. By default a server answers at once, without computing
+//! time.
 
 use crate::arrivals::exponential;
 use crate::demand::Objections;
@@ -21,9 +22,9 @@ use std::collections::VecDeque;
 /// Settings of a request–response service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceConfig {
-    /// Who asks.
+    /// Hosts that send requests.
     pub clients: Vec<HostId>,
-    /// Who answers. A host can be both; it does not ask itself.
+    /// Hosts that answer. A host can be both; it sends no requests to itself.
     pub servers: Vec<HostId>,
     /// Mean time between requests of one client.
     pub mean_gap: Span,
@@ -31,13 +32,13 @@ pub struct ServiceConfig {
     pub request_bytes: u64,
     /// Bytes of a response.
     pub response_bytes: u64,
-    /// From the arrival of a request to the writing of its response.
+    /// Time from the arrival of a request to the writing of its response.
     pub server_time: Span,
-    /// When requests begin; connections open at seeded times in the first half of this.
+    /// Start of requests; connections open at seeded times in the first half of this time.
     pub warm_up: Span,
     /// Number of requests of all clients together; `None` for background that never ends.
     pub requests: Option<u64>,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -49,7 +50,7 @@ impl ServiceConfig {
     pub const REQUEST_BYTES: u64 = 1_600;
     /// Default of `response_bytes`: the largest response of these workers (1.6 to 2 kB).
     pub const RESPONSE_BYTES: u64 = 2_000;
-    /// The most connections that clients and servers may make up.
+    /// Most connections between clients and servers.
     pub const MAX_CONNECTIONS: u64 = 1_000_000;
 }
 
@@ -60,19 +61,19 @@ pub struct Service {
     opening: Stream,
     gaps: Stream,
     choices: Stream,
-    /// Requests whose response waits for the server, in the order in which they arrived.
+    /// Requests at servers that are not answered yet, in the order of their arrival.
     at_servers: VecDeque<(ConnId, u64)>,
     asked: u64,
     answered: u64,
 }
 
-/// What a wake-up is for: token = kind · 2³² + number.
+/// Purpose of a wake-up: token = kind · 2³² + number.
 const OPEN: u64 = 0;
 const REQUEST: u64 = 1 << 32;
 const RESPONSE: u64 = 2 << 32;
 
 impl Service {
-    /// A service, or why there cannot be one.
+    /// Returns a service, or the reasons why the settings are impossible.
     pub fn new(config: ServiceConfig, cluster: &Cluster) -> Result<Service, Vec<String>> {
         let mut no = Objections::new();
         no.require(!config.clients.is_empty(), || "clients: at least one is needed".into());
@@ -102,12 +103,12 @@ impl Service {
         })
     }
 
-    /// Requests answered, and requests in all; 0 in all where there is no end.
+    /// Returns the numbers of answered requests and of all requests; the latter is 0 without end.
     pub fn progress(&self) -> (u64, u64) {
         (self.answered, self.config.requests.unwrap_or(0))
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.begin(now, out),
@@ -123,7 +124,7 @@ impl Service {
                 if self.config.server_time == Span::ZERO {
                     self.respond(conn, tag, out);
                 } else {
-                    // The time is the same for all, so the order of arrival is that of answers.
+                    // All requests take this time, so that responses are in the order of arrivals.
                     self.at_servers.push_back((conn, tag));
                     out.push(Action::Wake { at: now + self.config.server_time, token: RESPONSE });
                 }
@@ -140,12 +141,12 @@ impl Service {
         }
     }
 
-    /// The connection between the client and the server of these numbers.
+    /// Returns the connection between the client and the server with these indices.
     fn connection(&self, client: usize, server: usize) -> u32 {
         (client * self.config.servers.len() + server) as u32
     }
 
-    /// Whether there is such a connection: not from a host to itself.
+    /// Whether the connection exists: not from a host to itself.
     fn exists(&self, client: usize, server: usize) -> bool {
         self.config.clients[client] != self.config.servers[server]
     }
@@ -165,8 +166,8 @@ impl Service {
     }
 
     fn await_request(&mut self, from: Time, client: u32, out: &mut Vec<Action>) {
-        // Events of one moment come in any order. Without a warm-up the connections open at `from`,
-        // so a request comes at least a picosecond later.
+        // Events of one time come in any order. Without a warm-up the connections open at `from`,
+        // so that a request comes at least a picosecond later.
         let at = from + exponential(self.config.mean_gap, &mut self.gaps).max(Span(1));
         out.push(Action::Wake { at, token: REQUEST + u64::from(client) });
     }

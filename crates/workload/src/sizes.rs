@@ -1,14 +1,13 @@
-//! How large flows are: a fixed size, or an empirical distribution given by points of its CDF.
+//! Flow sizes: a fixed size, or an empirical distribution given by points of its CDF.
 //!
-//! Three published workloads are built in. None of the papers prints its points: each shows a curve,
-//! and what the field shares are the tables that later simulators and traffic generators read off
-//! it. The tables here are those; what the papers state in words is checked by this file's tests.
+//! Three published workloads are built in. None of the papers prints its points: each shows a
+//! curve, and later simulators and traffic generators use tables read off it. Those tables are used
+//! here; statements of the papers in words are checked by this file's tests.
 //!
 //! Between two points the size is interpolated on a logarithmic axis (the axis of the papers'
 //! figures): uniform in log(size). The older ns-2 scripts interpolate linearly, which makes flows
-//! larger on average (web search: 1.71 MB against 1.60 MB); [`Interpolation::Linear`] is for
-//! comparisons with them. Either way [`Sizes::mean`] is exact for what is drawn, so that a load
-//! means the same for both.
+//! larger on average (web search: 1.71 MB instead of 1.60 MB); [`Interpolation::Linear`] is for
+//! comparisons with them. [`Sizes::mean`] is exact for both, so that a load has the same meaning.
 
 use eastwest_engine::random::Stream;
 use serde::{Deserialize, Serialize};
@@ -16,13 +15,13 @@ use serde::{Deserialize, Serialize};
 /// Sizes of flows in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Sizes {
-    /// All alike.
+    /// Constant size.
     Fixed(u64),
-    /// Drawn from a distribution.
+    /// Size drawn from a distribution.
     Empirical(EmpiricalCdf),
 }
 
-/// How sizes between two points of a CDF are found.
+/// Interpolation of sizes between two points of a CDF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Interpolation {
     /// Uniform in the logarithm of the size.
@@ -34,7 +33,7 @@ pub enum Interpolation {
 /// A distribution of sizes by points of its CDF.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmpiricalCdf {
-    /// Size in bytes and the share of flows of at most that size.
+    /// Size in bytes, and the fraction of flows of at most this size.
     points: Vec<(u64, f64)>,
     interpolation: Interpolation,
 }
@@ -105,7 +104,7 @@ const HADOOP: [(u64, f64); 20] = [
 ];
 
 impl Sizes {
-    /// A size of at least one byte.
+    /// Returns a drawn size of at least one byte.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,
@@ -113,7 +112,7 @@ impl Sizes {
         }
     }
 
-    /// Mean size in bytes.
+    /// Returns the mean size in bytes.
     pub fn mean(&self) -> f64 {
         match self {
             Sizes::Fixed(bytes) => *bytes as f64,
@@ -123,8 +122,9 @@ impl Sizes {
 }
 
 impl EmpiricalCdf {
-    /// A distribution from points of its CDF, or what is wrong with them: at least two, sizes and
-    /// shares rising, the first share 0, the last 1. Equal sizes are a step, equal shares a gap.
+    /// Returns a distribution from points of its CDF, or an error: at least two points, sizes and
+    /// fractions rising, the first fraction 0, the last 1. Equal sizes are a step, equal fractions
+    /// a gap.
     pub fn new(
         points: Vec<(u64, f64)>,
         interpolation: Interpolation,
@@ -137,7 +137,7 @@ impl EmpiricalCdf {
             if size == 0 {
                 wrong.push(format!("sizes: point {i} is zero bytes, the least is one"));
             }
-            // Written so that not-a-number is caught.
+            // Written so that NaN is refused.
             if !(0.0..=1.0).contains(&share) {
                 wrong.push(format!("sizes: point {i} has share {share}, which is not in 0 to 1"));
             }
@@ -156,22 +156,22 @@ impl EmpiricalCdf {
         if wrong.is_empty() { Ok(EmpiricalCdf { points, interpolation }) } else { Err(wrong) }
     }
 
-    /// Background flows of a web search cluster (DCTCP, 2010).
+    /// Returns background flows of a web search cluster (DCTCP, 2010).
     pub fn web_search(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: WEB_SEARCH.to_vec(), interpolation }
     }
 
-    /// Flows of a data mining cluster (VL2, 2009).
+    /// Returns flows of a data mining cluster (VL2, 2009).
     pub fn data_mining(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: DATA_MINING.to_vec(), interpolation }
     }
 
-    /// Flows of a Hadoop cluster (Facebook, 2015).
+    /// Returns flows of a Hadoop cluster (Facebook, 2015).
     pub fn hadoop(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: HADOOP.to_vec(), interpolation }
     }
 
-    /// The size that a share `u` of all flows, in [0, 1), does not exceed; to the nearest byte.
+    /// Returns the `u` quantile in bytes, with `u` in [0, 1), rounded to the nearest byte.
     pub fn quantile(&self, u: f64) -> u64 {
         let upper = self.points.partition_point(|&(_, share)| share <= u);
         let upper = upper.clamp(1, self.points.len() - 1);
@@ -185,7 +185,7 @@ impl EmpiricalCdf {
         ((size + 0.5) as u64).max(1)
     }
 
-    /// Mean size in bytes of the interpolated distribution.
+    /// Returns the mean size in bytes of the interpolated distribution.
     pub fn mean(&self) -> f64 {
         let segment = |pair: &[(u64, f64)]| {
             let (low, high) = (pair[0].0 as f64, pair[1].0 as f64);
@@ -209,7 +209,7 @@ mod tests {
         (0..100_000).filter(|&i| cdf.quantile(f64::from(i) / 1e5) < size).count() as f64 / 1e5
     }
 
-    /// What the flows between two points add to the mean, interpolated linearly.
+    /// Returns the contribution of the flows between two points to the mean, interpolated linearly.
     fn weight(pair: &[(u64, f64)]) -> f64 {
         (pair[1].1 - pair[0].1) * (pair[0].0 + pair[1].0) as f64 / 2.0
     }

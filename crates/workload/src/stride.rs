@@ -1,9 +1,9 @@
 //! Stride: host `i` sends to hosts `(i + k · stride) mod N`, `k = 1 … count`.
 //!
-//! A pattern of interconnection studies (Al-Fares et al. 2008) that spreads load evenly and, with a stride of at least the
-//! hosts of a rack, mostly across racks. With stride 19, count 8, 4,000,000 bytes and starts within
-//! 1 ms it is the standard performance scenario S1. All flows start at seeded times in
-//! `[0, start_window)`, each over a connection of its own.
+//! A pattern of interconnection studies (Al-Fares et al. 2008) that spreads load evenly and, with a
+//! stride of at least the hosts of a rack, mostly across racks. With stride 19, count 8, 4,000,000
+//! bytes and starts within 1 ms it is the standard performance scenario S1. All flows start at
+//! seeded times in `[0, start_window)`, each over its own connection.
 
 use crate::demand::Objections;
 use crate::flow_set::{FlowSet, FlowSetConfig, require_endpoints};
@@ -21,9 +21,9 @@ pub struct StrideConfig {
     pub count: u32,
     /// Bytes of each flow.
     pub bytes: u64,
-    /// Width of the uniform start times.
+    /// Width of the uniform distribution of start times.
     pub start_window: Span,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -41,12 +41,12 @@ pub struct Stride {
 }
 
 impl Stride {
-    /// A stride pattern, or why there cannot be one.
+    /// Returns a stride pattern, or the reasons why the settings are impossible.
     pub fn new(config: StrideConfig, cluster: &Cluster) -> Result<Stride, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();
         no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
-        // The multiples of the stride come round to the host itself after N / gcd(N, stride) steps.
+        // The multiples of the stride reach the host itself after N / gcd(N, stride) steps.
         let cycle = if hosts == 0 { 0 } else { hosts / gcd(hosts, u64::from(config.stride)) };
         no.require(hosts < 2 || u64::from(config.count) < cycle, || {
             format!(
@@ -76,7 +76,7 @@ impl Stride {
         })
     }
 
-    /// Flows done, and flows in all.
+    /// Returns the numbers of finished flows and of all flows.
     pub fn progress(&self) -> (u64, u64) {
         self.flows.progress()
     }
@@ -86,7 +86,7 @@ impl Stride {
         self.flows.listed()
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         let (stride, hosts) = (self.stride, self.hosts);
         self.flows.handle(now, event, out, |host, k| {
@@ -95,7 +95,7 @@ impl Stride {
     }
 }
 
-/// Greatest common divisor; `gcd(n, 0) = n`.
+/// Returns the greatest common divisor; `gcd(n, 0) = n`.
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

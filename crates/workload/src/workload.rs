@@ -1,4 +1,4 @@
-//! Every kind of workload behind one interface.
+//! All kinds of workload behind one interface.
 
 use crate::all_to_all;
 use crate::bulk;
@@ -17,17 +17,17 @@ use crate::transactions;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Makes the enum, and hands each call on to the workload. `$d` stands for the dollar sign of the macro
-/// that it makes.
+/// Defines the enum, and a macro that dispatches a call to the workload. `$d` stands for the dollar
+/// sign of that macro.
 macro_rules! family {
     ($d:tt $($(#[$doc:meta])* $name:ident($state:ty),)*) => {
-        /// Any workload.
+        /// A workload of any kind.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Workload {
             $($(#[$doc])* $name($state),)*
         }
 
-        /// Evaluates an expression for the workload that there is.
+        /// Evaluates an expression for the workload.
         macro_rules! each {
             ($d workload:expr, $d w:ident => $d do:expr) => {
                 match $d workload {
@@ -42,13 +42,13 @@ family! {
     $
     /// Synchronized reads.
     Incast(incast::Incast),
-    /// Host i to hosts i + stride, i + 2 · stride …
+    /// Host i to hosts i + stride, i + 2 · stride, and so on.
     Stride(stride::Stride),
-    /// Every host to one other.
+    /// Every host to one other host.
     Permutation(permutation::Permutation),
-    /// Every host to all others.
+    /// Every host to all other hosts.
     AllToAll(all_to_all::AllToAll),
-    /// Connections that send for a time.
+    /// Connections that send for a fixed time.
     Bulk(bulk::Bulk),
     /// Open-loop flows at a load.
     Poisson(poisson::Poisson),
@@ -69,17 +69,17 @@ family! {
 }
 
 impl Workload {
-    /// Tells the workload what happened at `now`; adds to `out` what should follow.
+    /// Handles an event at `now` and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         each!(self, w => w.handle(now, event, out));
     }
 
-    /// Whether it goes on when TCP gives a connection up. Others cannot finish then.
+    /// Whether the workload continues after TCP has aborted a connection. Other workloads cannot finish then.
     pub fn bears_failures(&self) -> bool {
         matches!(self, Workload::MapReduce(_))
     }
 
-    /// How many flows it sends, where it opens them at times that nothing which arrives can change.
+    /// Returns the number of flows, if their opening times do not depend on anything that arrives.
     pub fn listed_flows(&self) -> Option<u64> {
         match self {
             Workload::Stride(w) => w.listed_flows(),
@@ -91,12 +91,12 @@ impl Workload {
         }
     }
 
-    /// Whether it sends [parcels](crate::Parcel).
+    /// Whether the workload sends [parcels](crate::Parcel).
     pub fn sends_parcels(&self) -> bool {
         matches!(self, Workload::Mpi(w) if w.sends_parcels())
     }
 
-    /// Who waits for what, of workloads that can tell.
+    /// Returns a description of what each process waits for, if the workload has one.
     pub fn waiting(&self) -> Option<String> {
         match self {
             Workload::Mpi(w) => Some(w.describe_waiting()),
@@ -104,8 +104,8 @@ impl Workload {
         }
     }
 
-    /// How much is done and how much there is in all (rounds, flows, requests, packets, jobs, records), for
-    /// progress bars. The total is 0 where the workload has no end.
+    /// Returns the finished and the total amount of work (rounds, flows, requests, packets, jobs,
+    /// records) for progress bars. The total is 0 if the workload has no end.
     pub fn progress(&self) -> (u64, u64) {
         each!(self, w => w.progress())
     }

@@ -1,4 +1,4 @@
-//! The generator of CG against traces of the benchmark itself: message for message, for 4 to 16 ranks.
+//! Generator of CG compared with traces of the real benchmark: equal messages for 4 to 16 ranks.
 
 use eastwest_workload::mpi::cg::CgConfig;
 use eastwest_workload::mpi::check::{Summary, check};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// A trace unpacked for a test, gone afterwards.
+/// A trace unpacked for a test, deleted afterwards.
 struct Unpacked(PathBuf);
 
 impl Drop for Unpacked {
@@ -19,7 +19,7 @@ impl Drop for Unpacked {
 }
 
 impl Unpacked {
-    /// Unpacks a `.tar.gz` of files, for one test: blocks of 512 bytes, a header before each file.
+    /// Unpacks a `.tar.gz` of files for one test: blocks of 512 bytes, a header before each file.
     fn new(name: &str, test: &str) -> Unpacked {
         let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/npb-cg-ti");
         let packed = std::fs::read(format!("{data}/{name}.ti.tar.gz")).expect("the trace");
@@ -55,7 +55,7 @@ impl Unpacked {
     }
 }
 
-/// What a rank does, its computing left out.
+/// Returns the records of a rank without computations.
 fn calls(program: &Program, rank: u32) -> Vec<Record> {
     let all = program.records(rank).map(|record| record.expect("a good trace"));
     all.filter(|record| !matches!(record, Record::Compute { .. })).collect()

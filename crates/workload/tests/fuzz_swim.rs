@@ -1,8 +1,8 @@
-//! Random damage to real rows: the readers of traces never panic, and what they say is consistent.
+//! Random damage to real rows: the readers of traces never panic, and their results are consistent.
 //!
-//! The inputs are a few rows of the shipped Facebook day each, damaged by random edits. Input number
-//! `i` depends on `i` only, so a failure names the input that repeats it. `EASTWEST_FUZZ_INPUTS` sets
-//! how many are tried (default 100,000).
+//! Each input is a few rows of the shipped Facebook day, damaged by random edits. Input `i` depends
+//! on `i` only, so that a failure names the input that repeats it. `EASTWEST_FUZZ_INPUTS` sets the
+//! number of inputs (default 100,000).
 
 use eastwest_engine::random::Stream;
 use eastwest_workload::replay::{BadRows, Trace, TraceError, TraceErrorKind, scale, swim, table};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const DAY: &[u8] =
     include_bytes!("../../../python/eastwest/data/swim/FB-2009_samples_24_times_1hr_0.tsv");
 
-/// Pieces that parsers stumble over.
+/// Pieces that are difficult for parsers.
 const PIECES: [&[u8]; 16] = [
     b"\t",
     b"\n",
@@ -31,14 +31,14 @@ const PIECES: [&[u8]; 16] = [
     b"\xef\xbb\xbf",
 ];
 
-/// A few successive rows of the real file.
+/// Returns a few successive rows of the real file.
 fn real_rows(rows: &[&[u8]], stream: &mut Stream) -> Vec<u8> {
     let count = 1 + stream.below(4) as usize;
     let first = stream.below((rows.len() - count) as u64) as usize;
     rows[first..first + count].concat()
 }
 
-/// A random place in a text, its end included.
+/// Returns a random position in a text, its end included.
 fn place(text: &[u8], stream: &mut Stream) -> usize {
     stream.below(text.len() as u64 + 1) as usize
 }
@@ -106,13 +106,13 @@ fn check_trace(text: &[u8], trace: &Trace) {
     let ends = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
     assert_eq!(notes.lines, ends + u64::from(notes.unterminated));
     notes.first_skipped.iter().for_each(check_error);
-    // What comes out can be scaled without a panic.
+    // The result can be scaled without a panic.
     let mut jobs = trace.jobs.clone();
     let _ = scale(&mut jobs, 20, 600);
     let _ = scale(&mut jobs, 7, 3);
 }
 
-/// Reads as either format.
+/// Reads a text as either format.
 fn read(text: &[u8], bad_rows: BadRows) -> Result<Trace, TraceError> {
     match table::begins_one(text) {
         true => table::read("in.tsv", text, bad_rows).map(|(trace, _)| trace),
@@ -120,7 +120,7 @@ fn read(text: &[u8], bad_rows: BadRows) -> Result<Trace, TraceError> {
     }
 }
 
-/// Reads in both ways and compares them.
+/// Reads a text in both ways and compares the results.
 fn check(text: &[u8]) {
     let stop = read(text, BadRows::Stop);
     let skip = read(text, BadRows::Skip);
@@ -138,7 +138,7 @@ fn check(text: &[u8]) {
     }
 }
 
-/// First line of a file that names its columns.
+/// First line of a file with named columns.
 const HEADER: &[u8] = b"name\tsubmit_s\tmaps\tinput_bytes\tshuffle_bytes\toutput_bytes\n";
 
 #[test]
@@ -172,7 +172,7 @@ fn damaged_rows(header: &[u8], name: &'static str, usual: u64) {
             Err(_) => none += 1,
         }
     }
-    // The damage is worth something only if it reaches all outcomes.
+    // The test is useful only if the damage leads to all outcomes.
     if inputs >= 1_000 {
         let least = inputs / 20;
         assert!(whole > least && partly > least && none > least, "{whole} {partly} {none}");

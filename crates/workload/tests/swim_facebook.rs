@@ -1,4 +1,4 @@
-//! The shipped Facebook 2009 day: what is known of this file must come out of the reader.
+//! The shipped Facebook 2009 day: the reader must return its known properties.
 
 use eastwest_types::Span;
 use eastwest_workload::replay::{BadRows, Trace, TraceJob, TraceNotes, scale, swim, window};
@@ -87,7 +87,7 @@ fn the_short_sample_is_the_start_of_the_day() {
 
 #[test]
 fn cutting_the_file_anywhere_is_noticed() {
-    // Within the 3,000th row: a cut leaves a short row, an empty number or a line without end.
+    // Within row 3,000: a cut leaves a short row, an empty number or a line without end.
     let start = DAY
         .iter()
         .enumerate()

@@ -1,22 +1,22 @@
-//! Evaluation.
+//! Evaluation of snippets.
 
 use super::tree::{Expression, Kind, Snippet, Statement};
 use crate::problem::{Place, Problem};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A value.
+/// A value of a snippet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Datum {
-    /// A number; true is 1.
+    /// A number; 1 for true.
     Number(i64),
     /// A text.
     Text(String),
-    /// Several.
+    /// A tuple.
     Tuple(Vec<Datum>),
 }
 
-/// Longest text a snippet makes, in bytes.
+/// Longest text that a snippet can produce, in bytes.
 const LONGEST: usize = 4_096;
 /// Most variables of a script.
 const MOST: usize = 1_000;
@@ -44,11 +44,11 @@ impl Datum {
     }
 }
 
-/// Variables of a script: they last from snippet to snippet.
+/// Variables of a script, kept from snippet to snippet.
 pub type Variables = BTreeMap<String, Datum>;
 
-/// Runs a snippet. `look_up` knows the fields and constants, or says why it does not. Returns what was
-/// printed.
+/// Runs a snippet and returns its printed lines. `look_up` returns the value of a field or
+/// constant, or an error message.
 pub fn run(
     snippet: &Snippet,
     variables: &mut Variables,
@@ -105,7 +105,7 @@ impl Scope<'_> {
         }
     }
 
-    /// The values of the names in an expression, for a failed assertion.
+    /// Returns the values of the names in an expression, for the message of a failed assertion.
     fn names_in(&self, e: &Expression) -> String {
         let mut names = Vec::new();
         collect(e, &mut names);
@@ -223,7 +223,7 @@ fn apply(sign: &str, a: Datum, b: Datum, place: Place) -> Result<Datum, Problem>
         "<<" => 1i64.checked_shl(shift()?).filter(|s| *s > 0).and_then(|s| a.checked_mul(s)),
         ">>" => Some(a >> shift()?),
         "//" | "%" if b == 0 => return place.fail("division by zero"),
-        // Python rounds down, so the remainder has the sign of the divisor
+        // Python rounds down, so that the remainder has the sign of the divisor
         "//" => a.checked_div(b).map(|q| q - i64::from(a % b != 0 && (a < 0) != (b < 0))),
         "%" => a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
         _ => return place.fail(format!("'{sign}' is not understood")),
@@ -231,7 +231,7 @@ fn apply(sign: &str, a: Datum, b: Datum, place: Place) -> Result<Datum, Problem>
     result.map(Datum::Number).ok_or_else(|| too_large(place))
 }
 
-/// `'%d of %s' % (a, b)`; flags and widths are passed over.
+/// Returns `'%d of %s' % (a, b)`; flags and widths are ignored.
 fn format_text(text: &str, values: Datum, place: Place) -> Result<Datum, Problem> {
     let mut values = match values {
         Datum::Tuple(all) => all.into_iter(),

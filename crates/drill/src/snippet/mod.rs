@@ -1,7 +1,8 @@
-//! Assertions between `%{` and `}%`: a small part of Python, read and evaluated here.
+//! Assertions between `%{` and `}%`: a small part of Python, parsed and evaluated here.
 //!
-//! `assert A, B`, `print(…)`, `name = A` and `name += A`; whole numbers, texts with `%`, comparisons
-//! (also chained), `and or not`, arithmetic, `abs min max len str`. Anything else fails the script.
+//! `assert A, B`, `print(…)`, `name = A` and `name += A`; whole numbers, texts with `%`,
+//! comparisons (also chained), `and or not`, arithmetic, `abs min max len str`. Anything else fails
+//! the script.
 
 mod eval;
 mod parse;

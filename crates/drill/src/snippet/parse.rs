@@ -1,4 +1,4 @@
-//! From words to statements, by Python's precedences.
+//! Parser: from words to statements, with Python's operator precedence.
 
 use super::tree::{Expression, Kind, Snippet, Statement};
 use super::words::{Word, words};
@@ -6,22 +6,22 @@ use crate::problem::{Place, Problem};
 
 /// Deepest nesting of expressions.
 const DEEPEST: u32 = 32;
-/// Longest statement, in words: a chain of operators is evaluated by recursion.
+/// Longest statement in words: a chain of operators is evaluated by recursion.
 const LONGEST: usize = 500;
-/// Binary operators from the loosest to the tightest.
+/// Binary operators from the lowest to the highest precedence.
 const LEVELS: [&[&str]; 6] =
     [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "//", "%"]];
 const COMPARISONS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 const ASSIGNMENTS: [(&str, &str); 7] =
     [("+=", "+"), ("-=", "-"), ("*=", "*"), ("|=", "|"), ("&=", "&"), ("<<=", "<<"), (">>=", ">>")];
-/// Words of Python that are not understood: clearer than "unknown name".
+/// Unsupported words of Python: their error is clearer than "unknown name".
 const KEYWORDS: [&str; 14] = [
     "if", "else", "elif", "for", "while", "def", "class", "import", "from", "lambda", "return",
     "with", "try", "in",
 ];
 const FUNCTIONS: [&str; 5] = ["abs", "min", "max", "len", "str"];
 
-/// Reads a snippet that stands, with its `%{`, at `place`.
+/// Parses a snippet whose `%{` is at `place`.
 pub fn parse(text: &str, place: Place) -> Result<Snippet, Problem> {
     let place = Place { column: place.column + 2, ..place };
     let words = words(text, place)?;
@@ -75,7 +75,7 @@ impl Parser<'_> {
         there
     }
 
-    /// One of these signs, if it comes next.
+    /// Takes and returns one of these signs, if it comes next.
     fn takes_one(&mut self, signs: &[&'static str]) -> Option<&'static str> {
         let found = match self.peek() {
             Some(Word::Sign(s)) => signs.iter().find(|x| *x == s).copied(),
@@ -112,7 +112,7 @@ impl Parser<'_> {
         start.fail(format!("'{name}': {message}"))
     }
 
-    /// Words as they were, for messages.
+    /// Returns words as they were written, for messages.
     fn written(&self, from: usize) -> String {
         let mut text = String::new();
         for (_, word) in &self.words[from..self.at] {
@@ -241,7 +241,7 @@ impl Parser<'_> {
         self.arguments_at(0)
     }
 
-    /// After the opening bracket.
+    /// Parses the arguments of a call after the opening bracket.
     fn arguments_at(&mut self, depth: u32) -> Result<Vec<Expression>, Problem> {
         let mut all = Vec::new();
         while !self.takes(")") {

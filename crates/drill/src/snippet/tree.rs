@@ -1,31 +1,31 @@
-//! What a snippet is after reading: statements of expressions.
+//! A parsed snippet: statements of expressions.
 
 use crate::problem::Place;
 
 /// A snippet: its statements in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snippet {
-    /// The statements and where they stand.
+    /// Statements with their places.
     pub statements: Vec<(Place, Statement)>,
 }
 
 /// A statement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Statement {
-    /// Fails unless the first is true; the second is the message. The text is how it was written.
+    /// Assertion: condition, message, and text as written.
     Assert(Expression, Option<Expression>, String),
-    /// Shown in the dialogue.
+    /// Values added to the log.
     Print(Vec<Expression>),
-    /// A name gets a value; with an operator, its value and the other.
+    /// Assignment: name, operator (as in `+=`), value.
     Assign(String, Option<&'static str>, Expression),
 }
 
-/// An expression and where it stands.
+/// An expression and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expression {
-    /// Where.
+    /// Place in the script.
     pub place: Place,
-    /// What.
+    /// Kind of expression.
     pub kind: Kind,
 }
 
@@ -38,14 +38,14 @@ pub enum Kind {
     Text(String),
     /// A variable, field or constant.
     Name(String),
-    /// `-a`, `~a`, `not a`
+    /// Unary operation: `-a`, `~a`, `not a`.
     Unary(&'static str, Box<Expression>),
-    /// `a + b` and the like, `a and b`, `a or b`
+    /// Binary operation: `a + b`, `a and b`.
     Binary(&'static str, Box<Expression>, Box<Expression>),
-    /// `a < b <= c`
+    /// Chain of comparisons: `a < b <= c`.
     Compare(Box<Expression>, Vec<(&'static str, Expression)>),
-    /// `name(a, b)`
+    /// Function call: `name(a, b)`.
     Call(String, Vec<Expression>),
-    /// `(a, b)`
+    /// Tuple: `(a, b)`.
     Tuple(Vec<Expression>),
 }

@@ -1,9 +1,9 @@
-//! Words of a snippet.
+//! Words (tokens) of a snippet.
 
 use crate::lexer::{Cursor, begins_name, in_name};
 use crate::problem::{Place, Problem};
 
-/// A word.
+/// A word (token).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
     /// A name or keyword.
@@ -12,19 +12,19 @@ pub enum Word {
     Number(i64),
     /// A text.
     Text(String),
-    /// A sign.
+    /// An operator or bracket.
     Sign(&'static str),
     /// The end of a statement.
     End,
 }
 
-/// Longer ones first, so that they are found first.
+/// Operators and brackets, the longer ones first because the first match counts.
 const SIGNS: [&str; 28] = [
     "<<=", ">>=", "==", "!=", "<=", ">=", "+=", "-=", "*=", "|=", "&=", "//", "<<", ">>", "=", "<",
     ">", "+", "-", "*", "%", "&", "|", "^", "~", "(", ")", ",",
 ];
 
-/// The words of a snippet whose text begins at `place`; an end at the end of each statement.
+/// Returns the words of a snippet whose text begins at `place`, with an end after each statement.
 pub fn words(text: &str, place: Place) -> Result<Vec<(Place, Word)>, Problem> {
     let mut cursor = Cursor::new(text, place);
     let mut all = Vec::new();

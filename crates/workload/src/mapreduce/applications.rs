@@ -1,10 +1,9 @@
-//! Jobs on YARN: what their application masters are given, and what becomes of it when nodes or
-//! connections fail.
+//! Jobs on YARN: containers given to their application masters, and failures of nodes or connections.
 //!
-//! As in Hadoop 3: who loses a connection opens another and says again what may not have arrived; a
-//! container that could not be launched is an attempt that was killed; the master of a job that was
-//! on a lost node starts again elsewhere and goes on from the tasks that are done, as MRAppMaster's
-//! recovery from the job history does, up to `master_attempts` times.
+//! As in Hadoop 3: after the loss of a connection the client opens another one and repeats what may
+//! not have arrived; a container that could not be launched counts as a killed attempt; the master
+//! of a job on a lost node starts again elsewhere and keeps the finished tasks, like MRAppMaster's
+//! recovery from the job history, up to `master_attempts` times.
 
 use super::config::Framework;
 use super::connections::Use;
@@ -15,7 +14,7 @@ use super::yarn::Call;
 use eastwest_types::{ConnId, Side, TaskKind};
 
 impl Control {
-    /// At the resource manager: a master has called.
+    /// Handles a call of an application master at the resource manager.
     pub fn master_called(&mut self, n: &mut Nodes, job: u32) {
         let state = n.tasks.jobs.get(job);
         let Call { first, reduces } = self.yarn.called(&mut n.cx, job, state.reduces_asked);
@@ -28,7 +27,7 @@ impl Control {
         }
     }
 
-    /// At the master: the answer is there; its containers are launched.
+    /// Handles the answer to a call at the application master: launches its containers.
     pub fn master_answered(&mut self, n: &mut Nodes, job: u32) {
         let from = self.yarn.node_of(job);
         for task in self.yarn.answered(job) {
@@ -48,31 +47,31 @@ impl Control {
         }
     }
 
-    /// At the node: a task's container is launched.
+    /// Handles the launch of a task's container at its node.
     pub fn container_launched(&self, n: &mut Nodes, task: u32) {
         n.tasks.attempts.get(task).times.assigned = n.cx.now;
         n.cx.wake_in(n.cx.config.yarn.container_launch, Timer::Container(task));
     }
 
-    /// A master could not tell a node to launch a container: its attempt is over.
+    /// Ends an attempt whose container could not be launched because the connection to its node failed.
     pub fn launch_lost(&mut self, n: &mut Nodes, task: u32) {
         self.kill_and_free(n, task);
     }
 
-    /// At the application master: a task tells that it is done.
+    /// Handles the report of a finished task at its application master.
     pub fn report_arrived(&mut self, n: &mut Nodes, report: u32) {
         let report = self.yarn.told(report);
         self.task_reported(n, report);
     }
 
-    /// A task could not tell its master that it has ended: it tries again.
+    /// Sends a report again after the connection to the application master failed.
     pub fn report_lost(&mut self, n: &mut Nodes, report: u32) {
         if let Some(report) = self.yarn.tell_again(&mut n.cx, report) {
             self.task_reported(n, report);
         }
     }
 
-    /// A running reduce asks its master for finished maps.
+    /// Sends the request of a running reduce for finished maps to its application master.
     pub fn ask_for_maps(&self, n: &mut Nodes, task: u32) {
         let t = n.tasks.attempts.get(task);
         if t.fetching.is_none() {
@@ -90,7 +89,7 @@ impl Control {
         n.cx.tell(conn, Side::Client, bytes, 0, Some(t.job));
     }
 
-    /// At the master: a reduce asks.
+    /// Answers a reduce's request for finished maps at its application master.
     pub fn maps_asked(&self, n: &mut Nodes, task: u32, conn: ConnId) {
         let t = n.tasks.attempts.get(task);
         let known = n.tasks.jobs.running(t.job).outputs.reported();
@@ -102,11 +101,11 @@ impl Control {
         n.cx.tell(conn, Side::Server, bytes, u64::from(known), Some(t.job));
     }
 
-    /// At the reduce: the master's answer; the next question follows unless it knows of all
-    /// maps that have ended, and these are all of the job.
+    /// Handles the answer about finished maps at the reduce. It asks again unless it knows of all
+    /// maps that have ended, and these are all maps of the job.
     pub fn maps_told(&self, n: &mut Nodes, task: u32, known: u32) {
         let t = n.tasks.attempts.get(task);
-        // A map that ran again may have ended while the answer was on its way: then it asks on.
+        // A map that ran again may have ended while the answer was in the network: then the reduce asks again.
         let ended = n.tasks.jobs.running(t.job).outputs.reported();
         if known >= n.cx.spec(t.job).maps && known == ended {
             if let Some(conn) = t.events.take() {
@@ -118,13 +117,13 @@ impl Control {
         n.tasks.maps_known(&mut n.cx, task, known);
     }
 
-    /// A reduce could not ask its master for finished maps: it asks again later.
+    /// Schedules another request for finished maps after the connection to the application master failed.
     pub fn events_lost(&self, n: &mut Nodes, task: u32) {
         n.tasks.attempts.get(task).events = None;
         n.cx.wake_in(n.cx.config.yarn.event_poll, Timer::Poll(task));
     }
 
-    /// A map has finished: where it has run once more, reduces that know of all maps ask again.
+    /// Lets reduces that know of all maps ask again, after a map that ran once more has finished.
     pub fn poll_again(&self, n: &mut Nodes, job: u32) {
         let maps = n.cx.spec(job).maps;
         let again = n.tasks.jobs.running(job).outputs.reported() > maps;
@@ -139,9 +138,9 @@ impl Control {
         }
     }
 
-    /// The master of a job is lost: what it ran is killed, and another one starts and goes on from
-    /// the tasks that are done (as with Hadoop's recovery from the job history). A job that was
-    /// through is done.
+    /// Restarts the lost application master of a job: its attempts are killed, and the new master
+    /// keeps the finished tasks (as in Hadoop's recovery from the job history). A job without
+    /// unfinished tasks is done.
     pub fn restart(&mut self, n: &mut Nodes, job: u32) {
         for task in n.tasks.attempts_where(|t| t.job == job) {
             self.kill_and_free(n, task);

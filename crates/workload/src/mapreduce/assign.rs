@@ -1,9 +1,10 @@
-//! Assignment: what the answer to a heartbeat gives the worker to do.
+//! Assignment: tasks that a worker gets in the answer to a heartbeat.
 //!
-//! As in Hadoop 1's JobQueueTaskScheduler maps fill the free slots of the worker; with the plain
-//! schedulers one without its split in the rack ends the maps of an answer; reduces are limited to
-//! `reduces_per_heartbeat`. With `spread` a worker of `s` slots is given tasks only up to
-//! ⌈s · (waiting + running) / all slots⌉ running ones; Quincy spreads by itself.
+//! As in Hadoop 1's JobQueueTaskScheduler maps fill the free slots of the worker; with FIFO or Fair
+//! without delay scheduling an answer contains at most one map without its split in the rack, as
+//! its last one; reduces are limited to `reduces_per_heartbeat`. With `spread` a worker of `s`
+//! slots gets tasks only up to ⌈s · (waiting + running) / all slots⌉ running ones; Quincy spreads
+//! by itself.
 
 use super::config::Framework;
 use super::control::Control;
@@ -15,7 +16,7 @@ use super::task::Task;
 use eastwest_types::{Locality, TaskKind};
 
 impl Control {
-    /// How many tasks of a kind a worker has room for, as far as the master knows.
+    /// Returns the number of tasks of a kind that fit on a worker, as far as the master knows.
     fn free(&self, n: &Nodes, worker: u32, kind: TaskKind) -> u32 {
         match n.cx.config.framework {
             Framework::Mr1 => self.workers.free_sent(worker, kind),
@@ -23,7 +24,8 @@ impl Control {
         }
     }
 
-    /// How many tasks of a kind the worker may be given, by its free slots and the even spread.
+    /// Returns the number of tasks of a kind that a worker may be given: free slots, limited by the
+    /// even spread.
     fn room(&self, n: &Nodes, worker: u32, kind: TaskKind) -> u32 {
         let k = index(kind);
         let control = &n.cx.config.control;
@@ -45,7 +47,7 @@ impl Control {
         free.min(cap.saturating_sub(slots - free)).min(most)
     }
 
-    /// Gives a worker maps.
+    /// Assigns maps to a worker.
     pub fn assign_maps(&mut self, n: &mut Nodes, worker: u32) {
         let free = self.free(n, worker, TaskKind::Map);
         let room = self.room(n, worker, TaskKind::Map);
@@ -64,7 +66,7 @@ impl Control {
         }
     }
 
-    /// Gives a worker reduces.
+    /// Assigns reduces to a worker.
     pub fn assign_reduces(&mut self, n: &mut Nodes, worker: u32) {
         let room = self.room(n, worker, TaskKind::Reduce);
         let copies = self.give_copies(n, worker, TaskKind::Reduce, room);
@@ -85,7 +87,7 @@ impl Control {
             || self.yarn.may_reduce(&n.cx, (job, n.tasks.jobs.running(job)), worker)
     }
 
-    /// Gives a worker copies that are wanted, at most so many; returns how many.
+    /// Assigns at most `room` requested speculative copies to a worker; returns their number.
     fn give_copies(&mut self, n: &mut Nodes, worker: u32, kind: TaskKind, room: u32) -> u32 {
         for given in 0..room {
             let Control { yarn, speculation, .. } = self;
@@ -98,8 +100,8 @@ impl Control {
         room
     }
 
-    /// Puts a task into the answer to a worker, or has its application master hear of its container.
-    /// Returns how far a map's split is.
+    /// Puts a task into the answer to a worker, or on YARN gives its container to the application
+    /// master. Returns the locality of a map's split.
     fn give_out(
         &mut self,
         n: &mut Nodes,
@@ -129,7 +131,7 @@ impl Control {
         locality
     }
 
-    /// Kills the other attempts of a task that is done.
+    /// Kills the other attempts of a finished task.
     pub fn kill_others(&mut self, n: &mut Nodes, report: &Report) {
         let &Report { job, index, kind, .. } = report;
         for other in n.tasks.attempts_where(|t| (t.job, t.kind, t.index) == (job, kind, index)) {

@@ -1,9 +1,9 @@
-//! The namenode's table of blocks: where the replicas of every block are now.
+//! The namenode's table of blocks: present replicas of every block.
 //!
-//! The input of all jobs lies in HDFS from the beginning, a job's output from the end of the task
-//! that wrote it. Nothing is deleted but what a failed job has written and what attempts leave that
-//! were killed. Where splits were placed follows from the job's stream and is drawn again when it is
-//! needed: only splits that have lost or gained a replica since are in the table.
+//! The input of all jobs is in HDFS from the start, the output of a task from its end. Only the
+//! output of failed jobs and of killed attempts is deleted. The initial places of splits follow
+//! from the job's random stream and are drawn again when needed: the table has only splits that
+//! have lost or gained a replica since.
 
 use super::context::Context;
 use super::file::Written;
@@ -14,20 +14,20 @@ use std::collections::BTreeMap;
 /// A block of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Block {
-    /// The split of a map.
+    /// Split of a map.
     Split {
-        /// Its job.
+        /// Number of the job.
         job: u32,
-        /// The map.
+        /// Number of the map.
         map: u32,
     },
-    /// What a task or a client has written.
+    /// Output of a task or a client.
     Output {
-        /// Its job.
+        /// Number of the job.
         job: u32,
-        /// The task.
+        /// Number of the task.
         task: u32,
-        /// Which block of its file.
+        /// Number of the block in its file.
         number: u32,
     },
 }
@@ -35,30 +35,30 @@ pub enum Block {
 /// All blocks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Blocks {
-    /// Blocks of every file that was written, by job and task.
+    /// Blocks of every written file, by job and task.
     written: BTreeMap<(u32, u32), Vec<Written>>,
-    /// Splits that are not where they were placed, by job and map.
+    /// Workers with replicas of splits that have moved, by job and map.
     moved: BTreeMap<(u32, u32), Vec<u32>>,
 }
 
 impl Blocks {
-    /// Splits of a job that are not where they were placed.
+    /// Returns the splits of a job that have moved, with the workers that hold them.
     pub fn moved_of(&self, job: u32) -> impl Iterator<Item = (u32, &[u32])> {
         let all = self.moved.range((job, 0)..=(job, u32::MAX));
         all.map(|(&(_, map), replicas)| (map, &replicas[..]))
     }
 
-    /// A job has failed: what it has written is deleted.
+    /// Deletes the output of a failed job.
     pub fn delete_output(&mut self, job: u32) {
         self.written.retain(|&(of, _), _| of != job);
     }
 
-    /// A file is complete. A task that ran again has written it anew.
+    /// Adds a complete file. A task that ran again replaces its file.
     pub fn keep(&mut self, file: (u32, u32), blocks: Vec<Written>) {
         self.written.insert(file, blocks);
     }
 
-    /// Size, replicas wanted and replicas of a block, if it is there. A split must have been moved.
+    /// Returns size, wanted replicas and present replicas of a block, if it exists; a split must have moved.
     pub fn get(&self, cx: &Context, block: Block) -> Option<(u64, u32, &[u32])> {
         match block {
             Block::Split { job, map } => {
@@ -74,7 +74,7 @@ impl Blocks {
         }
     }
 
-    /// The replicas of a block have changed.
+    /// Sets the replicas of a block.
     pub fn set(&mut self, cx: &mut Context, block: Block, replicas: Vec<u32>) {
         match block {
             Block::Split { job, map } => {
@@ -89,13 +89,13 @@ impl Blocks {
         }
     }
 
-    /// All blocks that have a replica on a worker, with all their replicas.
+    /// Returns all blocks with a replica on a worker, each with all its replicas.
     pub fn on(&self, cx: &Context, worker: u32) -> Vec<(Block, Vec<u32>)> {
         let mut found = Vec::new();
         for job in 0..cx.config.jobs.len() as u32 {
             for (map, placed) in (0..).zip(placed(cx, job)) {
                 let held = self.moved.get(&(job, map)).unwrap_or(&placed);
-                // An empty split is no block.
+                // An empty split has no block.
                 if held.contains(&worker) && cx.spec(job).split_bytes(map) > 0 {
                     found.push((Block::Split { job, map }, held.clone()));
                 }
@@ -112,7 +112,7 @@ impl Blocks {
     }
 }
 
-/// Where the splits of a job were placed.
+/// Returns the initial replicas of each split of a job.
 fn placed(cx: &Context, job: u32) -> impl Iterator<Item = Vec<u32>> + '_ {
     let spec = cx.spec(job);
     let splits = if spec.bytes.input > 0 && spec.clients.is_none() { spec.maps } else { 0 };

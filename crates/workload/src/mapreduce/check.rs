@@ -1,5 +1,5 @@
-//! Demands no cluster can meet, refused with the reason before anything runs. Ranges of single settings
-//! are those of the reader of scenarios; here are settings that must fit each other or the fabric.
+//! Checks of settings before a run, with the reasons for a refusal. Ranges of single settings are
+//! checked by the reader of scenarios; here are settings that must fit each other or the fabric.
 
 use super::config::{Clients, Framework, MAX_ALL_TASKS, MAX_TASKS, MapReduceConfig};
 use super::owners::DEFAULT_QUEUE;
@@ -8,7 +8,7 @@ use crate::protocol::Cluster;
 use eastwest_types::HostId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Master and workers of a cluster that can run, or all reasons why it cannot. Every reason starts
+/// Returns master and workers of a cluster, or all reasons why it cannot run. Every reason starts
 /// with the field it is about.
 pub fn check(
     config: &MapReduceConfig,
@@ -53,7 +53,7 @@ fn check_workers(master: HostId, workers: &[HostId], hosts: u32, problems: &mut 
     }
 }
 
-/// Settings that must fit each other.
+/// Checks settings that must fit each other.
 fn check_settings(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let most = config.control.heartbeat.0 / 4;
     if config.coarse.heartbeats.is_some_and(|delay| delay.0 > most) {
@@ -64,7 +64,8 @@ fn check_settings(config: &MapReduceConfig, problems: &mut Vec<String>) {
     }
 }
 
-/// Whether containers fit, and a cluster of one node has room for more than a master.
+/// Checks that containers fit on nodes, and that a cluster of one node has room for more than an
+/// application master.
 fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<String>) {
     let yarn = &config.yarn;
     let containers = [
@@ -92,7 +93,7 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
     }
 }
 
-/// Nodes with a speed of their own.
+/// Checks nodes with a different speed.
 fn check_slow_nodes(config: &MapReduceConfig, workers: &[HostId], problems: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for node in &config.slow_nodes {

@@ -1,11 +1,11 @@
-//! Stand-alone HDFS clients: `hdfs dfs -put` and `-get`, and the read and write tests of the
-//! literature without MapReduce around them.
+//! Stand-alone HDFS clients: `hdfs dfs -put` and `-get`, and read and write tests of HDFS without MapReduce.
 //!
-//! A job with `clients` has no tasks. As many clients as it has maps start when it is submitted, on one host or
-//! on the workers in turn; each reads its share of the input block by block from the nearest replicas, then
-//! writes its share of the output. The job ends with its last client; the table of tasks lists clients as maps.
-//! Differences from Hadoop: the start of the client's virtual machine is `task_start` on its host, without
-//! contention if that is the master; the bytes of a client's own file take no time to produce.
+//! A job with `clients` has no tasks. When it is submitted, as many clients as it has maps start,
+//! on one host or on the workers in turn; each reads its part of the input block by block from the
+//! nearest replicas, then writes its part of the output. The job ends with its last client; the
+//! table of tasks lists clients as maps. Differences from Hadoop: the client's Java virtual machine
+//! starts in `task_start`, without contention if it is on the master's host; the content of a
+//! written file is produced in no time.
 
 use super::config::Clients;
 use super::connections::Use;
@@ -31,23 +31,23 @@ pub struct Client {
     assigned: Time,
     started: Time,
     input_done: Time,
-    /// Bytes not asked for yet.
+    /// Bytes not requested yet.
     left: u64,
-    /// Bytes of the block being read.
+    /// Bytes of the present block.
     block: u64,
-    /// Its replicas that have not failed the client.
+    /// Replicas of the present block that have not failed the client.
     replicas: Vec<u32>,
-    /// Replicas that have.
+    /// Number of failures, each of which has excluded a replica.
     failures: u32,
-    /// Parts of the block that are not through: the transfer, and the datanode's disk.
+    /// Unfinished parts of the present block: transfer, and disk read of the datanode.
     parts: u32,
     conn: Option<ConnId>,
-    /// Draws where the blocks lie and which replica is read.
+    /// Random stream for the places of blocks and the choice of replicas.
     blocks: Stream,
     locality: Locality,
 }
 
-/// How far a replica is, worst of all blocks.
+/// Returns the larger of two distances.
 fn farther(a: Locality, b: Locality) -> Locality {
     let order = |l| match l {
         Locality::None => 0,
@@ -58,7 +58,7 @@ fn farther(a: Locality, b: Locality) -> Locality {
     if order(a) >= order(b) { a } else { b }
 }
 
-/// Stand-alone clients that run.
+/// Running stand-alone clients.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StandAlone {
     clients: Slab<Client>,
@@ -99,7 +99,7 @@ impl StandAlone {
         }
     }
 
-    /// A client's virtual machine runs.
+    /// Handles the start of a client's virtual machine.
     pub fn client_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.started = cx.now;
@@ -112,7 +112,7 @@ impl StandAlone {
         hdfs.namenode.ask(cx, session);
     }
 
-    /// A client knows where its blocks are: reads the next one, or goes on to write.
+    /// Reads the client's next block, or starts to write; the namenode has returned the places of its blocks.
     pub fn client_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let most = cx.config.hdfs.block_bytes;
         let copies = cx.config.hdfs.replication;
@@ -129,8 +129,7 @@ impl StandAlone {
         self.read_nearest(cx, client);
     }
 
-    /// Reads a block from the nearest replica that is left; a client without any fails, and so does
-    /// its job.
+    /// Reads a block from the nearest remaining replica; without any the client fails, and its job too.
     fn read_nearest(&mut self, cx: &mut Context, client: u32) {
         let disks = cx.config.node.disks.is_some();
         let c = self.clients.get(client);
@@ -155,7 +154,7 @@ impl StandAlone {
         }
     }
 
-    /// At a datanode: a client's request has arrived; it reads while it sends.
+    /// Handles a client's request at a datanode, which reads from disk while it sends.
     pub fn send_block(&mut self, cx: &mut Context, (client, holder): (u32, u32), conn: ConnId) {
         let c = self.clients.get(client);
         let (job, bytes, round) = (c.job, c.block, c.failures);
@@ -167,7 +166,7 @@ impl StandAlone {
         cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
     }
 
-    /// A part of reading a block is through.
+    /// Counts a finished part of reading a block (transfer, disk read).
     pub fn read_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.parts -= 1;
@@ -180,14 +179,14 @@ impl StandAlone {
         self.client_located(cx, hdfs, client);
     }
 
-    /// A datanode has read a block, unless the client has turned away from it.
+    /// Handles the end of a datanode's disk read, unless the client uses another replica by now.
     pub fn block_read(&mut self, cx: &mut Context, hdfs: &mut Hdfs, (client, round): (u32, u32)) {
         if self.clients.get(client).failures == round {
             self.read_part(cx, hdfs, client);
         }
     }
 
-    /// The connection to a datanode is gone: the client reads the block from the next replica.
+    /// Reads the block from the next replica after the connection to a datanode failed.
     pub fn read_lost(&mut self, cx: &mut Context, (client, holder): (u32, u32)) {
         let c = self.clients.get(client);
         c.conn = None;
@@ -196,7 +195,7 @@ impl StandAlone {
         self.read_nearest(cx, client);
     }
 
-    /// A client has failed: so has its job.
+    /// Handles the failure of a client: its job fails.
     pub fn client_failed(&mut self, cx: &mut Context, client: u32, reason: &'static str) {
         let job = self.clients.get(client).job;
         cx.note(Note::ClientFailed { job, reason });
@@ -227,7 +226,7 @@ impl StandAlone {
         hdfs.hand_over(cx, writer, bytes);
     }
 
-    /// A client is through, and has written these blocks.
+    /// Handles the end of a client that has written these blocks.
     pub fn client_done(
         &mut self,
         cx: &mut Context,
@@ -262,12 +261,12 @@ impl StandAlone {
         cx.note(Note::ClientThrough { job, assigned, read, written });
     }
 
-    /// Whether a client is still there.
+    /// Whether a client is running.
     pub fn runs(&self, client: u32) -> bool {
         self.clients.find(client).is_some()
     }
 
-    /// Clients that are there.
+    /// Returns the number of running clients.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.clients.count().0

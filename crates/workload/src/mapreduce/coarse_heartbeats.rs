@@ -1,15 +1,15 @@
-//! Heartbeats of Hadoop 1 in approximate runs: they are no messages, and only those that have an effect are
-//! simulated.
+//! Heartbeats of Hadoop 1 in approximate runs: they are not sent as messages, and only heartbeats
+//! with an effect are simulated.
 //!
-//! A worker's heartbeats arrive at the master at phase + delay + k · interval, as they would if all
-//! were sent; an answer takes the delay once more. One matters if it brings a report, if it can take
-//! a waiting task, or if reduces of its worker are to hear of finished maps. For the first and last
-//! reason a worker is due at its next arrival. For the second the master asks, while tasks wait,
-//! those with free slots one after another in the order of their arrivals: a choice costs the
-//! logarithm of the number of workers, and an idle cluster costs nothing.
+//! A worker's heartbeats arrive at the master at phase + delay + k · interval, as real messages
+//! would; an answer takes the delay once more. A heartbeat has an effect if it brings a report, if
+//! its worker can take a waiting task, or if reduces of its worker learn of finished maps. In the
+//! first and last case the worker's next arrival is scheduled. In the second case, while tasks
+//! wait, the master goes through the workers with free slots in the order of their arrivals: a
+//! choice costs the logarithm of the number of workers, and an idle cluster costs nothing.
 //!
-//! Differences from Hadoop: a heartbeat tells what is so when it arrives, not when it left; none is delayed or
-//! lost on its way.
+//! Differences from Hadoop: a heartbeat reports the state at its arrival, not at its departure;
+//! none is delayed or lost in the network.
 
 use super::config::{Framework, MapReduceConfig};
 use super::context::Context;
@@ -23,28 +23,28 @@ use std::collections::BTreeSet;
 /// Arrival times of heartbeats, and the workers that may be given tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoarseHeartbeats {
-    /// From a worker to the master, and back.
+    /// Delay from a worker to the master, and back.
     delay: Span,
     interval: Span,
-    /// When the first heartbeat of each worker arrives.
+    /// Arrival time of the first heartbeat of each worker.
     first: Vec<Time>,
     /// Workers in the order of their arrivals within an interval, with the time from its beginning.
     ring: Vec<(Span, u32)>,
-    /// Where each worker is in it.
+    /// Index of each worker in `ring`.
     place: Vec<u32>,
-    /// Places of workers with free slots, by kind.
+    /// Indices in `ring` of workers with free slots, by kind of task.
     free: [BTreeSet<u32>; 2],
-    /// Whether a worker's next arrival is waited for.
+    /// Whether the next arrival of a worker is scheduled.
     due: Vec<bool>,
-    /// When the next worker is asked whether it takes waiting tasks.
+    /// Time at which the next worker is asked whether it takes waiting tasks.
     asks: Option<Time>,
-    /// Kinds of tasks that waited when that was decided.
+    /// Kinds of tasks that waited when `asks` was set.
     wanted: [bool; 2],
 }
 
 impl CoarseHeartbeats {
-    /// Returns the state for this number of workers, with all slots free, if heartbeats are no messages in this
-    /// run.
+    /// Returns the state for this number of workers, with all slots free; `None` if this run sends
+    /// heartbeats as messages.
     pub fn new(config: &MapReduceConfig, workers: usize, seed: u64) -> Option<CoarseHeartbeats> {
         let delay = config.coarse.heartbeats?;
         let plain = config.framework == Framework::Mr1
@@ -81,7 +81,7 @@ impl CoarseHeartbeats {
         })
     }
 
-    /// The worker's first heartbeat that arrives after a time.
+    /// Returns the arrival of the worker's first heartbeat after a time.
     fn after(&self, worker: u32, time: Time) -> Time {
         let first = self.first[worker as usize];
         if time < first {
@@ -91,7 +91,7 @@ impl CoarseHeartbeats {
         first + self.interval * whole
     }
 
-    /// The worker with free slots for wanted tasks whose heartbeat arrives next after a time.
+    /// Returns the first arrival after a time of a worker with free slots for wanted tasks.
     fn next_free(&self, wanted: [bool; 2], time: Time) -> Option<Time> {
         let within = Span(time.0 % self.interval.0);
         let from = self.ring.partition_point(|&(at, _)| at <= within) as u32;
@@ -103,7 +103,7 @@ impl CoarseHeartbeats {
         kinds.map(|place| self.after(self.ring[place as usize].1, time)).min()
     }
 
-    /// Workers whose heartbeats arrive now.
+    /// Returns the workers whose heartbeats arrive now.
     fn arriving(&self, now: Time) -> Vec<u32> {
         let within = Span(now.0 % self.interval.0);
         let from = self.ring.partition_point(|&(at, _)| at < within);
@@ -111,7 +111,7 @@ impl CoarseHeartbeats {
         same.map(|&(_, worker)| worker).filter(|&w| self.first[w as usize] <= now).collect()
     }
 
-    /// How long a heartbeat or its answer takes.
+    /// Returns the delay of a heartbeat or its answer.
     pub fn delay(&self) -> Span {
         self.delay
     }

@@ -1,88 +1,88 @@
-//! The connections a MapReduce cluster has open, and what each is for.
+//! Open connections of a MapReduce cluster, and the purpose of each.
 
 use crate::protocol::Action;
 use eastwest_types::{ClassId, ConnId, HostId};
 use serde::{Deserialize, Serialize};
 
-/// What a connection carries. Tasks are given by their slot in the table of running tasks.
+/// Purpose of a connection. Tasks are given by their number in the table of running tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Use {
     /// Heartbeats of a worker (client) and the master's answers.
     Heartbeat {
-        /// The worker.
+        /// Number of the worker.
         worker: u32,
     },
     /// A map (client) reads a remote split.
     Split {
-        /// The map.
+        /// Number of the map in the table of tasks.
         task: u32,
-        /// The worker that has it.
+        /// Worker with the replica.
         holder: u32,
     },
     /// A stand-alone client reads a block.
     Read {
-        /// The client.
+        /// Number of the client.
         client: u32,
-        /// The worker that has it.
+        /// Worker with the replica.
         holder: u32,
     },
     /// A reduce (client) fetches map outputs of one worker.
     Fetch {
-        /// The reduce.
+        /// Number of the reduce in the table of tasks.
         task: u32,
-        /// Where the outputs are.
+        /// Worker with the outputs, or number of the part in approximate runs.
         from: u32,
     },
-    /// One hop of a write pipeline; the client is nearer to the writer.
+    /// One hop of a write pipeline; its client is the end nearer to the writer.
     Pipeline {
-        /// Who writes.
+        /// Number of the writer.
         writer: u32,
-        /// 0 from the writer to the first remote replica, and so on.
+        /// Number of the hop: 0 from the writer to the first remote replica.
         hop: u32,
     },
-    /// A datanode (client) sends what there is of a block to one that joins its pipeline.
+    /// A datanode (client) sends the present data of a block to a datanode that joins its pipeline.
     Transfer {
-        /// Whose block it is.
+        /// Number of the block's writer.
         writer: u32,
     },
-    /// A datanode (client) sends a copy of a block to another one.
+    /// A datanode (client) sends a copy of a block to another datanode.
     Copy {
-        /// The copy.
+        /// Number of the copy.
         copy: u32,
     },
     /// The resource manager (client) tells a node to launch an application master.
     Master {
-        /// Its job.
+        /// Number of the job.
         job: u32,
     },
     /// Calls of an application master (client) to the resource manager.
     Application {
-        /// Its job.
+        /// Number of the job.
         job: u32,
     },
     /// An application master (client) tells a node to launch a container.
     Launch {
-        /// The task it is for.
+        /// Task that the container will run.
         task: u32,
     },
     /// A task (client) tells its application master that it is done.
     Report {
-        /// What it tells.
+        /// Number of the report.
         report: u32,
     },
     /// A reduce (client) asks its application master for finished maps.
     Events {
-        /// The reduce.
+        /// Number of the reduce in the table of tasks.
         task: u32,
     },
-    /// Questions to the namenode (server).
+    /// Requests to the namenode (server).
     Namenode {
-        /// Who asks.
+        /// Number of the client's session.
         session: u32,
     },
 }
 
-/// Table of open connections; numbers of closed ones are used again.
+/// Table of open connections; numbers of closed ones are reused.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Connections {
     uses: Vec<Option<Use>>,
@@ -90,7 +90,7 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Opens a connection from `client` to `server`.
+    /// Opens a connection from `client` to `server` and returns its name.
     pub fn open(
         &mut self,
         purpose: Use,
@@ -110,7 +110,7 @@ impl Connections {
         conn
     }
 
-    /// Closes a connection.
+    /// Closes a connection after all data is delivered.
     pub fn close(&mut self, conn: ConnId, out: &mut Vec<Action>) {
         let was = self.uses[conn.0 as usize].take();
         assert!(was.is_some(), "connection {} was closed twice", conn.0);
@@ -118,20 +118,20 @@ impl Connections {
         out.push(Action::Close { conn });
     }
 
-    /// Ends a connection at once, with what is on its way.
+    /// Aborts a connection; data in flight is lost.
     pub fn abort(&mut self, conn: ConnId, out: &mut Vec<Action>) {
         self.gone(conn);
         out.push(Action::Abort { conn });
     }
 
-    /// A connection is gone by itself.
+    /// Removes a connection that TCP has aborted.
     pub fn gone(&mut self, conn: ConnId) {
         let was = self.uses[conn.0 as usize].take();
         assert!(was.is_some(), "connection {} is gone twice", conn.0);
         self.free.push(conn.0);
     }
 
-    /// Ends all connections of some use.
+    /// Aborts all connections for whose purpose `ends` is true.
     pub fn abort_where(&mut self, ends: impl Fn(Use) -> bool, out: &mut Vec<Action>) {
         for slot in 0..self.uses.len() {
             if self.uses[slot].is_some_and(&ends) {
@@ -140,7 +140,7 @@ impl Connections {
         }
     }
 
-    /// Closes all connections of some use.
+    /// Closes all connections for whose purpose `ends` is true.
     pub fn close_where(&mut self, ends: impl Fn(Use) -> bool, out: &mut Vec<Action>) {
         for slot in 0..self.uses.len() {
             if self.uses[slot].is_some_and(&ends) {
@@ -149,13 +149,13 @@ impl Connections {
         }
     }
 
-    /// All open connections, and what they are for.
+    /// Returns all open connections with their purposes.
     pub fn open_ones(&self) -> impl Iterator<Item = (ConnId, Use)> + '_ {
         let named = (0..).zip(&self.uses);
         named.filter_map(|(slot, purpose)| Some((ConnId(slot), (*purpose)?)))
     }
 
-    /// What a connection is for, if it is open.
+    /// Returns the purpose of a connection, or `None` if it is not open.
     pub fn find(&self, conn: ConnId) -> Option<Use> {
         self.uses.get(conn.0 as usize).copied().flatten()
     }
@@ -169,13 +169,13 @@ impl Connections {
         }
     }
 
-    /// Connections there were at once, at most.
+    /// Returns the largest number of connections open at once.
     #[cfg(test)]
     pub fn most(&self) -> usize {
         self.uses.len()
     }
 
-    /// What an open connection is for.
+    /// Returns the purpose of an open connection.
     pub fn purpose(&self, conn: ConnId) -> Use {
         self.uses[conn.0 as usize].expect("messages arrive on open connections only")
     }

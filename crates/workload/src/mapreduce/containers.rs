@@ -1,4 +1,4 @@
-//! Containers of YARN, and the room for them on a node.
+//! Containers of YARN, and the resources of a node.
 
 use super::config::YarnConfig;
 use eastwest_types::TaskKind;
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 /// Containers of a node.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Containers {
-    /// Memory taken, as the resource manager sees it.
+    /// Memory in use in bytes, as the resource manager knows it.
     pub memory: u64,
-    /// Virtual cores taken.
+    /// Virtual cores in use.
     pub vcores: u32,
-    /// Part of `memory` that reduces and masters have taken.
+    /// Part of `memory` used by reduces and application masters.
     pub lasting: u64,
-    /// Part of `vcores` that reduces and masters have taken.
+    /// Part of `vcores` used by reduces and application masters.
     pub lasting_vcores: u32,
-    /// Ended since the last heartbeat.
+    /// Containers that have ended since the last heartbeat.
     pub ended: Vec<Container>,
-    /// Reported by the heartbeat on its way.
+    /// Ended containers in the heartbeat in the network.
     pub reported: Vec<Container>,
 }
 
 /// A container.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Container {
-    /// Its memory in bytes.
+    /// Memory in bytes.
     pub memory: u64,
-    /// Its virtual cores.
+    /// Number of virtual cores.
     pub vcores: u32,
-    /// The container runs a reduce or a master, which last; not a map.
+    /// The container runs a reduce or an application master, which last longer than a map.
     pub lasting: bool,
 }
 
 impl Container {
-    /// The container of a task of a kind.
+    /// Returns the container of a task of this kind.
     pub fn of(yarn: &YarnConfig, kind: TaskKind) -> Container {
         let (memory, vcores) = match kind {
             TaskKind::Map => (yarn.map_memory, yarn.map_vcores),
@@ -45,7 +45,7 @@ impl Container {
 }
 
 impl Containers {
-    /// How many of a container the node has room for.
+    /// Returns the number of these containers that fit into the free resources of the node.
     pub fn room(&self, yarn: &YarnConfig, c: Container) -> u32 {
         let memory = (yarn.node_memory - self.memory.min(yarn.node_memory)) / c.memory;
         let vcores = match yarn.count_vcores {
@@ -55,7 +55,7 @@ impl Containers {
         u32::try_from(memory).unwrap_or(u32::MAX).min(vcores)
     }
 
-    /// Takes room for a container.
+    /// Allocates the resources of a container.
     pub fn take(&mut self, c: Container) {
         self.memory += c.memory;
         self.vcores += c.vcores;
@@ -65,7 +65,7 @@ impl Containers {
         }
     }
 
-    /// Gives the room of a container back.
+    /// Frees the resources of a container.
     pub fn free(&mut self, c: Container) {
         self.memory -= c.memory;
         self.vcores -= c.vcores;
@@ -75,20 +75,20 @@ impl Containers {
         }
     }
 
-    /// Whether another container would fit beside one and all that lasts.
+    /// Whether another container would fit beside this one and all reduces and application masters.
     pub fn leaves_room(&self, yarn: &YarnConfig, c: Container, other: Container) -> bool {
         self.lasting + c.memory + other.memory <= yarn.node_memory
             && (!yarn.count_vcores
                 || self.lasting_vcores + c.vcores + other.vcores <= yarn.node_vcores)
     }
 
-    /// Whether a container fits.
+    /// Whether a container fits into the free resources.
     pub fn fits(&self, yarn: &YarnConfig, c: Container) -> bool {
         self.memory + c.memory <= yarn.node_memory
             && (!yarn.count_vcores || self.vcores + c.vcores <= yarn.node_vcores)
     }
 
-    /// A heartbeat leaves: what has ended goes with it.
+    /// Moves the ended containers into a heartbeat that is being sent.
     pub fn report(&mut self) {
         self.reported.append(&mut self.ended);
     }

@@ -1,5 +1,5 @@
-//! What all parts of the cluster stand on: settings, places of workers, connections, machines, the
-//! time of the event that is dealt with, and what is to follow from it.
+//! Common state of all parts of the cluster: settings, places of workers, connections, machines,
+//! the time of the present event, and the actions that follow from it.
 
 use super::config::{JobSpec, MapReduceConfig};
 use super::connections::{Connections, Use};
@@ -13,16 +13,16 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings, places, connections and machines, and the event that is dealt with.
+/// Settings, places, connections and machines, and the present event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Context {
     /// Settings.
     pub config: MapReduceConfig,
     /// Seed of the run.
     pub seed: u64,
-    /// Where the namenode and the master are.
+    /// Host of the namenode and the master.
     pub master: HostId,
-    /// Where each worker is.
+    /// Host of each worker.
     pub hosts: Vec<HostId>,
     /// Racks of workers.
     pub racks: Racks,
@@ -30,10 +30,10 @@ pub struct Context {
     pub conns: Connections,
     /// Cores, disks and caches.
     pub hardware: Hardware,
-    /// Time of the event.
+    /// Time of the present event.
     #[serde(skip)]
     pub now: Time,
-    /// Actions that follow from the event, so far.
+    /// Actions that follow from the present event, so far.
     #[serde(skip)]
     pub out: Vec<Action>,
     /// Notes for the parts above, in order.
@@ -42,17 +42,17 @@ pub struct Context {
 }
 
 impl Context {
-    /// A job as it was submitted.
+    /// Returns a job as it was submitted.
     pub fn spec(&self, job: u32) -> &JobSpec {
         &self.config.jobs[job as usize]
     }
 
-    /// The host of a worker.
+    /// Returns the host of a worker.
     pub fn host(&self, worker: u32) -> HostId {
         self.hosts[worker as usize]
     }
 
-    /// The random stream of one decision of one job or task: what others draw never shifts it.
+    /// Returns the random stream of one decision of one job or task, independent of other draws.
     pub fn stream(&self, what: &str, job: u32, task: u32) -> Stream {
         Stream::new(self.seed, &format!("mapreduce/{what}/{job}/{task}"))
     }
@@ -62,32 +62,32 @@ impl Context {
         self.notes.push(note);
     }
 
-    /// Asks to be woken at a time.
+    /// Schedules a wake-up at a time.
     pub fn wake(&mut self, at: Time, timer: Timer) {
         self.out.push(timer.at(at));
     }
 
-    /// Asks to be woken after a while.
+    /// Schedules a wake-up after a duration.
     pub fn wake_in(&mut self, wait: Span, timer: Timer) {
         self.wake(self.now + wait, timer);
     }
 
-    /// Opens a connection for data from a client to a server.
+    /// Opens a connection for data, from a client to a server.
     pub fn open(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.class, &mut self.out)
     }
 
-    /// Opens a connection for messages of the framework from a client to a server.
+    /// Opens a connection for control messages, from a client to a server.
     pub fn open_control(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.control_class, &mut self.out)
     }
 
-    /// Closes a connection once all is delivered.
+    /// Closes a connection after all data is delivered.
     pub fn close(&mut self, conn: ConnId) {
         self.conns.close(conn, &mut self.out);
     }
 
-    /// Ends a connection at once.
+    /// Aborts a connection.
     pub fn abort(&mut self, conn: ConnId) {
         self.conns.abort(conn, &mut self.out);
     }
@@ -97,17 +97,17 @@ impl Context {
         self.conns.close_all(&mut self.out);
     }
 
-    /// Closes all connections of some use.
+    /// Closes all connections for whose purpose `ends` is true.
     pub fn close_where(&mut self, ends: impl Fn(Use) -> bool) {
         self.conns.close_where(ends, &mut self.out);
     }
 
-    /// Ends all connections of some use.
+    /// Aborts all connections for whose purpose `ends` is true.
     pub fn abort_where(&mut self, ends: impl Fn(Use) -> bool) {
         self.conns.abort_where(ends, &mut self.out);
     }
 
-    /// Sends a small message of the framework: it has no row in the flow table.
+    /// Sends a small control message, without a row in the flow table.
     pub fn tell(
         &mut self,
         conn: ConnId,
@@ -121,8 +121,7 @@ impl Context {
         self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
     }
 
-    /// Sends bytes of files or map outputs, with what goes over the wire beside them: a row in the
-    /// flow table.
+    /// Sends bytes of files or map outputs with their framing, with a row in the flow table.
     pub fn send(
         &mut self,
         (conn, from): (ConnId, Side),
@@ -134,27 +133,28 @@ impl Context {
         self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
     }
 
-    /// Computes on a core of a worker's machine.
+    /// Starts work on the cores of a worker's machine.
     pub fn compute(&mut self, worker: u32, work: Span, what: Work) {
         self.hardware.compute(self.now, worker, work, what, &mut self.out);
     }
 
-    /// Reads from the disks of a worker's machine.
+    /// Starts a read from the disks of a worker's machine.
     pub fn read(&mut self, worker: u32, bytes: u64, what: Work) {
         self.hardware.read(self.now, worker, bytes, what, &mut self.out);
     }
 
-    /// Writes a file; true if the writer need not wait, else the work's end is told.
+    /// Starts the write of a file. Returns true if the writer need not wait; otherwise the end of
+    /// the work is reported.
     pub fn write(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.write(self.now, worker, bytes, what, &mut self.out)
     }
 
-    /// A datanode takes in a chunk for its disk; true if it can acknowledge at once.
+    /// Starts to store a chunk at a datanode. Returns true if it can be acknowledged at once.
     pub fn store(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.store(self.now, worker, bytes, what, &mut self.out)
     }
 
-    /// Starts parts of something that is done on a worker. What takes no time still ends by a wake-up.
+    /// Starts the parallel parts of a step on a worker. A step without cost still ends by a wake-up.
     pub fn begin_parts(&mut self, worker: u32, step: Step, what: Work) -> Begun {
         let (now, out) = (self.now, &mut self.out);
         if let Some(read) = self.hardware.step_alone(now, worker, step, what, out) {
@@ -176,7 +176,7 @@ impl Context {
         Begun { parts, read: None }
     }
 
-    /// Which part of the running step of a task on a worker is done.
+    /// Returns the finished fraction of the running step of a task on a worker.
     pub fn step_done(&self, worker: u32, task: u32) -> f64 {
         self.hardware.step_done(self.now, worker, task)
     }

@@ -1,4 +1,4 @@
-//! The master: life of jobs, what heartbeats bring, and what becomes of reports.
+//! The master: jobs, heartbeats and reports.
 //!
 //! On Hadoop 1 it is the jobtracker; on YARN it stands for the resource manager and all application
 //! masters, whose messages are those of [`super::yarn`].
@@ -21,22 +21,22 @@ use crate::protocol::Action;
 use eastwest_types::{JobRecord, Span, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
-/// The master.
+/// The master of the cluster.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
-    /// The scheduler: which job gets the next slot or container.
+    /// Scheduler, which chooses the job of the next slot or container.
     pub scheduler: Scheduler,
-    /// Slots and heartbeats.
+    /// Workers with their slots and heartbeats.
     pub workers: Workers,
     /// Containers and application masters.
     pub yarn: Yarn,
-    /// Second attempts.
+    /// Speculative execution.
     pub speculation: Speculation,
-    /// Jobs submitted so far: the number of the next one.
+    /// Number of jobs submitted so far, which is the number of the next one.
     submitted: u32,
-    /// Jobs that are over.
+    /// Number of jobs that have ended.
     pub done: u32,
-    /// All jobs are over.
+    /// All jobs have ended.
     pub finished: bool,
 }
 
@@ -60,14 +60,14 @@ impl Control {
         }
     }
 
-    /// The first jobs are submitted, and the first look at running tasks is asked for.
+    /// Submits the first jobs, and schedules the first check of running tasks.
     pub fn begin(&mut self, n: &mut Nodes) {
         self.speculation.look_later(&mut n.cx);
         self.submit(n);
         self.finish_if_done(n);
     }
 
-    /// Submits the jobs that are due and asks to be woken for the next.
+    /// Submits the jobs that are due and schedules a wake-up for the next one.
     pub fn submit(&mut self, n: &mut Nodes) {
         while let Some(job) = n.cx.config.jobs.get(self.submitted as usize) {
             if job.submit > n.cx.now {
@@ -79,7 +79,7 @@ impl Control {
         }
     }
 
-    /// A job is set up: its maps can be given out.
+    /// Admits a job after its set-up: its maps can be assigned.
     pub fn admit(&mut self, n: &mut Nodes, job: u32) {
         let mut stream = n.cx.stream("placement", job, 0);
         let spec = n.cx.spec(job);
@@ -100,7 +100,7 @@ impl Control {
         }
     }
 
-    /// Lets reduces be given out once enough maps have finished.
+    /// Offers reduces to the scheduler when enough maps have finished.
     fn offer_reduces(&mut self, n: &mut Nodes, job: u32) {
         let spec = n.cx.spec(job);
         let needed = (n.cx.config.control.slowstart * f64::from(spec.maps)).ceil() as u32;
@@ -111,7 +111,7 @@ impl Control {
         }
     }
 
-    /// A worker's heartbeat is due.
+    /// Handles the wake-up for a worker's heartbeat.
     pub fn heartbeat_due(&mut self, n: &mut Nodes, worker: u32) {
         if self.workers.beats.is_some() {
             self.beat(n, worker);
@@ -120,21 +120,21 @@ impl Control {
         }
     }
 
-    /// Sends a heartbeat now, or as soon as the outstanding answer has arrived.
+    /// Sends a heartbeat now, or after the outstanding answer has arrived.
     fn send_heartbeat(&mut self, n: &mut Nodes, worker: u32) {
         if self.workers.send_heartbeat(&mut n.cx, worker) {
             self.yarn.report(worker);
         }
     }
 
-    /// A heartbeat that is no message has arrived.
+    /// Handles a heartbeat that was not sent as a message.
     fn beat(&mut self, n: &mut Nodes, worker: u32) {
         if self.workers.beat(&n.cx, worker) {
             self.heartbeat_arrived(n, worker);
         }
     }
 
-    /// Takes in what a heartbeat reports and answers with tasks.
+    /// Handles the reports in a heartbeat and answers with tasks.
     pub fn heartbeat_arrived(&mut self, n: &mut Nodes, worker: u32) {
         let (reported, failures) = self.workers.heard(&n.cx, worker);
         for report in reported {
@@ -160,20 +160,21 @@ impl Control {
         self.workers.answer(&mut n.cx, &mut n.tasks, worker);
     }
 
-    /// At the worker: the answer to a heartbeat has arrived.
+    /// Handles the answer to a heartbeat at the worker.
     pub fn answer_arrived(&mut self, n: &mut Nodes, worker: u32) {
         if self.workers.answered(&mut n.cx, &mut n.tasks, worker) {
             self.send_heartbeat(n, worker);
         }
     }
 
-    /// Kinds of tasks that wait for a worker.
+    /// Returns the kinds of tasks that wait for a worker.
     fn wanted(&self) -> [bool; 2] {
         [TaskKind::Map, TaskKind::Reduce]
             .map(|kind| self.scheduler.waiting(kind) > 0 || self.speculation.wants(index(kind)))
     }
 
-    /// Where heartbeats are no messages: has the next worker asked that could take waiting tasks.
+    /// Schedules the next assignment if heartbeats are not sent as messages: the next heartbeat of
+    /// a worker that can take waiting tasks.
     pub fn schedule_assignment(&mut self, n: &mut Nodes) {
         if self.workers.beats.is_none() || self.finished {
             return;
@@ -184,7 +185,7 @@ impl Control {
         }
     }
 
-    /// It is the turn of a worker to take waiting tasks.
+    /// Assigns waiting tasks to the workers whose heartbeats arrive now.
     pub fn ask_takers(&mut self, n: &mut Nodes) {
         let beats = self.workers.beats.as_mut();
         for worker in
@@ -196,7 +197,7 @@ impl Control {
         }
     }
 
-    /// At the worker: a task is through.
+    /// Handles the end of a task at its worker.
     pub fn task_finished(&mut self, n: &mut Nodes, task: u32) {
         if self.is_to_fail(n, task) {
             self.attempt_failed(n, task, FailureCause::Itself);
@@ -239,7 +240,8 @@ impl Control {
         self.attempt_ended(n, report);
     }
 
-    /// At the worker: an attempt has ended, its slot or container is free, and its master will be told.
+    /// Handles the end of an attempt at its worker: its slot or container is free, and the master
+    /// will get a report.
     pub fn attempt_ended(&mut self, n: &mut Nodes, report: Report) {
         let worker = report.worker;
         self.free_slot(n, worker, report.kind);
@@ -255,7 +257,7 @@ impl Control {
         }
     }
 
-    /// At the master: a task has finished.
+    /// Handles the report of a finished task at the master.
     pub fn task_reported(&mut self, n: &mut Nodes, report: Report) {
         let Report { worker, job, index: task, kind, written_offset, failed, took } = report;
         if !n.tasks.jobs.runs(job) {
@@ -292,8 +294,8 @@ impl Control {
         }
     }
 
-    /// Where heartbeats are no messages: workers with reduces of the job are to hear of one more
-    /// finished map, if that makes them fetch.
+    /// Schedules heartbeats of workers with reduces of the job that would start to fetch one more
+    /// finished map, if heartbeats are not sent as messages.
     fn tell_soon(&mut self, n: &mut Nodes, job: u32) {
         let maps = n.cx.spec(job).maps;
         let state = n.tasks.jobs.get(job);
@@ -305,7 +307,7 @@ impl Control {
         }
     }
 
-    /// A stand-alone client of a job is through.
+    /// Handles the end of a stand-alone client of a job.
     pub fn client_through(
         &mut self,
         n: &mut Nodes,
@@ -322,7 +324,7 @@ impl Control {
         }
     }
 
-    /// A job is committed.
+    /// Handles the end of a job's commit.
     pub fn committed(&mut self, n: &mut Nodes, job: u32) {
         match n.cx.config.framework {
             _ if !n.tasks.jobs.runs(job) => {}
@@ -331,7 +333,7 @@ impl Control {
         }
     }
 
-    /// A job has finished or failed, and is forgotten.
+    /// Ends a finished or failed job and removes its state.
     pub fn job_over(&mut self, n: &mut Nodes, job: u32, failed: Option<&'static str>) {
         let state = n.tasks.jobs.table[job as usize].take().expect("a job ends once");
         self.speculation.forget(job);
@@ -366,7 +368,7 @@ impl Control {
         }
     }
 
-    /// Asks to look at the workers again.
+    /// Schedules the next check of the workers.
     pub fn look_later(&self, n: &mut Nodes) {
         n.cx.wake_in(Span(n.cx.config.failures.expiry.0 / 3), Timer::Look);
     }

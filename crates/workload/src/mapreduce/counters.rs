@@ -4,21 +4,20 @@ use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
-/// What Hadoop's counters would say of a task.
+/// Counters of a task, as Hadoop keeps them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; as records,
-    /// `SPILLED_RECORDS`).
+    /// Bytes written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; as records, `SPILLED_RECORDS`).
     pub file_written: u64,
-    /// Read back from them (`FILE_BYTES_READ`).
+    /// Bytes read back from local disks (`FILE_BYTES_READ`).
     pub file_read: u64,
-    /// Spills of a map; merges to the disk of a reduce.
+    /// Number of spills of a map, or of merges to disk of a reduce.
     pub spills: u32,
-    /// Put out by the function of a map that has reduces (`MAP_OUTPUT_BYTES`).
+    /// Output bytes of the function of a map that has reduces (`MAP_OUTPUT_BYTES`).
     pub collected: u64,
-    /// Fetches that failed (`FAILED_SHUFFLE`).
+    /// Number of failed fetches (`FAILED_SHUFFLE`).
     pub failed_fetches: u32,
-    /// Core time (`CPU_MILLISECONDS`), the virtual machine's start included.
+    /// CPU time (`CPU_MILLISECONDS`), including the virtual machine's start.
     pub cpu: Span,
 }
 

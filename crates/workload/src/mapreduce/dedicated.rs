@@ -1,9 +1,10 @@
-//! Work on dedicated cores and disks: if every task has a core and every stream a disk of its own, the end of a
-//! piece of work is known at its start. It needs one wake-up, and one for all parts of a step.
+//! Work on dedicated cores and disks: if every task has its own core and every stream its own disk,
+//! the end of a piece of work is known at its start. It needs one wake-up, and one for all parts of
+//! a step.
 //!
-//! Only in approximate runs, whose event counts matter; the times are those of
-//! [`super::resource`] with as many servers as pieces. Not with speculation, which asks how far
-//! running pieces are.
+//! Only in approximate runs, in which the number of events matters; times are those of
+//! [`super::resource`] with as many servers as pieces. Not with speculation, which needs the
+//! progress of running pieces.
 
 use super::config::MapReduceConfig;
 use super::timer::Timer;
@@ -12,7 +13,7 @@ use crate::protocol::Action;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Running pieces of work; places of finished ones are reused.
+/// Running pieces of work; slots of finished ones are reused.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Dedicated {
     pieces: Vec<Option<Work>>,
@@ -38,13 +39,13 @@ impl Dedicated {
         out.push(Timer::Dedicated(place).at(end));
     }
 
-    /// Removes the finished piece at a place. Returns what it was for.
+    /// Removes the finished piece in a slot. Returns its purpose.
     pub fn ended(&mut self, place: u32) -> Work {
         self.free.push(place);
         self.pieces[place as usize].take().expect("a piece ends once")
     }
 
-    /// Pieces that are not through.
+    /// Returns the number of running pieces.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.pieces.len() - self.free.len()

@@ -1,22 +1,23 @@
 //! Attempts that fail or are killed, tasks that run again, jobs that fail.
 //!
-//! As in Hadoop (TaskImpl, JobInProgress): a failed attempt is reported like one that is done; its
-//! task waits again, until `map_attempts` or `reduce_attempts` of them have failed: then the job
-//! fails and all its attempts are killed. A killed attempt (lost worker, lost application master)
-//! counts as no failure. A map whose output can no longer be fetched runs again.
+//! As in Hadoop (TaskImpl, JobInProgress): a failed attempt is reported like a finished one and its
+//! task waits again; after `map_attempts` or `reduce_attempts` failures the job fails and all its
+//! attempts are killed. A killed attempt (lost worker, lost application master) does not count as a
+//! failure. A map whose output cannot be fetched any more runs again.
 //!
-//! An attempt fails at its end, so that all it did was in vain; whether it does is drawn from the
-//! stream `mapreduce/failure/<job>/<task>` of its kind, one draw per attempt. Differences from Hadoop: a killed
-//! task gives up its connections at once, but what it had begun on cores and disks (at most a piece)
-//! runs to its end; nodes are not blacklisted; the output of failed attempts needs no deletion.
+//! An attempt fails at its end, so that all its work is lost; whether it fails is drawn from the
+//! stream `mapreduce/failure/<job>/<task>` of its kind, with one draw per attempt. Differences from
+//! Hadoop: a killed task closes its connections at once, but work on cores and disks that it has
+//! begun (at most a piece) runs to its end; nodes are not blacklisted; the output of failed
+//! attempts needs no deletion.
 
 //!
-//! The master looks at its workers every third of `expiry` (JobTracker's ExpireTrackers, YARN's
-//! AbstractLivelinessMonitor). One that has not been heard of for `expiry` is lost: its attempts are
-//! killed and their tasks wait again; maps that were done on it run again as long as their job's
-//! reduces need outputs; what its application masters managed starts again. If it is heard of later
-//! it is a new worker with all its slots free. When the namenode believes it lost, and what becomes
-//! of its blocks, is [`super::replication`]'s business.
+//! The master checks its workers every third of `expiry` (JobTracker's ExpireTrackers, YARN's
+//! AbstractLivelinessMonitor). A worker without heartbeat for `expiry` is lost: its attempts are
+//! killed and their tasks wait again; its finished maps run again while their job's reduces need
+//! the outputs; application masters on it start again elsewhere. A heartbeat of a lost worker makes
+//! it a new worker with all its slots free. Detection by the namenode and replication of its blocks
+//! are in [`super::replication`].
 
 use super::config::{FailingTask, Framework};
 use super::control::Control;
@@ -28,7 +29,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Span, TaskKind};
 
 impl Control {
-    /// Whether the attempt that has come to its end fails.
+    /// Whether the attempt that has reached its end fails.
     pub fn is_to_fail(&mut self, n: &mut Nodes, task: u32) -> bool {
         let failures = &n.cx.config.failures;
         if failures.attempts == 0.0 && failures.tasks.is_empty() {
@@ -51,7 +52,7 @@ impl Control {
         stream.unit() < failures.attempts
     }
 
-    /// Takes an attempt off its worker, and nobody expects it any more.
+    /// Removes an attempt from its worker and from the master's state.
     fn drop_attempt(&mut self, n: &mut Nodes, task: u32) -> Task {
         let t = n.drop_attempt(task);
         self.workers.forget(t.worker, task);
@@ -59,13 +60,13 @@ impl Control {
         t
     }
 
-    /// At the worker: an attempt has failed.
+    /// Handles the failure of an attempt at its worker.
     pub fn attempt_failed(&mut self, n: &mut Nodes, task: u32, cause: FailureCause) {
         let t = self.drop_attempt(n, task);
         self.attempt_ended(n, Report { failed: Some(cause), ..t.report() });
     }
 
-    /// At the master: an attempt has failed.
+    /// Handles the report of a failed attempt at the master.
     pub fn failure_reported(&mut self, n: &mut Nodes, report: Report) {
         let Report { job, index: task, kind, failed: cause, .. } = report;
         let most = match kind {
@@ -83,7 +84,7 @@ impl Control {
         }
     }
 
-    /// A task that was given out waits again, unless it has another attempt.
+    /// Lets an assigned task wait again, unless it has another attempt.
     fn run_again(&mut self, n: &mut Nodes, (job, kind, task): (u32, TaskKind, u32)) {
         let Some(state) = n.tasks.jobs.find(job) else { return };
         if self.speculation.is_left_alone((job, kind, task)) {
@@ -92,14 +93,15 @@ impl Control {
         }
     }
 
-    /// One more task of a job waits. On YARN its master asks for it, once there is one.
+    /// Offers one more waiting task of a job to the scheduler. On YARN its application master
+    /// requests it, if there is one.
     fn offer_again(&mut self, n: &Nodes, job: u32, kind: TaskKind) {
         if n.cx.config.framework == Framework::Mr1 || self.yarn.is_registered(job) {
             self.scheduler.offer(kind, job, 1);
         }
     }
 
-    /// A map that was meant for a worker, and never given out, waits again.
+    /// Lets a map wait again that was planned for a worker and never assigned.
     pub fn run_again_unplaced(&mut self, n: &mut Nodes, job: u32, map: u32) {
         self.scheduler.finished(TaskKind::Map, job);
         if let Some(state) = n.tasks.jobs.find(job) {
@@ -108,7 +110,7 @@ impl Control {
         }
     }
 
-    /// The task of an attempt that was through and is never reported waits again.
+    /// Lets the task of a finished attempt wait again whose report is lost.
     pub fn run_again_unreported(&mut self, n: &mut Nodes, report: &Report) {
         if n.tasks.jobs.runs(report.job) {
             self.scheduler.finished(report.kind, report.job);
@@ -117,7 +119,7 @@ impl Control {
         }
     }
 
-    /// The master kills an attempt that is no failure of its own; its task waits again.
+    /// Kills an attempt at the master's request, which is no failure; its task waits again.
     fn kill_attempt(&mut self, n: &mut Nodes, task: u32) -> Task {
         let t = self.drop_attempt(n, task);
         n.tasks.jobs.count_killed(&t);
@@ -127,14 +129,14 @@ impl Control {
         t
     }
 
-    /// Kills an attempt as `kill_attempt` does, and frees its slot or container.
+    /// Kills an attempt like `kill_attempt`, and frees its slot or container.
     pub fn kill_and_free(&mut self, n: &mut Nodes, task: u32) {
         let t = self.kill_attempt(n, task);
         self.free_dropped(n, &t);
     }
 
-    /// Gives back the slot or container of an attempt that was killed. On Hadoop 1 a slot is taken
-    /// when the assignment arrives.
+    /// Frees the slot or container of a killed attempt. On Hadoop 1 a slot is in use from the
+    /// arrival of the assignment.
     fn free_dropped(&mut self, n: &Nodes, t: &Task) {
         let on_its_way = matches!(t.stage, Stage::Assigned);
         if n.cx.config.framework == Framework::Yarn || !on_its_way {
@@ -142,7 +144,7 @@ impl Control {
         }
     }
 
-    /// A slot or a container is free again.
+    /// Frees a slot or container.
     pub fn free_slot(&mut self, n: &Nodes, worker: u32, kind: TaskKind) {
         match n.cx.config.framework {
             Framework::Mr1 => self.workers.free_slot(worker, kind),
@@ -150,8 +152,8 @@ impl Control {
         }
     }
 
-    /// A reduce could not fetch a map's output from a worker. When enough reduces say so, the map
-    /// runs again, and its attempt counts as failed.
+    /// Handles a reduce's report that it could not fetch a map's output from a worker. After enough
+    /// reports the map runs again, and its attempt counts as failed.
     pub fn fetch_failure_reported(&mut self, n: &mut Nodes, (job, map, from): (u32, u32, u32)) {
         let failures = &n.cx.config.failures;
         let (most, fraction) = (failures.fetch_reports, failures.fetch_fraction);
@@ -170,7 +172,7 @@ impl Control {
         }
     }
 
-    /// The output of a finished map is given up: the map is not done any more.
+    /// Removes the lost output of a finished map: the map is not finished any more.
     fn output_lost(&mut self, n: &mut Nodes, job: u32, map: u32) {
         self.speculation.undone(job, map);
         let state = n.tasks.jobs.get(job);
@@ -179,7 +181,7 @@ impl Control {
         }
     }
 
-    /// A job fails: its attempts are killed, and it is forgotten.
+    /// Fails a job: kills its attempts and removes its state.
     pub fn fail_job(&mut self, n: &mut Nodes, job: u32, reason: &'static str) {
         for task in n.tasks.attempts_where(|t| t.job == job) {
             let t = self.drop_attempt(n, task);
@@ -195,7 +197,7 @@ impl Control {
         self.job_over(n, job, Some(reason));
     }
 
-    /// Looks at all workers.
+    /// Checks all workers for missing heartbeats.
     pub fn look(&mut self, n: &mut Nodes) {
         for worker in 0..n.cx.hosts.len() as u32 {
             if self.workers.expires(&n.cx, worker) {
@@ -228,7 +230,7 @@ impl Control {
         }
     }
 
-    /// Maps that were done on a lost worker run again where a reduce may need them.
+    /// Lets maps that finished on a lost worker run again, if a reduce may need their outputs.
     fn outputs_on(&mut self, n: &mut Nodes, worker: u32) {
         for job in 0..n.tasks.jobs.table.len() as u32 {
             let Some(state) = n.tasks.jobs.find(job) else { continue };

@@ -1,33 +1,33 @@
-//! Files of HDFS as their owners know them.
+//! Files of HDFS: owner, client and blocks.
 
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 
-/// Whose file it is.
+/// Owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Owner {
-    /// A task's.
+    /// A task, by number.
     Task(u32),
-    /// A stand-alone client's.
+    /// A stand-alone client, by number.
     Client(u32),
 }
 
-/// Where a client of the file system runs.
+/// Place of a client of the file system.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// Its host.
+    /// Host of the client.
     pub host: HostId,
-    /// The worker on that host, if there is one.
+    /// Worker on the host, if there is one.
     pub worker: Option<u32>,
 }
 
-/// A block that was written.
+/// A written block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Written {
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Replicas it should have.
+    /// Number of wanted replicas.
     pub wanted: u32,
-    /// Workers that have one.
+    /// Workers with a replica.
     pub replicas: Vec<u32>,
 }

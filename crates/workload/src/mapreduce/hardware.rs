@@ -1,16 +1,16 @@
 //! Machines: the cores, disks and page caches that the tasks and datanodes of workers share.
 //!
-//! Cores and disks are shared evenly ([`super::resource`]). A disk reads and writes for one stream
-//! at its sequential rates; where more streams than disks share, each moves `run_bytes` between two
-//! seeks. Streams are not tied to one of several disks, as if Hadoop's round robin over its folders
-//! always found the idle one.
+//! Cores and disks are shared evenly ([`super::resource`]). A disk serves one stream at its
+//! sequential rates; if there are more streams than disks, each transfers `run_bytes` between two
+//! seeks. Streams are not bound to one of several disks, as if Hadoop's round robin over its
+//! folders always found an idle one.
 //!
-//! The page cache is two rules. What was written on a machine is read without the disk as long as
-//! no more than `cache_bytes` were written after it. And a writer that fits under `dirty_bytes` goes
-//! on at once while one flusher per disk writes `run_bytes` at a time behind it (`vm.dirty_ratio`);
-//! above, writers wait in order. A machine with a speed of its own takes 1 / speed as long for all
-//! work of cores and disks. Left out: splits of HDFS are always read from the disk; what was
-//! read is not cached; copying in memory takes no time of its own.
+//! The page cache has two rules. Data written on a machine is read without the disk until more than
+//! `cache_bytes` have been written after it. A writer whose data fits under `dirty_bytes` continues
+//! at once while one flusher per disk writes `run_bytes` at a time (`vm.dirty_ratio`); above this
+//! limit writers wait in order. A machine with a different speed takes 1 / speed as long for all
+//! work of cores and disks. Left out: splits of HDFS are always read from disk; read data is not
+//! cached; copying in memory takes no time.
 
 use super::config::{MapReduceConfig, NodeConfig};
 use super::dedicated::Dedicated;
@@ -22,29 +22,29 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// One machine.
+/// A machine with its cores, disks and page cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Machine {
     cores: Shared<Work>,
     disks: Shared<Work>,
     /// Bytes written so far.
     written: u64,
-    /// Written bytes that are not on a disk.
+    /// Written bytes that are not on disk.
     dirty: u64,
-    /// Its speed in millionths of the usual one.
+    /// Speed in millionths of the usual speed.
     speed: u64,
-    /// Dirty bytes that are on their way to a disk.
+    /// Dirty bytes that are being written to disk.
     flushing: u64,
     flushers: u32,
-    /// Writers that wait for room in memory.
+    /// Writers that wait for room in memory: bytes and work.
     waiting: VecDeque<(u64, Work)>,
 }
 
-/// Millionths of the usual speed.
+/// Usual speed in millionths.
 const USUAL: u64 = 1_000_000;
 
 impl Machine {
-    /// How long work lasts here that lasts `work` at the usual speed.
+    /// Returns the duration on this machine of work that takes `work` at the usual speed.
     fn lasts(&self, work: Span) -> Span {
         let picoseconds = u128::from(work.0) * u128::from(USUAL) / u128::from(self.speed);
         Span(u64::try_from(picoseconds).unwrap_or(u64::MAX))
@@ -56,12 +56,12 @@ impl Machine {
 pub struct Hardware {
     config: NodeConfig,
     machines: Vec<Machine>,
-    /// Where work shares nothing.
+    /// Work on dedicated cores and disks; `None` if they are shared.
     alone: Option<Dedicated>,
 }
 
 impl Hardware {
-    /// Idle machines for so many workers, some of which have a speed of their own.
+    /// Returns idle machines for the workers; `speeds` lists workers with a different speed.
     pub fn new(config: &MapReduceConfig, workers: usize, speeds: &[(u32, f64)]) -> Hardware {
         let alone = Dedicated::new(config);
         let config = config.node.clone();
@@ -99,7 +99,7 @@ impl Hardware {
         (number as u32, &mut self.machines[number])
     }
 
-    /// Computes for a time on a core of its own.
+    /// Starts work of this duration on the cores.
     pub fn compute(
         &mut self,
         now: Time,
@@ -116,7 +116,7 @@ impl Hardware {
         arm(&mut machine.cores, Timer::Cores(number), out);
     }
 
-    /// Starts work that shares nothing; false where it may.
+    /// Starts work if cores and disks are dedicated; otherwise returns false.
     fn works_alone(
         &mut self,
         now: Time,
@@ -131,13 +131,13 @@ impl Hardware {
         true
     }
 
-    /// Work that shares nothing is through.
+    /// Removes finished work on dedicated cores and disks. Returns its purpose.
     pub fn ended_alone(&mut self, place: u32) -> Work {
         self.alone.as_mut().expect("it was started so").ended(place)
     }
 
-    /// Where work shares nothing, all parts of a step are one piece: starts it, and returns how long
-    /// its reading takes.
+    /// Starts all parts of a step as one piece of work, if cores and disks are dedicated. Returns
+    /// the duration of its reading.
     pub fn step_alone(
         &mut self,
         now: Time,
@@ -156,7 +156,7 @@ impl Hardware {
         Some(lasts)
     }
 
-    /// Reads from the disks.
+    /// Starts a read from the disks.
     pub fn read(&mut self, now: Time, worker: u32, bytes: u64, what: Work, out: &mut Vec<Action>) {
         let work = self.config.read_rate.time_for(bytes);
         self.use_disk(now, worker, work, what, out);
@@ -171,7 +171,8 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
-    /// Writes a file; true if the writer need not wait, else the work's end is told.
+    /// Starts the write of a file. Returns true if the writer need not wait; otherwise the end of
+    /// the work is reported.
     pub fn write(
         &mut self,
         now: Time,
@@ -202,8 +203,8 @@ impl Hardware {
         room
     }
 
-    /// A datanode takes in a chunk for its disk; true if it can acknowledge at once. With disks of
-    /// their own, streams never wait for a datanode's.
+    /// Starts to store a chunk at a datanode. Returns true if it can be acknowledged at once.
+    /// Writes of a datanode do not delay other streams if each stream has its own disk.
     pub fn store(
         &mut self,
         now: Time,
@@ -215,7 +216,7 @@ impl Hardware {
         self.config.disks.is_none() || self.write(now, worker, bytes, what, out)
     }
 
-    /// Keeps the flushers busy.
+    /// Starts flushers while there is dirty data.
     fn flush(&mut self, now: Time, number: u32, out: &mut Vec<Action>) {
         let most = self.config.disks.unwrap_or(1);
         let (run, rate) = (self.config.run_bytes, self.config.write_rate);
@@ -250,13 +251,14 @@ impl Hardware {
         most.is_none_or(|most| after <= most)
     }
 
-    /// A wake-up for the cores of a machine: the work that is through.
+    /// Handles a wake-up for the cores of a machine. Returns the finished work.
     pub fn cores_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
         let cores = &mut self.machines[number as usize].cores;
         ended(cores, Timer::Cores(number), now, out)
     }
 
-    /// A wake-up for the disks of a machine: the work that is through, writers let in included.
+    /// Handles a wake-up for the disks of a machine. Returns the finished work, including that of
+    /// writers which need not wait any more.
     pub fn disks_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
         let most = self.config.dirty_bytes;
         let machine = &mut self.machines[number as usize];
@@ -282,7 +284,7 @@ impl Hardware {
         done
     }
 
-    /// Whether nobody works or waits: only written bytes may still be on their way.
+    /// Whether all machines are idle; dirty data may still be written to disk.
     #[cfg(test)]
     pub fn idle(&self) -> bool {
         if self.alone.as_ref().is_some_and(|alone| alone.len() > 0) {
@@ -301,7 +303,7 @@ fn arm(shared: &mut Shared<Work>, timer: Timer, out: &mut Vec<Action>) {
     }
 }
 
-/// Work that is through by now; asks for the next wake-up.
+/// Returns the work finished until now, and schedules the next wake-up.
 fn ended(shared: &mut Shared<Work>, timer: Timer, now: Time, out: &mut Vec<Action>) -> Vec<Work> {
     let mut done = Vec::new();
     if shared.woken(now) {

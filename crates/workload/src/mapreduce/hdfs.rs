@@ -1,19 +1,19 @@
-//! A file on its way into HDFS.
+//! Writing of a file to HDFS.
 //!
 //! A file is cut into blocks of `block_bytes`, written one after another. A block's replicas form a
-//! pipeline: the writer, itself the first replica where it stores data, sends to the next, and so
-//! on, with fresh targets for every block. The writer sends chunks as they are produced, at most
-//! `write_window` of them unacknowledged; a replica passes on a chunk once it has arrived whole and
-//! acknowledges it back up the chain when it has taken it in for its disk and the acknowledgement
-//! from below is there (Shvachko et al. 2010, section 3.A; DataStreamer and BlockReceiver). Each
+//! pipeline with new targets for every block: the writer, itself the first replica if it stores
+//! data, sends to the next one, and so on. The writer sends chunks as they are produced, at most
+//! `write_window` of them unacknowledged. A replica forwards a chunk when it has arrived
+//! completely, and acknowledges it up the chain when it has stored it and the acknowledgement from
+//! below has arrived (Shvachko et al. 2010, section 3.A; DataStreamer and BlockReceiver). Each
 //! chunk carries the checksums of its bytes and the headers of its packets. A block is written when
-//! every chunk is acknowledged and the writer's own replica has been taken in.
+//! every chunk is acknowledged and the writer's own replica is stored.
 //!
-//! With `setup_bytes` a block begins with a request that opens the connections hop by hop and is answered back
-//! up the chain, and ends with an empty packet and its acknowledgement, as in DataTransferProtocol. With
-//! `namenode_time` the writer asks for the file, for each block, and at the end. Differences from Hadoop: a
-//! chunk larger than a packet delays later replicas; acknowledgements are of one size. What happens when a
-//! datanode is lost is in [`recovery`].
+//! With `setup_bytes` a block begins with a request that opens the connections hop by hop and is
+//! answered up the chain, and ends with an empty packet and its acknowledgement, as in
+//! DataTransferProtocol. With `namenode_time` the writer sends requests for the file, for each
+//! block, and at the end. Differences from Hadoop: a chunk larger than a packet delays later
+//! replicas; acknowledgements have one size. Losses of datanodes are handled in [`recovery`].
 
 mod recovery;
 
@@ -36,17 +36,17 @@ use serde::{Deserialize, Serialize};
 const SETUP: u64 = 0;
 /// Tag of the empty packet that ends a block, and of its acknowledgement.
 const CLOSE: u64 = u64::MAX;
-/// Header of a packet: two lengths and a PacketHeaderProto (offset, sequence, last, length).
+/// Header of a packet in bytes: two lengths and a PacketHeaderProto (offset, sequence, last, length).
 const PACKET_HEADER: u64 = 31;
-/// Room Hadoop leaves for the largest header of a packet (`PKT_MAX_HEADER_LEN`).
+/// Bytes that Hadoop reserves for the largest header of a packet (`PKT_MAX_HEADER_LEN`).
 const MOST_HEADER: u64 = 33;
-/// A checksum (CRC32C).
+/// Bytes of a checksum (CRC32C).
 const CHECKSUM: u64 = 4;
-/// Bytes of a file in a packet of a read (`BlockSender`: 64 KiB).
+/// File bytes in a packet of a read (`BlockSender`: 64 KiB).
 const READ_PACKET: u64 = 65_536;
 
 impl HdfsConfig {
-    /// Checksums and headers of packets that hold `packet` bytes of a file.
+    /// Returns the bytes of checksums and packet headers, for packets with `packet` file bytes.
     fn overhead(&self, bytes: u64, packet: u64) -> u32 {
         let per = u64::from(self.bytes_per_checksum);
         if per == 0 {
@@ -56,41 +56,41 @@ impl HdfsConfig {
         u32::try_from(sums + PACKET_HEADER * bytes.div_ceil(packet)).unwrap_or(u32::MAX)
     }
 
-    /// What goes over the wire beside the bytes of a chunk that is written.
+    /// Returns the framing bytes of a written chunk.
     pub fn write_framing(&self, bytes: u64) -> u32 {
         let per = u64::from(self.bytes_per_checksum);
         let room = u64::from(self.packet_bytes).saturating_sub(MOST_HEADER);
         self.overhead(bytes, (room / (per + CHECKSUM)).max(1) * per.max(1))
     }
 
-    /// What goes over the wire beside bytes that are read.
+    /// Returns the framing bytes of a read.
     pub fn read_framing(&self, bytes: u64) -> u32 {
         self.overhead(bytes, READ_PACKET)
     }
 }
 
-/// What a writer waits for.
+/// State of a writer: what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
-    /// Bytes to begin a block with, or the end of the file.
+    /// Data for a new block, or the end of the file.
     Idle,
     /// A wake-up before the next block.
     Pausing,
-    /// The namenode's leave to create the file.
+    /// Answer of the namenode to the creation of the file.
     Creating,
-    /// The namenode's choice of targets.
+    /// Targets from the namenode.
     Asking,
-    /// The pipeline.
+    /// Set-up of the pipeline.
     SettingUp,
-    /// Chunks and acknowledgements.
+    /// Data to send, and acknowledgements.
     Streaming,
-    /// The namenode's choice of a datanode in the place of a lost one.
+    /// Replacement of a lost datanode from the namenode.
     Replacing,
-    /// What there is of the block to arrive at that one.
+    /// Transfer of the block's data to the replacement.
     Transferring,
-    /// The acknowledgement of the empty packet.
+    /// Acknowledgement of the empty packet at the block's end.
     Closing,
-    /// The namenode's word that the file is complete.
+    /// Answer of the namenode to the completion of the file.
     Completing,
 }
 
@@ -98,15 +98,15 @@ enum State {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Hop {
     conn: ConnId,
-    /// Where the replica lies.
+    /// Worker with the replica.
     replica: u32,
     /// Bytes of the block that have arrived at the replica since the pipeline was set up.
     arrived: u64,
-    /// Bytes of the block the replica has taken in.
+    /// Bytes of the block that the replica has stored.
     stored: u64,
-    /// Bytes acknowledged by all replicas below.
+    /// Bytes that all replicas below have acknowledged.
     below: u64,
-    /// Bytes acknowledged up.
+    /// Bytes that the replica has acknowledged.
     acknowledged: u64,
 }
 
@@ -118,30 +118,30 @@ struct OpenBlock {
     sent: u64,
     /// Bytes handed to the writer's own replica.
     handed: u64,
-    /// Bytes that were acknowledged when its present pipeline was set up.
+    /// Bytes that were acknowledged when the present pipeline was set up.
     resumed: u64,
     /// Bytes acknowledged by all other replicas.
     acknowledged: u64,
-    /// Bytes the writer's own replica has taken in.
+    /// Bytes that the writer's own replica has stored.
     local: u64,
-    /// Where its replicas are.
+    /// Workers with its replicas, in the order of the pipeline.
     chain: Vec<u32>,
-    /// Hops of the pipeline; none if there is only the writer's own replica.
+    /// Hops of the pipeline; empty if the writer's own replica is the only one.
     hops: Vec<Hop>,
-    /// How often a datanode for the running pipeline could not be won.
+    /// Number of failed attempts to replace a lost datanode of the present pipeline.
     replacements: u32,
-    /// Parts of what such a datanode is sent that are not through.
+    /// Unfinished parts of the transfer to a replacement.
     transfer_parts: u32,
 }
 
-/// A file on its way.
+/// A file that is being written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Writer {
     owner: Owner,
     job: u32,
     at: Place,
     replicas: u32,
-    /// Draws the targets of blocks.
+    /// Random stream for the targets of blocks.
     targets: Stream,
     state: State,
     session: Option<u32>,
@@ -151,21 +151,21 @@ pub struct Writer {
     produced: u64,
     /// Bytes of the file in blocks that are written.
     written: u64,
-    /// Pipelines so far: work for earlier ones counts no more.
+    /// Number of pipelines so far: work for earlier ones is ignored.
     pipe: u32,
-    /// Datanodes that have failed this file: they get no more of it.
+    /// Datanodes that have failed this file and are not used for it any more.
     excluded: Vec<u32>,
-    /// How often this block's pipeline could not be set up.
+    /// Number of failed set-ups of this block's pipeline.
     retries: u32,
-    /// Blocks that are through.
+    /// Written blocks.
     blocks: Vec<Written>,
-    /// The one that is being written.
+    /// Block that is being written.
     block: OpenBlock,
 }
 
 impl Writer {
-    /// The replica at the end of a hop, by its place in the chain. Where the writer is a worker, the
-    /// first replica is its own.
+    /// Returns the replica at the end of a hop, as index into the chain. If the writer is a worker,
+    /// the first replica is its own.
     fn replica_after(&self, hop: usize) -> usize {
         hop + usize::from(self.at.worker.is_some())
     }
@@ -176,18 +176,18 @@ impl Writer {
     }
 }
 
-/// The distributed file system: its namenode, the replicas of its blocks, and files being written.
+/// The distributed file system: namenode, replicas of blocks, and files being written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hdfs {
-    /// Questions to the namenode.
+    /// Requests to the namenode.
     pub namenode: Namenode,
-    /// Where replicas are.
+    /// Places of replicas.
     pub replicas: Replicas,
     writers: Slab<Writer>,
 }
 
 impl Hdfs {
-    /// A file system without files for so many workers.
+    /// Returns an empty file system for the workers.
     pub fn new(workers: usize, seed: u64) -> Hdfs {
         Hdfs {
             namenode: Namenode::default(),
@@ -196,7 +196,8 @@ impl Hdfs {
         }
     }
 
-    /// A file of so many bytes and replicas to be written by a host, which may be a worker.
+    /// Opens a file of this size and number of replicas for a writer on a host, which may be a
+    /// worker. Returns the number of the writer.
     pub fn open_writer(
         &mut self,
         cx: &mut Context,
@@ -234,7 +235,7 @@ impl Hdfs {
         writer
     }
 
-    /// More of the file is produced.
+    /// Hands over produced data of the file.
     pub fn hand_over(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
         let w = self.writers.get(writer);
         w.produced += bytes;
@@ -245,7 +246,7 @@ impl Hdfs {
         }
     }
 
-    /// The namenode has answered.
+    /// Handles the namenode's answer to a writer.
     pub fn writer_answered(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         match w.state {
@@ -260,14 +261,14 @@ impl Hdfs {
         }
     }
 
-    /// At the namenode: the answer to a client is ready.
+    /// Sends the namenode's answer to a client.
     pub fn namenode_answers(&mut self, cx: &mut Context, session: u32) {
         if self.namenode.answers(cx, session) {
             self.namenode_answered(cx, session);
         }
     }
 
-    /// At a client: the namenode's answer is there.
+    /// Handles the namenode's answer at a client.
     pub fn namenode_answered(&mut self, cx: &mut Context, session: u32) {
         match self.namenode.answered(cx, session) {
             Some(Caller::Split { task }) => cx.note(Note::SplitLocated { task }),
@@ -277,18 +278,18 @@ impl Hdfs {
         }
     }
 
-    /// Whether a file is still being written.
+    /// Whether a file is being written.
     pub fn writes(&self, writer: u32) -> bool {
         self.writers.find(writer).is_some()
     }
 
-    /// Files being written.
+    /// Returns the number of files being written.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.writers.count().0
     }
 
-    /// Begins a block if there are bytes for it, or completes the file.
+    /// Begins a block if there is data for it, or completes the file.
     pub fn next_block(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let complete = w.written == w.total;
@@ -303,7 +304,7 @@ impl Hdfs {
         }
     }
 
-    /// The targets of a block are known: its pipeline is set up.
+    /// Sets up the pipeline of a block with known targets.
     fn set_up(&mut self, cx: &mut Context, writer: u32) {
         let most = cx.config.hdfs.block_bytes;
         let w = self.writers.get(writer);
@@ -318,7 +319,7 @@ impl Hdfs {
         }
     }
 
-    /// Opens the connections to the other replicas of a block, and streams.
+    /// Opens the connections to the other replicas of a block, and starts streaming.
     fn open_pipeline(&mut self, cx: &mut Context, writer: u32) {
         let whole = cx.config.coarse.blocks;
         let setup = if whole { 0 } else { cx.config.hdfs.setup_bytes };
@@ -358,14 +359,14 @@ impl Hdfs {
         conn
     }
 
-    /// Opens the next connection and sends the request down it.
+    /// Opens the next connection and sends the set-up request over it.
     fn set_up_hop(&mut self, cx: &mut Context, writer: u32) {
         let conn = self.open_hop(cx, writer);
         let job = self.writers.get(writer).job;
         cx.tell(conn, Side::Client, cx.config.hdfs.setup_bytes, SETUP, Some(job));
     }
 
-    /// Sends and stores as the window and what is produced allow.
+    /// Sends and stores data within the limits of the window and of the produced bytes.
     fn fill_pipeline(&mut self, cx: &mut Context, writer: u32) {
         let hdfs = &cx.config.hdfs;
         let window = hdfs.write_chunk_bytes.saturating_mul(u64::from(hdfs.write_window));
@@ -397,7 +398,7 @@ impl Hdfs {
         self.block_written(cx, writer);
     }
 
-    /// A message has come down a hop.
+    /// Handles the arrival of a message over a hop.
     pub fn chunk_arrived(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let hdfs = &cx.config.hdfs;
         let w = self.writers.get(writer);
@@ -432,7 +433,7 @@ impl Hdfs {
         cx.tell(conn, Side::Server, ack, bytes, Some(job));
     }
 
-    /// A replica has taken in a chunk.
+    /// Handles a chunk that a replica has stored.
     pub fn chunk_stored(
         &mut self,
         cx: &mut Context,
@@ -452,7 +453,7 @@ impl Hdfs {
         self.pass_acknowledgement(cx, writer, hop);
     }
 
-    /// Acknowledges what a replica and all below it have.
+    /// Acknowledges the bytes that a replica and all replicas below have stored.
     fn pass_acknowledgement(&mut self, cx: &mut Context, writer: u32, hop: u32) {
         let w = self.writers.get(writer);
         let job = w.job;
@@ -465,7 +466,7 @@ impl Hdfs {
         }
     }
 
-    /// An acknowledgement has come back over a hop.
+    /// Handles an acknowledgement over a hop.
     pub fn chunk_acknowledged(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let w = self.writers.get(writer);
         let job = w.job;
@@ -488,7 +489,7 @@ impl Hdfs {
         self.fill_pipeline(cx, writer);
     }
 
-    /// Bytes of the writer's own replica were taken in.
+    /// Handles bytes that the writer's own replica has stored.
     pub fn local_stored(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
         self.writers.get(writer).block.local += bytes;
         self.block_written(cx, writer);
@@ -514,7 +515,7 @@ impl Hdfs {
         }
     }
 
-    /// The block is through: its connections close, the next one begins.
+    /// Ends a block: closes its connections and begins the next one.
     fn block_closed(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.written += w.block.bytes;
@@ -524,7 +525,7 @@ impl Hdfs {
         w.blocks.push(Written { bytes, wanted, replicas });
         w.state = State::Idle;
         if w.block.hops.is_empty() && w.session.is_none() {
-            // Nothing takes time here; a wake-up keeps many small blocks off the stack.
+            // No work here takes time; a wake-up avoids a deep recursion over many small blocks.
             w.state = State::Pausing;
             cx.wake(cx.now, Timer::Block(writer));
             return;
@@ -535,7 +536,7 @@ impl Hdfs {
         self.next_block(cx, writer);
     }
 
-    /// The file is complete.
+    /// Ends a complete file.
     fn file_written(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.remove(writer);
         if let Some(session) = w.session {
@@ -546,7 +547,7 @@ impl Hdfs {
 }
 
 impl Hdfs {
-    /// Nobody needs the files a client writes any more, nor the answers it waits for.
+    /// Drops the files that a client writes, and its requests to the namenode.
     pub fn drop_files_of(&mut self, cx: &mut Context, client: u32) {
         let its = |w: &Writer| w.owner == Owner::Client(client);
         let writers: Vec<u32> =
@@ -557,7 +558,7 @@ impl Hdfs {
         self.namenode.drop_caller(cx, Caller::Reader { client });
     }
 
-    /// Nobody needs the file any more.
+    /// Drops a file that is not needed any more.
     pub fn drop_writer(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.remove(writer);
         cx.abort_where(|u| is_hop_of(u, writer));
@@ -566,7 +567,7 @@ impl Hdfs {
         }
     }
 
-    /// Whether a pipeline's first unacknowledged byte, or an answer, is awaited.
+    /// Whether a writer waits for an acknowledgement of a pipeline or an answer.
     pub fn writer_waits(&self, writer: u32) -> bool {
         self.writers.find(writer).is_some_and(|w| match w.state {
             State::SettingUp | State::Closing => true,
@@ -583,7 +584,7 @@ fn is_hop_of(purpose: Use, writer: u32) -> bool {
     }
 }
 
-/// A chunk on its way over a hop of the pipeline.
+/// Returns the action that sends a chunk over a hop of the pipeline.
 fn replica_chunk(conn: ConnId, bytes: u64, header: u32, job: u32) -> Action {
     Action::Send {
         conn,

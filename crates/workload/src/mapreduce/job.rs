@@ -1,4 +1,4 @@
-//! What the master knows of a running job: its splits, which tasks wait, where map outputs are.
+//! State of a running job at the master: splits, waiting tasks, places of map outputs.
 
 use super::config::JobSpec;
 use super::racks::Racks;
@@ -13,37 +13,36 @@ use std::collections::BTreeMap;
 /// Output of a finished map.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Output {
-    /// The map.
+    /// Number of the map.
     pub map: u32,
-    /// Bytes that its worker's disks had written before it.
+    /// Bytes that the worker's disks had written before it.
     pub written_offset: u64,
-    /// Whether its map runs again, so that it is not requested any more.
+    /// Whether the map runs again, so that this output is not requested any more.
     pub lost: bool,
 }
 
-/// Where the outputs of finished maps are.
+/// Places of the outputs of finished maps.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outputs {
-    /// Worker of every finished map in the order of the reports.
+    /// Worker of every finished map in the order of reports.
     pub finished_on: Vec<u32>,
     /// Bytes that the worker of each finished map had written before its output, in the order of
-    /// `finished_on`; only where outputs are fetched in parts.
+    /// `finished_on`; empty unless outputs are fetched in parts.
     pub written_offsets: Vec<u64>,
-    /// Maps of a part of a reduce's input.
+    /// Number of maps in one part of a reduce's input.
     pub part_maps: u32,
-    /// Outputs of each worker that has some, in the order of the reports; empty where they are
-    /// fetched in parts.
+    /// Outputs on each worker, in the order of reports; empty if they are fetched in parts.
     by_worker: BTreeMap<u32, Vec<Output>>,
-    /// Worker with the output of every map that is done and has reduces; empty where outputs are
+    /// Worker with the output of every finished map of a job with reduces; empty if outputs are
     /// fetched in parts.
     at: BTreeMap<u32, u32>,
-    /// Reports of reduces that could not fetch a map's output.
+    /// Number of reports, by map, of reduces that could not fetch its output.
     failures: BTreeMap<u32, u32>,
 }
 
 impl Outputs {
-    /// Adds the output of a finished map; `written_offset`: bytes that the worker's disks had written before
-    /// it.
+    /// Adds the output of a finished map; `written_offset`: bytes that the worker's disks had
+    /// written before it.
     pub fn add(&mut self, map: u32, worker: u32, written_offset: u64, in_parts: bool) {
         self.finished_on.push(worker);
         if in_parts {
@@ -55,30 +54,30 @@ impl Outputs {
         }
     }
 
-    /// How many reports of finished maps there were.
+    /// Returns the number of reports of finished maps.
     pub fn reported(&self) -> u32 {
         self.finished_on.len() as u32
     }
 
-    /// Outputs of a worker that has some.
+    /// Returns the outputs on a worker that has some.
     pub fn on(&self, worker: u32) -> &[Output] {
         &self.by_worker[&worker]
     }
 
-    /// Maps whose output is on a worker.
+    /// Returns the maps whose output is on a worker.
     pub fn maps_on(&self, worker: u32) -> Vec<u32> {
         self.at.iter().filter(|&(_, &at)| at == worker).map(|(&map, _)| map).collect()
     }
 
-    /// The worker that has a map's output, and the number of the output there.
+    /// Returns the worker with a map's output, and the number of the output there.
     pub fn place(&self, map: u32) -> Option<(u32, u32)> {
         let &worker = self.at.get(&map)?;
         let made = self.on(worker).iter().rposition(|o| o.map == map && !o.lost);
         Some((worker, made.expect("its worker lists it") as u32))
     }
 
-    /// A reduce could not fetch a map's output from a worker. Returns how many have said so, if it is
-    /// still there.
+    /// Counts a reduce's report that it could not fetch a map's output from a worker. Returns the
+    /// number of such reports, or `None` if the output is not there any more.
     pub fn failed(&mut self, map: u32, from: u32) -> Option<u32> {
         if self.at.get(&map) != Some(&from) {
             return None;
@@ -88,7 +87,7 @@ impl Outputs {
         Some(*reports)
     }
 
-    /// The output of a map is given up. Returns whether there was one.
+    /// Removes the lost output of a map. Returns whether there was one.
     pub fn lose(&mut self, map: u32) -> bool {
         self.failures.remove(&map);
         let Some(worker) = self.at.remove(&map) else { return false };
@@ -98,43 +97,43 @@ impl Outputs {
     }
 }
 
-/// A job that can have running tasks.
+/// A running job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// Maps not given out yet, and where all splits are.
+    /// Maps not assigned yet, and the places of all splits.
     pub maps: WaitingMaps,
-    /// Maps given out so far.
+    /// Number of maps assigned so far.
     pub maps_given: u32,
-    /// Reduces that are given out or done.
+    /// Number of reduces that are assigned or finished.
     pub reduces_given: u32,
-    /// The first reduce that was never given out.
+    /// First reduce that was never assigned.
     next_reduce: u32,
-    /// Reduces that wait again after an attempt has ended without success.
+    /// Reduces that wait again after an unsuccessful attempt.
     reduces_back: Vec<u32>,
-    /// Failed attempts by kind and task.
+    /// Number of failed attempts by kind and task.
     pub failures: BTreeMap<(usize, u32), u32>,
-    /// Where the outputs of its maps are.
+    /// Places of map outputs.
     pub outputs: Outputs,
-    /// Reduces that may be given out.
+    /// Number of reduces that may be assigned.
     pub reduces_asked: u32,
-    /// Maps that were reported to have finished.
+    /// Number of maps reported as finished.
     pub maps_done: u32,
-    /// Reduces that were reported to have finished.
+    /// Number of reduces reported as finished.
     pub reduces_done: u32,
-    /// Workers its reduces were given to, where heartbeats are no messages.
+    /// Workers of its reduces, if heartbeats are not sent as messages.
     pub reducers: Vec<u32>,
-    /// When its first task started.
+    /// Start time of its first task.
     pub started: Option<Time>,
     /// Shuffle bytes that stayed on their worker.
     pub shuffle_local_bytes: u64,
-    /// What Hadoop would count of it.
+    /// Counters as Hadoop keeps them.
     pub counters: JobCounters,
-    /// The longest run of a map that is done.
+    /// Longest run time of a finished map.
     pub longest_map: Span,
 }
 
 impl Job {
-    /// A job all of whose tasks wait. Its splits are placed by `stream`.
+    /// Returns a job all of whose tasks wait. Its splits are placed by `stream`.
     pub fn new(spec: &JobSpec, racks: &Racks, copies: u32, stream: &mut Stream) -> Job {
         let copies = if spec.bytes.input > 0 { copies } else { 0 };
         let mut replicas = Vec::with_capacity(spec.maps as usize * copies as usize);
@@ -160,12 +159,12 @@ impl Job {
         }
     }
 
-    /// Whether all tasks of the job are done.
+    /// Whether all tasks of the job are finished.
     pub fn is_through(&self, spec: &JobSpec) -> bool {
         (self.maps_done, self.reduces_done) == (spec.maps, spec.reduces)
     }
 
-    /// The next reduce to give out.
+    /// Removes and returns the next reduce to assign.
     pub fn give_reduce(&mut self) -> u32 {
         self.reduces_given += 1;
         self.reduces_back.pop().unwrap_or_else(|| {
@@ -174,7 +173,7 @@ impl Job {
         })
     }
 
-    /// A task that was given out waits again.
+    /// Lets an assigned task wait again.
     pub fn take_back(&mut self, kind: TaskKind, task: u32, racks: &Racks) {
         match kind {
             TaskKind::Map => {
@@ -189,10 +188,10 @@ impl Job {
     }
 }
 
-/// State of all jobs by number, as their masters know them.
+/// State of all jobs by number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobTable {
-    /// Jobs that can have running tasks.
+    /// Running jobs; `None` for jobs that have not begun or have ended.
     pub table: Vec<Option<Box<Job>>>,
 }
 
@@ -202,27 +201,27 @@ impl JobTable {
         JobTable { table: vec![None; jobs] }
     }
 
-    /// A job that runs, to change.
+    /// Returns a running job, mutable.
     pub fn get(&mut self, job: u32) -> &mut Job {
         self.find(job).expect("the job runs")
     }
 
-    /// A job that runs.
+    /// Returns a running job.
     pub fn running(&self, job: u32) -> &Job {
         self.table[job as usize].as_ref().expect("the job runs")
     }
 
-    /// A job that may be over.
+    /// Returns a job, or `None` if it is not running.
     pub fn find(&mut self, job: u32) -> Option<&mut Job> {
         self.table[job as usize].as_deref_mut()
     }
 
-    /// Whether a job runs.
+    /// Whether a job is running.
     pub fn runs(&self, job: u32) -> bool {
         self.table[job as usize].is_some()
     }
 
-    /// The replicas of a split have changed.
+    /// Updates the replicas of a split.
     pub fn split_moved(&mut self, job: u32, map: u32, replicas: &[u32], racks: &Racks) {
         if let Some(state) = self.find(job) {
             state.maps.moved(map, replicas, racks);
@@ -236,31 +235,31 @@ impl Jobs for JobTable {
     }
 }
 
-/// Bytes of single tasks, from the bytes of their job.
+/// Bytes of single tasks, derived from the bytes of their job.
 impl JobSpec {
-    /// Read by a map.
+    /// Returns the input bytes of a map.
     pub fn split_bytes(&self, map: u32) -> u64 {
         share(self.bytes.input, self.maps, map)
     }
-    /// Left by a map for all reduces.
+    /// Returns the output bytes of a map for all reduces.
     pub fn spill_bytes(&self, map: u32) -> u64 {
         share(self.bytes.shuffle, self.maps, map)
     }
-    /// Put out by a map, before a combiner.
+    /// Returns the output bytes of a map before a combiner.
     pub fn collected_bytes(&self, map: u32) -> u64 {
         let all = self.uncombined.unwrap_or(self.bytes.shuffle);
         share(all, self.maps, map).max(self.spill_bytes(map))
     }
-    /// Fetched by a reduce from a map.
+    /// Returns the bytes that a reduce fetches from a map.
     pub fn fetch_bytes(&self, map: u32, reduce: u32) -> u64 {
         partition(self.bytes.shuffle, (self.maps, map), (self.reduces, reduce))
     }
-    /// Written by a task: by reduces, or by maps if there are none.
+    /// Returns the bytes written by a task: by reduces, or by maps if there are none.
     pub fn written_bytes(&self, task: u32) -> u64 {
         let writers = if self.reduces > 0 { self.reduces } else { self.maps };
         share(self.bytes.output, writers, task)
     }
-    /// What a map computes on: its split, or without input what it puts out.
+    /// Returns the bytes that a map function works on: its split, or without input its output.
     pub fn map_work(&self, map: u32) -> u64 {
         match self.bytes.input {
             0 if self.reduces > 0 => self.collected_bytes(map),

@@ -1,8 +1,8 @@
-//! Counters of jobs, as Hadoop's JobCounter, TaskCounter and FileSystemCounter keep them.
+//! Counters of jobs, as in Hadoop's JobCounter, TaskCounter and FileSystemCounter.
 //!
-//! Launches, failures and kills are counted when they happen; what tasks read, write and spill when
-//! an attempt is through, as Hadoop adds up successful attempts only. Records have the size of
-//! `sort.record_bytes`. A map that runs again because its output is gone counts again.
+//! Launches, failures and kills are counted when they happen; bytes read, written and spilled at
+//! the successful end of an attempt, since Hadoop adds up successful attempts only. Records have
+//! the size `sort.record_bytes`. A map that runs again because its output is lost counts again.
 
 use super::context::Context;
 use super::job::JobTable;
@@ -24,7 +24,7 @@ impl JobTable {
         }
     }
 
-    /// An attempt is launched.
+    /// Counts the launch of an attempt.
     pub fn count_launched(&mut self, t: &Task) {
         let (job, kind, locality) = (t.job, t.kind, t.locality);
         let launched = [Counter::TotalLaunchedMaps, Counter::TotalLaunchedReduces];
@@ -37,12 +37,12 @@ impl JobTable {
         }
     }
 
-    /// An attempt has failed.
+    /// Counts a failed attempt.
     pub fn count_failed(&mut self, job: u32, kind: TaskKind) {
         self.count(job, of(kind, [Counter::NumFailedMaps, Counter::NumFailedReduces]), 1);
     }
 
-    /// An attempt is killed, if it was launched at all.
+    /// Counts a killed attempt, if it was launched.
     pub fn count_killed(&mut self, t: &Task) {
         if !matches!(t.stage, Stage::Assigned) {
             let killed = [Counter::NumKilledMaps, Counter::NumKilledReduces];
@@ -50,7 +50,7 @@ impl JobTable {
         }
     }
 
-    /// An attempt is through.
+    /// Counts a successful attempt.
     pub fn count_done(&mut self, cx: &Context, t: &Task) {
         let spec = cx.spec(t.job);
         let (maps, reduces) = (spec.maps, spec.reduces);
@@ -82,7 +82,7 @@ impl JobTable {
         }
     }
 
-    /// A stand-alone client is through.
+    /// Counts a finished stand-alone client.
     pub fn count_client(&mut self, job: u32, read: u64, written: u64) {
         self.count(job, Counter::HdfsBytesRead, read);
         self.count(job, Counter::HdfsBytesWritten, written);

@@ -1,17 +1,18 @@
 //! A map task: read a split, compute, spill for the reduces; or compute and write the output.
 //!
-//! As in Hadoop's MapTask the output collects in a buffer of `io.sort.mb`. When the part
-//! `spill.percent` of it is filled, a spill begins in the background: sort on a core, then write.
-//! The map function goes on until the buffer is full and then waits for the spill. At the end the
-//! rest is spilled; several spills are merged in passes of `io.sort.factor` files, of which the last
-//! writes the output. A record takes `record_meta_bytes` of the buffer beside its own bytes.
+//! As in Hadoop's MapTask the output is collected in a buffer of `io.sort.mb`. When its fraction
+//! `spill.percent` is full, a spill begins in the background: sort on a core, then write. The map
+//! function continues until the buffer is full and then waits for the spill. At the end the rest is
+//! spilled; several spills are merged in passes of `io.sort.factor` files, the last of which writes
+//! the output. A record takes `record_meta_bytes` of the buffer in addition to its own bytes.
 //!
-//! The function runs in pieces, from one of these moments to the next; in each, reading the local split and
-//! computing overlap. A remote split streams in while the function runs: the function is through when it has
-//! computed and the last byte is there, whichever is later. Differences from Hadoop: with the default of
-//! `sort_rate` sort and spill are inside the measured `map_rate` and only the write takes time of its own;
-//! records have one size. A combiner leaves the same part of every spill, so that merges find nothing more to
-//! combine, and takes no time beside that of the sort.
+//! The function runs in pieces, from one of these moments to the next; in each, reading the local
+//! split and computing overlap. A remote split arrives while the function runs: the function ends
+//! when it has computed and the last byte has arrived, whichever is later. Differences from Hadoop:
+//! with the default of `sort_rate` sort and spill are included in the measured `map_rate`, and only
+//! the write takes additional time; records have one size. A combiner reduces every spill by the
+//! same factor, so that merges find nothing more to combine, and takes no time in addition to the
+//! sort.
 
 use super::connections::Use;
 use super::context::Context;
@@ -41,7 +42,7 @@ impl Tasks {
         hdfs.namenode.ask(cx, call);
     }
 
-    /// It is known where the split is: reading and computing begin.
+    /// Starts to read and compute, after the namenode has returned the places of the split.
     pub fn split_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         let (job, map, worker, split) = (t.job, t.index, t.worker, t.bytes_in);
@@ -67,7 +68,7 @@ impl Tasks {
         self.next_piece(cx, task);
     }
 
-    /// The replica of its split that a map reads: the nearest that has not failed it.
+    /// Returns the replica of its split that a map reads: the nearest one that has not failed it.
     fn choose_holder(&mut self, cx: &Context, task: u32) -> Option<u32> {
         let t = self.attempts.get(task);
         let (job, map, worker) = (t.job, t.index, t.worker);
@@ -94,8 +95,8 @@ impl Tasks {
         cx.tell(conn, Side::Client, request, 0, Some(job));
     }
 
-    /// The connection to a datanode is gone: the map reads its split from another replica, from the
-    /// beginning (DFSInputStream's dead nodes).
+    /// Handles the loss of the connection to a datanode: the map reads its split again from another
+    /// replica (DFSInputStream's dead nodes).
     pub fn split_lost(&mut self, cx: &mut Context, (task, holder): (u32, u32)) {
         self.attempts.get(task).split.avoid.push(holder);
         self.read_elsewhere(cx, task);
@@ -104,7 +105,7 @@ impl Tasks {
     fn read_elsewhere(&mut self, cx: &mut Context, task: u32) {
         match self.choose_holder(cx, task) {
             Some(next) if next == self.attempts.get(task).worker => {
-                // copied here meanwhile
+                // the split may have been copied to this worker in the meantime
                 let t = self.attempts.get(task);
                 t.split.left = 1;
                 let (bytes, round) = (t.bytes_in, t.split.sought);
@@ -116,8 +117,9 @@ impl Tasks {
         }
     }
 
-    /// No replica is left: the map looks again later, also at those that have failed it, and fails
-    /// after `acquire_failures` times (DFSInputStream.refetchLocations; BlockMissingException).
+    /// Schedules another search for a replica if none is left, which may find failed ones again;
+    /// the map fails after `acquire_failures` searches (DFSInputStream.refetchLocations;
+    /// BlockMissingException).
     fn seek_later(&mut self, cx: &mut Context, task: u32) {
         let recovery = &cx.config.hdfs.recovery;
         let (most, base) = (recovery.acquire_failures, recovery.retry_window);
@@ -134,7 +136,7 @@ impl Tasks {
         cx.wake_in(base * u64::from(times) + drawn, Timer::Seek(task));
     }
 
-    /// A map looks again for a replica of its split.
+    /// Searches again for a replica of a map's split.
     pub fn seek_split(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         match self.attempts.get(task).stage {
             Stage::Locating => self.split_located(cx, hdfs, task),
@@ -142,7 +144,7 @@ impl Tasks {
         }
     }
 
-    /// A datanode has read a split for a map, unless the map has turned to another one.
+    /// Handles the end of a datanode's disk read for a map, unless the map uses another replica by now.
     pub fn split_read(
         &mut self,
         cx: &mut Context,
@@ -155,7 +157,7 @@ impl Tasks {
         }
     }
 
-    /// At the holder of a replica: the request has arrived. The datanode reads while it sends.
+    /// Handles a map's request at the datanode, which reads from disk while it sends.
     pub fn send_split(&mut self, cx: &mut Context, task: u32, holder: u32, conn: ConnId) {
         let t = self.attempts.get(task);
         let (job, bytes, round) = (t.job, t.bytes_in, t.split.sought);
@@ -168,7 +170,7 @@ impl Tasks {
         cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
     }
 
-    /// The last byte of a remote split is there, or the datanode has read it.
+    /// Counts a finished part of a remote split: the arrival of its last byte, or the datanode's disk read.
     pub fn split_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         t.split.left -= 1;
@@ -191,7 +193,7 @@ impl Tasks {
         }
     }
 
-    /// Runs the map function to the next moment at which something else happens.
+    /// Runs the map function up to the next moment at which something else happens.
     fn next_piece(&mut self, cx: &mut Context, task: u32) {
         let sizes = buffer(&cx.config.sort);
         let rate = cx.config.costs.map_rate;
@@ -203,7 +205,7 @@ impl Tasks {
         self.step(cx, task, Step { cpu: rate.time_for(work), read, write: 0 });
     }
 
-    /// A piece of the map function is through.
+    /// Handles the end of a piece of the map function.
     pub fn piece_mapped(&mut self, cx: &mut Context, task: u32) {
         let soft = buffer(&cx.config.sort).0;
         let t = self.attempts.get(task);
@@ -224,7 +226,7 @@ impl Tasks {
         }
     }
 
-    /// Begins to spill so much of the buffer.
+    /// Begins to spill this many bytes of the buffer.
     fn spill(&mut self, cx: &mut Context, task: u32, bytes: u64) {
         let worker = self.attempts.get(task).worker;
         let written_offset = cx.hardware.written_offset(worker);
@@ -249,7 +251,7 @@ impl Tasks {
         self.mapping(task).spill_parts = parts;
     }
 
-    /// A part of a spill is through.
+    /// Handles the end of a part of a spill.
     pub fn spill_part(&mut self, cx: &mut Context, task: u32) {
         let soft = buffer(&cx.config.sort).0;
         let m = self.mapping(task);
@@ -277,7 +279,7 @@ impl Tasks {
         }
     }
 
-    /// The map function has seen all of its input.
+    /// Ends the map function after all of its input.
     fn map_function_done(&mut self, cx: &mut Context, task: u32) {
         self.attempts.get(task).times.computed = cx.now;
         if !self.mapping(task).spilling {
@@ -285,7 +287,7 @@ impl Tasks {
         }
     }
 
-    /// Spills what is left in the buffer; when nothing is, merges the spills.
+    /// Spills the rest of the buffer; if there is none, merges the spills.
     fn flush_buffer(&mut self, cx: &mut Context, task: u32) {
         let m = self.mapping(task);
         let left = m.output - m.spilled;
@@ -297,12 +299,12 @@ impl Tasks {
         self.merge_spills(cx, task);
     }
 
-    /// Merges several spills into the output; one is the output as it is.
+    /// Merges several spills into the output; a single spill is the output.
     fn merge_spills(&mut self, cx: &mut Context, task: u32) {
         let (soft, factor) = (buffer(&cx.config.sort).0, cx.config.sort.factor);
         let m = self.mapping(task);
         let (kept, written_offset) = (m.kept, m.written_offset);
-        // Up to where each spill but the last one reached.
+        // Output positions at the end of each spill except the last one.
         let ends: Vec<u64> = (1..m.output.div_ceil(soft)).map(|n| m.kept_at(n * soft)).collect();
         let t = self.attempts.get(task);
         let worker = t.worker;

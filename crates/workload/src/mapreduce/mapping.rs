@@ -1,43 +1,43 @@
-//! How far the function of a map is, and what of its output is spilled.
+//! Progress of a map function and of its spills.
 
 use super::config::SortConfig;
 use serde::{Deserialize, Serialize};
 
-/// A map between its first byte and its last spill. Positions count bytes of output, before a
-/// combiner.
+/// State of a map between its first byte and its last spill. Positions count bytes of output,
+/// before a combiner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mapping {
     /// Bytes of the split.
     pub input: u64,
-    /// Bytes of all output.
+    /// Bytes of the whole output.
     pub output: u64,
-    /// What a combiner leaves of it, at most as much.
+    /// Bytes of the output after a combiner; at most `output`.
     pub kept: u64,
     /// Whether the split is read from the worker's disks.
     pub local: bool,
-    /// Output of the pieces that are through.
+    /// Output position after the finished pieces.
     pub at: u64,
-    /// Output when the running piece is through.
+    /// Output position after the running piece.
     pub to: u64,
-    /// Output handed to spills.
+    /// Output position up to which spills have begun.
     pub spilled: u64,
     /// A spill runs.
     pub spilling: bool,
-    /// Parts of it that are not through.
+    /// Unfinished parts of the running spill.
     pub spill_parts: u32,
-    /// The running spill has been sorted.
+    /// Whether the running spill has been sorted.
     pub sorted: bool,
     /// Bytes the running spill writes.
     pub spill: u64,
-    /// The function waits for the running spill.
+    /// Whether the function waits for the running spill.
     pub stalled: bool,
-    /// The function is through.
+    /// Whether the function has finished.
     pub through: bool,
     /// Bytes that the machine's disks had written when the first spill began.
     pub written_offset: u64,
 }
 
-/// Output bytes after which a spill begins, and what still fits while it runs.
+/// Returns the output bytes after which a spill begins, and the bytes that still fit while it runs.
 pub fn buffer(sort: &SortConfig) -> (u64, u64) {
     let record = u64::from(sort.record_bytes);
     let held = |bytes: u64| {
@@ -50,7 +50,8 @@ pub fn buffer(sort: &SortConfig) -> (u64, u64) {
 }
 
 impl Mapping {
-    /// Returns a map of `input` bytes whose output is `output` bytes, of which a combiner leaves `kept`.
+    /// Returns the state of a map with `input` bytes of input and `output` bytes of output, of
+    /// which a combiner leaves `kept`.
     pub fn new(input: u64, (output, kept): (u64, u64), local: bool) -> Mapping {
         Mapping {
             input,
@@ -70,18 +71,18 @@ impl Mapping {
         }
     }
 
-    /// Input read when so much of some output is there.
+    /// Returns the input bytes read at an output position.
     pub fn read_at(&self, position: u64) -> u64 {
         (u128::from(self.input) * u128::from(position) / u128::from(self.output)) as u64
     }
 
-    /// What a combiner leaves of the output up to here.
+    /// Returns the bytes after a combiner at an output position.
     pub fn kept_at(&self, position: u64) -> u64 {
         let kept = u128::from(self.kept) * u128::from(position);
         (kept / u128::from(self.output.max(1))) as u64
     }
 
-    /// How far the function is when such a part of the running piece is done.
+    /// Returns the progress of the function, given the finished fraction of the running piece.
     pub fn done(&self, piece: f64) -> f64 {
         if self.through || self.output == 0 {
             return if self.through { 1.0 } else { piece };
@@ -89,7 +90,7 @@ impl Mapping {
         (self.at as f64 + (self.to - self.at) as f64 * piece) / self.output as f64
     }
 
-    /// Where the piece from here ends.
+    /// Returns the output position at which the next piece ends.
     pub fn next_stop(&self, (soft, spare): (u64, u64)) -> u64 {
         let trigger = self.spilled.saturating_add(soft);
         let full = if self.spilling { self.spilled.saturating_add(spare) } else { u64::MAX };

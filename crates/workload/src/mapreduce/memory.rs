@@ -1,28 +1,27 @@
-//! What a reduce does with fetched outputs: keeps them in memory, merges them to its disk, merges
-//! files.
+//! Memory and files of a reduce for fetched outputs.
 //!
-//! As in Hadoop's MergeManagerImpl, with H the heap: outputs may take L = H · `input.buffer.percent`
-//! of memory. One above L · `memory.limit.percent` goes to the disk at once. Others are reserved in
-//! memory when they are asked for; as long as more than L is reserved no further output is. When
-//! L · `merge.percent` has arrived, all that has arrived is merged to one file, and its memory is
-//! free when the file is written. When 2 · `io.sort.factor` − 1 files lie on the disk, the
-//! `io.sort.factor` smallest are merged to one. After the last output, what is in memory beyond
-//! H · `reduce.input.buffer.percent` is merged to a file too, and passes over the files
-//! ([`super::merge`]) leave no more than `io.sort.factor` for the reduce to read.
+//! As in Hadoop's MergeManagerImpl, with H the heap: outputs may use L = H · `input.buffer.percent`
+//! of memory. An output above L · `memory.limit.percent` is written to disk at once. Memory for
+//! other outputs is reserved when they are requested; while more than L is reserved, no further
+//! output is requested. When L · `merge.percent` has arrived, everything in memory is merged to one
+//! file, and its memory is free when the file is written. When there are 2 · `io.sort.factor` − 1
+//! files on disk, the `io.sort.factor` smallest are merged to one. After the last output, data in
+//! memory beyond H · `reduce.input.buffer.percent` is merged to a file too, and passes over the
+//! files ([`super::merge`]) leave at most `io.sort.factor` for the reduce to read.
 //!
-//! Differences from Hadoop: merging from memory to memory (off in Hadoop by default) is left out; outputs that
-//! stay in memory count as no file in the passes.
+//! Differences from Hadoop: merging from memory to memory (off in Hadoop by default) is left out;
+//! outputs that stay in memory do not count as a file in the passes.
 
 use super::config::{ShuffleConfig, SortConfig};
 use super::merge;
 use super::shares::share;
 use serde::{Deserialize, Serialize};
 
-/// Outputs of one fetch: the bytes that go to memory, and the files that go to the disk.
+/// Storage for the outputs of one fetch: bytes in memory, and files on disk.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Held {
     memory: u64,
-    /// Sizes of those that are too large for memory.
+    /// Bytes of each output that is too large for memory.
     pub files: Vec<u64>,
 }
 
@@ -34,26 +33,26 @@ pub struct Memory {
     threshold: u64,
     keep: u64,
     factor: usize,
-    /// Reserved by outputs asked for, arrived, or being merged.
+    /// Bytes of memory reserved by outputs that are requested, arrived, or being merged.
     reserved: u64,
-    /// Arrived and not being merged.
+    /// Bytes arrived and not being merged.
     arrived: u64,
-    /// Being merged to a file.
+    /// Bytes being merged to a file.
     merging: u64,
-    /// Parts of that merge that are not through.
+    /// Unfinished parts of the running merge from memory.
     pub memory_parts: u32,
-    /// Files on the disk that are not being merged.
+    /// Bytes of each file on disk that is not being merged.
     files: Vec<u64>,
-    /// The file that a running merge of files will make.
+    /// Bytes of the file that a running merge of files will write.
     making: u64,
-    /// Parts of that merge that are not through.
+    /// Unfinished parts of the running merge of files.
     pub file_parts: u32,
     /// Bytes that the machine's disks had written before the first file.
     pub written_offset: u64,
 }
 
 impl Memory {
-    /// Empty.
+    /// Returns empty memory without files.
     pub fn new(shuffle: &ShuffleConfig, sort: &SortConfig) -> Memory {
         let part = |of: u64, fraction: f64| (of as f64 * fraction) as u64;
         let limit = part(shuffle.heap_bytes, shuffle.input_buffer_fraction);
@@ -74,12 +73,12 @@ impl Memory {
         }
     }
 
-    /// Whether another output may be asked for.
+    /// Whether another output may be requested.
     pub fn has_room(&self) -> bool {
         self.reserved <= self.limit
     }
 
-    /// Finds a place for an output that is going to be asked for; false if it must wait.
+    /// Reserves storage for an output that will be requested. Returns false if it must wait.
     pub fn reserve(&mut self, bytes: u64, held: &mut Held) -> bool {
         if bytes > self.most_single {
             held.files.push(bytes);
@@ -93,13 +92,13 @@ impl Memory {
         true
     }
 
-    /// What each of so many fetches at once may take of the memory, at least one output that is small
-    /// enough for it.
+    /// Returns the memory of each of `fetches` simultaneous fetches, in bytes: at least the size of
+    /// the largest output that is kept in memory.
     pub fn share_of(&self, fetches: u32) -> u64 {
         (self.limit / u64::from(fetches.max(1))).max(self.most_single)
     }
 
-    /// Finds a place for so many outputs of together so many bytes, all of one size.
+    /// Reserves storage for outputs of one size, which have `bytes` in all.
     pub fn reserve_part(&mut self, bytes: u64, outputs: u32, held: &mut Held) {
         if bytes / u64::from(outputs.max(1)) > self.most_single {
             held.files.extend((0..outputs).map(|i| share(bytes, outputs, i)));
@@ -109,18 +108,18 @@ impl Memory {
         }
     }
 
-    /// Outputs will not arrive: their room is free.
+    /// Frees the storage of outputs that will not arrive.
     pub fn give_back(&mut self, held: &Held) {
         self.reserved -= held.memory;
     }
 
-    /// Outputs have arrived.
+    /// Notes the arrival of outputs.
     pub fn arrived(&mut self, held: Held) {
         self.arrived += held.memory;
         self.files.extend(held.files);
     }
 
-    /// Bytes to merge to a file now, if it is time.
+    /// Begins a merge from memory to a file, if it is due. Returns its bytes.
     pub fn begin_memory_merge(&mut self) -> Option<u64> {
         if self.merging > 0 || self.arrived < self.threshold {
             return None;
@@ -135,7 +134,7 @@ impl Memory {
         self.files.push(bytes);
     }
 
-    /// Bytes of the files to merge now, if it is time.
+    /// Begins a merge of files, if it is due. Returns their bytes.
     pub fn begin_file_merge(&mut self) -> Option<u64> {
         if self.making > 0 || self.files.len() < 2 * self.factor - 1 {
             return None;
@@ -149,7 +148,7 @@ impl Memory {
         self.files.push(std::mem::take(&mut self.making));
     }
 
-    /// A part of a merge from memory is through. Returns whether the merge is.
+    /// Counts a finished part of a merge from memory. Returns whether the merge is complete.
     pub fn memory_merge_part(&mut self) -> bool {
         self.memory_parts -= 1;
         let over = self.memory_parts == 0;
@@ -159,7 +158,7 @@ impl Memory {
         over
     }
 
-    /// A part of a merge of files is through. Returns whether the merge is.
+    /// Counts a finished part of a merge of files. Returns whether the merge is complete.
     pub fn file_merge_part(&mut self) -> bool {
         self.file_parts -= 1;
         let over = self.file_parts == 0;
@@ -169,8 +168,8 @@ impl Memory {
         over
     }
 
-    /// When no merge runs: leaves no more than `factor` files for the reduce, and returns the bytes
-    /// that go from memory to a file and those that are merged again.
+    /// Begins the final merge, which leaves at most `factor` files for the reduce, if no merge is
+    /// running. Returns the bytes merged from memory to a file and the bytes of files merged again.
     pub fn take_rest(&mut self, factor: u32) -> Option<(u64, u64)> {
         if self.merging > 0 || self.making > 0 {
             return None;
@@ -183,7 +182,7 @@ impl Memory {
         Some((spilled, merge::passes(&mut self.files, factor)))
     }
 
-    /// Bytes of files, and what the machine had written before the first.
+    /// Returns the bytes of files, and the bytes that the machine had written before the first one.
     pub fn left(&self) -> (u64, u64) {
         (self.files.iter().sum(), self.written_offset)
     }
@@ -200,7 +199,7 @@ mod tests {
 
     #[test]
     fn memory_fills_up_and_is_freed_by_a_merge() {
-        // 1000 of heap: 700 for outputs, 175 for one, merged from 462 on.
+        // 1000 bytes of heap: 700 for outputs, 175 for one output, merged from 462 on.
         let mut m = memory(1000);
         let mut held = Held::default();
         assert!((0..5).all(|_| m.reserve(170, &mut held)));

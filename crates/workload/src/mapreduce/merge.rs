@@ -1,15 +1,14 @@
-//! How many bytes merging costs: passes of at most `factor` files, the first one smaller so that all
+//! Cost of merging in bytes: passes of at most `factor` files, the first one smaller so that all
 //! later ones are full (`getPassFactor` of Hadoop's Merger).
 //!
 //! With n files the first pass takes ((n − 1) mod (factor − 1)) + 1 of them, or `factor` if that
-//! remainder is 0; always the smallest files are merged. The last pass, when no more than `factor`
-//! files are left, is not counted here: a map writes it as its output, a reduce reads it record by
-//! record.
+//! remainder is 0; the smallest files are merged first. The last pass, over at most `factor` files,
+//! is not counted here: a map writes it as its output, a reduce reads it record by record.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Files the next pass takes.
+/// Returns the number of files in the next pass.
 fn pass_factor(factor: usize, first: bool, files: usize) -> usize {
     if !first || files <= factor {
         return factor;
@@ -20,8 +19,8 @@ fn pass_factor(factor: usize, first: bool, files: usize) -> usize {
     }
 }
 
-/// Merges files until no more than `factor`, at least 2, are left; returns the bytes of all passes,
-/// each of which is read and written.
+/// Merges files until at most `factor` (at least 2) are left. Returns the bytes of all passes,
+/// which are read and written.
 pub fn passes(files: &mut Vec<u64>, factor: u32) -> u64 {
     let factor = factor.max(2) as usize;
     if files.len() <= factor {

@@ -1,17 +1,17 @@
-//! Hadoop MapReduce: jobs whose every byte between nodes goes through the network.
+//! Hadoop MapReduce: jobs whose traffic between nodes goes through the simulated network.
 //!
-//! A master gives map and reduce tasks to the slots of workers in its answers to their heartbeats.
+//! A master assigns map and reduce tasks to the slots of workers in its answers to their heartbeats.
 //! Maps read splits of HDFS, compute and spill; reduces fetch their partitions from every map, merge,
 //! compute and write replicated output. The model follows Hadoop 1 (Dean and Ghemawat 2004 for the
-//! principle; JobTracker, TaskTracker and ReduceTask for the protocol) and is described with its
-//! equations, parameters and limits in `docs/mechanisms/mapreduce.md`.
+//! principle; JobTracker, TaskTracker and ReduceTask for the protocol); `docs/mechanisms/mapreduce.md`
+//! describes its equations, parameters and limits.
 //!
-//! Parts, each with state of its own, from below:
-//! - `context`: settings, racks, connections and the machines (`hardware`), and the event at hand;
-//! - `hdfs`: files being written, over `namenode` and `replication`; `clients` that stand alone;
-//! - `tasks`: jobs and the attempts that run (`map`, `reduce`, `output`); `shuffle` is one reduce's;
-//! - `control`: the master, with its `scheduler`, `workers`, `yarn` and second attempts (`speculate`);
-//! - `model`: hands events to parts. A part calls those below it, and tells those above it by notes.
+//! Parts, each with its own state, from the lowest to the highest:
+//! - `context`: settings, racks, connections, machines (`hardware`), and the present event;
+//! - `hdfs`: files being written, with `namenode` and `replication`; stand-alone `clients`;
+//! - `tasks`: jobs and running attempts (`map`, `reduce`, `output`; `shuffle` for one reduce);
+//! - `control`: the master, with `scheduler`, `workers`, `yarn` and speculative copies (`speculate`);
+//! - `model`: dispatches events. A part calls the parts below, and writes notes for the parts above.
 
 mod applications;
 mod assign;

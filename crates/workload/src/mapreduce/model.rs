@@ -1,4 +1,4 @@
-//! The cluster as a whole: hands events to the part they are for, and notes of a part to those above.
+//! The cluster as a whole: dispatches events to its parts, and notes of a part to the parts above.
 
 use super::check;
 use super::clients::StandAlone;
@@ -30,7 +30,7 @@ pub struct MapReduce {
 }
 
 impl MapReduce {
-    /// A cluster before its first event, or all reasons why it cannot run.
+    /// Returns a cluster before its first event, or all reasons why it cannot run.
     pub fn new(mut config: MapReduceConfig, cluster: &Cluster) -> Result<MapReduce, Vec<String>> {
         let (master, hosts) = check::check(&config, cluster)?;
         config.jobs.sort_by_key(|job| job.submit);
@@ -60,16 +60,16 @@ impl MapReduce {
         Ok(MapReduce { nodes, control, read_timeouts: ReadTimeouts::default() })
     }
 
-    /// Finished jobs and all jobs.
+    /// Returns the numbers of finished jobs and of all jobs.
     pub fn progress(&self) -> (u64, u64) {
         (u64::from(self.control.done), self.nodes.cx.config.jobs.len() as u64)
     }
 
-    /// Takes in an event and appends what should happen next. Events at one time are taken in the
-    /// order given.
+    /// Handles an event and appends the actions that follow to `out`. Events at one time are
+    /// handled in the given order.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         if self.control.finished {
-            // Answers to the last heartbeats still arrive on connections that are closing.
+            // Answers to the last heartbeats may arrive on closing connections.
             return;
         }
         self.nodes.cx.now = now;
@@ -151,7 +151,7 @@ impl MapReduce {
         }
     }
 
-    /// Whether a wake-up is for something that was killed meanwhile.
+    /// Whether a wake-up is for an attempt, client or copy that does not exist any more.
     fn is_stale(&self, timer: Timer) -> bool {
         let Nodes { hdfs, clients, tasks, .. } = &self.nodes;
         match timer {
@@ -168,7 +168,7 @@ impl MapReduce {
         }
     }
 
-    /// Whether work is for something that was killed meanwhile.
+    /// Whether work is for an attempt, client or copy that does not exist any more.
     fn is_vain(&self, work: Work) -> bool {
         let Nodes { hdfs, clients, tasks, .. } = &self.nodes;
         match work {
@@ -197,7 +197,7 @@ impl MapReduce {
         }
     }
 
-    /// A piece of work on cores or disks is through.
+    /// Handles the end of a piece of work on cores or disks.
     fn work_done(&mut self, work: Work) {
         if self.is_vain(work) {
             return;
@@ -280,7 +280,7 @@ impl MapReduce {
         }
     }
 
-    /// Asks of all connections on which somebody waits how much has arrived.
+    /// Requests the received bytes of all connections on which a process waits.
     fn look_at_connections(&mut self) {
         let open: Vec<(ConnId, Use)> = self.nodes.cx.conns.open_ones().collect();
         let waiting = open.into_iter().filter(|&(_, purpose)| self.is_awaited(purpose)).collect();
@@ -319,7 +319,7 @@ impl MapReduce {
         }
     }
 
-    /// Deals with all notes, and with those that follow from each before the next.
+    /// Handles all notes, and for each the notes that follow from it before the next one.
     fn settle(&mut self) {
         if !self.nodes.cx.notes.is_empty() {
             for note in std::mem::take(&mut self.nodes.cx.notes) {

@@ -1,10 +1,11 @@
-//! Questions to the namenode: where blocks are, where new ones go.
+//! Requests to the namenode: places of blocks, targets of new blocks.
 //!
-//! A client keeps one connection to the master while it works on a file, sends one request at a time and gets
-//! one answer, `namenode_time` after the request has arrived (Shvachko et al. 2010; `ClientProtocol`:
-//! getBlockLocations, create, addBlock, complete). A client on the master itself needs no network. Differences
-//! from Hadoop: requests do not queue at the namenode; the names of files have one length; leases, block
-//! reports and the datanodes' own heartbeats are not modelled.
+//! A client keeps one connection to the master while it works on a file, sends one request at a
+//! time and gets one answer, `namenode_time` after the arrival of the request (Shvachko et al.
+//! 2010; `ClientProtocol`: getBlockLocations, create, addBlock, complete). A client on the master's
+//! host needs no network. Differences from Hadoop: requests do not queue at the namenode; the names
+//! of files have one length; leases, block reports and the datanodes' own heartbeats are not
+//! modelled.
 
 use super::connections::Use;
 use super::context::Context;
@@ -13,44 +14,44 @@ use super::timer::Timer;
 use eastwest_types::{ConnId, HostId, Side};
 use serde::{Deserialize, Serialize};
 
-/// Who asks.
+/// Client of the namenode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Caller {
-    /// A map, for its split.
+    /// A map that reads its split.
     Split {
-        /// The map.
+        /// Number of the map in the table of tasks.
         task: u32,
     },
     /// A writer, for its file and its blocks.
     Writer {
-        /// The writer.
+        /// Number of the writer.
         writer: u32,
     },
     /// A stand-alone client that reads.
     Reader {
-        /// The client.
+        /// Number of the client.
         client: u32,
     },
 }
 
-/// A client's connection to the namenode.
+/// Connection of a client to the namenode.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Session {
     caller: Caller,
     host: HostId,
     conn: Option<ConnId>,
-    /// A request has no answer yet.
+    /// Whether a request is unanswered.
     asked: bool,
 }
 
-/// Clients that ask.
+/// Sessions of clients.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Namenode {
     sessions: Slab<Session>,
 }
 
 impl Namenode {
-    /// A client that is going to ask; returns its number.
+    /// Opens a session of a client and returns its number.
     pub fn session(&mut self, caller: Caller, host: HostId) -> u32 {
         self.sessions.add(Session { caller, host, conn: None, asked: false })
     }
@@ -71,13 +72,14 @@ impl Namenode {
         cx.tell(conn, Side::Client, bytes, 0, None);
     }
 
-    /// At the namenode: a request has arrived.
+    /// Handles the arrival of a request at the namenode.
     pub fn asked(&self, cx: &mut Context, session: u32) {
         let wait = cx.config.hdfs.namenode_time.expect("who never answers is not asked");
         cx.wake_in(wait, Timer::Namenode(session));
     }
 
-    /// At the namenode: the answer is ready. False if it goes over the network; else it is there.
+    /// Handles the answer that is ready at the namenode. Returns false if it is sent over the
+    /// network; otherwise it has arrived.
     pub fn answers(&mut self, cx: &mut Context, session: u32) -> bool {
         let conn = self.sessions.get(session).conn;
         if let Some(conn) = conn {
@@ -87,8 +89,8 @@ impl Namenode {
         conn.is_none()
     }
 
-    /// At the client: the answer is there. Returns who has it, unless the request was sent again.
-    /// Who reads has no more questions.
+    /// Handles the arrival of the answer at the client. Returns the client, unless the request was
+    /// sent again. A reader's session ends with the answer.
     pub fn answered(&mut self, cx: &mut Context, session: u32) -> Option<Caller> {
         let s = self.sessions.get(session);
         if !std::mem::replace(&mut s.asked, false) {
@@ -101,7 +103,7 @@ impl Namenode {
         Some(caller)
     }
 
-    /// The connection to the namenode is gone: the client asks again.
+    /// Repeats the request after the connection to the namenode was lost.
     pub fn lost(&mut self, cx: &mut Context, session: u32) {
         let s = self.sessions.get(session);
         s.conn = None;
@@ -110,24 +112,24 @@ impl Namenode {
         }
     }
 
-    /// Whether a client is still there.
+    /// Whether a session exists.
     pub fn knows(&self, session: u32) -> bool {
         self.sessions.find(session).is_some()
     }
 
-    /// Whether a client awaits the namenode's answer.
+    /// Whether a client waits for the namenode's answer.
     pub fn waits(&self, session: u32) -> bool {
         self.sessions.find(session).is_some_and(|s| s.asked)
     }
 
-    /// The client is gone.
+    /// Drops the session of a client that has ended.
     pub fn drop_session(&mut self, cx: &mut Context, session: u32) {
         if let Some(conn) = self.sessions.remove(session).conn {
             cx.abort(conn);
         }
     }
 
-    /// A caller is gone, if it is asking.
+    /// Drops the session of a caller that has ended, if it has one.
     pub fn drop_caller(&mut self, cx: &mut Context, caller: Caller) {
         let its = self.sessions.iter().find(|(_, s)| s.caller == caller);
         if let Some(session) = its.map(|(number, _)| number) {
@@ -135,14 +137,14 @@ impl Namenode {
         }
     }
 
-    /// The client has no more questions.
+    /// Ends the session of a client without further requests.
     pub fn bye(&mut self, cx: &mut Context, session: u32) {
         if let Some(conn) = self.sessions.remove(session).conn {
             cx.close(conn);
         }
     }
 
-    /// Clients that are there.
+    /// Returns the number of sessions.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.sessions.count().0

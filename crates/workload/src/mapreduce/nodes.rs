@@ -1,4 +1,4 @@
-//! What runs on the machines of a cluster.
+//! Processes on the machines of a cluster.
 
 use super::clients::StandAlone;
 use super::connections::Use;
@@ -9,21 +9,21 @@ use super::task::{Stage, Task};
 use super::tasks::Tasks;
 use serde::{Deserialize, Serialize};
 
-/// The machines, the file system, its clients and the tasks: what masters command.
+/// Machines, file system, its clients, and tasks: everything below the master.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Nodes {
     /// Settings, connections and machines.
     pub cx: Context,
-    /// The file system.
+    /// Distributed file system.
     pub hdfs: Hdfs,
-    /// Stand-alone clients of it.
+    /// Stand-alone clients of the file system.
     pub clients: StandAlone,
     /// Jobs and their tasks.
     pub tasks: Tasks,
 }
 
 impl Nodes {
-    /// Takes an attempt off its worker: its connections end, its files are given up.
+    /// Removes an attempt from its worker: drops its connections and files.
     pub fn drop_attempt(&mut self, task: u32) -> Task {
         let Nodes { cx, hdfs, tasks, .. } = self;
         hdfs.namenode.drop_caller(cx, Caller::Split { task });

@@ -1,5 +1,5 @@
-//! What a part of the cluster tells those above it. Notes are dealt with in the order in which they
-//! were written, each with all that follows from it, before the next event.
+//! Notes of a part of the cluster to the parts above it. They are handled in the order in which
+//! they were written, each with everything that follows from it, before the next event.
 
 use super::file::{Owner, Written};
 use super::report::FailureCause;
@@ -8,30 +8,30 @@ use eastwest_types::Time;
 /// An event in one part of the cluster that other parts react to.
 #[derive(Clone, Debug)]
 pub enum Note {
-    /// The namenode has told a map where its split is.
+    /// The namenode has returned the places of a map's split.
     SplitLocated {
-        /// The map.
+        /// Number of the map in the table of tasks.
         task: u32,
     },
-    /// The namenode has told a stand-alone client where its blocks are.
+    /// The namenode has returned the places of a stand-alone client's blocks.
     ReaderLocated {
-        /// The client.
+        /// Number of the client.
         client: u32,
     },
     /// The replicas of a split have changed.
     SplitMoved {
-        /// Its job.
+        /// Number of the job.
         job: u32,
-        /// The map that reads it.
+        /// Map that reads the split.
         map: u32,
-        /// Workers that have a replica now.
+        /// Workers with a replica.
         replicas: Vec<u32>,
     },
     /// A file is complete.
     FileWritten {
         /// Owner of the file.
         owner: Owner,
-        /// Its blocks.
+        /// Blocks of the file.
         blocks: Vec<Written>,
     },
     /// A file cannot be written.
@@ -39,44 +39,44 @@ pub enum Note {
         /// Owner of the file.
         owner: Owner,
     },
-    /// A stand-alone client is through.
+    /// A stand-alone client has finished.
     ClientThrough {
-        /// Its job.
+        /// Number of the job.
         job: u32,
-        /// When it was started.
+        /// Start time of the client.
         assigned: Time,
-        /// Bytes it has read.
+        /// Bytes read by the client.
         read: u64,
-        /// Bytes it has written.
+        /// Bytes written by the client.
         written: u64,
     },
     /// A stand-alone client has failed.
     ClientFailed {
-        /// Its job.
+        /// Number of the job.
         job: u32,
         /// Reason for the job's failure.
         reason: &'static str,
     },
     /// A reduce begins to fetch and asks its application master for finished maps.
     AskForMaps {
-        /// The reduce.
+        /// Number of the reduce in the table of tasks.
         task: u32,
     },
     /// A reduce could not fetch the output of a map.
     FetchFailed {
-        /// Where the reduce runs.
+        /// Worker of the reduce.
         worker: u32,
         /// Job, map and worker of the output.
         output: (u32, u32, u32),
     },
-    /// An attempt is through.
+    /// An attempt has finished.
     AttemptThrough {
-        /// The task.
+        /// Number of the attempt.
         task: u32,
     },
     /// An attempt has failed.
     AttemptFailed {
-        /// The task.
+        /// Number of the attempt.
         task: u32,
         /// Cause of the failure.
         cause: FailureCause,

@@ -1,10 +1,10 @@
-//! The part of a task that computes output and writes it to HDFS: a reduce after its merge, or a map
-//! of a job without reduces.
+//! Computing of a task's output and writing it to HDFS: a reduce after its merge, or a map of a job
+//! without reduces.
 //!
-//! Reading, computing and writing overlap: the function runs in pieces of at most 16 MiB (64 MiB where
-//! blocks are one message), each of
-//! which is read and computed at the same time and then handed to the writer, which works on while
-//! the next piece runs. The task commits when the function is through and all is written.
+//! Reading, computing and writing overlap: the function runs in pieces of at most 16 MiB (64 MiB if
+//! blocks are one message), each of which is read and computed at one time and then handed to the
+//! writer, which writes while the next piece runs. The task commits when the function has finished
+//! and all output is written.
 
 use super::context::Context;
 use super::file::{Owner, Place};
@@ -18,11 +18,11 @@ use eastwest_types::{Rate, TaskKind};
 
 /// Most bytes of input or output in a piece.
 const PIECE: u64 = 16 << 20;
-/// Most bytes in a piece where a block is one message, which is on its way from the beginning.
+/// Most bytes in a piece if a block is one message, which is in the network from its beginning on.
 const COARSE_PIECE: u64 = 64 << 20;
 
 impl Tasks {
-    /// A map of a job without reduces computes its output.
+    /// Starts to compute the output of a map of a job without reduces.
     pub fn produce_map_output(
         &mut self,
         cx: &mut Context,
@@ -36,7 +36,7 @@ impl Tasks {
         self.produce(cx, hdfs, task, (work, cx.config.costs.map_rate), read);
     }
 
-    /// Computes a task's output from so much work at a rate, reading so much from the disks.
+    /// Starts to compute a task's output: bytes of work at a rate, and bytes read from the disks.
     pub fn produce(
         &mut self,
         cx: &mut Context,
@@ -76,8 +76,8 @@ impl Tasks {
         self.step(cx, task, step);
     }
 
-    /// A piece is through: it is written while the next one runs. The last one of a remote map waits
-    /// for the rest of its split.
+    /// Handles the end of a piece: it is written while the next one runs. The last piece of a
+    /// remote map waits for the rest of its split.
     pub fn piece_produced(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let p = self.producing(task);
         p.done += 1;
@@ -94,7 +94,7 @@ impl Tasks {
         self.produce_piece(cx, task);
     }
 
-    /// All input is there; if the function has computed too, it is through.
+    /// Handles the arrival of all input; if the function has computed too, it has finished.
     pub fn input_complete(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let p = self.producing(task);
         if p.done < p.pieces {

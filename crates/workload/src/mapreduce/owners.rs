@@ -4,12 +4,12 @@ use super::config::MapReduceConfig;
 use super::scheduler::{Owner, SchedulerKind};
 use std::collections::BTreeMap;
 
-/// The queue of jobs that name none.
+/// Queue of jobs without queue name.
 pub const DEFAULT_QUEUE: &str = "default";
 
-/// Owners of all jobs. Pools that are set have the first numbers, then one follows for each further
-/// name in order of appearance and one for each job without. Queues are numbered as they are set;
-/// [`super::check`] has seen that jobs name such.
+/// Returns the owners of all jobs. Configured pools have the first numbers, followed by one for
+/// each other name in order of appearance and one for each job without name. Queues are numbered in
+/// the order of the settings; [`super::check`] guarantees that the queues of jobs exist.
 pub fn owners(config: &MapReduceConfig) -> Vec<Owner> {
     let users = users(config);
     let pools = match config.scheduler {

@@ -1,28 +1,29 @@
-//! Where HDFS puts replicas, and from which one a task reads.
+//! Placement of HDFS replicas, and the replica that a task reads.
 //!
-//! The default policy of HDFS (Shvachko et al. 2010, section 5): the first replica on the writer, or anywhere
-//! if the writer stores nothing; the second in another rack; the third in the rack of the second; further ones
-//! anywhere. No worker gets two replicas of one block. Where a rack has no room (one rack only, or a rack of
-//! one worker), any worker takes its place. Differences from Hadoop: disks are never full, load and the limit
-//! of replicas per rack from the fourth on are not looked at.
+//! The default policy of HDFS (Shvachko et al. 2010, section 5): the first replica on the writer,
+//! or anywhere if the writer stores nothing; the second in another rack; the third in the rack of
+//! the second; further ones anywhere. No worker gets two replicas of one block. If a rack has no
+//! free worker (one rack only, or a rack of one worker), any worker is used instead. Differences
+//! from Hadoop: disks are never full; load, and the limit of replicas per rack from the fourth on,
+//! are ignored.
 
 use eastwest_engine::random::Stream;
 use eastwest_types::Locality;
 use serde::{Deserialize, Serialize};
 
-/// Workers by rack, for uniform draws in or outside a rack.
+/// Workers by rack, for uniform draws inside or outside a rack.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Racks {
-    /// Dense rack number of every worker.
+    /// Rack of every worker; racks are numbered without gaps.
     rack_of: Vec<u32>,
     /// Workers sorted by rack.
     sorted: Vec<u32>,
-    /// Where each rack starts in `sorted`; one entry more than racks.
+    /// Start of each rack in `sorted`; one entry more than racks.
     starts: Vec<usize>,
 }
 
 impl Racks {
-    /// From the edge switch of every worker.
+    /// Returns the racks, given the edge switch of every worker.
     pub fn new(switch_of: &[u32]) -> Racks {
         let mut switches = switch_of.to_vec();
         switches.sort_unstable();
@@ -41,22 +42,22 @@ impl Racks {
         Racks { rack_of, sorted, starts }
     }
 
-    /// Number of racks with workers.
+    /// Returns the number of racks with workers.
     pub fn count(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.rack_of.len()
     }
 
-    /// Rack of a worker.
+    /// Returns the rack of a worker.
     pub fn of(&self, worker: u32) -> u32 {
         self.rack_of[worker as usize]
     }
 
-    /// Any worker that may be taken and is not in `taken`, if there is one.
+    /// Draws a worker that is allowed by `may` and not in `taken`, if there is one.
     fn anywhere(
         &self,
         taken: &[u32],
@@ -66,7 +67,7 @@ impl Racks {
         draw(&self.sorted, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// A worker of the rack, likewise.
+    /// Draws a worker of the rack that is allowed by `may` and not in `taken`, if there is one.
     fn in_rack(
         &self,
         rack: u32,
@@ -78,7 +79,7 @@ impl Racks {
         draw(all, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// A worker of another rack, likewise.
+    /// Draws a worker of another rack that is allowed by `may` and not in `taken`, if there is one.
     fn outside(
         &self,
         rack: u32,
@@ -92,14 +93,14 @@ impl Racks {
         draw_of(others, at, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// Targets of a block with `replicas` copies, at most as many as there are workers; `writer` is
-    /// the worker that writes it, if one does.
+    /// Returns the targets of a block with `replicas` replicas, at most as many as there are
+    /// workers; `writer` is the worker that writes it, if it is one.
     pub fn place(&self, writer: Option<u32>, replicas: u32, stream: &mut Stream) -> Vec<u32> {
         self.place_on(writer, replicas, &|_| true, stream)
     }
 
-    /// As `place`, where some workers cannot be used; fewer targets where too few are left. The writer
-    /// itself is always used.
+    /// Returns the targets like `place`, but excludes workers for which `may` is false; fewer
+    /// targets if too few workers are left. The writer itself is always used.
     pub fn place_on(
         &self,
         writer: Option<u32>,
@@ -123,8 +124,8 @@ impl Racks {
         targets
     }
 
-    /// Where one more replica goes of a block that has some, copied from `source`: in another rack
-    /// while all are in one, else in the rack of the source, else anywhere.
+    /// Returns the target of one more replica of a block, copied from `source`: in another rack
+    /// while all replicas are in one, otherwise in the rack of the source, otherwise anywhere.
     pub fn place_another(
         &self,
         replicas: &[u32],
@@ -143,8 +144,8 @@ impl Racks {
         near.or_else(|| self.anywhere(replicas, usable, stream))
     }
 
-    /// The replica a client reads that may be on a worker, and how far it is. One that is on no
-    /// worker has no rack.
+    /// Returns the replica that a client reads, and its locality; the client may be on a worker. A
+    /// client on no worker has no rack.
     pub fn nearest_to(
         &self,
         reader: Option<u32>,
@@ -165,7 +166,7 @@ impl Racks {
         (holder, locality)
     }
 
-    /// The replica a worker reads: its own, else one in its rack, else any.
+    /// Returns the replica that a worker reads: its own, otherwise one in its rack, otherwise any.
     pub fn nearest(&self, reader: u32, replicas: &[u32], stream: &mut Stream) -> u32 {
         if replicas.contains(&reader) {
             return reader;
@@ -177,12 +178,12 @@ impl Racks {
     }
 }
 
-/// One of these workers that may be drawn, each as likely, if there is one.
+/// Draws uniformly one of these workers for which `may` is true, if there is one.
 fn draw(workers: &[u32], may: impl Fn(u32) -> bool, stream: &mut Stream) -> Option<u32> {
     draw_of(workers.len(), |i| workers[i], may, stream)
 }
 
-/// Draws one of `count` workers, by place, until it may be used: as a rule most may.
+/// Draws one of `count` workers, by index, until an allowed one is found: usually most are allowed.
 fn draw_of(
     count: usize,
     at: impl Fn(usize) -> u32,

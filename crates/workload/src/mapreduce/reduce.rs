@@ -1,8 +1,8 @@
 //! A reduce task after its shuffle: merge, compute and write.
 //!
-//! When the last output has arrived, running merges end and what is left is merged ([`super::memory`]).
-//! Then the files, as far as they have left the page cache, are read while the function runs at
-//! `reduce_rate` and its output is written ([`super::output`]).
+//! After the arrival of the last output, running merges end and the rest is merged
+//! ([`super::memory`]). Then files that have left the page cache are read while the function runs
+//! at `reduce_rate` and its output is written ([`super::output`]).
 
 use super::config::Framework;
 use super::context::Context;
@@ -23,7 +23,7 @@ impl Tasks {
         (t.fetching.as_mut().expect("the reduce fetches"), job)
     }
 
-    /// A reduce begins to fetch.
+    /// Starts the shuffle of a reduce.
     pub fn shuffle_start(&mut self, cx: &mut Context, task: u32) {
         self.attempts.get(task).stage = Stage::Shuffling;
         let (f, job) = self.fetching(task);
@@ -34,10 +34,10 @@ impl Tasks {
         }
     }
 
-    /// A reduce is told that the first `known` maps reported have finished.
+    /// Handles a message to a reduce: the first `known` reported maps have finished.
     pub fn maps_known(&mut self, cx: &mut Context, task: u32, known: u32) {
         let t = self.attempts.get(task);
-        // Maps that run again are reported once more, also to who has all.
+        // Maps that run again are reported once more, even to a reduce with all outputs.
         let Some(f) = t.fetching.as_mut() else { return };
         let job = self.jobs.running(t.job);
         f.maps_known(cx, job, known);
@@ -46,7 +46,7 @@ impl Tasks {
         }
     }
 
-    /// At the worker with the outputs: a request has arrived.
+    /// Handles a request at the worker with the outputs.
     pub fn send_outputs(
         &mut self,
         cx: &mut Context,
@@ -57,14 +57,14 @@ impl Tasks {
         self.fetching(task).0.send_outputs(cx, from, conn, written_offset);
     }
 
-    /// At the reduce: outputs are there.
+    /// Handles the arrival of outputs at the reduce.
     pub fn arriving(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         if self.fetching(task).0.arriving(cx, from) {
             self.fetch_ended(cx, (task, from));
         }
     }
 
-    /// Disk work for a fetch is through.
+    /// Handles the end of disk work for a fetch.
     pub fn fetch_work(&mut self, cx: &mut Context, (task, from, round): (u32, u32, u32)) {
         if self.fetching(task).0.work_ended(from, round) {
             self.fetch_ended(cx, (task, from));
@@ -81,7 +81,7 @@ impl Tasks {
         }
     }
 
-    /// A connection to a worker with outputs is gone.
+    /// Handles the loss of the connection to a worker with outputs.
     pub fn fetch_lost(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         let t = self.attempts.get(task);
         let Some(f) = t.fetching.as_mut() else { return };
@@ -90,7 +90,7 @@ impl Tasks {
         }
     }
 
-    /// The penalty of a worker is over.
+    /// Handles the end of a worker's penalty.
     pub fn penalty_over(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         let t = self.attempts.get(task);
         if let Some(f) = t.fetching.as_mut() {
@@ -98,20 +98,20 @@ impl Tasks {
         }
     }
 
-    /// Whether an answer of a worker with outputs is awaited.
+    /// Whether a reduce waits for a worker's response with outputs.
     pub fn fetch_waits(&self, task: u32, from: u32) -> bool {
         let fetching = self.attempts.find(task).and_then(|t| t.fetching.as_ref());
         fetching.is_some_and(|f| f.awaits(from))
     }
 
-    /// A part of a reduce's merge from memory is through.
+    /// Handles the end of a part of a merge from memory.
     pub fn memory_merge_part(&mut self, cx: &mut Context, task: u32) {
         if self.fetching(task).0.memory_merge_part() {
             self.merge_ended(cx, task);
         }
     }
 
-    /// A part of a reduce's merge of files is through.
+    /// Handles the end of a part of a merge of files.
     pub fn file_merge_part(&mut self, cx: &mut Context, task: u32) {
         if self.fetching(task).0.file_merge_part() {
             self.merge_ended(cx, task);
@@ -127,14 +127,14 @@ impl Tasks {
         }
     }
 
-    /// All outputs are there: when no merge runs any more, merges what is left for the reduce.
+    /// Starts the final merge after all outputs have arrived, when no other merge is running.
     fn merge_rest(&mut self, cx: &mut Context, task: u32) {
         if let Some(step) = self.fetching(task).0.merge_rest(cx) {
             self.step(cx, task, step);
         }
     }
 
-    /// The input is merged: the reduce function runs.
+    /// Starts the reduce function after the merge of its input.
     pub fn reduce_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         let f = t.fetching.take().expect("the reduce has fetched");

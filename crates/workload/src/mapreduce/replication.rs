@@ -1,19 +1,19 @@
 //! Re-replication: blocks that have lost a replica are copied by datanodes that have one.
 //!
-//! As in Hadoop 3 (HeartbeatManager, RedundancyMonitor, LowRedundancyBlocks, DataNode.DataTransfer).
-//! Every `recheck` the namenode looks at its datanodes; one that was silent for 2 · `recheck` +
-//! 10 · `heartbeat` is dead, and its replicas are struck from the table. Every `interval` the
-//! namenode takes `work` blocks for each live datanode from those with too few replicas: blocks with
-//! one replica left first, then those with less than a third, then the others, each kind in turn
-//! from where the last round ended. A live datanode that has the block and sends less than `streams`
-//! copies (`streams_hard` where it has the last one) is told with its next heartbeat to send it to a
-//! target that the rack policy names. A copy that breaks off is chosen anew `pending` after it was
-//! chosen first. A datanode that is heard of again brings its replicas back; what is then too much is
-//! deleted.
+//! As in Hadoop 3 (HeartbeatManager, RedundancyMonitor, LowRedundancyBlocks,
+//! DataNode.DataTransfer). Every `recheck` the namenode checks its datanodes; one that was silent
+//! for 2 · `recheck` + 10 · `heartbeat` is dead, and its replicas are removed from the table. Every
+//! `interval` the namenode takes `work` blocks for each live datanode from those with too few
+//! replicas: blocks with one replica left first, then those with less than a third, then the
+//! others, each kind in turn from the end of the last round on. A live datanode that has the block
+//! and sends fewer than `streams` copies (`streams_hard` if it has the last replica) is told with
+//! its next heartbeat to send it to a target chosen by the rack policy. A failed copy is chosen
+//! anew `pending` after its first choice. A dead datanode that returns brings its replicas back;
+//! surplus replicas are deleted.
 //!
-//! Differences from Hadoop: the namenode knows at once that a copy has arrived (block reports and heartbeats of
-//! datanodes are no messages); one copy of a block is begun in a round; replicas beyond what is
-//! wanted go without a message; datanodes do not throttle.
+//! Differences from Hadoop: the namenode knows at once that a copy has arrived (block reports and
+//! heartbeats of datanodes are not sent as messages); one copy of a block is started in a round;
+//! surplus replicas are deleted without a message; datanodes do not throttle.
 
 use super::blocks::{Block, Blocks};
 use super::connections::Use;
@@ -28,10 +28,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
-/// Kinds of need, the most urgent first.
+/// Number of levels of urgency, the most urgent first.
 const URGENCIES: usize = 3;
 
-/// A copy from the namenode's choice to its end.
+/// A copy of a block, from the namenode's choice to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockCopy {
     block: Block,
@@ -40,35 +40,35 @@ pub struct BlockCopy {
     target: u32,
     chosen: Time,
     conn: Option<ConnId>,
-    /// Parts that are not through: the transfer, reading, writing.
+    /// Unfinished parts: transfer, reading, writing.
     parts: u32,
-    /// It broke off.
+    /// Whether the copy has failed.
     failed: bool,
 }
 
-/// Blocks with too few replicas, and copies under way.
+/// Blocks with too few replicas, and copies in progress.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Queue {
     needed: [BTreeSet<Block>; URGENCIES],
-    /// The last block of each kind that was looked at.
+    /// Last block of each urgency that was handled.
     seen: [Option<Block>; URGENCIES],
-    /// Copies under way.
+    /// Copies in progress.
     copies: Slab<BlockCopy>,
-    /// Targets of copies under way.
+    /// Targets of copies in progress.
     coming: BTreeMap<Block, Vec<u32>>,
-    /// Copies every worker sends.
+    /// Number of copies that every worker sends.
     sending: Vec<u32>,
-    /// Replicas on dead datanodes, for when they come back.
+    /// Replicas on dead datanodes, for their return.
     gone: BTreeMap<u32, Vec<Block>>,
-    /// A round is due.
+    /// Whether a round is scheduled.
     armed: bool,
-    /// When the next one may be.
+    /// Earliest time of the next round.
     next: Time,
     draws: Stream,
 }
 
 impl Queue {
-    /// All blocks have their replicas.
+    /// Returns a queue without blocks or copies.
     fn new(workers: usize, seed: u64) -> Queue {
         Queue {
             needed: Default::default(),
@@ -83,7 +83,7 @@ impl Queue {
         }
     }
 
-    /// The next blocks to look at, at most so many.
+    /// Returns the next blocks to handle, at most `most`.
     fn next_blocks(&mut self, most: usize) -> Vec<Block> {
         let mut blocks = Vec::new();
         for urgency in 0..URGENCIES {
@@ -100,7 +100,7 @@ impl Queue {
         blocks
     }
 
-    /// A datanode that is dead has a replica of a block of which the namenode learns only now.
+    /// Adds a block to the replicas of a dead datanode, if the namenode learns of it only now.
     fn gone_with(&mut self, worker: u32, block: Block) {
         self.gone.entry(worker).or_default().push(block);
     }
@@ -110,19 +110,19 @@ impl Queue {
     }
 }
 
-/// A datanode as the namenode knows it.
+/// State of a datanode at the namenode.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Datanode {
-    /// When it was last heard of.
+    /// Time of its last heartbeat.
     heard: Time,
-    /// The namenode has given it up.
+    /// Whether the namenode has declared it dead.
     dead: bool,
 }
 
-/// Places of all replicas, live datanodes, and blocks that are replicated anew.
+/// Places of all replicas, live datanodes, and re-replication.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Replicas {
-    /// Where blocks are.
+    /// Table of blocks.
     pub blocks: Blocks,
     queue: Queue,
     datanodes: Vec<Datanode>,
@@ -138,18 +138,18 @@ impl Replicas {
         }
     }
 
-    /// Whether the namenode has given a datanode up.
+    /// Whether the namenode has declared a datanode dead.
     pub fn is_dead(&self, worker: u32) -> bool {
         self.datanodes[worker as usize].dead
     }
 
-    /// Whether a copy is under way.
+    /// Whether a copy is in progress.
     pub fn copies(&self, copy: u32) -> bool {
         self.queue.copies.find(copy).is_some()
     }
 
-    /// A file is complete: its blocks are kept, without the replicas of datanodes that have died
-    /// since their block was written.
+    /// Adds the blocks of a complete file, without replicas on datanodes that have died since their
+    /// block was written.
     pub fn keep_file(
         &mut self,
         cx: &mut Context,
@@ -176,7 +176,7 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// At the namenode: a datanode is heard of.
+    /// Handles a heartbeat of a datanode at the namenode.
     pub fn heard(&mut self, cx: &mut Context, worker: u32) {
         let node = &mut self.datanodes[worker as usize];
         node.heard = cx.now;
@@ -186,7 +186,7 @@ impl Replicas {
         }
     }
 
-    /// At the namenode: looks which datanodes are dead.
+    /// Checks at the namenode which datanodes are dead.
     pub fn recheck(&mut self, cx: &mut Context) {
         let silence = cx.config.hdfs.recovery.dead_after();
         for worker in 0..self.datanodes.len() as u32 {
@@ -200,7 +200,7 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Asks to look at the datanodes again.
+    /// Schedules the next check of the datanodes.
     pub fn recheck_later(&self, cx: &mut Context) {
         cx.wake_in(cx.config.hdfs.recovery.recheck, Timer::Recheck);
     }
@@ -224,7 +224,7 @@ impl Replicas {
         self.queue.gone.insert(worker, gone);
     }
 
-    /// A datanode that was dead reports the blocks it has.
+    /// Adds the replicas of a datanode that was dead and has returned.
     fn datanode_back(&mut self, cx: &mut Context, worker: u32) {
         for block in self.queue.gone.remove(&worker).unwrap_or_default() {
             let Some((_, wanted, replicas)) = self.blocks.get(cx, block) else { continue };
@@ -237,7 +237,7 @@ impl Replicas {
         }
     }
 
-    /// Whether a block must be copied, and how urgently. One without replicas cannot be.
+    /// Checks whether a block must be copied, and how urgently. A block without replicas cannot be copied.
     pub fn judge_block(&mut self, cx: &Context, block: Block) {
         for blocks in &mut self.queue.needed {
             blocks.remove(&block);
@@ -256,7 +256,7 @@ impl Replicas {
         self.queue.needed[urgency].insert(block);
     }
 
-    /// Asks for a round if there is something to copy.
+    /// Schedules a round if there are blocks to copy.
     pub fn replicate_soon(&mut self, cx: &mut Context) {
         let recovery = &cx.config.hdfs.recovery;
         let possible = recovery.work > 0 && recovery.streams.max(recovery.streams_hard) > 0;
@@ -268,7 +268,7 @@ impl Replicas {
         }
     }
 
-    /// A round: chooses blocks to copy.
+    /// Executes a round: chooses blocks to copy.
     pub fn replicate(&mut self, cx: &mut Context) {
         self.queue.armed = false;
         let live = self.datanodes.iter().filter(|node| !node.dead).count();
@@ -311,7 +311,7 @@ impl Replicas {
         self.judge_block(cx, block);
     }
 
-    /// At the source: it is told to send a copy. Or a copy that broke off is given up.
+    /// Starts a copy at its source, or drops a failed copy when its time is over.
     pub fn copy_due(&mut self, cx: &mut Context, copy: u32) {
         let &mut BlockCopy { source, target, bytes, failed, .. } = self.queue.copies.get(copy);
         if failed {
@@ -332,7 +332,7 @@ impl Replicas {
         (c.conn, c.parts) = (Some(conn), 1 + u32::from(reads));
     }
 
-    /// At the target: a copy has arrived and is stored.
+    /// Handles the arrival of a copy at its target, which stores it.
     pub fn copy_arrived(&mut self, cx: &mut Context, copy: u32) {
         let &mut BlockCopy { target, bytes, .. } = self.queue.copies.get(copy);
         if let Some(conn) = self.queue.copies.get(copy).conn.take() {
@@ -343,7 +343,7 @@ impl Replicas {
         }
     }
 
-    /// A part of a copy is through; with the last one the block has one more replica.
+    /// Counts a finished part of a copy; after the last one the block has one more replica.
     pub fn copy_part(&mut self, cx: &mut Context, copy: u32) {
         let c = self.queue.copies.get(copy);
         if c.failed {
@@ -365,7 +365,7 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// The connection of a copy is gone: it is chosen anew when its time is over.
+    /// Handles the loss of a copy's connection: it is chosen anew when its time is over.
     pub fn copy_lost(&mut self, cx: &mut Context, copy: u32) {
         let c = self.queue.copies.get(copy);
         (c.conn, c.failed) = (None, true);
@@ -374,7 +374,7 @@ impl Replicas {
         cx.wake(over.max(cx.now), Timer::Copy(copy));
     }
 
-    /// A copy is over, one way or the other.
+    /// Drops a copy, complete or not.
     fn drop_copy(&mut self, cx: &mut Context, copy: u32) {
         let c = self.queue.copies.remove(copy);
         if let Some(conn) = c.conn {
@@ -395,8 +395,8 @@ impl Replicas {
 
 #[cfg(test)]
 impl Replicas {
-    /// No block has a replica twice, one too many or one on a dead datanode; what is under way adds
-    /// up.
+    /// Checks that no block has a replica twice, a surplus replica or one on a dead datanode, and
+    /// that counts of copies are consistent.
     pub fn check(&self, cx: &Context) {
         let mut sending = vec![0; self.datanodes.len()];
         let copies: Vec<&BlockCopy> = self.queue.copies.iter().map(|(_, c)| c).collect();

@@ -1,45 +1,45 @@
-//! Report of an attempt that has ended, and causes of failure.
+//! Report of an ended attempt, and causes of failure.
 
 use eastwest_types::{Span, TaskKind};
 use serde::{Deserialize, Serialize};
 
-/// A task that has finished, as a heartbeat reports it.
+/// Report of an ended attempt.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Where it ran.
+    /// Worker of the attempt.
     pub worker: u32,
-    /// Its job.
+    /// Number of the job.
     pub job: u32,
-    /// Its number within job and kind.
+    /// Number of the task within its job and kind.
     pub index: u32,
-    /// Map or reduce.
+    /// Kind of task.
     pub kind: TaskKind,
-    /// Bytes that its worker's disks had written before its output.
+    /// Bytes that the worker's disks had written before its output.
     pub written_offset: u64,
-    /// Cause of its failure, if it has failed.
+    /// Cause of failure; `None` for success.
     pub failed: Option<FailureCause>,
-    /// How long it ran.
+    /// Run time of the attempt.
     pub took: Span,
 }
 
 /// Cause of the failure of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FailureCause {
-    /// By itself, as the scenario wants it.
+    /// Failure requested by the scenario.
     Itself,
-    /// No datanode had its split (BlockMissingException).
+    /// No datanode had the split (BlockMissingException).
     Missing,
-    /// No datanode was left to write to (DataStreamer: all datanodes are bad; failed to replace a bad
-    /// datanode).
+    /// No datanode was left to write to (DataStreamer: all datanodes are bad; failed to replace a
+    /// bad datanode).
     Unwritten,
     /// Too many fetches failed (ShuffleError: MAX_FAILED_UNIQUE_FETCHES).
     Unfetched,
-    /// Its output could not be fetched by others (TOO_MANY_FETCH_FAILURES).
+    /// The attempt's output could not be fetched by reduces (TOO_MANY_FETCH_FAILURES).
     Unserved,
 }
 
 impl FailureCause {
-    /// Returns the reason of failure of a job whose task has failed too often, the last time by this cause.
+    /// Returns the failure reason of a job whose task has failed too often, the last time by this cause.
     pub fn reason(self, kind: TaskKind) -> &'static str {
         match (kind, self) {
             (TaskKind::Map, FailureCause::Missing) => {

@@ -1,37 +1,38 @@
-//! Something that work shares evenly: the cores of a machine, or its disks.
+//! A resource that work shares evenly: the cores of a machine, or its disks.
 //!
-//! Egalitarian processor sharing on `servers` equal servers (Kleinrock 1967): of n pieces of work
-//! each gets min(1, servers / n) of a server. Where more pieces than servers share, only the part
-//! `kept` of the servers' speed is left, which is what seeks leave of a disk. Time is kept as
-//! virtual time, the work a piece would have got since the beginning: a piece that starts at virtual
-//! time v with work w is through at v + w whoever comes and goes meanwhile, so that starting and
-//! finishing cost O(log n) (Demers, Keshav and Shenker 1989 do the same for queues). All in whole
-//! picoseconds of work at full speed; virtual time is rounded down, so no piece ends early.
+//! Egalitarian processor sharing on `servers` equal servers (Kleinrock 1967): each of n pieces of
+//! work gets min(1, servers / n) of a server. With more pieces than servers only the fraction
+//! `kept` of the servers' speed is left, which models the seeks of a disk. Time is kept as virtual
+//! time, the work that a piece present from the beginning would have got: a piece that starts at
+//! virtual time v with work w ends at v + w, independent of later arrivals and departures, so that
+//! starting and finishing cost O(log n) (as Demers, Keshav and Shenker 1989 for queues). All values
+//! are whole picoseconds of work at full speed; virtual time is rounded down, so that no piece ends
+//! early.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What work of kind `W` shares.
+/// A shared resource for work of type `W`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shared<W> {
     servers: u64,
-    /// Part of the speed that is left when there are more pieces than servers.
+    /// Fraction of the speed that is left with more pieces than servers.
     kept: (u64, u64),
-    /// Work each piece has got, had it been there from the beginning.
+    /// Virtual time: work of a piece present from the beginning.
     virtual_time: u64,
-    /// When that was so.
+    /// Time at which `virtual_time` was computed.
     at: Time,
-    /// Unfinished work, with its length, by the virtual time it ends at, then by arrival.
+    /// Unfinished work, with its length, by the virtual time of its end, then by arrival.
     work: BTreeMap<(u64, u64), (Span, W)>,
     arrivals: u64,
-    /// The earliest wake-up that was asked for and has not come.
+    /// Earliest scheduled wake-up that has not come.
     armed: Option<Time>,
 }
 
 impl<W> Shared<W> {
-    /// Servers without work: `servers` of them (`None`: one for every piece). Where pieces wait for each
-    /// other, `run / (run + switch)` of their speed is left.
+    /// Returns idle servers: `servers` of them (`None`: one for every piece). When pieces wait for
+    /// each other, `run / (run + switch)` of the speed is left.
     pub fn new(servers: Option<u32>, run: Span, switch: Span) -> Shared<W> {
         let run = run.0.max(1);
         Shared {
@@ -45,7 +46,7 @@ impl<W> Shared<W> {
         }
     }
 
-    /// Speed of one piece now, as a fraction.
+    /// Returns the present speed of one piece as a fraction.
     fn speed(&self) -> (u128, u128) {
         let n = self.work.len() as u64;
         if n <= self.servers {
@@ -66,7 +67,7 @@ impl<W> Shared<W> {
         self.virtual_time + (u128::from(passed) * num / den) as u64
     }
 
-    /// Which part is done of the piece that is least so, of those that are meant.
+    /// Returns the smallest finished fraction of the pieces for which `is` is true.
     pub fn done(&self, now: Time, is: impl Fn(&W) -> bool) -> Option<f64> {
         let at = self.virtual_time_at(now);
         let meant = self.work.iter().filter(|(_, (_, what))| is(what));
@@ -76,7 +77,7 @@ impl<W> Shared<W> {
         left.reduce(f64::max).map(|left| 1.0 - left)
     }
 
-    /// Starts a piece that lasts `work` on a server of its own.
+    /// Starts a piece that takes `work` on a server of its own.
     pub fn start(&mut self, now: Time, work: Span, what: W) {
         self.advance(now);
         let end = self.virtual_time.saturating_add(work.0);
@@ -84,14 +85,14 @@ impl<W> Shared<W> {
         self.arrivals += 1;
     }
 
-    /// A piece that is through, in the order in which they ended.
+    /// Removes and returns a finished piece, in the order of their ends.
     pub fn finish(&mut self, now: Time) -> Option<W> {
         self.advance(now);
         let entry = self.work.first_entry()?;
         (entry.key().0 <= self.virtual_time).then(|| entry.remove().1)
     }
 
-    /// A wake-up has come: whether it is the one that counts. Others were overtaken.
+    /// Handles a wake-up. Returns whether it is the latest scheduled one; others are obsolete.
     pub fn woken(&mut self, now: Time) -> bool {
         let counts = self.armed == Some(now);
         if counts {
@@ -100,7 +101,7 @@ impl<W> Shared<W> {
         counts
     }
 
-    /// When to be woken, if that has to be asked for: a piece ends before every wake-up on its way.
+    /// Returns the time of a wake-up that must be scheduled, if a piece ends before every pending wake-up.
     pub fn arm(&mut self) -> Option<Time> {
         let &(end, _) = self.work.first_key_value()?.0;
         let (num, den) = self.speed();
@@ -114,7 +115,7 @@ impl<W> Shared<W> {
         Some(due)
     }
 
-    /// Pieces that are not through.
+    /// Returns the number of unfinished pieces.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.work.len()
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Runs starts (time, work) to the end by wake-ups only; returns when each was through.
+    /// Runs work (start time, length) to its end with wake-ups only; returns the end of each piece.
     fn run(shared: &mut Shared<usize>, starts: &[(u64, u64)]) -> Vec<u64> {
         let mut events: BTreeMap<(u64, u32), Option<usize>> = BTreeMap::new();
         let mut next = 0;
@@ -162,7 +163,7 @@ mod tests {
         Shared::new(Some(n), Span(1), Span::ZERO)
     }
 
-    /// As `run`, with times in thousands of picoseconds, rounded to the nearest.
+    /// Runs work like `run`, with times in thousands of picoseconds, rounded to the nearest.
     fn run_long(mut shared: Shared<usize>, starts: &[(u64, u64)]) -> Vec<u64> {
         let starts: Vec<_> = starts.iter().map(|&(at, work)| (at * 1000, work * 1000)).collect();
         run(&mut shared, &starts).into_iter().map(|end| (end + 500) / 1000).collect()
@@ -170,10 +171,10 @@ mod tests {
 
     #[test]
     fn work_shares_evenly() {
-        // Two pieces of 100 on one core, the second from 50 on: 50 alone, then halves.
+        // Two pieces of 100 on one core, the second from 50 on: 50 alone, then half the speed each.
         assert_eq!(run_long(cores(1), &[(0, 100), (50, 100)]), [150, 200]);
         assert_eq!(run_long(cores(2), &[(0, 100), (50, 100)]), [100, 150]);
-        // Three on two cores get two thirds each.
+        // Three pieces on two cores get two thirds each.
         assert_eq!(run_long(cores(2), &[(0, 100), (0, 100), (0, 200)]), [150, 150, 250]);
         let own = Shared::new(None, Span(1), Span(9));
         assert_eq!(run_long(own, &[(0, 7), (3, 7), (3, 1)]), [7, 10, 4]);
@@ -187,8 +188,8 @@ mod tests {
     }
 
     proptest! {
-        /// No piece is faster than alone, none gets more than it asked for: with work always
-        /// waiting the servers are busy to within the rounding, a picosecond a change.
+        /// Checks that no piece is faster than alone and none gets too much: while work waits the
+        /// servers are busy up to the rounding, a picosecond for each change.
         #[test]
         fn no_work_is_lost_or_made(
             starts in proptest::collection::vec((0u64..1000, 1u64..5000), 1..40),
@@ -201,7 +202,7 @@ mod tests {
             let total: u64 = starts.iter().map(|s| s.1).sum();
             let last = *ends.iter().max().unwrap();
             prop_assert!(last * u64::from(servers) >= total);
-            // The last start plus all work on one server bounds the end, plus the rounding.
+            // The last start plus all work on one server, plus the rounding, is an upper bound of the end.
             prop_assert!(last <= 1000 + total + 4 * starts.len() as u64);
         }
     }

@@ -42,13 +42,13 @@ use std::collections::BTreeMap;
 /// Identity of a reduce that fetches.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Reduce {
-    /// Its number among all running tasks.
+    /// Number of the task among all running tasks.
     pub task: u32,
-    /// Its job.
+    /// Number of the job.
     pub job: u32,
-    /// Its number within its job.
+    /// Number of the reduce within its job.
     pub index: u32,
-    /// Where it runs.
+    /// Worker of the reduce.
     pub worker: u32,
 }
 
@@ -471,7 +471,7 @@ impl Fetching {
         self.fetched
     }
 
-    /// Returns whether a response of this worker is outstanding.
+    /// Whether a response of this worker is outstanding.
     pub fn awaits(&self, from: u32) -> bool {
         self.sources.get(&from).is_some_and(|s| !s.requested.is_empty() && !s.answered)
     }

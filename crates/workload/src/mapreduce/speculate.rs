@@ -1,19 +1,21 @@
-//! Speculative execution: a second attempt at a task that is slow, on another worker. The first
-//! attempt that is through wins, the other is killed.
+//! Speculative execution: a second attempt of a slow task on another worker. The first attempt that
+//! finishes wins, the other is killed.
 //!
 //! On YARN as in Hadoop 3 (DefaultSpeculator, StartEndTimesBase, LegacyTaskRuntimeEstimator). An
-//! attempt that has run for t with progress p will take t / p. Its task is copied if that is no less
-//! than the mean run time of the job's finished tasks of its kind plus `threshold` standard
-//! deviations, and if a copy that takes the mean from now on would end before it; nothing is copied
-//! before 5 % of the tasks are done. Of all such tasks that which a copy would save most
-//! is copied, one each `pause`, while no more than max(`minimum`, `cap_total` · tasks,
-//! `cap_running` · running tasks) copies run. On Hadoop 1 as in JobInProgress and TaskInProgress: a
-//! task is copied if it has run for `lag` and its progress is `gap` or more below the mean of all
-//! tasks of its kind, once no task of its kind waits (the rule Zaharia et al., OSDI 2008, describe).
+//! attempt that has run for t with progress p is estimated to take t / p. Its task is copied if
+//! this is not less than the mean run time of the job's finished tasks of its kind plus `threshold`
+//! standard deviations, and if a copy that takes the mean from now on would end before it; nothing
+//! is copied before 5 % of the tasks are finished. Of these tasks the one for which a copy would
+//! save most time is copied, one each `pause`, while no more than max(`minimum`, `cap_total` ·
+//! tasks, `cap_running` · running tasks) copies run. On Hadoop 1 as in JobInProgress and
+//! TaskInProgress: a task is copied if it has run for `lag` and its progress is `gap` or more below
+//! the mean of all tasks of its kind, once no task of its kind waits (the rule in Zaharia et al.,
+//! OSDI 2008).
 //!
-//! Differences from Hadoop: the master knows it without delay; a remote split counts as read
-//! as far as its function is; copies are given out before waiting tasks, and to the first worker
-//! that has room and does not run the task; the loser is killed when the winner's report arrives.
+//! Differences from Hadoop: the master knows progress without delay; a remote split counts as read
+//! as far as its function has progressed; copies are assigned before waiting tasks, to the first
+//! worker that has room and does not run the task; the loser is killed when the winner's report
+//! arrives.
 
 use super::config::{Framework, SpeculationConfig};
 use super::context::Context;
@@ -26,23 +28,23 @@ use eastwest_types::{Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Part of a job's tasks of a kind that must be done before one is copied
+/// Fraction of a job's tasks of a kind that must be finished before one is copied
 /// (`MINIMUM_COMPLETE_PROPORTION_TO_SPECULATE` of StartEndTimesBase).
 const DONE_BEFORE: f64 = 0.05;
 
-/// Job, index of the kind, number.
+/// Identity of a task: job, index of the kind, number.
 type Key = (u32, usize, u32);
 
-/// A task that has a copy, or is to have one.
+/// A task that has a copy, or will have one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Twin {
-    /// Where its attempts are that have not ended, as far as the master knows.
+    /// Workers of its attempts that have not ended, as far as the master knows.
     workers: Vec<u32>,
-    /// The copy was not given out yet.
+    /// Whether the copy is not assigned yet.
     wanted: bool,
-    /// An attempt is through.
+    /// Whether an attempt has finished.
     won: bool,
-    /// The master knows of that.
+    /// Whether the master knows that the task is finished.
     done: bool,
 }
 
@@ -66,31 +68,31 @@ impl Times {
         self.sum / self.count.max(1.0)
     }
 
-    /// The mean plus `deviations` standard deviations.
+    /// Returns the mean plus `deviations` standard deviations, in seconds.
     fn outlier(&self, deviations: f64) -> f64 {
         let variance = self.squares / self.count.max(1.0) - self.mean() * self.mean();
         self.mean() + deviations * libm::sqrt(variance.max(0.0))
     }
 }
 
-/// What is known of slow tasks and their copies.
+/// Slow tasks and their copies.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Speculation {
     twins: BTreeMap<Key, Twin>,
     times: BTreeMap<(u32, usize), Times>,
-    /// When a job may be looked at again.
+    /// Time of the next check of each job.
     next: BTreeMap<u32, Time>,
 }
 
 impl Speculation {
-    /// An attempt has ended for the master.
+    /// Notes at the master that an attempt has ended.
     pub fn over(&mut self, (job, kind, task): (u32, TaskKind, u32), worker: u32) {
         if let Some(twin) = self.twins.get_mut(&(job, index(kind), task)) {
             twin.workers.retain(|&at| at != worker);
         }
     }
 
-    /// An attempt that was through will never be reported.
+    /// Notes that a finished attempt will never be reported.
     pub fn unreported(&mut self, report: &Report) {
         let key = (report.job, index(report.kind), report.index);
         if let Some(twin) = self.twins.get_mut(&key).filter(|_| report.failed.is_none()) {
@@ -99,14 +101,14 @@ impl Speculation {
         self.over((report.job, report.kind, report.index), report.worker);
     }
 
-    /// The output of a map that was done is gone.
+    /// Notes that the output of a finished map is lost.
     pub fn undone(&mut self, job: u32, map: u32) {
         if let Some(twin) = self.twins.get_mut(&(job, index(TaskKind::Map), map)) {
             (twin.won, twin.done) = (false, false);
         }
     }
 
-    /// Whether a task whose attempt or output is gone has neither another attempt nor is done.
+    /// Whether a task whose attempt or output is lost is unfinished and without another attempt.
     pub fn is_left_alone(&mut self, (job, kind, task): (u32, TaskKind, u32)) -> bool {
         let key = (job, index(kind), task);
         let Some(twin) = self.twins.get(&key) else { return true };
@@ -117,12 +119,12 @@ impl Speculation {
         alone && !done
     }
 
-    /// Whether copies of tasks of a kind are to be given out.
+    /// Whether copies of tasks of a kind wait to be assigned.
     pub fn wants(&self, kind: usize) -> bool {
         self.twins.iter().any(|(&(_, k, _), twin)| k == kind && twin.wanted)
     }
 
-    /// A job is over.
+    /// Removes the tasks of a job that has ended.
     pub fn forget(&mut self, job: u32) {
         self.twins.retain(|&(of, ..), _| of != job);
         self.times.retain(|&(of, _), _| of != job);
@@ -130,7 +132,7 @@ impl Speculation {
     }
 }
 
-/// A running attempt, as a look sees it.
+/// A running attempt in a check.
 struct Attempt {
     task: u32,
     worker: u32,
@@ -140,7 +142,7 @@ struct Attempt {
 }
 
 impl Speculation {
-    /// Asks to look at running tasks later, if any are to be copied.
+    /// Schedules the next check of running tasks, if speculation is on.
     pub fn look_later(&self, cx: &mut Context) {
         let config = &cx.config.speculation;
         if config.maps || config.reduces {
@@ -148,7 +150,7 @@ impl Speculation {
         }
     }
 
-    /// Looks at all running tasks.
+    /// Checks all running tasks.
     pub fn look(&mut self, cx: &mut Context, tasks: &Tasks) {
         let mut running: BTreeMap<(u32, usize), Vec<Attempt>> = BTreeMap::new();
         for (number, t) in tasks.attempts.iter() {
@@ -172,7 +174,7 @@ impl Speculation {
         self.look_later(cx);
     }
 
-    /// Hadoop 1: asks for copies of all tasks far behind the others.
+    /// Hadoop 1: requests copies of all tasks far behind the others.
     fn copy_laggards(
         &mut self,
         cx: &Context,
@@ -198,7 +200,7 @@ impl Speculation {
         }
     }
 
-    /// YARN: asks for a copy of the task it would help most, if it helps any.
+    /// YARN: requests a copy of the task for which it would save most time, if it saves any.
     fn copy_outlier(
         &mut self,
         cx: &Context,
@@ -243,8 +245,8 @@ impl Speculation {
         self.twins.entry(key).or_insert(twin);
     }
 
-    /// The next copy that is wanted of a task of a kind for a worker: its job and task. `may` tells
-    /// whether the worker may have one of a job.
+    /// Removes and returns the next requested copy for a worker: its job and task. `may` returns
+    /// whether the worker may run a task of a job.
     pub fn next_copy(
         &mut self,
         kind: TaskKind,
@@ -260,14 +262,14 @@ impl Speculation {
         Some((job, task))
     }
 
-    /// An attempt is through: whether another one of its task was before.
+    /// Whether another attempt of the task has finished before this one.
     pub fn is_beaten(&mut self, t: &Task) -> bool {
         let twin = self.twins.get_mut(&(t.job, index(t.kind), t.index));
         twin.is_some_and(|twin| std::mem::replace(&mut twin.won, true))
     }
 
-    /// At the master: a task is done. Returns whether it has had a copy, so that other attempts must
-    /// be killed.
+    /// Notes at the master that a task is finished. Returns whether it had a copy, so that other
+    /// attempts must be killed.
     pub fn won(&mut self, cx: &Context, report: &Report) -> bool {
         let key = (report.job, index(report.kind), report.index);
         if !copies(&cx.config.speculation, report.kind) {
@@ -282,7 +284,7 @@ impl Speculation {
     }
 }
 
-/// Whether tasks of a kind are copied.
+/// Whether tasks of a kind may be copied.
 fn copies(config: &SpeculationConfig, kind: TaskKind) -> bool {
     match kind {
         TaskKind::Map => config.maps,
@@ -290,7 +292,7 @@ fn copies(config: &SpeculationConfig, kind: TaskKind) -> bool {
     }
 }
 
-/// Tasks of a job of a kind, and how many are done.
+/// Returns the number of tasks of a kind of a job, and of those the finished ones.
 fn tasks_of(cx: &Context, tasks: &Tasks, job: u32, kind: usize) -> (u32, u32) {
     let (spec, state) = (cx.spec(job), tasks.jobs.running(job));
     [(spec.maps, state.maps_done), (spec.reduces, state.reduces_done)][kind]

@@ -1,4 +1,4 @@
-//! A task on its worker: what it is doing, and how far it is.
+//! A task on its worker: stage and progress.
 
 use super::counters::Counters;
 use super::file::Written;
@@ -9,14 +9,14 @@ use super::shuffle::Fetching;
 use eastwest_types::{ConnId, Locality, Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// What a task is doing.
+/// Stage of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Stage {
-    /// The assignment is on its way to the worker.
+    /// The assignment is in the network.
     Assigned,
-    /// Its Java virtual machine starts.
+    /// The Java virtual machine starts.
     Starting,
-    /// A map asks the namenode where its split is.
+    /// A map waits for the places of its split from the namenode.
     Locating,
     /// A map reads, computes and spills.
     Mapping(Box<Mapping>),
@@ -24,78 +24,78 @@ pub enum Stage {
     MergingSpills,
     /// A reduce fetches.
     Shuffling,
-    /// A reduce merges what it has fetched.
+    /// A reduce merges the fetched outputs.
     Merging,
     /// Output is computed and written.
     Producing(Box<Producing>),
-    /// The output is there, in these blocks if it is a file; the task commits.
+    /// The task commits; its output is complete, in these blocks if it is a file.
     Committing(Vec<Written>),
 }
 
 /// Times of a task's steps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Times {
-    /// The assignment reached the worker.
+    /// Arrival of the assignment at the worker.
     pub assigned: Time,
-    /// The task began to read or fetch.
+    /// Start of reading or fetching.
     pub started: Time,
-    /// Its input was complete.
+    /// Time at which the input was complete.
     pub input_done: Time,
-    /// The input of a reduce or the spills of a map were merged.
+    /// End of the merge of a reduce's input or of a map's spills.
     pub merged: Time,
-    /// The map or reduce function was through.
+    /// End of the map or reduce function.
     pub computed: Time,
 }
 
-/// How a map comes by its split.
+/// State of a map's remote split.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SplitRead {
     /// Workers from which it could not be read.
     pub avoid: Vec<u32>,
-    /// How often no replica was found.
+    /// Number of searches that found no replica.
     pub sought: u32,
-    /// Transfers and datanode reads that a remote split still needs.
+    /// Number of transfers and datanode reads that are not finished.
     pub left: u32,
 }
 
-/// A task from its assignment until it has finished.
+/// An attempt of a task from its assignment to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
     /// Number of its job.
     pub job: u32,
-    /// Number within its job and kind.
+    /// Number of the task within its job and kind.
     pub index: u32,
-    /// Map or reduce.
+    /// Kind of task.
     pub kind: TaskKind,
-    /// Where it runs.
+    /// Worker of the attempt.
     pub worker: u32,
     /// Times of its steps.
     pub times: Times,
-    /// How far a map's split is.
+    /// Locality of a map's split.
     pub locality: Locality,
-    /// Read or fetched.
+    /// Bytes read or fetched.
     pub bytes_in: u64,
     /// Bytes that a reduce has fetched from its own worker.
     pub shuffle_local: u64,
-    /// How a map comes by its split.
+    /// State of a map's remote split.
     pub split: SplitRead,
-    /// Spilled or written.
+    /// Bytes spilled or written.
     pub bytes_out: u64,
     /// Counters of the task, as Hadoop keeps them.
     pub counters: Counters,
-    /// What it is doing.
+    /// Stage of the attempt.
     pub stage: Stage,
-    /// Parts of the running step that are not through.
+    /// Unfinished parts of the running step.
     pub parts: u32,
-    /// State of a reduce's shuffle: outputs that it knows of, asks for and has fetched. `None` for maps and
-    /// for reduces whose shuffle is done.
+    /// State of a reduce's shuffle: outputs that it knows of, requests and has fetched. `None` for
+    /// maps and for reduces whose shuffle is done.
     pub fetching: Option<Box<Fetching>>,
     /// Connection of a reduce on YARN to its application master.
     pub events: Option<ConnId>,
 }
 
 impl Task {
-    /// A task whose assignment is on its way.
+    /// Returns a task whose assignment is in the network.
     pub fn new((job, index, kind): (u32, u32, TaskKind), worker: u32) -> Task {
         Task {
             job,
@@ -116,7 +116,7 @@ impl Task {
         }
     }
 
-    /// Tells of the end of the attempt, with no success so far.
+    /// Returns the report of the ended attempt, without success so far.
     pub fn report(&self) -> Report {
         Report {
             worker: self.worker,
@@ -129,15 +129,16 @@ impl Task {
         }
     }
 
-    /// The task has read from its worker's disks: of a map, so much of its split.
+    /// Notes that the task has read from its worker's disks.
     pub fn file_read(&mut self, now: Time) {
         if self.kind == TaskKind::Map && !matches!(self.stage, Stage::MergingSpills) {
             self.times.input_done = now;
         }
     }
 
-    /// How far it is, from 0 to 1; its running piece of work is done to a part. Progress is Hadoop's:
-    /// a map's function counts 2/3 and its merge 1/3; a reduce's fetches, merge and function 1/3 each.
+    /// Returns the progress from 0 to 1; `piece` returns the finished fraction of its running piece
+    /// of work. As in Hadoop a map's function counts 2/3 and its merge 1/3; a reduce's fetches,
+    /// merge and function 1/3 each.
     pub fn progress(&self, maps: u32, piece: impl Fn() -> f64) -> f64 {
         let third = |phases: f64, part: f64| (phases + part) / 3.0;
         match &self.stage {

@@ -1,7 +1,7 @@
-//! Tasks that run, and the steps they go through.
+//! Running tasks and their steps.
 //!
-//! A step is work on cores and disks at the same time, as Hadoop's streams overlap reading,
-//! computing and writing: it ends with the longest of its parts.
+//! A step is parallel work on cores and disks, since Hadoop's streams overlap reading, computing
+//! and writing: it ends with its longest part.
 
 use super::context::Context;
 use super::file::Written;
@@ -15,7 +15,7 @@ use super::work::{Step, Work};
 use eastwest_types::{Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// Jobs, and the attempts at their tasks that are given out and not through.
+/// Jobs, and their attempts that are assigned and not finished.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tasks {
     /// State of all jobs.
@@ -35,14 +35,14 @@ impl Tasks {
         self.attempts.iter().filter(|(_, t)| meant(t)).map(|(number, _)| number).collect()
     }
 
-    /// Starts work of a task beside its steps; returns how many parts must be waited for.
+    /// Starts work of a task in addition to its steps. Returns the number of its parts.
     pub fn begin_parts(&mut self, cx: &mut Context, task: u32, step: Step, what: Work) -> u32 {
         let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;
         cx.begin_parts(t.worker, step, what).parts
     }
 
-    /// Starts a step of a task: [`Tasks::task_step`] follows when all its parts are through.
+    /// Starts a step of a task; [`Tasks::task_step`] follows the end of all its parts.
     pub fn step(&mut self, cx: &mut Context, task: u32, step: Step) {
         let t = self.attempts.get(task);
         t.counters.cpu += step.cpu;
@@ -53,7 +53,7 @@ impl Tasks {
         }
     }
 
-    /// A part of a task's step is through.
+    /// Counts a finished part of a task's step.
     pub fn part_ended(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         t.parts -= 1;
@@ -62,7 +62,7 @@ impl Tasks {
         }
     }
 
-    /// At the worker: the task's virtual machine starts.
+    /// Starts the task's virtual machine at the worker.
     pub fn launch(&mut self, cx: &mut Context, task: u32) {
         let (start, jitter) = (cx.config.costs.task_start, cx.config.costs.task_start_jitter);
         let t = self.attempts.get(task);
@@ -78,7 +78,7 @@ impl Tasks {
         self.step(cx, task, Step { cpu, ..Step::default() });
     }
 
-    /// What a task did is through: its stage says what comes next.
+    /// Continues a task after a step, as its stage requires.
     pub fn task_step(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         match &t.stage {
@@ -103,12 +103,12 @@ impl Tasks {
         }
     }
 
-    /// A task has read from its worker's disks.
+    /// Notes that a task has read from its worker's disks.
     pub fn file_read(&mut self, now: Time, task: u32) {
         self.attempts.get(task).file_read(now);
     }
 
-    /// The task's output is written, in these blocks if it is a file: it commits.
+    /// Commits a task whose output is complete, in these blocks if it is a file.
     pub fn commit(&mut self, cx: &mut Context, task: u32, blocks: Vec<Written>) {
         let wait = cx.config.costs.task_commit;
         self.attempts.get(task).stage = Stage::Committing(blocks);

@@ -1,4 +1,4 @@
-//! What wake-ups are for.
+//! Purposes of wake-ups.
 
 use crate::protocol::Action;
 use eastwest_types::Time;
@@ -6,8 +6,8 @@ use eastwest_types::Time;
 /// Number of [`Timer::Penalty`].
 const PENALTY: u64 = 15;
 
-/// Declares each timer once: its number, which is the high byte of its token, and its name. Numbered
-/// ones are for one of many; which is in the low four bytes.
+/// Declares each timer once: its number, which is the high byte of its token, and its name. Timers
+/// of numbered entries have the number of the entry in the low four bytes.
 macro_rules! timers {
     (
         plain { $($(#[$doc:meta])* $kind:literal $plain:ident,)+ }
@@ -18,17 +18,17 @@ macro_rules! timers {
         pub enum Timer {
             $($(#[$doc])* $plain,)+
             $($(#[$docs])* $numbered(u32),)+
-            /// A reduce may ask a worker again.
+            /// End of a worker's penalty for a reduce.
             Penalty {
-                /// The reduce.
+                /// Number of the reduce in the table of tasks.
                 task: u32,
-                /// The worker, below 2²⁴.
+                /// Number of the worker, below 2²⁴.
                 from: u32,
             },
         }
 
         impl Timer {
-            /// The token of a wake-up for it.
+            /// Returns the token of the wake-up.
             pub fn token(self) -> u64 {
                 let (kind, from, of) = match self {
                     $(Timer::$plain => ($kind, 0, 0),)+
@@ -38,7 +38,7 @@ macro_rules! timers {
                 kind << 56 | u64::from(from) << 32 | u64::from(of)
             }
 
-            /// Returns the timer that has this token.
+            /// Returns the timer with this token.
             pub fn of(token: u64) -> Timer {
                 let of = token as u32;
                 match token >> 56 {
@@ -49,7 +49,7 @@ macro_rules! timers {
                 }
             }
 
-            /// Returns the action that wakes the workload for it at a time.
+            /// Returns the action that wakes the workload for this timer at a time.
             pub fn at(self, at: Time) -> Action {
                 Action::Wake { at, token: self.token() }
             }
@@ -59,53 +59,53 @@ macro_rules! timers {
 
 timers! {
     plain {
-        /// Submit the jobs that are due.
+        /// Submission of jobs that are due.
         0 Submit,
-        /// The master looks for workers that are not heard of.
+        /// Check of the workers for missing heartbeats.
         13 Look,
-        /// Connections are looked at.
+        /// Check of read timeouts.
         14 ReadTimeouts,
-        /// Running tasks are looked at: slow ones are copied.
+        /// Check of running tasks for slow ones.
         16 Speculate,
-        /// The namenode looks for datanodes that are dead.
+        /// Check of the datanodes for dead ones.
         17 Recheck,
-        /// The namenode has blocks copied.
+        /// Replication round of the namenode.
         18 Replicate,
-        /// A worker may take waiting tasks.
+        /// Assignment of waiting tasks to a worker, without heartbeat messages.
         22 Ask,
     }
     numbered {
-        /// A job's maps can be given out.
+        /// End of a job's set-up.
         1 Setup,
-        /// A job has finished.
+        /// End of a job's clean-up.
         2 Cleanup,
-        /// A worker's heartbeat is due.
+        /// Heartbeat of a worker.
         3 Heartbeat,
-        /// A task has committed.
+        /// End of a task's commit.
         4 Commit,
-        /// Work on the cores of a machine may be through.
+        /// Possible end of work on the cores of a machine.
         5 Cores,
-        /// Work on the disks of a machine may be through.
+        /// Possible end of work on the disks of a machine.
         6 Disks,
-        /// The namenode's answer to a client is ready.
+        /// End of the namenode's service time for a client's request.
         7 Namenode,
-        /// A writer may begin its next block.
+        /// Next block of a writer.
         8 Block,
-        /// A stand-alone client of HDFS runs.
+        /// Start of a stand-alone client of HDFS.
         9 Client,
-        /// An application master starts, or calls the resource manager.
+        /// Start of an application master, or its call of the resource manager.
         10 Master,
-        /// A task's container runs.
+        /// Start of a task's container.
         11 Container,
-        /// A reduce asks for finished maps.
+        /// Request of a reduce for finished maps.
         12 Poll,
-        /// A copy of a block is begun, or given up.
+        /// Start of a copy of a block, or its timeout.
         19 Copy,
-        /// A map looks again for a replica of its split.
+        /// Search of a map for a replica of its split.
         20 Seek,
-        /// An answer to a heartbeat that is no message arrives.
+        /// Arrival of an answer to a heartbeat, without messages.
         21 Answer,
-        /// Work that shares nothing is through.
+        /// End of work on dedicated cores and disks.
         23 Dedicated,
     }
 }

@@ -1,18 +1,17 @@
-//! Maps of a job that wait to be given out, found by node and by rack without looking at every map,
-//! as Hadoop's JobInProgress does. Lists keep maps that were since given out elsewhere until they
-//! come up. Only workers and racks that hold a split have a list: ten thousand small jobs on two
-//! thousand workers stay small.
+//! Waiting maps of a job, found by node and by rack without a search of all maps, as in Hadoop's
+//! JobInProgress. Lists keep assigned maps until they reach the end of a list. Only workers and
+//! racks with a split have a list: ten thousand small jobs on two thousand workers need little
+//! memory.
 
 use super::racks::Racks;
 use eastwest_types::Locality;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Maps of one job and the workers that hold their splits.
+/// Waiting maps of one job, and the workers with their splits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WaitingMaps {
-    /// Replicas of all splits, `copies` places each, [`LOST`] ones last; empty for a job that reads
-    /// nothing.
+    /// Replicas of all splits, `copies` entries each, [`LOST`] ones last; empty for a job without input.
     replicas: Vec<u32>,
     copies: usize,
     /// Bytes of a split, rounded down.
@@ -22,15 +21,15 @@ pub struct WaitingMaps {
     by_worker: BTreeMap<u32, Vec<u32>>,
     /// Maps with a replica in a rack, the next one last.
     by_rack: BTreeMap<u32, Vec<u32>>,
-    /// No map below this one waits.
+    /// Smallest map that may be waiting.
     next: u32,
     left: u32,
 }
 
-/// In the place of a replica that is gone.
+/// Entry of a lost replica.
 const LOST: u32 = u32::MAX;
 
-/// Drops what was given out from the end of a list; the last entry then waits.
+/// Removes assigned maps from the end of a list. Returns the last entry, which waits.
 fn last_waiting(list: Option<&mut Vec<u32>>, given: &[bool]) -> Option<u32> {
     let list = list?;
     while let Some(&m) = list.last() {
@@ -43,8 +42,8 @@ fn last_waiting(list: Option<&mut Vec<u32>>, given: &[bool]) -> Option<u32> {
 }
 
 impl WaitingMaps {
-    /// All of `maps` maps wait. `replicas` lists `copies` workers for each in turn; no copies for
-    /// a job that reads nothing. All maps together read `input` bytes.
+    /// Returns `maps` waiting maps. `replicas` lists `copies` workers for each map in turn; no
+    /// copies for a job without input. All maps together read `input` bytes.
     pub fn new(
         (maps, input): (u32, u64),
         replicas: Vec<u32>,
@@ -78,18 +77,18 @@ impl WaitingMaps {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of waiting maps.
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// Workers that hold a map's split.
+    /// Returns the workers with a map's split.
     pub fn replicas(&self, map: u32) -> &[u32] {
         let held = &self.replicas[map as usize * self.copies..][..self.copies];
         &held[..replicas_in(held)]
     }
 
-    /// A map's split now lies on these workers, no more of them than `copies`.
+    /// Sets the workers with a map's split, at most `copies` of them.
     pub fn moved(&mut self, map: u32, to: &[u32], racks: &Racks) {
         let before = self.replicas(map).to_vec();
         let held = &mut self.replicas[map as usize * self.copies..][..self.copies];
@@ -110,18 +109,18 @@ impl WaitingMaps {
         }
     }
 
-    /// Bytes of a split, rounded down.
+    /// Returns the bytes of a split, rounded down.
     pub fn split_bytes(&self) -> u64 {
         self.split_bytes
     }
 
-    /// Whether the job reads splits at all.
+    /// Whether the job reads splits.
     pub fn reads(&self) -> bool {
         self.copies > 0
     }
 
-    /// The waiting map nearest to a worker of a rack: one with its split there, else in the rack,
-    /// else the first of all.
+    /// Returns the waiting map nearest to a worker of a rack: one with its split on the worker,
+    /// otherwise in the rack, otherwise the first of all.
     pub fn nearest(&mut self, worker: u32, rack: u32) -> Option<(u32, Locality)> {
         let given = &self.given;
         if let Some(m) = last_waiting(self.by_worker.get_mut(&worker), given) {
@@ -134,12 +133,12 @@ impl WaitingMaps {
         Some((self.next, if self.reads() { Locality::Remote } else { Locality::None }))
     }
 
-    /// Waiting maps with a split on a worker, the next ones first, `most` at most.
+    /// Returns waiting maps with a split on a worker, the next ones first, at most `most`.
     pub fn on_worker(&self, worker: u32, most: usize) -> impl Iterator<Item = u32> + '_ {
         self.waiting_of(self.by_worker.get(&worker), most)
     }
 
-    /// Waiting maps with a split in a rack, the next ones first, `most` at most.
+    /// Returns waiting maps with a split in a rack, the next ones first, at most `most`.
     pub fn in_rack(&self, rack: u32, most: usize) -> impl Iterator<Item = u32> + '_ {
         self.waiting_of(self.by_rack.get(&rack), most)
     }
@@ -153,12 +152,12 @@ impl WaitingMaps {
         waiting.filter(|&m| !self.given[m as usize]).take(most)
     }
 
-    /// The first maps that wait, `most` at most.
+    /// Returns the first waiting maps, at most `most`.
     pub fn first(&self, most: usize) -> impl Iterator<Item = u32> + '_ {
         (self.next..self.given.len() as u32).filter(|&m| !self.given[m as usize]).take(most)
     }
 
-    /// How near a worker of a rack is to a map's split.
+    /// Returns the locality of a map's split for a worker.
     pub fn locality(&self, map: u32, worker: u32, racks: &Racks) -> Locality {
         let held = self.replicas(map);
         if !self.reads() {
@@ -172,14 +171,14 @@ impl WaitingMaps {
         }
     }
 
-    /// Gives a waiting map out.
+    /// Assigns a waiting map.
     pub fn take(&mut self, map: u32) {
         let was = std::mem::replace(&mut self.given[map as usize], true);
         assert!(!was, "a map is given out once");
         self.left -= 1;
     }
 
-    /// A map that was given out waits again, and is the next where its split is.
+    /// Lets an assigned map wait again; it is the next one for the workers with its split.
     pub fn put_back(&mut self, map: u32, racks: &Racks) {
         let was = std::mem::replace(&mut self.given[map as usize], false);
         assert!(was, "only what was given out comes back");
@@ -189,7 +188,7 @@ impl WaitingMaps {
     }
 }
 
-/// How many replicas are there.
+/// Returns the number of present replicas.
 fn replicas_in(held: &[u32]) -> usize {
     held.iter().position(|&w| w == LOST).unwrap_or(held.len())
 }

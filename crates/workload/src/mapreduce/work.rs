@@ -1,83 +1,83 @@
-//! Work of cores and disks: what it is for, and what of it runs at the same time.
+//! Purposes of work on cores and disks, and parallel parts of a step.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// What a piece of work is for.
+/// Purpose of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
-    /// A part of what a task is doing: the step ends with its last part.
+    /// Part of a task's step, which ends with its last part.
     Step(u32),
-    /// A part that reads a local file.
+    /// Part that reads a local file.
     Read(u32),
-    /// A part of a map's running spill.
+    /// Part of a map's running spill.
     Spill(u32),
-    /// A part of a reduce's merge from memory to the disk.
+    /// Part of a reduce's merge from memory to disk.
     MemoryMerge(u32),
-    /// A part of a reduce's merge of files.
+    /// Part of a reduce's merge of files.
     DiskMerge(u32),
-    /// Disk work on the way of outputs from a worker to a reduce.
+    /// Disk work for outputs between a worker and a reduce.
     Fetch {
-        /// The reduce.
+        /// Number of the reduce in the table of tasks.
         task: u32,
-        /// The worker with the outputs.
+        /// Worker with the outputs.
         from: u32,
-        /// How often the reduce had failed to fetch from it.
+        /// Number of the reduce's earlier failed fetches from the worker.
         round: u32,
     },
-    /// A datanode has read the split of a remote map.
+    /// Disk read of a datanode for a remote map.
     Split {
-        /// The map.
+        /// Number of the map in the table of tasks.
         task: u32,
-        /// The datanode.
+        /// Worker of the datanode.
         holder: u32,
-        /// How often the map had found no replica.
+        /// Number of the map's earlier searches without replica.
         round: u32,
     },
-    /// A datanode has read a block for a stand-alone client.
+    /// Disk read of a datanode for a stand-alone client.
     ClientRead {
-        /// The client.
+        /// Number of the client.
         client: u32,
-        /// How often it had turned to another replica.
+        /// Number of the client's earlier changes of replica.
         round: u32,
     },
-    /// Bytes of a file are on the writer's own disk.
+    /// Write of file bytes to the writer's own disk.
     Local {
-        /// The writer.
+        /// Number of the writer.
         writer: u32,
-        /// How many.
+        /// Bytes written.
         bytes: u64,
     },
-    /// A chunk is on the disk of a replica.
+    /// Write of a chunk to the disk of a replica.
     Replica {
-        /// The writer.
+        /// Number of the writer.
         writer: u32,
-        /// The number of its pipeline.
+        /// Number of the writer's pipeline.
         pipe: u32,
-        /// The hop it came over.
+        /// Number of the hop to the replica.
         hop: u32,
-        /// Its bytes.
+        /// Bytes of the chunk.
         bytes: u64,
     },
-    /// A part of what a datanode that joins a pipeline is sent.
+    /// Part of the transfer to a datanode that joins a pipeline.
     Transfer {
-        /// The writer.
+        /// Number of the writer.
         writer: u32,
-        /// The number of its pipeline.
+        /// Number of the writer's pipeline.
         pipe: u32,
     },
-    /// A part of a copy of a block.
+    /// Part of a copy of a block.
     Copy(u32),
-    /// The application master of a job has started.
+    /// Start of a job's application master.
     Master(u32),
-    /// The flusher of a machine has written so many bytes.
+    /// Write of these bytes by the flusher of a machine.
     Flush(u64),
 }
 
-/// Parts of a step that run at the same time.
+/// Parallel parts of a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step {
-    /// Core time.
+    /// CPU time.
     pub cpu: Span,
     /// Bytes read from local disks.
     pub read: u64,
@@ -85,11 +85,11 @@ pub struct Step {
     pub write: u64,
 }
 
-/// Parts of a step that have begun.
+/// Started parts of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun {
-    /// How many parts must be waited for, at least one.
+    /// Number of parts to wait for, at least 1.
     pub parts: u32,
-    /// How long its reading takes, where that is known and nobody tells of its end.
+    /// Duration of the reading, if it is known and its end is not reported.
     pub read: Option<Span>,
 }

@@ -1,10 +1,10 @@
-//! Workers: their slots, and the heartbeats between them and the master.
+//! Workers: slots, and heartbeats to the master.
 //!
 //! A worker sends a heartbeat every `heartbeat`, the first at a seeded random phase, over one
-//! persistent connection to the master. It reports the tasks that have finished since the last one
-//! and how many slots were free when it was sent. The answer carries new tasks and, for each reduce
-//! running on the worker, how many of its job's maps have finished; both take effect when it
-//! arrives. A heartbeat that is due while an answer is outstanding leaves when the answer is there.
+//! persistent connection to the master. It reports the tasks that have finished since the last one,
+//! and the free slots at its departure. The answer carries new tasks and, for each reduce running
+//! on the worker, the number of finished maps of its job; both take effect at its arrival. A
+//! heartbeat that is due while an answer is outstanding is sent when the answer has arrived.
 
 use super::coarse_heartbeats::CoarseHeartbeats;
 use super::config::MapReduceConfig;
@@ -18,41 +18,41 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Side, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// A worker: what it knows, and what is on the way between it and the master.
+/// A worker: its own state, and its messages to and from the master.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Worker {
     conn: ConnId,
     /// Free map and reduce slots.
     free: [u32; 2],
-    /// Free slots when the last heartbeat was sent.
+    /// Free slots at the departure of the last heartbeat.
     pub free_sent: [u32; 2],
-    /// Finished since the last heartbeat.
+    /// Attempts finished since the last heartbeat.
     finished: Vec<Report>,
-    /// Reported by the heartbeat on its way.
+    /// Reports in the heartbeat in the network.
     reported: Vec<Report>,
-    /// (job, map, worker) of outputs its reduces could not fetch.
+    /// (job, map, worker) of outputs that its reduces could not fetch.
     pub fetch_failures: Vec<(u32, u32, u32)>,
-    /// When the master last heard of it.
+    /// Time of its last heartbeat at the master.
     heard: Time,
-    /// The master has given it up.
+    /// Whether the master has declared it lost.
     lost: bool,
-    /// Tasks in the answer on its way.
+    /// Tasks in the answer in the network.
     assigned: Vec<(u32, TaskKind)>,
-    /// In the answer on its way: finished maps each reduce may know of.
+    /// Numbers of finished maps for each reduce in the answer in the network.
     map_events: Vec<(u32, u32)>,
-    /// Reduces given to this worker and not finished.
+    /// Reduces assigned to this worker and not finished.
     reduces: Vec<u32>,
     next_heartbeat: Time,
-    /// A wake-up for the next heartbeat is due.
+    /// Whether a wake-up for the next heartbeat is scheduled.
     armed: bool,
-    /// A heartbeat was sent and its answer has not arrived.
+    /// Whether a heartbeat is unanswered.
     waiting: bool,
-    /// Send a heartbeat when the answer has arrived.
+    /// Whether a heartbeat must be sent when the answer has arrived.
     overdue: bool,
 }
 
 impl Worker {
-    /// A worker with free slots for maps and reduces.
+    /// Returns a worker with free slots for maps and reduces.
     fn new(slots: [u32; 2]) -> Worker {
         Worker {
             conn: ConnId(u32::MAX),
@@ -73,14 +73,14 @@ impl Worker {
         }
     }
 
-    /// Reports that the master has not heard, and will not.
+    /// Removes and returns the reports that the master has not received and will not receive.
     fn take_unheard(&mut self) -> Vec<Report> {
         let mut unheard = std::mem::take(&mut self.reported);
         unheard.append(&mut self.finished);
         unheard
     }
 
-    /// Asks for a wake-up for the next heartbeat, unless one is due.
+    /// Schedules a wake-up for the next heartbeat, unless one is scheduled.
     fn arm(&mut self, cx: &mut Context, worker: u32) {
         if !std::mem::replace(&mut self.armed, true) {
             cx.wake(self.next_heartbeat, Timer::Heartbeat(worker));
@@ -92,7 +92,7 @@ impl Worker {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Workers {
     table: Vec<Worker>,
-    /// Heartbeats, where they are no messages.
+    /// State of heartbeats that are not sent as messages; `None` if they are messages.
     pub beats: Option<CoarseHeartbeats>,
 }
 
@@ -106,22 +106,22 @@ impl Workers {
         }
     }
 
-    /// One of them.
+    /// Returns a worker, mutable.
     pub fn get(&mut self, worker: u32) -> &mut Worker {
         &mut self.table[worker as usize]
     }
 
-    /// Free slots of a worker when its last heartbeat was sent.
+    /// Returns the free slots of a worker at the departure of its last heartbeat.
     pub fn free_sent(&self, worker: u32, kind: TaskKind) -> u32 {
         self.table[worker as usize].free_sent[index(kind)]
     }
 
-    /// Whether a worker awaits the answer to a heartbeat.
+    /// Whether a worker waits for the answer to a heartbeat.
     pub fn waits(&self, worker: u32) -> bool {
         self.table[worker as usize].waiting
     }
 
-    /// Opens the connections to the master and asks to be woken for the first heartbeats.
+    /// Opens the connections to the master and schedules the first heartbeats.
     pub fn begin(&mut self, cx: &mut Context) {
         if self.beats.is_some() {
             return;
@@ -135,20 +135,19 @@ impl Workers {
         }
     }
 
-    /// A wake-up for a worker's heartbeat has come: whether it is time for one.
+    /// Handles a wake-up for a worker's heartbeat. Returns whether one is due.
     pub fn is_due(&mut self, cx: &mut Context, worker: u32) -> bool {
         let w = self.get(worker);
         w.armed = false;
         let due = cx.now >= w.next_heartbeat;
         if !due {
-            // One was sent out of band meanwhile.
+            // A heartbeat was sent out of band in the meantime.
             w.arm(cx, worker);
         }
         due
     }
 
-    /// Sends a heartbeat now, or as soon as the outstanding answer has arrived. Returns whether it
-    /// was sent.
+    /// Sends a heartbeat now, or after the outstanding answer has arrived. Returns whether it was sent.
     pub fn send_heartbeat(&mut self, cx: &mut Context, worker: u32) -> bool {
         let w = self.get(worker);
         if w.waiting {
@@ -159,7 +158,7 @@ impl Workers {
         w.reported = std::mem::take(&mut w.finished);
         w.free_sent = w.free;
         for &(_, kind) in &w.assigned {
-            // of an answer that was lost: they come with the next
+            // tasks of a lost answer: they come with the next one
             w.free_sent[index(kind)] -= 1;
         }
         cx.tell(w.conn, Side::Client, cx.config.control.heartbeat_bytes, 0, None);
@@ -168,8 +167,8 @@ impl Workers {
         true
     }
 
-    /// At the master: a heartbeat that is no message has arrived. Returns whether it is to be looked
-    /// at: one was looked at just now otherwise.
+    /// Handles a heartbeat that was not sent as a message, at the master. Returns whether it must
+    /// be processed: false if one was processed just now.
     pub fn beat(&mut self, cx: &Context, worker: u32) -> bool {
         let Some(beats) = &mut self.beats else { return false };
         beats.arrived(worker);
@@ -182,7 +181,7 @@ impl Workers {
         fresh
     }
 
-    /// At the master: a worker is heard of. Returns what it reports: attempts that have ended, and
+    /// Handles a heartbeat of a worker at the master. Returns its reports: ended attempts, and
     /// outputs that could not be fetched.
     pub fn heard(&mut self, cx: &Context, worker: u32) -> (Vec<Report>, Vec<(u32, u32, u32)>) {
         let w = self.get(worker);
@@ -190,7 +189,7 @@ impl Workers {
         (std::mem::take(&mut w.reported), std::mem::take(&mut w.fetch_failures))
     }
 
-    /// Puts a task into the answer to a worker.
+    /// Adds a task to the answer to a worker.
     pub fn assign(&mut self, worker: u32, task: u32, kind: TaskKind) {
         let w = self.get(worker);
         w.assigned.push((task, kind));
@@ -199,8 +198,8 @@ impl Workers {
         }
     }
 
-    /// At the master: the answer to a heartbeat leaves, with how many maps every reduce on the worker
-    /// may know of.
+    /// Sends the answer to a heartbeat from the master, with the number of finished maps for every
+    /// reduce on the worker.
     pub fn answer(&mut self, cx: &mut Context, tasks: &mut Tasks, worker: u32) {
         let news = self.tell_of_maps(tasks, worker);
         let w = &self.table[worker as usize];
@@ -217,8 +216,8 @@ impl Workers {
         cx.tell(w.conn, Side::Server, bytes, 0, None);
     }
 
-    /// Puts into the answer how many maps every reduce on the worker may know of; returns how many
-    /// of them are news.
+    /// Adds to the answer the number of finished maps for every reduce on the worker. Returns how
+    /// many of them are new.
     fn tell_of_maps(&mut self, tasks: &mut Tasks, worker: u32) -> u64 {
         let mut news = 0;
         let w = self.get(worker);
@@ -236,8 +235,8 @@ impl Workers {
         news
     }
 
-    /// At the worker: starts the tasks of the answer and tells its reduces of finished maps. Returns
-    /// whether a heartbeat is overdue.
+    /// Handles an answer at the worker: starts its tasks and tells its reduces of finished maps.
+    /// Returns whether a heartbeat is overdue.
     pub fn answered(&mut self, cx: &mut Context, tasks: &mut Tasks, worker: u32) -> bool {
         let w = self.get(worker);
         w.waiting = false;
@@ -255,7 +254,7 @@ impl Workers {
         std::mem::take(&mut self.get(worker).overdue)
     }
 
-    /// A worker's free slots have changed.
+    /// Notes that a worker's free slots have changed.
     fn slots_changed(&mut self, worker: u32) {
         if let Some(beats) = &mut self.beats {
             beats.slots_changed(worker, self.table[worker as usize].free);
@@ -268,26 +267,26 @@ impl Workers {
         self.slots_changed(worker);
     }
 
-    /// At the worker: an attempt has ended, which the next heartbeat tells.
+    /// Handles the end of an attempt at the worker, which the next heartbeat reports.
     pub fn ended(&mut self, cx: &mut Context, report: Report) {
         let worker = report.worker;
         self.get(worker).finished.push(report);
         self.beat_soon(cx, worker);
     }
 
-    /// Where heartbeats are no messages: the worker's next one matters.
+    /// Schedules the worker's next heartbeat, if heartbeats are not sent as messages.
     pub fn beat_soon(&mut self, cx: &mut Context, worker: u32) {
         if let Some(beats) = &mut self.beats {
             beats.soon(cx, worker);
         }
     }
 
-    /// A reduce is through.
+    /// Removes a finished reduce from its worker.
     pub fn reduce_ended(&mut self, worker: u32, task: u32) {
         self.get(worker).reduces.retain(|&of| of != task);
     }
 
-    /// An attempt was taken off its worker.
+    /// Removes an attempt from its worker.
     pub fn forget(&mut self, worker: u32, task: u32) {
         let w = self.get(worker);
         w.assigned.retain(|&(of, _)| of != task);
@@ -295,8 +294,8 @@ impl Workers {
         w.map_events.retain(|&(of, _)| of != task);
     }
 
-    /// The connection to the master is gone: the worker opens another, and reports again what may not
-    /// have arrived.
+    /// Opens another connection to the master after the loss of one, and repeats reports that may
+    /// not have arrived.
     pub fn connection_lost(&mut self, cx: &mut Context, worker: u32) {
         let ends = (cx.host(worker), cx.master);
         let conn = cx.open_control(Use::Heartbeat { worker }, ends);
@@ -311,15 +310,14 @@ impl Workers {
         }
     }
 
-    /// Whether a worker has not been heard of for so long that the master gives it up now.
+    /// Whether the master now declares a worker lost, because of missing heartbeats.
     pub fn expires(&mut self, cx: &Context, worker: u32) -> bool {
         let expiry = cx.config.failures.expiry;
         let w = self.get(worker);
         cx.now.since(w.heard) >= expiry && !std::mem::replace(&mut w.lost, true)
     }
 
-    /// A worker is lost: all its slots are free when it is heard of again. Returns what it has not
-    /// reported.
+    /// Marks a worker as lost: all its slots are free when it returns. Returns its unreported attempts.
     pub fn lose(&mut self, cx: &Context, worker: u32) -> Vec<Report> {
         let w = self.get(worker);
         w.free = [cx.config.map_slots, cx.config.reduce_slots];

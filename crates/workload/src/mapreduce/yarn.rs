@@ -3,25 +3,25 @@
 //!
 //! As in Hadoop 3 (Vavilapalli et al., SoCC 2013; RMContainerAllocator, ContainerLauncherImpl,
 //! EventFetcher):
-//! 1. A submitted job waits for a container of its application master. One is given on the heartbeat
-//!    of a node with room, in order of submission, as long as masters take no more than `am_share`
-//!    of the cluster (a first one always may). The resource manager tells the node to launch it.
+//! 1. A submitted job waits for a container of its application master. It gets one at the heartbeat
+//!    of a node with room, in order of submission, while masters use at most `am_share` of the
+//!    cluster (the first one is always allowed). The resource manager tells the node to launch it.
 //! 2. The master calls the resource manager every `am_heartbeat`, the first time one `am_heartbeat`
-//!    after its start (RMCommunicator's thread sleeps before it calls), and asks for all maps at once.
-//!    When the slow start is reached it plans reduces: all when no map waits, before as many as
-//!    RMContainerAllocator's ramp-up allows. It plans after each call, so that the next call asks for
+//!    after its start (RMCommunicator's thread sleeps before it calls), and requests all maps at once.
+//!    After the slow start it plans reduces: all of them when no map waits, before that as many as
+//!    RMContainerAllocator's ramp-up allows. It plans after each call, so that the next call requests
 //!    them (RMContainerAllocator.heartbeat: getResources, then scheduleReduces).
 //! 3. A node's heartbeat reports the containers that have ended and makes the resource manager fill
 //!    the node's memory: reduces first, since they have the higher priority, then maps. The next
 //!    call of the master brings it the containers; it calls their nodes, which launch them.
-//! 4. A task reports its end to its master. A running reduce asks it every `event_poll` for finished
+//! 4. A task reports its end to its master. A running reduce asks the master every `event_poll` for finished
 //!    maps. When all tasks are done and the job is committed, the master unregisters.
 //!
-//! All of that are messages over the network, except between processes of one host, which take no time.
-//! Differences from Hadoop: a reduce is given early only where a map would still fit beside all reduces and
-//! masters of the node, instead of being preempted when maps starve, and a further master only where a task
-//! would; containers are not reused; a node launches any number of containers at once; headroom is that of the
-//! whole cluster.
+//! All of these are messages over the network; between processes of one host they take no time.
+//! Differences from Hadoop: before the last map is assigned, a reduce gets a container only if a map
+//! would still fit beside all reduces and masters of the node, instead of being preempted when maps
+//! starve; a further master gets one only if a task would still fit; containers are not reused; a
+//! node launches any number of containers at once; headroom is that of the whole cluster.
 
 use super::config::YarnConfig;
 use super::connections::Use;
@@ -36,65 +36,65 @@ use eastwest_types::{ConnId, Side, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The application master of a job.
+/// Application master of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Master {
-    /// Where it runs.
+    /// Node of the master.
     worker: u32,
     container: Container,
     conn: Option<ConnId>,
     /// Containers given since its last call.
     granted: Vec<u32>,
-    /// Containers in the answer on its way.
+    /// Containers in the answer in the network.
     answered: Vec<u32>,
-    /// Calls without answer.
+    /// Number of unanswered calls.
     calls: u32,
-    /// Reduces the call on its way asks for in all.
+    /// Total of reduces requested by the call in the network.
     asks: u32,
-    /// Reduces the next call asks for in all.
+    /// Total of reduces requested by the next call.
     planned: u32,
-    /// The job is committed: the last call unregisters.
+    /// Whether the job is committed: the last call unregisters the master.
     leaving: bool,
-    /// When it acts next: earlier wake-ups are of a master before it.
+    /// Time of its next action: earlier wake-ups belong to a previous master.
     due: Time,
 }
 
-/// A job, as the resource manager knows it.
+/// State of a job at the resource manager.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Application {
-    /// Its master, while that runs.
+    /// Application master of the job, while it runs.
     master: Option<Master>,
-    /// Masters that were lost.
+    /// Number of lost masters.
     failures: u32,
-    /// Whether its master has called the resource manager.
+    /// Whether the master has called the resource manager.
     registered: bool,
 }
 
-/// Request of an application master to the resource manager.
+/// Call of an application master to the resource manager.
 pub struct Call {
-    /// It is the first one of the master, which asks for all maps.
+    /// Whether it is the first call of the master, which requests all maps.
     pub first: bool,
-    /// Reduces beyond those that were asked for before.
+    /// Number of reduces in addition to those requested before.
     pub reduces: u32,
 }
 
-/// The resource manager, application masters and containers.
+/// Resource manager, application masters and containers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Yarn {
     /// Containers of each node.
     nodes: Vec<Containers>,
     /// Jobs whose masters wait for a container.
     waiting: VecDeque<u32>,
-    /// Memory of running masters.
+    /// Memory of running masters in bytes.
     masters: u64,
-    /// Memory of all containers.
+    /// Memory of all containers in bytes.
     used: u64,
     applications: BTreeMap<u32, Application>,
-    /// Finished tasks on their way to their application masters.
+    /// Reports of finished tasks in transit to their application masters.
     reports: Slab<Report>,
 }
 
-/// Reduces a job's master asks for in all, given the memory the job may have.
+/// Returns the total of reduces that a job's master requests, given the memory that the job may use.
 fn reduces_wanted(yarn: &YarnConfig, job: &Job, (maps, reduces): (u32, u32), memory: u64) -> u32 {
     if job.maps_given == maps {
         return reduces;
@@ -120,7 +120,7 @@ impl Yarn {
         }
     }
 
-    /// A job has been submitted to the resource manager.
+    /// Submits a job to the resource manager.
     pub fn submit(&mut self, job: u32) {
         self.applications.entry(job).or_default();
         self.waiting.push_back(job);
@@ -135,7 +135,7 @@ impl Yarn {
         application.and_then(|a| a.master.as_mut()).expect("the job has a master")
     }
 
-    /// The node that the master of a job runs on.
+    /// Returns the node of a job's master.
     pub fn node_of(&self, job: u32) -> u32 {
         self.find(job).expect("the job has a master").worker
     }
@@ -145,18 +145,18 @@ impl Yarn {
         self.applications.get(&job).is_some_and(|a| a.registered)
     }
 
-    /// Whether a master awaits the resource manager's answer.
+    /// Whether a master waits for the resource manager's answer.
     pub fn waits(&self, job: u32) -> bool {
         self.find(job).is_some_and(|master| master.calls > 0)
     }
 
-    /// Containers of a kind that a node has room for.
+    /// Returns the number of containers of a kind that fit on a node.
     pub fn room(&self, yarn: &YarnConfig, worker: u32, kind: TaskKind) -> u32 {
         self.nodes[worker as usize].room(yarn, Container::of(yarn, kind))
     }
 
-    /// Whether a reduce of a job may be given to a node: before the last map of its job is given out,
-    /// only where a map would still fit beside all that lasts.
+    /// Whether a reduce of a job may be given to a node: before the last map of its job is
+    /// assigned, only if a map would still fit beside all reduces and masters.
     pub fn may_reduce(&self, cx: &Context, job: (u32, &Job), worker: u32) -> bool {
         let yarn = &cx.config.yarn;
         let (map, reduce) = (TaskKind::Map, TaskKind::Reduce);
@@ -165,18 +165,18 @@ impl Yarn {
             || self.nodes[worker as usize].leaves_room(yarn, reduce, map)
     }
 
-    /// At the node: a heartbeat leaves, with what has ended.
+    /// Moves the ended containers of a node into its heartbeat, which is being sent.
     pub fn report(&mut self, worker: u32) {
         self.nodes[worker as usize].report();
     }
 
-    /// At the node: the container of a task has ended.
+    /// Notes at the node that the container of a task has ended.
     pub fn ended(&mut self, yarn: &YarnConfig, worker: u32, kind: TaskKind) {
         self.nodes[worker as usize].ended.push(Container::of(yarn, kind));
     }
 
-    /// At the resource manager: a node's heartbeat frees its ended containers, and masters that wait
-    /// are given some.
+    /// Handles a node's heartbeat at the resource manager: frees its ended containers, and gives
+    /// containers to waiting masters.
     pub fn heard(&mut self, cx: &mut Context, worker: u32) {
         let node = &mut self.nodes[worker as usize];
         for container in std::mem::take(&mut node.reported) {
@@ -225,14 +225,14 @@ impl Yarn {
         }
     }
 
-    /// The resource manager tells a node to launch a master.
+    /// Sends a node the command to launch a master.
     pub fn tell_to_launch(&self, cx: &mut Context, job: u32) {
         let ends = (cx.master, cx.host(self.node_of(job)));
         let conn = cx.open_control(Use::Master { job }, ends);
         cx.tell(conn, Side::Client, cx.config.control.assignment_bytes, 0, Some(job));
     }
 
-    /// At the node: launches the master.
+    /// Launches the master at its node.
     pub fn launched(&mut self, cx: &mut Context, job: u32) {
         let due = cx.now + cx.config.yarn.container_launch;
         if self.find(job).is_some() {
@@ -241,7 +241,7 @@ impl Yarn {
         }
     }
 
-    /// The master's time has come: to start, or to call.
+    /// Handles the wake-up of a master: its start, or its next call.
     pub fn due(&mut self, cx: &mut Context, job: u32, state: Option<&Job>) {
         // A master that left in the meantime has nothing to do.
         let Some(master) = self.find(job).filter(|master| master.due == cx.now) else { return };
@@ -254,7 +254,7 @@ impl Yarn {
         cx.compute(worker, cx.config.yarn.am_start, Work::Master(job));
     }
 
-    /// The master runs: it registers, and calls for the first time one `am_heartbeat` later.
+    /// Handles the start of a master: it registers with its first call, one `am_heartbeat` later.
     pub fn started(&mut self, cx: &mut Context, job: u32) {
         if self.find(job).is_none_or(|master| master.conn.is_some()) {
             return; // it was lost meanwhile
@@ -272,7 +272,7 @@ impl Yarn {
         cx.open_control(Use::Application { job }, ends)
     }
 
-    /// The master calls the resource manager.
+    /// Sends a call of the master to the resource manager.
     fn call(&mut self, cx: &mut Context, job: u32, state: &Job) {
         let spec = cx.spec(job);
         let yarn = &cx.config.yarn;
@@ -301,7 +301,7 @@ impl Yarn {
         cx.wake(master.due, Timer::Master(job));
     }
 
-    /// Handles a master's call at the resource manager; `asked` is the number of reduces it asked for before.
+    /// Handles a master's call at the resource manager; `asked` is the number of reduces requested before.
     pub fn called(&mut self, cx: &mut Context, job: u32, asked: u32) -> Call {
         let application = self.applications.get_mut(&job).expect("it has called");
         let first = !std::mem::replace(&mut application.registered, true);
@@ -316,19 +316,19 @@ impl Yarn {
         Call { first, reduces }
     }
 
-    /// At the master: the answer is there. Returns the tasks whose containers it brings.
+    /// Handles the answer at the master. Returns the tasks whose containers it brings.
     pub fn answered(&mut self, job: u32) -> Vec<u32> {
         let master = self.master(job);
         master.calls -= 1;
         std::mem::take(&mut master.answered)
     }
 
-    /// Whether a master has nothing left to do but to leave.
+    /// Whether a master has only to unregister.
     pub fn is_leaving(&self, job: u32) -> bool {
         self.find(job).is_some_and(|master| master.leaving && master.calls == 0)
     }
 
-    /// A container of a node that the resource manager gives to a task: its master hears of it.
+    /// Gives a container of a node to a task; its master learns of it with its next call.
     pub fn grant(&mut self, cx: &Context, worker: u32, task: u32, (job, kind): (u32, TaskKind)) {
         let container = Container::of(&cx.config.yarn, kind);
         self.nodes[worker as usize].take(container);
@@ -336,7 +336,7 @@ impl Yarn {
         self.master(job).granted.push(task);
     }
 
-    /// A container's attempt was killed: nobody launches it any more.
+    /// Removes the container of a killed attempt, so that it is not launched.
     pub fn forget_container(&mut self, job: u32, task: u32) {
         let application = self.applications.get_mut(&job);
         if let Some(master) = application.and_then(|a| a.master.as_mut()) {
@@ -345,14 +345,14 @@ impl Yarn {
         }
     }
 
-    /// At the node: a task tells its master that it has ended. Returns what the master hears at once,
-    /// where both are on one node.
+    /// Sends the report of an ended task from its node to its master. Returns the report if both
+    /// are on one node.
     pub fn tell_master(&mut self, cx: &mut Context, report: Report) -> Option<Report> {
         let report = self.reports.add(report);
         self.tell_again(cx, report)
     }
 
-    /// Sends a report anew that could not be sent.
+    /// Sends a report again that could not be sent.
     pub fn tell_again(&mut self, cx: &mut Context, report: u32) -> Option<Report> {
         let &mut Report { worker, job, .. } = self.reports.get(report);
         let to = self.node_of(job);
@@ -365,12 +365,12 @@ impl Yarn {
         None
     }
 
-    /// At the application master: what a task tells.
+    /// Handles a report at the application master.
     pub fn told(&mut self, report: u32) -> Report {
         self.reports.remove(report)
     }
 
-    /// Masters will not hear some reports: their tasks, like those of killed attempts, must run again.
+    /// Drops reports that masters will not receive: their tasks, like those of killed attempts, must run again.
     pub fn drop_reports(
         &mut self,
         cx: &mut Context,
@@ -386,7 +386,7 @@ impl Yarn {
         dropped
     }
 
-    /// The job is committed: its master unregisters.
+    /// Starts to unregister the master of a committed job.
     pub fn unregister(&mut self, cx: &mut Context, job: u32) {
         let master = self.master(job);
         master.leaving = true;
@@ -395,7 +395,7 @@ impl Yarn {
         cx.tell(conn, Side::Client, cx.config.control.heartbeat_bytes, 0, Some(job));
     }
 
-    /// The master of a job has left.
+    /// Removes a master that has unregistered.
     pub fn left(&mut self, cx: &mut Context, job: u32) {
         let application = self.applications.remove(&job).expect("it leaves once");
         let master = application.master.expect("it leaves once");
@@ -404,8 +404,8 @@ impl Yarn {
         self.nodes[master.worker as usize].ended.push(master.container);
     }
 
-    /// A master's connection to the resource manager is gone: it opens another. What the answer would
-    /// have brought comes with the next.
+    /// Handles the loss of a master's connection to the resource manager: it opens another one. The
+    /// content of a lost answer comes with the next one.
     pub fn connection_lost(&mut self, cx: &mut Context, job: u32) {
         let conn = self.open(cx, job);
         let master = self.master(job);
@@ -416,7 +416,7 @@ impl Yarn {
         }
     }
 
-    /// A node is lost with its containers. Returns the jobs whose masters were in them.
+    /// Removes a lost node with its containers. Returns the jobs whose masters were on it.
     pub fn node_lost(&mut self, worker: u32) -> Vec<u32> {
         let node = std::mem::take(&mut self.nodes[worker as usize]);
         self.used -= node.memory;
@@ -424,7 +424,7 @@ impl Yarn {
         self.applications.iter().filter(|(_, a)| on_it(a)).map(|(&job, _)| job).collect()
     }
 
-    /// The master of a job was on a lost node. Returns how many of its masters were lost so far.
+    /// Handles the loss of a job's master with its node. Returns the number of lost masters of the job so far.
     pub fn master_lost(&mut self, cx: &mut Context, job: u32) -> u32 {
         let application = self.applications.get_mut(&job).expect("it had one");
         let master = application.master.take().expect("it had one");
@@ -435,7 +435,7 @@ impl Yarn {
         self.applications[&job].failures
     }
 
-    /// A job has failed: its master leaves.
+    /// Removes the master of a failed job.
     pub fn drop_master(&mut self, cx: &mut Context, job: u32) {
         self.waiting.retain(|&of| of != job);
         abort(cx, job);
@@ -446,14 +446,14 @@ impl Yarn {
         self.drop_reports(cx, |report| report.job == job);
     }
 
-    /// Reports on their way.
+    /// Returns the number of reports in transit.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.reports.count().0
     }
 }
 
-/// Ends the connections of a job's master with the resource manager.
+/// Aborts the connections of a job's master with the resource manager.
 fn abort(cx: &mut Context, job: u32) {
     cx.abort_where(
         |u| matches!(u, Use::Master { job: of } | Use::Application { job: of } if of == job),

@@ -1,20 +1,22 @@
-//! The messages of NAS CG: the conjugate gradient of the NAS parallel benchmarks (NPB 3.4, MPI) for any
+//! Messages of NAS CG: the conjugate gradient of the NAS parallel benchmarks (NPB 3.4, MPI) for any
 //! power of two of ranks.
 //!
 //! Ranks form a grid of `rows × columns`, square or twice as wide as high. The sum of a vector over
-//! the ranks of a row takes log2(columns) exchanges, at distances columns/2, …, 2, 1 for numbers and
-//! back for vectors; then the vector is transposed: exchanged with the rank that mirrors it, which may
-//! be the rank itself. Every exchange is a receive posted, a send, and a wait. An outer iteration is a
-//! sum of one number, 25 inner iterations (vector sum, transpose, two sums of one number), a vector sum
-//! with transpose and a sum for the residual, and a sum of two numbers for the norms. One outer iteration
-//! goes before the timed ones, closed by a barrier. So a transpose and log2(columns) exchanges, five
-//! phases for 128 ranks, make the heart of it.
+//! the ranks of a row takes log2(columns) exchanges, at distances columns/2, …, 2, 1 for numbers
+//! and in reverse order for vectors; then the vector is transposed: exchanged with the rank at the
+//! mirrored place of the grid, which may be the rank itself. Every exchange is a receive posted, a
+//! send, and a wait. An outer iteration is a sum of one number, 25 inner iterations (vector sum,
+//! transpose, two sums of one number), a vector sum with transpose and a sum for the residual, and
+//! a sum of two numbers for the norms. One outer iteration, closed by a barrier, precedes the timed
+//! ones. So most of the communication is a transpose and log2(columns) exchanges: five phases for
+//! 128 ranks.
 //!
-//! Message for message this is what `shared/data/npb-cg-ti` holds for 4, 8 and 16 ranks (tested);
-//! elements are eight bytes. Where a size does not divide, the first ranks have one row more, as NPB
-//! has it. Computing takes the operations of the algorithm: two for each nonzero of a rank's part of
-//! the matrix, `na · nonzer · (nonzer + 1) / ranks` by the benchmark's own count, and ten per iteration
-//! for each element of its part of a vector; making the matrix is left out, memory has no time.
+//! The messages are equal to those in `shared/data/npb-cg-ti` for 4, 8 and 16 ranks (tested);
+//! elements are eight bytes. If a size does not divide, the first ranks have one row more, as in
+//! NPB. Computing takes the operations of the algorithm: two for each nonzero of a rank's part of
+//! the matrix, `na · nonzer · (nonzer + 1) / ranks` by the benchmark's own count, and ten per
+//! iteration for each element of its part of a vector; the generation of the matrix is left out,
+//! and memory accesses take no time.
 
 use super::collective::{Call, Kind};
 use super::record::{Record, Which};
@@ -23,28 +25,28 @@ use std::collections::VecDeque;
 
 /// Bytes of a number.
 const NUMBER: u64 = 8;
-/// Bytes of what rank 0 tells the others at the start.
+/// Bytes of the setting that rank 0 sends to the others at the start.
 const SETTING: u64 = 4;
 
-/// A size of the benchmark.
+/// Size of the benchmark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CgConfig {
-    /// A power of two.
+    /// Number of ranks, a power of two.
     pub ranks: u32,
-    /// Rows of the matrix.
+    /// Number of rows of the matrix.
     pub rows: u64,
-    /// Nonzeros of a generating vector: a row has about `nonzeros · (nonzeros + 1)`.
+    /// Nonzeros of a generating vector: a row of the matrix has about `nonzeros · (nonzeros + 1)`.
     pub nonzeros: u64,
-    /// Timed outer iterations; one more goes before them.
+    /// Number of timed outer iterations; one more precedes them.
     pub outer: u32,
-    /// Inner iterations of each.
+    /// Number of inner iterations of each outer one.
     pub inner: u32,
 }
 
 impl CgConfig {
-    /// Inner iterations of the benchmark.
+    /// Number of inner iterations of the benchmark.
     pub const INNER: u32 = 25;
-    /// Its classes: name, rows, nonzeros, outer iterations (NPB 3.4, `npbparams`).
+    /// Classes of the benchmark: name, rows, nonzeros, outer iterations (NPB 3.4, `npbparams`).
     pub const CLASSES: [(&'static str, u64, u64, u32); 7] = [
         ("S", 1_400, 7, 15),
         ("W", 7_000, 8, 15),
@@ -55,13 +57,14 @@ impl CgConfig {
         ("E", 9_000_000, 26, 100),
     ];
 
-    /// Ranks of a row and of a column of the grid.
+    /// Returns the ranks of a row and of a column of the grid.
     fn grid(&self) -> (u32, u32) {
         let log = self.ranks.ilog2();
         (1 << log.div_ceil(2), 1 << (log / 2))
     }
 
-    /// How many messages ranks send each other, themselves included, without those of collectives.
+    /// Returns the number of messages between ranks, including those to themselves, without those
+    /// of collectives.
     pub fn messages(&self) -> u64 {
         let sums = u64::from(self.grid().0.ilog2());
         let transposes = u64::from(self.ranks > 1);
@@ -72,7 +75,7 @@ impl CgConfig {
 }
 
 impl CgConfig {
-    /// How many records all ranks have.
+    /// Returns the number of records of all ranks.
     pub fn records(&self) -> u64 {
         let inner = u64::from(self.inner);
         let computing = (u64::from(self.outer) + 1) * (inner * 4 + 5);
@@ -81,14 +84,14 @@ impl CgConfig {
     }
 }
 
-/// The records of one rank.
+/// Generator of the records of one rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Cg {
     config: CgConfig,
     rank: u32,
-    /// Blocks of records made so far.
+    /// Number of blocks of records made so far.
     blocks: u64,
-    /// Made and not yet taken.
+    /// Records made and not yet taken.
     made: VecDeque<Record>,
 }
 
@@ -106,7 +109,8 @@ impl Cg {
         self.made.pop_front()
     }
 
-    /// Makes the next block. An outer iteration has one before its inner ones and one after them.
+    /// Makes the next block of records. An outer iteration has one block before its inner
+    /// iterations and one after them.
     fn block(&mut self) -> bool {
         let per_outer = u64::from(self.config.inner) + 2;
         let Some(at) = self.blocks.checked_sub(1) else {
@@ -163,7 +167,7 @@ impl Cg {
         self.made.push_back(Record::Collective(Box::new(call)));
     }
 
-    /// Matrix times vector: own part, sum over the row, transpose.
+    /// Makes the records of a matrix–vector product: own part, sum over the row, transpose.
     fn multiply(&mut self) {
         let CgConfig { ranks, rows, nonzeros, .. } = self.config;
         self.compute(2 * rows * nonzeros * (nonzeros + 1) / u64::from(ranks));
@@ -179,7 +183,7 @@ impl Cg {
         }
     }
 
-    /// A sum of so many numbers over the row.
+    /// Makes the records of a sum of this many numbers over the row.
     fn sum(&mut self, numbers: u64) {
         let (columns, _) = self.config.grid();
         for round in 1..=columns.ilog2() {
@@ -203,13 +207,13 @@ impl Cg {
         columns != rows
     }
 
-    /// With whom a row is summed in a round from 1.
+    /// Returns the partner in a round, from 1, of the sum over a row.
     fn partner(&self, round: u32) -> u32 {
         let (columns, _) = self.config.grid();
         self.rank ^ (columns >> round)
     }
 
-    /// The rank on the other side of the diagonal.
+    /// Returns the rank at the mirrored place of the grid, for the transpose.
     fn mirror(&self) -> u32 {
         let (_, rows) = self.config.grid();
         let swapped = |cell: u32| cell % rows * rows + cell / rows;
@@ -219,13 +223,13 @@ impl Cg {
         }
     }
 
-    /// One of so many parts of the matrix's rows.
+    /// Returns the size of part `number` of the rows, divided into `parts`.
     fn part(&self, parts: u32, number: u32) -> u64 {
         let (rows, parts) = (self.config.rows, u64::from(parts));
         rows / parts + u64::from(u64::from(number) < rows % parts)
     }
 
-    /// The share of its row's result that a rank keeps, and the rest of what its neighbour keeps.
+    /// Returns the part of its row's result that a rank keeps, and the rest of its neighbour's part.
     fn halves(&self) -> (u64, u64) {
         let (columns, rows) = self.config.grid();
         let whole = self.part(rows, self.rank / columns);
@@ -236,7 +240,7 @@ impl Cg {
         }
     }
 
-    /// Elements of its part of a vector.
+    /// Returns the number of elements of its part of a vector.
     fn elements(&self) -> u64 {
         let (columns, rows) = self.config.grid();
         let column = self.rank % columns;
@@ -258,7 +262,7 @@ mod tests {
         CgConfig { ranks, rows, nonzeros, outer, inner: CgConfig::INNER }
     }
 
-    /// Source, destination and tag.
+    /// Source, destination and tag of messages.
     type Stream = (u32, u32, i64);
 
     fn made(config: CgConfig, rank: u32) -> Vec<Record> {

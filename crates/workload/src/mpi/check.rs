@@ -1,31 +1,30 @@
-//! A look at a whole program before it runs: every record is read once, and what is sent is weighed
-//! against what is received.
+//! Check of a whole program before it runs: every record is read once, and sends are compared with receives.
 
 use super::config::MpiConfig;
 use super::record::Record;
 use super::trace::{Program, TraceFile, Trouble};
 use std::collections::BTreeMap;
 
-/// Troubles that are reported.
+/// Most errors that are reported.
 const MOST_TROUBLES: usize = 10;
-/// Streams of messages (source, destination, tag) that are weighed; programs with more are not.
+/// Most streams of messages (source, destination, tag) that are compared; programs with more are not.
 const MOST_STREAMS: usize = 1_000_000;
 
-/// What a program holds.
+/// Counts of a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Records of all ranks.
+    /// Number of records of all ranks.
     pub records: u64,
-    /// Messages of sends.
+    /// Number of send calls.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of all sends.
     pub bytes: u64,
-    /// Calls of collectives, of all ranks together.
+    /// Number of collective calls of all ranks.
     pub collectives: u64,
 }
 
-/// Reads all records. Gives what there is, or what is wrong: the first trouble of each of the first
-/// ranks that have one, or streams of messages whose sends and receives differ in number.
+/// Reads all records. Returns their counts, or errors: the first error of each of the first ranks
+/// with one, or streams of messages whose sends and receives differ in number.
 pub fn check(program: &Program) -> Result<Summary, Vec<String>> {
     let mut all = Summary::default();
     let mut troubles: Vec<String> = Vec::new();
@@ -44,7 +43,7 @@ pub fn check(program: &Program) -> Result<Summary, Vec<String>> {
     if troubles.is_empty() { Ok(all) } else { Err(troubles) }
 }
 
-/// Sends less receives of each source, destination and tag; `None` where that says nothing.
+/// Sends minus receives of each source, destination and tag; `None` if they cannot be compared.
 type Weighed = BTreeMap<(u32, u32, i64), i64>;
 
 fn read(
@@ -96,7 +95,7 @@ fn unbalanced(streams: &Weighed) -> impl Iterator<Item = String> {
     })
 }
 
-/// How many ranks a file has that holds the lines of all: one more than the largest it names.
+/// Returns the number of ranks of a file with the lines of all ranks: one more than the largest number in it.
 pub fn ranks_of(file: &TraceFile) -> Result<u32, Trouble> {
     super::trace::largest_rank(file).and_then(|largest| match largest {
         Some(largest) if largest < MpiConfig::MOST_RANKS => Ok(largest + 1),

@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 /// Settings of a replayed MPI program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MpiConfig {
-    /// What its ranks do.
+    /// Program: source of the records of its ranks.
     pub program: Program,
-    /// Where they are: the host of each.
+    /// Host of each rank.
     pub hosts: Vec<HostId>,
     /// Floating-point operations per second of a core.
     pub flops_per_s: f64,
-    /// What computing times are multiplied by.
+    /// Factor of computing times.
     pub compute_scale: f64,
-    /// Bytes of the largest message that is sent unasked.
+    /// Bytes of the largest eager message, which is sent without a rendezvous.
     pub eager_limit: u64,
-    /// Bytes that accompany each message on the wire.
+    /// Bytes of the envelope that is sent with each message.
     pub envelope: u32,
-    /// Time of the smallest message within a host.
+    /// Latency of messages within a host.
     pub local_latency: Span,
-    /// Rate of memory, for messages within a host.
+    /// Memory bandwidth for messages within a host.
     pub local_rate: Rate,
-    /// Bytes of a full frame without link framing, where messages travel as [parcels](crate::Parcel) on a
-    /// network that loses none; over connections else.
+    /// Bytes of a full frame without link framing, if messages are sent as [parcels](crate::Parcel)
+    /// on a lossless network; `None` for TCP connections.
     pub frame: Option<u16>,
-    /// How collectives are done.
+    /// Algorithms of collectives.
     pub algorithms: Algorithms,
-    /// How many records all ranks have, for the progress bar; 0 where that is not known.
+    /// Number of records of all ranks, for the progress bar; 0 if unknown.
     pub records: u64,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }
 
@@ -41,11 +41,11 @@ impl MpiConfig {
     /// Default of `eager_limit`: that of Open MPI over TCP (`btl_tcp_eager_limit`) and of SimGrid
     /// (`smpi/send-is-detached-thresh`).
     pub const EAGER_LIMIT: u64 = 65_536;
-    /// Default of `envelope`: about what Open MPI's TCP and matching headers take.
+    /// Default of `envelope`: about the size of Open MPI's TCP and matching headers.
     pub const ENVELOPE: u32 = 32;
-    /// Default of `local_latency`: shared memory of today's machines.
+    /// Default of `local_latency`: shared memory of current machines.
     pub const LOCAL_LATENCY: Span = Span::from_ns(500);
-    /// Default of `local_rate`: likewise, 5 GB/s.
+    /// Default of `local_rate`: shared memory of current machines, 5 GB/s.
     pub const LOCAL_RATE: Rate = Rate::gbit(40);
     /// Most ranks.
     pub const MOST_RANKS: u32 = 65_536;

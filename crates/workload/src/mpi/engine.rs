@@ -1,4 +1,4 @@
-//! Messages on their way: eager and rendezvous, over connections and through memory.
+//! Transfer of messages: eager and rendezvous, over the network and through memory.
 
 use super::matching::{Message, Of, Request, WORLD, Wanted, first_message, first_receive};
 use super::replay::Mpi;
@@ -6,20 +6,20 @@ use crate::protocol::{Action, Parcel};
 use eastwest_types::name::Name;
 use eastwest_types::{ConnId, MpiMessage, Purpose, Side, Span, Time};
 
-/// What of a message travels.
+/// Part of a message that is sent by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
-    /// All of it, unasked.
+    /// Whole message, sent without rendezvous.
     Eager,
-    /// The question whether its data may come.
+    /// Request to send (rendezvous).
     Ask,
-    /// The answer, from the receiver.
+    /// Clear to send, from the receiver.
     Clear,
-    /// Its data.
+    /// Data after the rendezvous.
     Data,
 }
 
-/// The tag with which a part of a message travels.
+/// Returns the tag of a part of a message.
 fn tag_of(slot: u32, part: Part) -> u64 {
     u64::from(slot) << 2 | part as u64
 }
@@ -30,7 +30,7 @@ fn part_of(tag: u64) -> (u32, Part) {
 }
 
 impl Mpi {
-    /// Wakes a rank later.
+    /// Schedules a wake-up of a rank.
     pub(super) fn wake_rank(&mut self, at: Time, rank: u32, out: &mut Vec<Action>) {
         self.pending += 1;
         out.push(Action::Wake { at, token: u64::from(rank) << 1 });
@@ -49,7 +49,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// A rank sends. Gives the request where the send is not complete at once.
+    /// Executes a send of a rank. Returns its request, if the send is not complete at once.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -85,7 +85,7 @@ impl Mpi {
         send
     }
 
-    /// A rank posts a receive: its request, which may be complete at once.
+    /// Posts a receive of a rank. Returns its request, which may be complete at once.
     pub(super) fn receive(
         &mut self,
         now: Time,
@@ -103,7 +103,7 @@ impl Mpi {
         Ok(request)
     }
 
-    /// A message and a receive have met; the message, or the question for it, has arrived.
+    /// Matches a message with a receive; the message, or its request to send, has arrived.
     fn meet(
         &mut self,
         now: Time,
@@ -133,7 +133,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// A message has met its receive and is all there.
+    /// Completes a message that has been matched and has arrived completely.
     fn received(&mut self, now: Time, slot: u32, out: &mut Vec<Action>) {
         let m = self.messages.remove(slot);
         let [from, to] = [m.from, m.to].map(|rank| self.config.hosts[rank as usize]);
@@ -153,7 +153,7 @@ impl Mpi {
         m.receive.into_iter().chain(m.send).for_each(|request| self.complete(request));
     }
 
-    /// A part of a message has arrived.
+    /// Handles the arrival of a part of a message.
     pub(super) fn arrived(
         &mut self,
         now: Time,
@@ -183,7 +183,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// Sends a part of a message on its way.
+    /// Sends a part of a message.
     fn put(&mut self, now: Time, slot: u32, part: Part, out: &mut Vec<Action>) {
         let message = *self.messages.get(slot);
         let (from, to) = match part {
@@ -200,7 +200,7 @@ impl Mpi {
         if a == b {
             let copied = self.config.local_rate.time_for(payload);
             let arrives = now + self.config.local_latency + copied;
-            // one after the other, in the order in which they were sent
+            // one after the other, in the order of sending
             let last = self.local.entry((from, to)).or_insert(Time::ZERO);
             *last = arrives.max(*last + Span(1));
             out.push(Action::Wake { at: *last, token: tag << 1 | 1 });
@@ -209,7 +209,7 @@ impl Mpi {
         if let Some(frame) = self.config.frame {
             let bytes = payload + u64::from(self.config.envelope);
             let class = self.config.class;
-            // what matches keeps its order; a question or an answer does not wait behind long data
+            // messages that are matched keep their order; requests and answers do not wait behind long data
             let line = u8::from(part == Part::Data);
             out.push(Action::Parcel(Parcel { from: a, to: b, line, bytes, frame, class, tag }));
             return;
@@ -227,7 +227,7 @@ impl Mpi {
         });
     }
 
-    /// The connection between two ranks, and the side that the first one has.
+    /// Returns the connection between two ranks, which it opens if needed, and the side of the first one.
     fn connection(&mut self, (from, to): (u32, u32), out: &mut Vec<Action>) -> (ConnId, Side) {
         let ends = (from.min(to), from.max(to));
         let next = ConnId(self.conns.len() as u32);

@@ -1,10 +1,10 @@
-//! Requests and messages, and which message meets which receive.
+//! Requests and messages, and the matching of messages with receives.
 
 use eastwest_types::Time;
 use eastwest_types::name::Name;
 use serde::{Deserialize, Serialize};
 
-/// A table whose places are used again: as large as the most that were ever in it at once.
+/// A table with reused slots: as large as the largest number of entries at once.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Slots<T> {
     held: Vec<Option<T>>,
@@ -53,16 +53,16 @@ impl<T> Slots<T> {
     }
 }
 
-/// The communicator of sends and receives of the program itself; collectives have one each.
+/// Communicator of the program's own sends and receives; each collective has its own one.
 pub(super) const WORLD: u64 = 0;
 
-/// What a receive asks for.
+/// Source, tag and size that a receive accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Wanted {
     pub communicator: u64,
     pub from: Option<u32>,
     pub tag: Option<i64>,
-    /// The most bytes it takes.
+    /// Most bytes of a message for it.
     pub most: Option<u64>,
 }
 
@@ -74,27 +74,27 @@ impl Wanted {
     }
 }
 
-/// What a request is for.
+/// Kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Of {
-    /// A receive, and the source and tag of the message it has met.
+    /// A receive, with source and tag of its message after the match.
     Receive(Wanted, Option<(u32, i64)>),
     /// A rendezvous send.
     Send { to: u32, tag: i64, bytes: u64 },
 }
 
-/// Something a rank waits for, or can.
+/// A request of a rank: a receive or a rendezvous send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub rank: u32,
     pub of: Of,
     /// Whether it is complete.
     pub done: bool,
-    /// Whether its rank waits for it: it is forgotten when it is complete.
+    /// Whether its rank waits for it; it is removed when it is complete.
     pub awaited: bool,
 }
 
-/// A message that is under way, or has arrived and not met its receive.
+/// A message in progress, or one that has arrived and is not matched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Message {
     pub from: u32,
@@ -107,13 +107,13 @@ pub(super) struct Message {
     pub sent: Time,
     pub arrived: Time,
     pub matched: Time,
-    /// The request of its send: it asked first.
+    /// Request of its send, if it needs a rendezvous.
     pub send: Option<u32>,
-    /// The request of the receive it has met.
+    /// Request of the receive with which it was matched.
     pub receive: Option<u32>,
 }
 
-/// Takes the first posted receive that a message meets.
+/// Removes and returns the first posted receive that matches a message.
 pub(super) fn first_receive(
     posted: &mut std::collections::VecDeque<u32>,
     requests: &Slots<Request>,
@@ -127,7 +127,7 @@ pub(super) fn first_receive(
     posted.remove(at)
 }
 
-/// Takes the first message that a receive meets.
+/// Removes and returns the first message that matches a receive.
 pub(super) fn first_message(
     unexpected: &mut std::collections::VecDeque<u32>,
     messages: &Slots<Message>,

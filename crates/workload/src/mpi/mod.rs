@@ -1,22 +1,25 @@
-//! MPI programs replayed over the network: ranks compute, send, receive and meet in collectives as a
-//! trace says or a generator makes up ([`Program`]); the simulated network decides when.
+//! MPI programs replayed over the network: ranks compute, send, receive and take part in
+//! collectives as given by a trace or a generator ([`Program`]); times follow from the simulated
+//! network.
 //!
-//! **Messages.** Up to `eager_limit` a message is sent as it is called for, and the send is complete
-//! at once. A longer one asks first (rendezvous): a request travels, the receiver answers when a
-//! receive matches, then the data go; the send is complete when they have arrived. Every message has an
-//! envelope beside its bytes. A message matches the first posted receive of its communicator, source
-//! and tag, or the first such message meets a receive that is posted later; messages of one pair keep
-//! their order. Each pair of ranks on different hosts has one connection, opened by the first
-//! that sends (Open MPI's way); over a lossless network messages go as [parcels](crate::Parcel). Ranks of one host pass messages through memory, at a latency and a rate.
+//! **Messages.** A message of up to `eager_limit` bytes is sent at once, and the send is complete
+//! at once. A longer one needs a rendezvous: a request is sent, the receiver answers when a receive
+//! matches, then the data is sent; the send is complete when it has arrived. Every message has an
+//! envelope in addition to its bytes. A message matches the first posted receive of its
+//! communicator, source and tag, or the first such message matches a receive that is posted later;
+//! messages of one pair keep their order. Each pair of ranks on different hosts has one connection,
+//! opened by the first that sends (as in Open MPI); over a lossless network messages are sent as
+//! [parcels](crate::Parcel). Messages between ranks of one host go through memory, with a latency
+//! and a rate.
 //!
-//! **Collectives** are made of messages, in a communicator of their own: [`collective`].
+//! **Collectives** consist of messages, in a communicator of their own: [`collective`].
 //!
-//! **Time.** Computing takes operations over a rate; each rank has a core to itself. MPI calls take
-//! no time of the processor. Departure from libraries: an eager message matches when its last byte has
+//! **Time.** Computing takes operations over a rate; each rank has its own core. MPI calls take no
+//! processor time. Differences from libraries: an eager message matches when its last byte has
 //! arrived, not its first; buffers for unexpected messages are unlimited; `test` costs nothing.
 //!
-//! **Deadlocks** are noticed at once: when nobody computes and nothing is under way, those who wait
-//! wait for each other. The report says who waits for what.
+//! **Deadlocks** are detected at once: nobody computes and nothing is in flight, so that all
+//! waiting ranks wait for each other. The report lists what each rank waits for.
 
 pub mod cg;
 pub mod check;

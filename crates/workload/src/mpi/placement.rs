@@ -1,4 +1,4 @@
-//! Which host each rank runs on.
+//! Placement of ranks on hosts.
 
 use eastwest_engine::random::Stream;
 use eastwest_types::HostId;
@@ -8,15 +8,16 @@ use eastwest_types::HostId;
 pub enum Placement {
     /// The first ranks on the first host, and so on.
     Block,
-    /// One after the other over all hosts, and again.
+    /// One rank on each host in turn, and again from the first host.
     RoundRobin,
-    /// Seeded at random: every place for a rank is as likely as any other.
+    /// Random by the seed: every assignment of ranks to places is equally likely.
     Random,
-    /// The host of each rank.
+    /// Host of each rank.
     List(Vec<HostId>),
 }
 
-/// The host of each of so many ranks, where a host takes `per_host` of them; or why they do not fit.
+/// Returns the host of each of `ranks` ranks, with `per_host` of them on a host, or an error if
+/// they do not fit.
 pub fn place(
     placement: &Placement,
     ranks: u32,

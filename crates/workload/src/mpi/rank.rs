@@ -1,4 +1,4 @@
-//! A rank: what it is at.
+//! State of a rank.
 
 use super::collective::{Call, Kind};
 use super::trace::Source;
@@ -7,18 +7,18 @@ use eastwest_types::{Activity, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What a rank is at.
+/// Present action of a rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Doing {
-    /// The next record.
+    /// Takes its next record.
     Next,
-    /// A computation or a sleep, or what must come before a call returns.
+    /// Computes or sleeps, or waits for the end of a call's own time.
     Busy,
-    /// Waiting for so many requests.
+    /// Waits for this many requests.
     Waiting(u32),
-    /// A collective: its number, its next step, and how many requests of the last one are open.
+    /// In a collective: its number, the next step, and the number of open requests of the last step.
     Collective { call: Box<Call>, number: u64, step: u32, open: u32 },
-    /// Nothing more.
+    /// Finished.
     Through,
 }
 
@@ -27,30 +27,30 @@ pub(super) enum Doing {
 pub(super) struct Rank {
     pub(super) source: Source,
     pub(super) doing: Doing,
-    /// What it is doing, in which call, and since when.
+    /// Activity, its MPI call, and its start.
     pub(super) activity: Activity,
     #[serde(with = "eastwest_types::name")]
     pub(super) call: Name,
     pub(super) since: Time,
-    /// Its open requests of non-blocking calls, in the order of the calls.
+    /// Open requests of non-blocking calls, in the order of the calls.
     pub(super) open: VecDeque<u32>,
-    /// Receives that have met no message, in the order of their posting.
+    /// Posted receives without match, in the order of posting.
     pub(super) posted: VecDeque<u32>,
-    /// Messages that have met no receive, in the order of their arrival.
+    /// Arrived messages without match, in the order of arrival.
     pub(super) unexpected: VecDeque<u32>,
-    /// Collectives it has entered.
+    /// Number of collectives that it has entered.
     pub(super) collectives: u64,
     pub(super) spent: [Span; Activity::ALL.len()],
     pub(super) sent: (u64, u64),
     pub(super) sent_in_collectives: (u64, u64),
 }
 
-/// A collective that not all have left.
+/// A collective that not all ranks have left.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Meeting {
     pub(super) kind: Kind,
     pub(super) root: u32,
-    /// Who came first.
+    /// Rank that entered first.
     pub(super) first: u32,
     pub(super) left: u32,
 }
@@ -73,7 +73,7 @@ impl Rank {
         }
     }
 
-    /// It begins to do something.
+    /// Starts an activity and records the one before.
     pub(super) fn begin(&mut self, now: Time, activity: Activity, call: Name) {
         (self.activity, self.call, self.since) = (activity, call, now);
     }

@@ -1,11 +1,12 @@
-//! One line of a time-independent trace: what a rank does next.
+//! One line of a time-independent trace: the next action of a rank.
 //!
 //! The format is that of SimGrid ("time-independent traces", Casanova, Desprez, Markomanolis and
-//! Suter, *Simulation of MPI applications with time-independent traces*, CCPE 2015): a rank, the name
-//! of a call and its numbers, `0 send 1 7 3500 0`. Sizes count elements of a data type, which a record
-//! may name by its number and `init` sets for the rest: bytes, or after `init 1` doubles. Names are
-//! read in any case, as older traces write `allReduce`. A receive that names no size, or 0, takes a
-//! message of any size. Negative sources and tags stand for `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
+//! Suter, *Simulation of MPI applications with time-independent traces*, CCPE 2015): a rank, the
+//! name of a call and its numbers, `0 send 1 7 3500 0`. Sizes count elements of a data type, given
+//! by its number in the record or by `init` for all other records: bytes, or after `init 1`
+//! doubles. Case of names is ignored, since older traces have `allReduce`. A receive without size,
+//! or with size 0, takes a message of any size. Negative sources and tags stand for
+//! `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 
 #![cfg_attr(
     not(test),
@@ -15,16 +16,16 @@
 use super::collective::{Call, Kind};
 use serde::{Deserialize, Serialize};
 
-/// Largest message in bytes, 1000 TB: far beyond real ones, far below what overflows.
+/// Largest message in bytes, 1000 TB: far above real ones, far below an overflow.
 const MOST_BYTES: f64 = 1e15;
 /// Most operations of one computation.
 const MOST_FLOPS: f64 = 1e24;
 /// Longest sleep in seconds.
 const MOST_SECONDS: f64 = 1e6;
 
-/// Bytes of the data types, by the numbers that SimGrid gives them: `MPI_DOUBLE`, `MPI_INT`,
-/// `MPI_CHAR`, …, `MPI_LONG_DOUBLE_INT`, the two bounds, `MPI_PACKED`, and a pointer. Fortran's types
-/// have the sizes of their names.
+/// Bytes of the data types, by their numbers in SimGrid: `MPI_DOUBLE`, `MPI_INT`, `MPI_CHAR`, …,
+/// `MPI_LONG_DOUBLE_INT`, the two bounds, `MPI_PACKED`, and a pointer. Fortran's types have the
+/// sizes in their names.
 const TYPE_BYTES: [u64; 55] = [
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, // 0: double, int, char, short, long, float, byte …
     2, 4, 8, 8, 16, 4, 1, 1, 2, 4, // 10: unsigned ones, long double, wchar, bool, int8 …
@@ -34,79 +35,79 @@ const TYPE_BYTES: [u64; 55] = [
     32, 0, 0, 1, 8, // 50: a last pair, bounds, packed, pointer
 ];
 
-/// What a rank does.
+/// Action of a rank.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Record {
-    /// The rank begins; elements without type have this many bytes from here on.
+    /// Begin of the rank; later elements without type have this many bytes.
     Init {
         /// Bytes of an element.
         element: u64,
     },
-    /// The rank is done with MPI.
+    /// End of the rank (`MPI_Finalize`).
     Finalize,
-    /// The rank computes: a number of floating-point operations.
+    /// Computation of a number of floating-point operations.
     Compute {
         /// Number of floating-point operations.
         flops: f64,
     },
-    /// It sleeps.
+    /// Sleep.
     Sleep {
-        /// Seconds.
+        /// Duration in seconds.
         seconds: f64,
     },
     /// `MPI_Send`, or `MPI_Isend` where it does not block.
     Send {
-        /// Rank it goes to.
+        /// Receiving rank.
         to: u32,
-        /// Its tag.
+        /// Tag of the message.
         tag: i64,
-        /// Its size.
+        /// Size of the message in bytes.
         bytes: u64,
-        /// Whether the call returns when the buffer may be used again.
+        /// Whether the call returns only when the buffer may be reused.
         blocking: bool,
     },
     /// `MPI_Recv`, or `MPI_Irecv` where it does not block.
     Recv {
-        /// Rank it comes from; `None` for any.
+        /// Sending rank; `None` for any.
         from: Option<u32>,
-        /// Its tag; `None` for any.
+        /// Tag of the message; `None` for any.
         tag: Option<i64>,
-        /// The most it may have; `None` for any size.
+        /// Most bytes of the message; `None` for any size.
         most: Option<u64>,
-        /// Whether the call returns when the message is there.
+        /// Whether the call returns only when the message has arrived.
         blocking: bool,
     },
     /// `MPI_Wait` for the first open request between two ranks.
     Wait(Which),
-    /// `MPI_Test` of it.
+    /// `MPI_Test` of the first open request between two ranks.
     Test(Which),
     /// `MPI_Waitall` for all open requests.
     WaitAll,
-    /// A call of all ranks.
+    /// A collective call.
     Collective(Box<Call>),
-    /// A call that moves nothing (`comm_size`, `location`).
+    /// A call without messages (`comm_size`, `location`).
     Nothing,
 }
 
-/// Which request a wait or test is for.
+/// Ranks and tag of the request of a wait or test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Which {
-    /// Rank that sends.
+    /// Sending rank.
     pub src: Option<u32>,
-    /// Rank that receives.
+    /// Receiving rank.
     pub dst: Option<u32>,
-    /// Tag.
+    /// Tag of the message.
     pub tag: Option<i64>,
 }
 
-/// What is wrong with a record.
+/// An error of a record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What there is, safe to print.
+    /// Text found, safe to print.
     pub found: String,
-    /// What should be there.
+    /// Description of a valid text.
     pub expected: String,
-    /// What follows for a replay if the record is left out; `None` where the record is damaged.
+    /// Consequence for a replay if the record is left out; `None` if the record is damaged.
     pub left_out: Option<&'static str>,
 }
 
@@ -115,7 +116,7 @@ impl Fault {
         Fault { found: found.into(), expected: expected.into(), left_out: None }
     }
 
-    /// A call that is sound, but that a replay cannot do.
+    /// Returns the error of a valid call that a replay does not support.
     fn beyond_replay(call: &str) -> Fault {
         let found = format!("the call {}", shown(call.as_bytes()));
         if GROUP_CALLS.iter().any(|begin| call.starts_with(begin)) {
@@ -133,7 +134,7 @@ impl Fault {
     }
 }
 
-/// Untrusted bytes cut to a few words, with everything escaped that a terminal might obey.
+/// Returns untrusted bytes shortened to a few words, with control characters of terminals escaped.
 pub fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 60;
     let cut = &bytes[..bytes.len().min(MOST)];
@@ -144,7 +145,7 @@ pub fn shown(bytes: &[u8]) -> String {
     format!("\"{text}\"")
 }
 
-/// The calls that a replay knows. [`parse`] is the one that decides; the import of traces asks it too.
+/// Calls that a replay supports. [`parse`] decides; the import of traces uses this list too.
 const CALLS: [&str; 28] = [
     "init",
     "finalize",
@@ -175,12 +176,12 @@ const CALLS: [&str; 28] = [
     "comm_size",
     "location",
 ];
-/// How the names of calls begin that make communicators of some ranks or use them. Records name no
-/// communicator: what follows such a call cannot be told from what concerns all ranks.
+/// First letters of calls that create or use communicators of some ranks. Records name no
+/// communicator, so that later calls of a part of the ranks cannot be told from calls of all ranks.
 const GROUP_CALLS: [&str; 5] = ["comm_", "group_", "cart_", "graph_", "intercomm_"];
 
-/// The rank of a line and what it does, among so many ranks and with elements of so many bytes where
-/// no type is named; `None` for a line that says nothing.
+/// Parses the rank and the action of a line, for `ranks` ranks and elements of `element` bytes if
+/// no type is given; returns `None` for a line without action.
 pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Record)>, Fault> {
     let Ok(text) = std::str::from_utf8(line) else {
         return Err(Fault::new(shown(line), "text"));
@@ -202,13 +203,13 @@ pub fn parse(line: &[u8], ranks: u32, element: u64) -> Result<Option<(u32, Recor
     Ok(Some((rank, fields.record()?)))
 }
 
-/// The rank a line begins with, whatever follows.
+/// Returns the rank at the beginning of a line, whatever follows.
 pub fn rank_of(line: &[u8]) -> Option<u32> {
     let first = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
     std::str::from_utf8(first).ok()?.parse().ok()
 }
 
-/// The numbers of a record.
+/// Numbers of a record.
 struct Fields<'a> {
     line: &'a [u8],
     words: Vec<&'a str>,
@@ -250,7 +251,7 @@ impl Fields<'_> {
         })
     }
 
-    /// Bytes of so many elements of the type at another place, if there is one.
+    /// Returns the bytes of the elements counted in field `at`, of the type in field `kind` if there is one.
     fn bytes(&self, at: usize, kind: Option<usize>) -> Result<u64, Fault> {
         let element = self.element_at(kind)?;
         let elements = self.number(at, "a size", MOST_BYTES)?;
@@ -270,7 +271,7 @@ impl Fields<'_> {
     fn element_at(&self, kind: Option<usize>) -> Result<u64, Fault> {
         let Some(word) = kind.and_then(|at| self.words.get(at)) else { return Ok(self.element) };
         let number = word.parse::<i64>().ok();
-        // -1 stands for no type at all
+        // -1 stands for no type
         if number == Some(-1) {
             return Ok(self.element);
         }
@@ -299,7 +300,7 @@ impl Fields<'_> {
         })
     }
 
-    /// A rank, or `None` for any.
+    /// Returns the rank in a field, or `None` for any rank.
     fn any_rank(&self, at: usize, what: &str) -> Result<Option<u32>, Fault> {
         match self.integer(at, what)? {
             number if number < 0 => Ok(None),
@@ -335,12 +336,12 @@ impl Fields<'_> {
         })
     }
 
-    /// The root at some place; rank 0 where there is none.
+    /// Returns the root in a field; rank 0 if there is none.
     fn root(&self, at: usize) -> Result<u32, Fault> {
         if at < self.words.len() { self.rank(at, "a root") } else { Ok(0) }
     }
 
-    /// Sizes for all ranks from some place on, in the type at another place.
+    /// Returns sizes for all ranks from field `from` on, of the type in field `kind`.
     fn sizes(&self, from: usize, kind: Option<usize>) -> Result<Vec<u64>, Fault> {
         (from..from + self.ranks as usize).map(|at| self.bytes(at, kind)).collect()
     }
@@ -460,7 +461,7 @@ mod tests {
     #[test]
     fn every_call_that_is_listed_is_known() {
         for call in CALLS {
-            // zeros do for every number of every call
+            // zeros are valid for every number of every call
             let line = format!("0 {call}{}", " 0".repeat(12));
             assert!(parse(line.as_bytes(), 4, 1).is_ok(), "{line}");
         }

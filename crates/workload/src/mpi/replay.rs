@@ -1,4 +1,4 @@
-//! A replay: it tells ranks what has arrived, and lets all go on that can.
+//! Replay of an MPI program: tells ranks what has arrived, and runs all that can continue.
 
 use super::config::MpiConfig;
 use super::matching::{Message, Request, Slots};
@@ -14,30 +14,30 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Mpi {
     pub(super) config: MpiConfig,
     pub(super) ranks: Vec<Rank>,
-    /// Receives that are posted and rendezvous sends, until they are complete and somebody knows.
+    /// Posted receives and rendezvous sends, until they are complete and their rank has been told.
     pub(super) requests: Slots<Request>,
-    /// Messages from their send to the end of their receive.
+    /// Messages from their send to the completion of their receive.
     pub(super) messages: Slots<Message>,
-    /// Connections by their ranks, the smaller first.
+    /// Connections by their two ranks, the smaller one first.
     pub(super) conns: BTreeMap<(u32, u32), ConnId>,
-    /// When the last message within a host arrives, by sender and receiver: they keep their order.
+    /// Arrival time of the last message within a host, by sender and receiver: messages keep their order.
     pub(super) local: BTreeMap<(u32, u32), Time>,
-    /// Collectives that some have entered and not all have left, by their number.
+    /// Collectives that some ranks have entered and not all have left, by number.
     pub(super) meetings: BTreeMap<u64, Meeting>,
-    /// Ranks that can go on.
+    /// Ranks that can continue.
     pub(super) ready: VecDeque<u32>,
-    /// Wake-ups and messages that are still to come.
+    /// Number of pending wake-ups and messages.
     pub(super) pending: u64,
-    /// Ranks that are through.
+    /// Number of finished ranks.
     pub(super) through: u32,
-    /// Records done.
+    /// Number of finished records.
     pub(super) records: u64,
-    /// Nothing more is done.
+    /// Whether the replay has ended.
     pub(super) over: bool,
 }
 
 impl Mpi {
-    /// A replay, or why there cannot be one.
+    /// Returns a replay, or the reasons why the settings are impossible.
     pub fn new(config: MpiConfig, cluster: &Cluster) -> Result<Mpi, Vec<String>> {
         let ranks = config.program.ranks();
         let hosts = cluster.rack_of.len();
@@ -66,17 +66,17 @@ impl Mpi {
         })
     }
 
-    /// Whether messages go as parcels.
+    /// Whether messages are sent as parcels.
     pub fn sends_parcels(&self) -> bool {
         self.config.frame.is_some()
     }
 
-    /// Records done, and records in all.
+    /// Returns the numbers of finished records and of all records.
     pub fn progress(&self) -> (u64, u64) {
         (self.records.min(self.config.records), self.config.records)
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         if self.over {
             return;
@@ -104,7 +104,7 @@ impl Mpi {
         }
     }
 
-    /// Lets all go on that can, and looks whether that was the end.
+    /// Runs all ranks that can continue, and checks whether the program has ended.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) -> Result<(), String> {
         while let Some(rank) = self.ready.pop_front() {
             self.go_on(now, rank, out)?;

@@ -1,12 +1,12 @@
-//! What there is to say when a program cannot go on.
+//! Reports about a program that cannot continue.
 
 use super::matching::{Of, Request, WORLD};
 use super::rank::Doing;
 use super::replay::Mpi;
 
-/// Ranks that a report names.
+/// Most ranks that a report names.
 const MOST_NAMED: usize = 8;
-/// Requests of a rank that a report names.
+/// Most requests of a rank that a report names.
 const MOST_REQUESTS: usize = 3;
 
 fn describe(request: &Request) -> String {
@@ -27,19 +27,19 @@ fn describe(request: &Request) -> String {
 }
 
 impl Mpi {
-    /// Who waits for what, when nobody can go on.
+    /// Returns what each rank waits for, when no rank can continue.
     pub(super) fn describe_deadlock(&self) -> String {
         let (count, ranks) = self.waiting_ranks();
         format!("deadlock: {count}, and nothing is under way: {ranks}")
     }
 
-    /// Who waits for what.
+    /// Returns what each rank waits for.
     pub fn describe_waiting(&self) -> String {
         let (count, ranks) = self.waiting_ranks();
         format!("{count}: {ranks}")
     }
 
-    /// How many ranks wait, and some of them with what they wait for.
+    /// Returns the number of waiting ranks, and for some of them what they wait for.
     fn waiting_ranks(&self) -> (String, String) {
         let waiting = || {
             let ranks = self.ranks.iter().enumerate();
@@ -65,7 +65,7 @@ impl Mpi {
         (format!("{count} of {} ranks wait", self.ranks.len()), lines.join("; "))
     }
 
-    /// What was sent and never received.
+    /// Returns the messages that were sent and never received.
     pub(super) fn describe_unreceived(&self) -> String {
         let count = self.messages.in_use();
         let some: Vec<String> = self

@@ -1,4 +1,4 @@
-//! What ranks do: their records, one after the other.
+//! Execution of the records of ranks, one after the other.
 
 use super::collective::Call;
 use super::matching::{Of, WORLD, Wanted};
@@ -10,7 +10,7 @@ use eastwest_types::name::Name;
 use eastwest_types::{Activity, MpiRank, MpiState, Span, Time};
 
 impl Mpi {
-    /// A rank goes on until it has to wait.
+    /// Runs a rank until it has to wait.
     pub(super) fn go_on(
         &mut self,
         now: Time,
@@ -40,7 +40,7 @@ impl Mpi {
         }
     }
 
-    /// What a rank has done is over.
+    /// Ends the present action of a rank.
     fn end(&mut self, now: Time, rank: u32, out: &mut Vec<Action>) {
         let r = &mut self.ranks[rank as usize];
         r.doing = Doing::Next;
@@ -125,7 +125,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// How long so many operations take.
+    /// Returns the time of this many floating-point operations.
     fn computing(&self, flops: f64) -> Span {
         let seconds = flops / self.config.flops_per_s * self.config.compute_scale;
         Span::from_secs_f64_nearest(seconds)
@@ -148,7 +148,7 @@ impl Mpi {
         }
     }
 
-    /// The rank waits for requests; those that are complete are forgotten.
+    /// Makes the rank wait for requests; those that are complete are removed.
     fn await_all(
         &mut self,
         now: Time,
@@ -162,7 +162,7 @@ impl Mpi {
         r.doing = Doing::Waiting(left);
     }
 
-    /// How many of these requests are open; they are awaited from now on, the others forgotten.
+    /// Returns the number of open requests; these are awaited from now on, the complete ones removed.
     fn await_open(&mut self, requests: impl IntoIterator<Item = u32>) -> u32 {
         let mut open = 0;
         for request in requests {
@@ -176,7 +176,7 @@ impl Mpi {
         open
     }
 
-    /// The first open request between these ranks.
+    /// Returns the first open request between these ranks.
     fn find_open(&self, rank: u32, which: Which) -> Option<(usize, u32)> {
         let fits = |wanted: Option<u32>, is: Option<u32>| match (wanted, is) {
             (Some(wanted), Some(is)) => wanted == is,
@@ -204,7 +204,7 @@ impl Mpi {
         Some(request)
     }
 
-    /// A rank calls a collective: all must call the same ones in the same order.
+    /// Lets a rank enter a collective: all ranks must call the same collectives in the same order.
     fn enter(&mut self, now: Time, rank: u32, call: Box<Call>) -> Result<(), String> {
         let r = &mut self.ranks[rank as usize];
         r.collectives += 1;
@@ -226,7 +226,7 @@ impl Mpi {
         ))
     }
 
-    /// Takes the next steps of a collective. Whether it is over.
+    /// Executes the next steps of a collective. Returns whether it has ended.
     fn collective_goes_on(
         &mut self,
         now: Time,
@@ -277,7 +277,7 @@ impl Mpi {
         }
     }
 
-    /// A request is complete: whoever waits for it may go on.
+    /// Completes a request; a rank that waits for it may continue.
     pub(super) fn complete(&mut self, request: u32) {
         let awaited = {
             let r = self.requests.get_mut(request);

@@ -1,8 +1,8 @@
-//! Where the records of a rank come from: a file that is read as the rank goes on, or a program.
+//! Source of the records of a rank: a file that is read as the rank continues, or a generator.
 //!
-//! Only a block of a file is in memory. A checkpoint keeps where the next line begins, and no part of the
-//! trace. The file is opened for each block: there may be more ranks
-//! than a process may have files. A trace is untrusted: lines are bounded, and so is their number.
+//! Only one block of a file is in memory. A checkpoint keeps the position of the next line, and no
+//! part of the trace. The file is opened for each block, since there may be more ranks than a
+//! process may have open files. A trace is untrusted: length and number of lines are limited.
 
 #![cfg_attr(
     not(test),
@@ -17,9 +17,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are read at once.
+/// Bytes of a block.
 const BLOCK: usize = 16 << 10;
-/// Longest line: a call with sizes for 16,384 ranks fits.
+/// Longest line in bytes: a call with sizes for 16,384 ranks fits.
 const LONGEST_LINE: usize = 1 << 20;
 /// Most lines of a file.
 const MOST_LINES: u64 = 1_000_000_000;
@@ -27,25 +27,25 @@ const MOST_LINES: u64 = 1_000_000_000;
 /// A file of a trace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TraceFile {
-    /// Its name for messages, as the user gave it.
+    /// Name in messages, as the user gave it.
     pub name: String,
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
-/// What drives the ranks.
+/// Source of the records of all ranks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Program {
-    /// A file for each rank, in their order.
+    /// One file for each rank, in their order.
     Files(Vec<TraceFile>),
-    /// One file with the lines of so many ranks.
+    /// One file with the lines of all ranks, and the number of ranks.
     Merged(TraceFile, u32),
-    /// The pattern of NAS CG.
+    /// Generated records of NAS CG.
     Cg(super::cg::CgConfig),
 }
 
 impl Program {
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         match self {
             Program::Files(files) => u32::try_from(files.len()).unwrap_or(u32::MAX),
@@ -54,7 +54,7 @@ impl Program {
         }
     }
 
-    /// The records of a rank, up to the first trouble.
+    /// Returns the records of a rank, up to the first error.
     pub fn records(&self, rank: u32) -> impl Iterator<Item = Result<Record, Trouble>> + use<> {
         let mut source = Some(self.source(rank));
         std::iter::from_fn(move || {
@@ -66,7 +66,7 @@ impl Program {
         })
     }
 
-    /// The records of a rank from their beginning.
+    /// Returns the records of a rank from their beginning.
     pub(super) fn source(&self, rank: u32) -> Source {
         let ranks = self.ranks();
         match self {
@@ -79,19 +79,19 @@ impl Program {
     }
 }
 
-/// What is wrong with a trace, and where.
+/// An error in a trace, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
     /// Name of the file.
     pub file: String,
     /// Line from 1; 0 for the file as a whole.
     pub line: u64,
-    /// What is wrong.
+    /// Description of the error.
     pub what: String,
 }
 
 impl std::fmt::Display for Trouble {
-    /// `cg/rank-003.txt:17: found "0 sned 1", expected …`.
+    /// Writes `cg/rank-003.txt:17: found "0 sned 1", expected …`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.line {
             0 => write!(f, "{}: {}", self.file, self.what),
@@ -100,7 +100,7 @@ impl std::fmt::Display for Trouble {
     }
 }
 
-/// The records of one rank, one after the other.
+/// Records of one rank, one after the other.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Source {
     File(Lines),
@@ -108,7 +108,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// The next record; `None` when there are no more.
+    /// Returns the next record; `None` after the last one.
     pub fn next(&mut self) -> Result<Option<Record>, Trouble> {
         match self {
             Source::File(lines) => lines.next(),
@@ -117,7 +117,7 @@ impl Source {
     }
 }
 
-/// The lines of one rank in a file.
+/// Lines of one rank in a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Lines {
     file: TraceFile,
@@ -127,10 +127,10 @@ pub(super) struct Lines {
     merged: bool,
     /// Bytes of an element without type.
     element: u64,
-    /// Where the next line begins, and its number from 0.
+    /// Position of the next line in the file, and its number from 0.
     offset: u64,
     line: u64,
-    /// What has been read from there on, and whether the file ends with it.
+    /// Bytes read from there on, and whether the file ends with them.
     #[serde(skip)]
     block: Vec<u8>,
     #[serde(skip)]
@@ -199,7 +199,7 @@ impl Lines {
         Ok(None)
     }
 
-    /// The length of the next line, its end included, all of which is in the block; `None` at the end.
+    /// Returns the length of the next line with its end, all of which is in the block; `None` at the end.
     fn whole_line(&mut self) -> Result<Option<usize>, Trouble> {
         let mut looked = 0;
         loop {
@@ -234,7 +234,7 @@ impl Lines {
     }
 }
 
-/// The largest rank that a line of a file begins with.
+/// Returns the largest rank at the beginning of a line of a file.
 pub(super) fn largest_rank(file: &TraceFile) -> Result<Option<u32>, Trouble> {
     let mut lines = Lines::new(file, 0, u32::MAX);
     let mut largest = None;
@@ -248,7 +248,7 @@ pub(super) fn largest_rank(file: &TraceFile) -> Result<Option<u32>, Trouble> {
     Ok(largest)
 }
 
-/// Opens a regular file: a named pipe would block for ever.
+/// Opens a regular file; a named pipe would block for ever.
 fn open(path: &Path) -> std::io::Result<File> {
     if !path.metadata()?.is_file() {
         return Err(std::io::Error::other("it is not a regular file"));

@@ -1,9 +1,8 @@
-//! Jobs from recorded workloads: what a trace reader delivers, and what is done to it before it is
-//! replayed.
+//! Jobs from recorded workloads: the result of trace readers, and its scaling and selection before a replay.
 //!
-//! A trace is untrusted text. Readers never panic, never hold more than one line of it and what they
-//! have made of the lines before, and stop at bounds ([`MAX_LINE_BYTES`], [`MAX_LINES`]) that real
-//! traces are far from.
+//! A trace is untrusted text. Readers never panic, keep at most one line and the jobs read so far
+//! in memory, and stop at limits ([`MAX_LINE_BYTES`], [`MAX_LINES`]) far above those of real
+//! traces.
 
 #![cfg_attr(
     not(test),
@@ -17,61 +16,61 @@ pub mod table;
 use eastwest_types::Span;
 use std::fmt;
 
-/// The longest line a reader accepts, in bytes without its end.
+/// Longest line that a reader accepts, in bytes without its end.
 pub const MAX_LINE_BYTES: usize = 65_536;
-/// The most lines a reader accepts.
+/// Most lines that a reader accepts.
 pub const MAX_LINES: u64 = 10_000_000;
 
 /// A job as a trace records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceJob {
-    /// Its name in the trace: untrusted text.
+    /// Name in the trace: untrusted text.
     pub name: String,
-    /// When it was submitted, from the start of the trace.
+    /// Time of submission from the start of the trace.
     pub submit: Span,
-    /// Bytes its maps read.
+    /// Input bytes of maps.
     pub input_bytes: u64,
     /// Bytes moved from maps to reduces; 0 for a job without reduces.
     pub shuffle_bytes: u64,
-    /// Bytes it writes.
+    /// Output bytes.
     pub output_bytes: u64,
-    /// Map tasks it had, where the trace says so: at least one.
+    /// Number of map tasks, if the trace has it: at least 1.
     pub maps: Option<u32>,
-    /// Reduce tasks it had; 0 only without shuffle.
+    /// Number of reduce tasks, if the trace has it; 0 only without shuffle.
     pub reduces: Option<u32>,
 }
 
-/// What a reader does with a row it cannot use.
+/// Action of a reader for an invalid row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadRows {
-    /// Fails.
+    /// Fail.
     Stop,
-    /// Leaves it out, counts it and goes on.
+    /// Skip the row, count it and continue.
     Skip,
 }
 
-/// What a reader noticed, for the user to be told.
+/// Observations of a reader that are reported to the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceNotes {
-    /// Lines read.
+    /// Number of lines.
     pub lines: u64,
-    /// Rows left out because they could not be used.
+    /// Number of skipped rows.
     pub skipped: u64,
-    /// The first few of their errors.
+    /// Errors of the first skipped rows.
     pub first_skipped: Vec<TraceError>,
-    /// Lines without content.
+    /// Number of lines without content.
     pub blank: u64,
-    /// Jobs submitted before a job of an earlier row; jobs are sorted by submission, jobs of the same
-    /// time stay in the order of their rows.
+    /// Number of jobs submitted before the job of an earlier row. Jobs are sorted by submission;
+    /// jobs of one time stay in the order of their rows.
     pub out_of_order: u64,
-    /// Jobs whose name an earlier job has too.
+    /// Number of jobs whose name an earlier job has too.
     pub repeated_names: u64,
     /// Whether the last line had no end: the file may have been cut off.
     pub unterminated: bool,
 }
 
 impl TraceNotes {
-    /// How many errors of rows left out are kept.
+    /// Number of errors of skipped rows that are kept.
     pub const FIRST_SKIPPED: usize = 5;
 }
 
@@ -80,38 +79,38 @@ impl TraceNotes {
 pub struct Trace {
     /// At least one job, in order of submission.
     pub jobs: Vec<TraceJob>,
-    /// What was noticed on the way.
+    /// Observations of the reader.
     pub notes: TraceNotes,
 }
 
-/// What kind of trouble there is with a trace.
+/// Kind of an error of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceErrorKind {
-    /// The file could not be read: the world failed.
+    /// The file could not be read (input/output error).
     Unreadable,
-    /// The file does not say what it should: the input is wrong.
+    /// The content of the file is invalid.
     Invalid,
 }
 
-/// Where and why a trace could not be used.
+/// An error of a trace and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     /// Name of the file, as the user gave it.
     pub file: String,
-    /// Line from 1; 0 where the file as a whole is meant.
+    /// Line from 1; 0 for the file as a whole.
     pub line: u64,
-    /// Column from 1 and what it holds, where one column is meant.
+    /// Column from 1 and its content, if the error is in one column.
     pub column: Option<(u32, &'static str)>,
-    /// What was there, cut to a few words and safe to print.
+    /// Text found, shortened and safe to print.
     pub found: String,
-    /// What should have been there.
+    /// Description of a valid text.
     pub expected: String,
-    /// Whose fault it is.
+    /// Kind of the error.
     pub kind: TraceErrorKind,
 }
 
 impl fmt::Display for TraceError {
-    /// `day.tsv:17: column 4 (map-input bytes): found "12x", expected a whole number …`.
+    /// Writes `day.tsv:17: column 4 (map-input bytes): found "12x", expected a whole number …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if self.line > 0 {
@@ -126,11 +125,11 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// The jobs as they would be on a cluster of `nodes` nodes instead of `original_nodes`: every size is
-/// multiplied by nodes / original nodes and rounded to the nearest byte, halves up; times stay. This
-/// is the scaling of SWIM (Chen et al., MASCOTS 2011): each node has the same amount of data to do
-/// as before. Sizes below half a byte vanish. Numbers of tasks that the trace knows are scaled alike,
-/// so that each task has as much to do.
+/// Scales jobs to a cluster of `nodes` nodes instead of `original_nodes`: every size is multiplied
+/// by nodes / original nodes and rounded to the nearest byte, halves up; times stay. This is the
+/// scaling of SWIM (Chen et al., MASCOTS 2011): the data of each node stays the same. Sizes below
+/// half a byte become zero. Known numbers of tasks are scaled too, so that the data of each task
+/// stays the same.
 pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(), String> {
     if nodes == 0 || original_nodes == 0 {
         return Err(format!(
@@ -141,7 +140,7 @@ pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(
         let double = u128::from(bytes) * u128::from(nodes) * 2 + u128::from(original_nodes);
         u64::try_from(double / (u128::from(original_nodes) * 2)).ok()
     };
-    // Checked first, so that a refusal changes nothing.
+    // Checked first, so that an error changes nothing.
     for job in jobs.iter() {
         let largest = job.input_bytes.max(job.shuffle_bytes).max(job.output_bytes);
         if scaled(largest).is_none() {
@@ -163,14 +162,15 @@ pub fn scale(jobs: &mut [TraceJob], nodes: u32, original_nodes: u32) -> Result<(
     Ok(())
 }
 
-/// Number of tasks of a job that is scaled from `original_nodes` to `nodes`; at most `u32::MAX`.
+/// Returns the scaled number of tasks of a job; at most `u32::MAX`.
 fn tasks(count: u32, nodes: u32, original_nodes: u32) -> u32 {
     let double = u128::from(count) * u128::from(nodes) * 2 + u128::from(original_nodes);
     u32::try_from(double / (u128::from(original_nodes) * 2)).unwrap_or(u32::MAX)
 }
 
-/// The jobs submitted from `from` on and before `to`, their times counted from `from`. A job at
-/// exactly `to` belongs to the next window, so that adjoining windows hold each job once.
+/// Returns the jobs submitted from `from` on and before `to`, with times relative to `from`. A job
+/// at exactly `to` belongs to the next window, so that each job is in one of several adjoining
+/// windows.
 pub fn window(jobs: &[TraceJob], from: Span, to: Span) -> Vec<TraceJob> {
     jobs.iter()
         .filter(|job| from <= job.submit && job.submit < to)
@@ -178,7 +178,7 @@ pub fn window(jobs: &[TraceJob], from: Span, to: Span) -> Vec<TraceJob> {
         .collect()
 }
 
-/// Untrusted bytes cut to a few words, with everything escaped that a terminal might obey.
+/// Returns untrusted bytes shortened to a few words, with control characters of terminals escaped.
 fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 40;
     let cut = &bytes[..bytes.len().min(MOST)];

@@ -1,5 +1,5 @@
-//! Rows of trace files: lines of bounded length, what is done with one that cannot be used, and the
-//! jobs in order of submission. The formats (`swim`, `table`) say what a line means.
+//! Rows of trace files: lines of limited length, invalid rows, and jobs in order of submission. The
+//! formats (`swim`, `table`) define the content of a line.
 
 use super::{
     BadRows, MAX_LINE_BYTES, MAX_LINES, Trace, TraceError, TraceErrorKind, TraceJob, TraceNotes,
@@ -9,25 +9,25 @@ use eastwest_engine::interrupt;
 use eastwest_types::Span;
 use std::io::{self, BufRead};
 
-/// How much of a line that is too long is read in search of its end.
+/// Most bytes that are skipped to find the end of a line that is too long.
 const MAX_DISCARDED_BYTES: u64 = 1 << 30;
 
-/// What is wrong with a row, before it is known where the row is.
+/// An error of a row, without its place.
 pub(super) struct Fault {
     column: Option<(u32, &'static str)>,
     found: String,
     expected: String,
-    /// Whether reading stops even where bad rows are skipped: nothing after it has a meaning.
+    /// Whether reading stops even if bad rows are skipped, since later rows have no meaning.
     fatal: bool,
 }
 
 impl Fault {
-    /// A fault of a row as a whole.
+    /// Returns an error of a row as a whole.
     pub fn of_row(found: impl Into<String>, expected: impl Into<String>) -> Fault {
         Fault { column: None, found: found.into(), expected: expected.into(), fatal: false }
     }
 
-    /// The fault, after which reading stops.
+    /// Returns this error as one after which reading stops.
     pub fn fatal(self) -> Fault {
         Fault { fatal: true, ..self }
     }
@@ -39,11 +39,11 @@ impl Fault {
     }
 }
 
-/// A line is about as much work as so many accesses to memory.
+/// Steps for one line in [`eastwest_engine::interrupt`]: its work in units of memory accesses.
 const STEPS: u64 = 16;
 
-/// Reads a trace whose lines `parse` understands; `None` is a line that is no job. `file` is its name
-/// for error messages.
+/// Reads a trace whose lines `parse` parses; it returns `None` for a line without job. `file` is
+/// the name in error messages.
 pub(super) fn read(
     file: &str,
     reader: impl BufRead,
@@ -108,14 +108,14 @@ pub(super) fn read(
     Ok(Trace { jobs, notes })
 }
 
-/// What was found where a line should be; the line itself is in the buffer, without its end.
+/// Result of reading a line; a valid line is in the buffer, without its end.
 enum Line {
     Whole { terminated: bool },
     TooLong,
     End,
 }
 
-/// Lines of bounded length.
+/// Reader of lines of limited length.
 struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
@@ -147,7 +147,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Line::Whole { terminated })
     }
 
-    /// Reads past the end of the line.
+    /// Skips the rest of the line.
     fn discard_line(&mut self) -> io::Result<()> {
         let mut discarded = 0;
         while discarded < MAX_DISCARDED_BYTES {
@@ -197,14 +197,14 @@ fn no_jobs(file: &str, notes: &TraceNotes) -> TraceError {
     Fault::of_row(found, "at least one job").at(file, 0)
 }
 
-/// How many jobs have a name that another job had before.
+/// Returns the number of jobs whose name an earlier job has too.
 fn repeated_names(jobs: &[TraceJob]) -> u64 {
     let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     names.sort_unstable();
     names.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64
 }
 
-/// A fault in a column, counted from 0.
+/// Returns an error in a column, counted from 0.
 pub(super) fn fault(
     column: usize,
     name: &'static str,
@@ -219,7 +219,7 @@ pub(super) fn fault(
     }
 }
 
-/// Refuses what is no text.
+/// Checks that a field is UTF-8 text without NUL bytes.
 pub(super) fn check_text(column: usize, name: &'static str, field: &[u8]) -> Result<(), Fault> {
     if field.contains(&0) {
         return Err(fault(column, name, field, "text without NUL bytes"));
@@ -230,7 +230,7 @@ pub(super) fn check_text(column: usize, name: &'static str, field: &[u8]) -> Res
     Ok(())
 }
 
-/// A whole number from 0 to `most`.
+/// Parses a whole number from 0 to `most`.
 pub(super) fn whole(
     column: usize,
     name: &'static str,
@@ -243,7 +243,7 @@ pub(super) fn whole(
     })
 }
 
-/// Plain decimal digits as a number.
+/// Parses plain decimal digits.
 pub(super) fn digits(field: &[u8]) -> Option<u64> {
     let plain = field.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(field).ok().filter(|_| plain).and_then(|digits| digits.parse().ok())

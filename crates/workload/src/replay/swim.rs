@@ -1,37 +1,38 @@
-//! SWIM traces: tab-separated text, one job a line.
+//! SWIM traces: tab-separated text with one job in each line.
 //!
-//! The format of the Statistical Workload Injector for MapReduce (Chen, Ganapathi, Griffith and Katz,
-//! MASCOTS 2011): job name, submission in seconds, seconds since the submission before, bytes read by
-//! maps, bytes shuffled, bytes written by reduces. Files with 8 or 9 columns add paths or durations,
-//! which are not used. The gap column is checked to be a number; times are those of the second column.
+//! The format of the Statistical Workload Injector for MapReduce (Chen, Ganapathi, Griffith and
+//! Katz, MASCOTS 2011): job name, submission in seconds, seconds since the submission before, bytes
+//! read by maps, bytes shuffled, bytes written by reduces. Files with 8 or 9 columns add paths or
+//! durations, which are not used. The gap column is only checked to be a number; times are those of
+//! the second column.
 //!
-//! Zero shuffle bytes mean a job of maps only; then the last size is what the maps write. Jobs of no
-//! bytes at all exist in the published files and are kept.
+//! With zero shuffle bytes a job has maps only, and the last size is their output. Jobs of no bytes
+//! at all exist in the published files and are kept.
 //!
-//! Departures from "one job a line": lines may end in `\r\n`, blank lines are ignored and counted, a
-//! last line without end is used and noted. Numbers are plain decimal digits: no sign, no spaces.
+//! Extensions: lines may end in `\r\n`, blank lines are ignored and counted, a last line without
+//! end is used and noted. Numbers are plain decimal digits: no sign, no spaces.
 
 use super::rows::{self, Fault, check_text, fault, whole};
 use super::{BadRows, Trace, TraceError, TraceJob, shown};
 use eastwest_types::{Span, Time};
 use std::io::BufRead;
 
-/// The columns that are used.
+/// Names of the used columns.
 const COLUMNS: [&str; 6] =
     ["job name", "submit time", "gap", "map-input bytes", "shuffle bytes", "reduce-output bytes"];
 
-/// The last second that simulated time can hold.
+/// Last second that simulated time can hold.
 const MAX_SUBMIT_S: u64 = Time::NEVER.0 / 1_000_000_000_000;
 
-/// Reads a trace; `file` is its name for error messages.
+/// Reads a trace; `file` is the name in error messages.
 pub fn read(file: &str, reader: impl BufRead, bad_rows: BadRows) -> Result<Trace, TraceError> {
     rows::read(file, reader, bad_rows, |line| parse(line).map(Some))
 }
 
-/// The job of a line.
+/// Parses the job of a line.
 fn parse(line: &[u8]) -> Result<TraceJob, Fault> {
     let columns = line.split(|&byte| byte == b'\t').count();
-    // A line may consist of tabs only: nothing here is kept per column.
+    // A line may consist of many tabs: nothing is stored for each column.
     if !matches!(columns, 6 | 8 | 9) {
         let found = match columns {
             1 => format!("one column: \"{}\"", shown(line)),
@@ -65,7 +66,7 @@ fn parse(line: &[u8]) -> Result<TraceJob, Fault> {
     })
 }
 
-/// What the column of this number, from 0, holds.
+/// Returns the name of a column, counted from 0.
 fn name_of(column: usize) -> &'static str {
     COLUMNS.get(column).copied().unwrap_or("not used")
 }

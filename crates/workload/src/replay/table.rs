@@ -1,22 +1,22 @@
-//! Traces with named columns: tab-separated text whose first line names them. `eastwest trace import`
-//! leaves one, [`FILE`], in the folders it makes, and they can be written by hand.
+//! Traces with named columns: tab-separated text whose first line names the columns. `eastwest trace
+//! import` writes one, [`FILE`], into each of its folders, and they can be written by hand.
 //!
 //! | column | content |
 //! |---|---|
 //! | `submit_s` | submission, seconds from the start, with up to twelve decimals |
-//! | `input_bytes`, `shuffle_bytes`, `output_bytes` | bytes read by maps, moved to reduces, written; nothing where it is not known, which is taken as 0 and counted |
-//! | `name` | may be left out |
-//! | `maps`, `reduces` | numbers of tasks; may be left out or be nothing: then they follow from the bytes |
+//! | `input_bytes`, `shuffle_bytes`, `output_bytes` | bytes read by maps, moved to reduces, written; empty if unknown, which is taken as 0 and counted |
+//! | `name` | optional |
+//! | `maps`, `reduces` | numbers of tasks; optional, may be empty: then they follow from the bytes |
 //!
-//! Columns stand in any order. One of another name is refused: a misspelt one would be missing in
-//! silence. Lines and numbers are as in [SWIM](super::swim) traces.
+//! Columns may be in any order. Columns with other names are refused, so that a misspelt name is
+//! found. Lines and numbers are as in [SWIM](super::swim) traces.
 
 use super::rows::{self, Fault, check_text, digits, fault, whole};
 use super::{BadRows, Trace, TraceError, TraceJob, shown};
 use eastwest_types::{Span, Time};
 use std::io::BufRead;
 
-/// The name of such a file in a folder of `eastwest trace import`.
+/// Name of the file in a folder of `eastwest trace import`.
 pub const FILE: &str = "jobs.tsv";
 
 const SUBMIT: usize = 0;
@@ -26,23 +26,23 @@ const OUTPUT: usize = 3;
 const NAME: usize = 4;
 const MAPS: usize = 5;
 const REDUCES: usize = 6;
-/// All columns; the first [`NEEDED`] must be there.
+/// Names of all columns; the first [`NEEDED`] are required.
 const COLUMNS: [&str; 7] =
     ["submit_s", "input_bytes", "shuffle_bytes", "output_bytes", "name", "maps", "reduces"];
 const NEEDED: usize = 4;
 /// Most tasks of one kind that a job has.
 const MOST_TASKS: u64 = 1_000_000;
-/// Digits after the point of a second: picoseconds.
+/// Decimals of a second: picoseconds.
 const DECIMALS: usize = 12;
 
-/// Whether a file that begins so has named columns.
+/// Whether the first line of a text names these columns.
 pub fn begins_one(text: &[u8]) -> bool {
     let line = text.split(|&byte| byte == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     line.split(|&byte| byte == b'\t').any(|field| field == COLUMNS[SUBMIT].as_bytes())
 }
 
-/// Reads a trace; `file` is its name for error messages. Also says how many sizes were not known.
+/// Reads a trace; `file` is the name in error messages. Also returns the number of unknown sizes.
 pub fn read(
     file: &str,
     reader: impl BufRead,
@@ -66,7 +66,7 @@ pub fn read(
     Ok((trace, unknown))
 }
 
-/// Where the columns stand in a line.
+/// Index of each column in a line.
 struct Places {
     of: [Option<usize>; COLUMNS.len()],
     count: usize,
@@ -94,7 +94,7 @@ fn header(line: &[u8]) -> Result<Places, Fault> {
     }
 }
 
-/// The job of a line, the `number`th, and how many of its sizes are not known.
+/// Parses the job of line `number`; also returns the number of its unknown sizes.
 fn parse(line: &[u8], places: &Places, number: u64) -> Result<(TraceJob, u64), Fault> {
     let count = line.split(|&byte| byte == b'\t').count();
     if count != places.count {
@@ -141,7 +141,7 @@ fn parse(line: &[u8], places: &Places, number: u64) -> Result<(TraceJob, u64), F
     Ok((job, missing))
 }
 
-/// Seconds with decimals, without loss.
+/// Parses seconds with decimals, without rounding.
 fn submission(place: usize, field: &[u8]) -> Result<Span, Fault> {
     let wrong = || {
         let last = Time::NEVER.0 / 1_000_000_000_000;

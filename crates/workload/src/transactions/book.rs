@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 /// A call of a recorded transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Number of the call in which it is made, below its own; `None` for the first, number 0.
+    /// Number of the call within which it is made, smaller than its own; `None` for call 0.
     pub parent: Option<u32>,
-    /// Who answers: index into [`Book::components`].
+    /// Answering component: index into [`Book::components`].
     pub component: u32,
-    /// What it belongs to: index into [`Book::services`].
+    /// Service of the component: index into [`Book::services`].
     pub service: u32,
-    /// What is asked for: index into [`Book::operations`].
+    /// Requested operation: index into [`Book::operations`].
     pub operation: u32,
     /// Bytes of the request, at least one.
     pub request_bytes: u64,
     /// Bytes of the response, at least one.
     pub response_bytes: u64,
-    /// Calls of the same parent, with lower numbers, that are done before it is made.
+    /// Calls of the same parent, with smaller numbers, that must be done before it is made.
     pub after: Box<[u32]>,
-    /// Time its caller takes from then to the request.
+    /// Computing time of its caller from the end of these calls to the request.
     pub gap: Span,
-    /// Time from the last answer that is waited for to its own.
+    /// Computing time of its component from the last awaited answer to its own answer.
     pub rest: Span,
     /// Whether its caller waits for it before it answers.
     pub waited: bool,
@@ -31,11 +31,11 @@ pub struct Call {
 /// A recorded transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Its name: untrusted text.
+    /// Name of the transaction: untrusted text.
     pub name: String,
-    /// When it arrives, from the start of the recording.
+    /// Arrival time from the start of the recording.
     pub start: Span,
-    /// Its calls, at least one, callers before those they call.
+    /// Calls, at least one; a caller comes before the calls that it makes.
     pub calls: Vec<Call>,
 }
 
@@ -44,10 +44,10 @@ pub struct Recorded {
 pub struct Book {
     /// In order of arrival, at least one.
     pub transactions: Vec<Recorded>,
-    /// What runs on hosts.
+    /// Names of components, which run on hosts.
     pub components: Vec<String>,
-    /// What components belong to.
+    /// Names of services, to which components belong.
     pub services: Vec<String>,
-    /// What is asked for.
+    /// Names of operations.
     pub operations: Vec<String>,
 }

@@ -5,37 +5,37 @@ use super::place::Placement;
 use eastwest_types::{ClassId, HostId, Span};
 use serde::{Deserialize, Serialize};
 
-/// When transactions arrive, and which.
+/// Arrival process of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// As they are in the book.
+    /// Recorded arrival times.
     Recorded,
-    /// With exponential gaps of this mean.
+    /// Exponential gaps with this mean.
     Poisson(Span),
-    /// With equal gaps.
+    /// Equal gaps.
     Periodic(Span),
 }
 
 /// Settings of a replay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransactionsConfig {
-    /// What is replayed.
+    /// Recorded transactions to replay.
     pub book: Book,
-    /// Where components run.
+    /// Placement of components on hosts.
     pub placement: Placement,
-    /// Hosts from which first requests come, one drawn for each transaction; without any,
-    /// transactions begin where their first call is answered.
+    /// Hosts that send first requests, one drawn for each transaction; if empty, transactions begin
+    /// at the component of their first call.
     pub clients: Vec<HostId>,
-    /// When they arrive.
+    /// Arrival process.
     pub arrivals: Arrivals,
-    /// Whether each is drawn from the book, instead of the next one in order.
+    /// Whether transactions are drawn from the book; otherwise they are taken in order.
     pub drawn: bool,
-    /// When the first can arrive.
+    /// Earliest arrival.
     pub start: Span,
-    /// How many there are in all.
+    /// Number of transactions.
     pub count: u64,
-    /// Calls that a component computes for at once; `None`: any number.
+    /// Processors of each component, one for each computing call; `None` for no limit.
     pub processors: Option<u32>,
-    /// Class of all packets.
+    /// Traffic class of all packets.
     pub class: ClassId,
 }

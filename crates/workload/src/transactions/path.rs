@@ -1,26 +1,27 @@
-//! Where the time of a transaction goes: its critical path, from the end back to the beginning.
+//! Critical path of a transaction, from its end back to its beginning.
 //!
-//! What was waited for last is what counts. The response of the first call was on its way, before that
-//! its component computed, back to the last answer it waited for, whose response was on its way …, or
-//! to the arrival of the request, which was on its way, sent by a caller that computed since then. The
-//! pieces add up to the response time to the picosecond.
+//! The critical path follows the event that was awaited last. Before the response of the first call
+//! was in the network its component computed, back to the last answer that it waited for; this goes
+//! on with the call of that answer, or back to the arrival of the request, which was in the network
+//! and was sent by a caller that had computed. The pieces add up to the response time to the
+//! picosecond.
 
 use super::book::Call;
 use super::running::Work;
 use eastwest_types::{CallRecord, Span};
 
-/// Where the time on a critical path went.
+/// Times on a critical path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sums {
     pub network: Span,
-    /// Time in components, waits for processors included.
+    /// Time in components, including waits for processors.
     pub compute: Span,
-    /// That part of it.
+    /// Part of `compute` spent waiting for processors.
     pub queued: Span,
 }
 
-/// Notes in every call which part of the time on the critical path is its network's and its
-/// component's; gives the sums. Without processors there is no `work`.
+/// Writes into every call its network and computing times on the critical path; returns the sums.
+/// Without processors `work` is empty.
 pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -> Sums {
     let last_awaited = last_awaited(calls, records);
     let (mut network, mut compute) = (Span::ZERO, Span::ZERO);
@@ -37,7 +38,7 @@ pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -
     };
     let mut call = 0usize;
     loop {
-        // back from the response to the last thing that was waited for
+        // back from the response to the last awaited event
         loop {
             let CallRecord { arrived, answered: sent_back, done, .. } = records[call];
             add_network(records, call, done.since(sent_back));
@@ -50,7 +51,7 @@ pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -
             add_compute(records, call, sent_back.since(since));
             call = last as usize;
         }
-        // back from the arrival of the request to what it came after
+        // back from the arrival of the request to the event that caused it
         loop {
             let CallRecord { sent, arrived, .. } = records[call];
             add_network(records, call, arrived.since(sent));
@@ -76,7 +77,7 @@ pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -
     }
 }
 
-/// Per call, the one it waited for that was done last.
+/// Returns for each call the awaited call that was done last.
 fn last_awaited(calls: &[Call], records: &[CallRecord]) -> Vec<Option<u32>> {
     let mut last: Vec<Option<u32>> = vec![None; calls.len()];
     for (i, call) in calls.iter().enumerate() {

@@ -1,30 +1,31 @@
-//! Where components run.
+//! Placement of components on hosts.
 
 use crate::protocol::Cluster;
 use eastwest_engine::random::Stream;
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 
-/// How components come to hosts.
+/// Rule for the hosts of components.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Placement {
-    /// The host of every component.
+    /// Host of every component.
     Given(Vec<HostId>),
-    /// `per_host` on the first host, `per_host` on the next: neighbours share hosts and racks.
+    /// `per_host` components on the first host, `per_host` on the next: neighbours share hosts and racks.
     Block {
-        /// The hosts to fill.
+        /// Hosts to fill, in order.
         hosts: Vec<HostId>,
-        /// Components on each; as few as suffice where it is not said.
+        /// Components on each host; by default as few as suffice.
         per_host: Option<u32>,
     },
-    /// One on the first host of every rack, then on the second of every rack …: neighbours are apart.
+    /// One component on the first host of every rack, then on the second of every rack, and so on:
+    /// neighbours are in different racks.
     RoundRobin(Vec<HostId>),
-    /// Shuffled by the seed, on as many hosts as there are.
+    /// Shuffled by the seed, on all these hosts.
     Random(Vec<HostId>),
 }
 
 impl Placement {
-    /// The host of each of so many components, or why there is none.
+    /// Returns the host of each of `count` components, or an error.
     pub(super) fn hosts(&self, count: usize, cluster: &Cluster) -> Result<Vec<HostId>, String> {
         let (Placement::Given(hosts)
         | Placement::Block { hosts, .. }
@@ -68,7 +69,7 @@ fn around(hosts: &[HostId], count: usize) -> Vec<HostId> {
     hosts.iter().copied().cycle().take(count).collect()
 }
 
-/// The first of every rack, then the second of every rack …, racks in order.
+/// Returns the first host of every rack, then the second of every rack, and so on.
 fn over_racks(hosts: &[HostId], rack_of: &[u32]) -> Vec<HostId> {
     let racks = rack_of.iter().max().map_or(0, |&last| last as usize + 1);
     let mut within = vec![0u32; racks];

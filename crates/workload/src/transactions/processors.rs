@@ -1,11 +1,11 @@
-//! Queues at processors: a component computes for as many calls at once as it has processors, first come,
-//! first served; other calls of it wait.
+//! Queues at processors: a component computes for at most as many calls at once as it has
+//! processors; other calls wait, first come, first served.
 //!
-//! A call holds a processor while it computes, which is while one of its times runs (`gap` of a call it
-//! makes, `rest` before its answer), and gives it back while it only waits for others: so components that
-//! call each other never wait in a circle. Times that run beside each other in one call are the recorded
-//! thread's and take one processor together. A call within a component takes over the processor of the one
-//! it is part of, and the other way round.
+//! A call holds a processor while it computes, that is during one of its times (`gap` of a call it
+//! makes, `rest` before its answer), and not while it waits for others: so components that call
+//! each other cannot deadlock. Overlapping times of one call belong to one recorded thread and use
+//! one processor. A call within a component takes over the processor of its caller, and gives it
+//! back.
 
 use super::running::{Piece, Running, Step, wake};
 use crate::protocol::Action;
@@ -13,14 +13,14 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The processors of all components.
+/// Processors of all components.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Processors {
     each: u32,
     busy: Vec<u32>,
-    /// Per component: calls that wait, by place of their transaction and number.
+    /// Waiting calls of each component (slot of their transaction, number).
     queues: Vec<VecDeque<(u32, u32)>>,
-    /// Component, place and number of calls that hold a processor and may not need it any more; empty
+    /// Calls that hold a processor and may not need it any more (component, slot, number); empty
     /// between two events.
     #[serde(skip)]
     idle: Vec<(u32, u32, u32)>,
@@ -32,8 +32,8 @@ impl Processors {
         Processors { each, busy: vec![0; components], queues, idle: Vec::new() }
     }
 
-    /// `owner`, a call of `component` in the transaction at `slot`, is to compute for `length` before `step`
-    /// of the call `of`.
+    /// Starts or queues a computation: `owner`, a call of `component` in the transaction at `slot`,
+    /// computes for `length` before `step` of the call `of`.
     pub fn compute(
         &mut self,
         now: Time,
@@ -58,7 +58,8 @@ impl Processors {
         begin(now, slot, owner, piece, running, out);
     }
 
-    /// Whether there is a processor: that of an idle call of the same transaction, or a free one.
+    /// Takes a processor if there is one: that of an idle call of the same transaction, or a free
+    /// one. Returns whether it did.
     fn takes(&mut self, component: u32, slot: u32, running: &mut Running) -> bool {
         let given = self.idle.iter().position(|&(k, s, call)| {
             (k, s) == (component, slot) && running.work[call as usize].running == 0
@@ -74,7 +75,7 @@ impl Processors {
         free
     }
 
-    /// A time of a call has passed.
+    /// Handles the end of a computation of a call.
     pub fn passed(&mut self, component: u32, slot: u32, owner: u32, running: &mut Running) {
         let work = &mut running.work[owner as usize];
         work.running -= 1;
@@ -83,7 +84,7 @@ impl Processors {
         }
     }
 
-    /// At the end of an event: processors that nobody needs go to those who wait.
+    /// Gives idle processors to waiting calls at the end of an event.
     pub fn hand_on(
         &mut self,
         now: Time,
@@ -91,7 +92,7 @@ impl Processors {
         out: &mut Vec<Action>,
     ) {
         while let Some((component, slot, call)) = self.idle.pop() {
-            // a transaction that is over needs none
+            // a finished transaction needs none
             if let Some(running) = &mut transactions[slot as usize] {
                 let work = &mut running.work[call as usize];
                 if work.running > 0 || !work.holds {
@@ -113,7 +114,7 @@ impl Processors {
     }
 }
 
-/// A time begins to run.
+/// Starts a computation.
 fn begin(
     now: Time,
     slot: u32,

@@ -1,4 +1,4 @@
-//! A replay: calls begin when what they come after is done.
+//! Replay of transactions: each call begins when the calls that it depends on are done.
 
 use super::book::{Book, Recorded};
 use super::config::{Arrivals, TransactionsConfig};
@@ -18,31 +18,31 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Transactions {
     config: TransactionsConfig,
-    /// The host of every component.
+    /// Host of every component.
     hosts: Vec<HostId>,
     gaps: Stream,
     draws: Stream,
     origins: Stream,
     processors: Option<Processors>,
-    /// Connections by who calls and who answers. Clients count on after the components.
+    /// Connections by caller and answering component. Clients have the numbers after the components.
     connections: BTreeMap<(u32, u32), ConnId>,
     running: Vec<Option<Running>>,
     free: Vec<u32>,
     arrived: u64,
     completed: u64,
-    /// Empty between two events.
+    /// Steps to be taken at this time; empty between two events.
     #[serde(skip)]
     due: VecDeque<(Step, u32, u32)>,
 }
 
-/// Most transactions under way at one time.
+/// Most transactions in progress at one time.
 const MOST_RUNNING: usize = 1 << 30;
 
 impl Transactions {
-    /// The most transactions of a replay: they have numbers of 32 bits.
+    /// Most transactions of a replay: their numbers have 32 bits.
     pub const MOST: u64 = 1 << 31;
 
-    /// A replay, or why there cannot be one.
+    /// Returns a replay, or the reasons why the settings are impossible.
     pub fn new(config: TransactionsConfig, cluster: &Cluster) -> Result<Transactions, Vec<String>> {
         let mut no = Objections::new();
         let recorded = config.book.transactions.len() as u64;
@@ -82,22 +82,22 @@ impl Transactions {
         })
     }
 
-    /// Transactions done, and transactions in all.
+    /// Returns the numbers of finished transactions and of all transactions.
     pub fn progress(&self) -> (u64, u64) {
         (self.completed, self.config.count)
     }
 
-    /// What is replayed.
+    /// Returns the recorded transactions.
     pub fn book(&self) -> &Book {
         &self.config.book
     }
 
-    /// The host of every component.
+    /// Returns the host of every component.
     pub fn hosts(&self) -> &[HostId] {
         &self.hosts
     }
 
-    /// Takes an event and adds what should follow.
+    /// Handles an event and appends the actions that follow to `out`.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => self.await_next(Time::ZERO + self.config.start, now, out),
@@ -130,7 +130,7 @@ impl Transactions {
         }
     }
 
-    /// The time before a step has passed.
+    /// Takes a step after its computing time.
     fn computed(&mut self, step: Step, slot: u32, call: u32) {
         self.due.push_back((step, slot, call));
         let running = self.running[slot as usize].as_mut().expect("a transaction under way");
@@ -141,7 +141,7 @@ impl Transactions {
         }
     }
 
-    /// Asks to be woken for the next arrival; `from` is the last one, or the start.
+    /// Schedules the next arrival; `from` is the time of the last one, or the start.
     fn await_next(&mut self, from: Time, now: Time, out: &mut Vec<Action>) {
         if self.arrived == self.config.count {
             return;
@@ -158,7 +158,7 @@ impl Transactions {
         out.push(Action::Wake { at: at.max(now), token: ARRIVE });
     }
 
-    /// The next transaction begins.
+    /// Starts the next transaction.
     fn arrive(&mut self, now: Time, out: &mut Vec<Action>) {
         let recorded = self.config.book.transactions.len() as u64;
         let which = match self.config.drawn {
@@ -193,14 +193,14 @@ impl Transactions {
         self.await_next(now, now, out);
     }
 
-    /// The transaction at a place, and its recording.
+    /// Returns the transaction at a slot, and its recording.
     fn at(&mut self, slot: u32) -> (&mut Running, &Recorded) {
         let running = self.running[slot as usize].as_mut().expect("a transaction under way");
         let recorded = &self.config.book.transactions[running.recorded as usize];
         (running, recorded)
     }
 
-    /// Who calls, who answers and the hosts of both; `None` where nothing travels.
+    /// Returns caller and answering component, and the hosts of both; `None` if the call needs no network.
     fn way(&self, slot: u32, call: u32) -> Option<((u32, u32), (HostId, HostId))> {
         let running = self.running[slot as usize].as_ref().expect("a transaction under way");
         let calls = &self.config.book.transactions[running.recorded as usize].calls;
@@ -219,7 +219,7 @@ impl Transactions {
         (from != to).then_some(((asks, answers), (from, to)))
     }
 
-    /// The request of a call leaves.
+    /// Sends the request of a call.
     fn send(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
         let (running, recorded) = self.at(slot);
         running.calls[call as usize].sent = now;
@@ -236,7 +236,7 @@ impl Transactions {
         out.push(message(conn, Side::Client, bytes, (slot, call), number));
     }
 
-    /// The response of a call leaves.
+    /// Sends the response of a call.
     fn answer(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
         let (running, recorded) = self.at(slot);
         running.calls[call as usize].answered = now;
@@ -250,7 +250,7 @@ impl Transactions {
         }
     }
 
-    /// The request of a call has arrived: what it causes begins.
+    /// Handles the arrival of a request: schedules the steps that depend on it.
     fn request_arrived(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
         let mut ready = Vec::new();
         let (running, recorded) = self.at(slot);
@@ -267,7 +267,7 @@ impl Transactions {
         self.schedule(now, slot, &ready, out);
     }
 
-    /// The response of a call has arrived.
+    /// Handles the arrival of a response.
     fn done(&mut self, now: Time, slot: u32, call: u32, out: &mut Vec<Action>) {
         let mut ready = Vec::new();
         let (running, recorded) = self.at(slot);
@@ -296,7 +296,7 @@ impl Transactions {
         }
     }
 
-    /// Sees to it that steps are taken after some time.
+    /// Schedules a step after some time.
     fn schedule(
         &mut self,
         now: Time,
@@ -321,7 +321,7 @@ impl Transactions {
         }
     }
 
-    /// All calls of a transaction are done.
+    /// Ends a transaction after all its calls, and writes its record.
     fn complete(&mut self, slot: u32, out: &mut Vec<Action>) {
         let running = self.running[slot as usize].take().expect("a transaction under way");
         self.free.push(slot);
@@ -340,7 +340,8 @@ impl Transactions {
     }
 }
 
-/// A request or response; both leave a row with the number of their transaction.
+/// Returns the action that sends a request or response; its row in the flow table has the number of
+/// the transaction.
 fn message(
     conn: ConnId,
     from: Side,

@@ -1,4 +1,4 @@
-//! A transaction under way: its calls, what is due for them, and what they compute.
+//! A transaction in progress: its calls, their scheduled steps, and their computations.
 
 use super::book::Call;
 use super::shape::Shape;
@@ -6,36 +6,36 @@ use crate::protocol::Action;
 use eastwest_types::{CallRecord, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A transaction under way.
+/// A transaction in progress.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Running {
     pub(super) number: u32,
-    /// Which of the book.
+    /// Index of the recorded transaction in the book.
     pub(super) recorded: u32,
-    /// Who asks for the first call: index into the clients.
+    /// Sender of the first request: index into the clients.
     pub(super) client: Option<u32>,
     pub(super) shape: Shape,
     pub(super) calls: Vec<CallRecord>,
-    /// Calls not done yet.
+    /// Number of calls that are not done.
     pub(super) left: u32,
-    /// What each call computes, where processors are counted.
+    /// Computations of each call; empty without processors.
     pub(super) work: Vec<Work>,
 }
 
-/// What can be due for a call.
+/// A step of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Step {
-    /// The request leaves.
+    /// The request is sent.
     Send,
     /// The request has arrived.
     Arrived,
-    /// The response leaves.
+    /// The response is sent.
     Answer,
     /// The response has arrived.
     Done,
 }
 
-/// A time that a call is to compute: what follows, of which call, how long, and since when it waits.
+/// A computation of a call: next step, call of that step, length, and time since when it waits.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Piece {
     pub(super) step: Step,
@@ -44,24 +44,25 @@ pub(super) struct Piece {
     pub(super) since: Time,
 }
 
-/// What a call computes.
+/// Computations of a call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Work {
     pub(super) holds: bool,
-    /// Times that run.
+    /// Number of running computations.
     pub(super) running: u32,
-    /// What begins when it gets a processor.
+    /// Computations that wait for a processor.
     pub(super) waiting: Vec<Piece>,
-    /// How long its request, and its answer, waited for a processor.
+    /// Waits for a processor before its request, and before its answer.
     pub(super) queued: [Span; 2],
 }
 
-/// What a wake-up is for: token = kind · 2⁶² + place of the transaction · 2³² + number of the call.
+/// Purpose of a wake-up: token = kind · 2⁶² + slot of the transaction · 2³² + number of the call.
 pub(super) const ARRIVE: u64 = 0;
 pub(super) const SEND: u64 = 1;
 pub(super) const ANSWER: u64 = 2;
 
-/// Which call computes before a step of a call: its caller before the request, itself before the answer.
+/// Returns the call that computes before a step of a call: its caller before the request, itself
+/// before the answer.
 pub(super) fn owner(calls: &[Call], step: Step, call: u32) -> u32 {
     match step {
         Step::Send => calls[call as usize].parent.expect("the first is sent at once"),
@@ -69,7 +70,7 @@ pub(super) fn owner(calls: &[Call], step: Step, call: u32) -> u32 {
     }
 }
 
-/// Asks to be woken for a step.
+/// Returns the action that wakes the workload for a step.
 pub(super) fn wake(at: Time, step: Step, slot: u32, call: u32) -> Action {
     let kind = if step == Step::Send { SEND } else { ANSWER };
     Action::Wake { at, token: kind << 62 | u64::from(slot) << 32 | u64::from(call) }

@@ -1,5 +1,5 @@
-//! Who causes whom within a transaction, so that the end of a call finds what it sets off without a
-//! search: lists of numbers one behind the other, with where each call's begins.
+//! Dependencies between the calls of a transaction, so that the end of a call finds the calls that
+//! it starts without a search: concatenated lists of numbers, with the start of each call's list.
 
 #![cfg_attr(
     not(test),
@@ -10,14 +10,14 @@ use super::book::Call;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Causes and effects of one transaction, and how many of them are open.
+/// Dependencies of one transaction, and the number of open ones.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Shape {
     children: Lists,
     followers: Lists,
-    /// Per call: of those it comes after, how many are not done.
+    /// Per call: number of unfinished calls in its `after`.
     pub before: Vec<u32>,
-    /// Per call: of those it makes and waits for, how many are not done.
+    /// Per call: number of unfinished calls that it makes and waits for.
     pub awaited: Vec<u32>,
 }
 
@@ -44,17 +44,17 @@ impl Shape {
         }
     }
 
-    /// The calls that a call makes.
+    /// Returns the calls that a call makes.
     pub fn children(&self, call: u32) -> &[u32] {
         &self.children.items[self.children.range(call)]
     }
 
-    /// Where the calls that come after a call are, for [`Shape::follower`].
+    /// Returns the index range of the calls that come after a call, for [`Shape::follower`].
     pub fn followers_range(&self, call: u32) -> Range<usize> {
         self.followers.range(call)
     }
 
-    /// One of those.
+    /// Returns a call by its index in [`Shape::followers_range`].
     pub fn follower(&self, at: usize) -> u32 {
         self.followers.items[at]
     }
@@ -68,7 +68,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// From pairs of a list and what goes into it.
+    /// Returns `n` lists from pairs (list, entry).
     fn new<I: Iterator<Item = (u32, u32)>>(n: usize, pairs: impl Fn() -> I) -> Lists {
         let mut begins = vec![0u32; n + 1];
         for (list, _) in pairs() {

@@ -66,7 +66,8 @@ fn run(config: TransactionsConfig) -> Ideal {
     run
 }
 
-/// A front end that asks two at once and a third after both, with its own time around.
+/// Returns calls of a front end that makes two calls at once and a third one after both, with its
+/// own computing times between.
 fn fan() -> Vec<Call> {
     vec![
         call(None, 0, &[], 0, 4),
@@ -93,7 +94,7 @@ fn time_follows_from_causes() {
     let t = &run.transactions[0];
     assert_eq!((t.network, t.compute), (two * 2, MS * 34));
     assert_eq!(t.response_time(), t.network + t.compute);
-    // the front end's own: 2 before the second call, 3 before the third and 4 at the end
+    // computing times of the front end: 2 before the second call, 3 before the third and 4 at the end
     assert_eq!((calls[0].compute, calls[1].compute), (MS * 9, Span::ZERO));
     assert_eq!((calls[2].network, calls[2].compute), (two, MS * 20));
     assert_eq!(run.rows.len(), 6, "a row for every request and response");
@@ -207,7 +208,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(Transactions::new(more, &cluster(8)).expect_err("impossible").len(), 2);
 }
 
-/// Mean wait in an M/M/c queue by Erlang's C formula, in units of the mean service time.
+/// Returns the mean wait in an M/M/c queue by Erlang's C formula, in units of the mean service time.
 fn erlang_wait(servers: u32, load: f64) -> f64 {
     let offered = load * f64::from(servers);
     // Erlang's B by its recursion, C from it
@@ -242,7 +243,7 @@ fn a_component_with_one_processor_takes_calls_in_turn() {
     let mut replay = config(book(vec![fan()]));
     replay.placement = Placement::Given([0, 1, 1, 1].map(HostId).to_vec());
     replay.processors = Some(1);
-    // two of one component at once: the second waits until the first has computed
+    // two calls of one component at once: the second waits until the first has computed
     let both = &mut replay.book.transactions[0].calls;
     (both[1].component, both[2].component) = (1, 1);
     let run = run(replay);
@@ -263,7 +264,7 @@ fn with_processors_enough_nothing_waits() {
 
 #[test]
 fn calls_in_a_circle_and_within_a_component_never_wait_for_each_other() {
-    // a asks b, which asks a; and b asks a, which asks b; both with calls within themselves
+    // a calls b, which calls a; and b calls a, which calls b; both with calls within themselves
     let around = |a: u32, b: u32| {
         vec![
             call(None, a, &[], 0, 1),
@@ -279,7 +280,7 @@ fn calls_in_a_circle_and_within_a_component_never_wait_for_each_other() {
     replay.processors = Some(1);
     let run = run(replay);
     assert!(run.transactions.iter().all(|t| t.response_time() == t.network + t.compute));
-    // alone, the first has its processor to itself: what it calls within itself takes it over
+    // alone, the first call has the processor: a call within the component takes it over
     let mut alone = config(book(vec![around(0, 1)]));
     alone.processors = Some(1);
     let run = super::tests::run(alone);

@@ -1,13 +1,13 @@
-//! Settings of failures: what fails by itself, and how long Hadoop waits before it believes it.
+//! Settings of failures: attempts that fail, and the timeouts with which Hadoop detects failures.
 
 use eastwest_types::{Span, TaskKind};
 use serde::{Deserialize, Serialize};
 
-/// Failures of attempts, and Hadoop's patience. Failures of nodes, links and switches are those of
-/// the network.
+/// Failing attempts, and Hadoop's limits and timeouts. Failures of nodes, links and switches are
+/// set for the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureConfig {
-    /// Part of all attempts that fail, at their end.
+    /// Fraction of all attempts that fail, at their end.
     pub attempts: f64,
     /// Tasks whose first attempts fail.
     pub tasks: Vec<FailingTask>,
@@ -18,11 +18,11 @@ pub struct FailureConfig {
     /// Attempts of an application master before its job fails
     /// (`yarn.resourcemanager.am.max-attempts`: 2).
     pub master_attempts: u32,
-    /// A worker that was not heard of for longer is lost with its tasks and map outputs
+    /// Time without heartbeat after which a worker is lost with its tasks and map outputs
     /// (`mapred.tasktracker.expiry.interval`,
     /// `yarn.resourcemanager.nm.liveness-monitor.expiry-interval-ms`: 600 s).
     pub expiry: Span,
-    /// A fetch during which nothing arrives for so long has failed
+    /// Time without received data after which a fetch fails
     /// (`mapreduce.reduce.shuffle.read.timeout` and `connect.timeout`: 180 s).
     pub fetch_timeout: Span,
     /// Time without progress after which reading or writing a block fails
@@ -33,7 +33,7 @@ pub struct FailureConfig {
     /// Reports of failed fetches of an output after which its map runs again
     /// (`mapreduce.reduce.shuffle.max-fetch-failures-notifications`: 3).
     pub fetch_reports: u32,
-    /// And part of the job's running reduces that they must make up
+    /// Fraction of the job's running reduces that must report too before the map runs again
     /// (`mapreduce.reduce.shuffle.max-fetch-failures-fraction`: 0.5).
     pub fetch_fraction: f64,
     /// Blocks begun anew because no replica was left, before the writer fails
@@ -63,12 +63,12 @@ impl Default for FailureConfig {
 /// A task whose first attempts fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailingTask {
-    /// Name of its job: untrusted text. Of several jobs with one name all have it.
+    /// Name of the job: untrusted text. With several jobs of this name it applies to all.
     pub job: String,
-    /// Map or reduce.
+    /// Kind of task.
     pub kind: TaskKind,
-    /// Number within its job and kind.
+    /// Number of the task within its job and kind.
     pub task: u32,
-    /// How many attempts fail.
+    /// Number of attempts that fail.
     pub attempts: u32,
 }

@@ -4,46 +4,45 @@ use super::recovery::RecoveryConfig;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// The distributed file system.
+/// Settings of the distributed file system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HdfsConfig {
-    /// Copies of every input split (`dfs.replication`: 3).
+    /// Replicas of every input split (`dfs.replication`: 3).
     pub replication: u32,
-    /// Copies of job output, the local one included (`dfs.replication`: 3). A job may ask for
+    /// Replicas of job output, including the local one (`dfs.replication`: 3). A job may set
     /// another number, as TeraSort does.
     pub output_replication: u32,
     /// Largest block of job output in bytes (`dfs.block.size` of Hadoop 1 and E-EON: 64 MB, here
     /// 64 · 10⁶; `dfs.blocksize` of Hadoop 3: 128 MiB).
     pub block_bytes: u64,
-    /// File bytes a replica must have received before it passes them on. Hadoop passes on packets
-    /// of 64 KiB, which hold 64,512 B of the file; 1 MiB has sixteen times fewer events and delays
-    /// the last replica by 8 ms per hop at 1 Gbit/s.
+    /// File bytes that a replica must have received before it forwards them. Hadoop forwards
+    /// packets of 64 KiB, which hold 64,512 B of the file; 1 MiB has sixteen times fewer events and
+    /// delays the last replica by 8 ms per hop at 1 Gbit/s.
     pub write_chunk_bytes: u64,
-    /// Chunks a writer may have unacknowledged (`dfs.client.write.max-packets-in-flight`: 80, with
-    /// 1 MiB: 5).
+    /// Most unacknowledged chunks of a writer (`dfs.client.write.max-packets-in-flight`: 80, with 1 MiB: 5).
     pub write_window: u32,
-    /// Size of a packet on the wire, header and checksums included
-    /// (`dfs.client-write-packet-size`: 65,536). Sets how many headers a chunk has.
+    /// Bytes of a packet with header and checksums (`dfs.client-write-packet-size`: 65,536). It
+    /// determines the number of headers in a chunk.
     pub packet_bytes: u32,
-    /// File bytes one checksum of 4 B covers (`dfs.bytes-per-checksum`, before
-    /// `io.bytes.per.checksum`: 512). 0: neither checksums nor headers of packets are sent.
+    /// File bytes per checksum of 4 B (`dfs.bytes-per-checksum`, formerly `io.bytes.per.checksum`:
+    /// 512). 0: neither checksums nor packet headers are sent.
     pub bytes_per_checksum: u32,
     /// Application bytes of an acknowledgement in a pipeline (estimate).
     pub ack_bytes: u32,
     /// Application bytes of a request for a remote split (estimate).
     pub read_request_bytes: u32,
-    /// Application bytes of the request that sets up a block's pipeline, which goes down the chain
-    /// and is answered back up before data is sent (estimate from `DataTransferProtocol`). 0: data
-    /// is sent at once.
+    /// Application bytes of the request that sets up a block's pipeline, which is sent down the
+    /// chain and answered up the chain before data is sent (estimate from `DataTransferProtocol`).
+    /// 0: data is sent at once.
     pub setup_bytes: u32,
-    /// Time the namenode takes for a request; `None`: it is never asked. Writers ask it for
-    /// `create`, `addBlock` per block and `complete`, readers for `getBlockLocations`.
+    /// Service time of the namenode for a request; `None`: no requests are sent. Writers send
+    /// `create`, `addBlock` for each block and `complete`, readers `getBlockLocations`.
     pub namenode_time: Option<Span>,
     /// Application bytes of a request to the namenode (estimate).
     pub namenode_request_bytes: u32,
-    /// Application bytes of its answer (estimate).
+    /// Application bytes of an answer of the namenode (estimate).
     pub namenode_answer_bytes: u32,
-    /// What happens when a datanode is lost.
+    /// Recovery after the loss of a datanode.
     pub recovery: RecoveryConfig,
 }
 
@@ -69,7 +68,7 @@ impl Default for HdfsConfig {
 }
 
 impl HdfsConfig {
-    /// Hadoop 3: blocks of 128 MiB, single packets, a namenode that is asked.
+    /// Returns the settings of Hadoop 3: blocks of 128 MiB, single packets, requests to the namenode.
     pub fn hadoop3() -> HdfsConfig {
         HdfsConfig {
             block_bytes: 128 << 20,

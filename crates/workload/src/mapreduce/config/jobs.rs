@@ -1,20 +1,20 @@
-//! Jobs: what they read, move and write, and how many tasks that makes.
+//! Jobs: their bytes and numbers of tasks.
 
 use eastwest_types::name::Name;
 use eastwest_types::{HostId, Time};
 use serde::{Deserialize, Serialize};
 
-/// One job.
+/// A job with its bytes and numbers of tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
-    /// Name for tables: untrusted text.
+    /// Name in tables: untrusted text.
     pub name: String,
     /// Kind of job: `terasort`, `search`, `index`, `trace` …
     #[serde(with = "eastwest_types::name")]
     pub kind: Name,
-    /// When it is submitted to the master.
+    /// Time of submission to the master.
     pub submit: Time,
-    /// What it reads, moves and writes.
+    /// Bytes of input, shuffle and output.
     pub bytes: JobBytes,
     /// Map tasks, at least 1.
     pub maps: u32,
@@ -23,53 +23,53 @@ pub struct JobSpec {
     /// Pool of the Fair scheduler, by default one of its own; queue of the Capacity scheduler, by
     /// default `default`.
     pub pool: Option<String>,
-    /// User within a queue of the Capacity scheduler. Default: one user for all jobs without.
+    /// User within a queue of the Capacity scheduler. By default all jobs without a user belong to one user.
     pub user: Option<String>,
-    /// What its maps put out before a combiner leaves the bytes that are shuffled. Default: those, for
-    /// there is no combiner. Without shuffle it has no meaning.
+    /// Output bytes of its maps before a combiner reduces them to the shuffled bytes. Default: the
+    /// shuffled bytes (no combiner). Not used without shuffle.
     pub uncombined: Option<u64>,
-    /// Copies of its output. Default: the file system's.
+    /// Replicas of its output. Default: that of the file system.
     pub output_replication: Option<u32>,
-    /// Not a job of tasks but HDFS clients that read the input or write the output themselves, as
-    /// `hdfs dfs -get` and `-put` do; as many as there are maps. Default: a job.
+    /// Stand-alone HDFS clients instead of tasks, which read the input or write the output like
+    /// `hdfs dfs -get` and `-put`; their number is that of the maps. Default: a job of tasks.
     pub clients: Option<Clients>,
 }
 
-/// Who runs stand-alone HDFS clients.
+/// Hosts of stand-alone HDFS clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clients {
-    /// One host, which may be the master.
+    /// One host for all clients, which may be the master.
     On(HostId),
-    /// The workers in turn.
+    /// All workers in turn.
     Workers,
 }
 
-/// What a job reads, moves and writes, in bytes.
+/// Bytes of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobBytes {
-    /// Read by maps.
+    /// Input bytes of the maps.
     pub input: u64,
-    /// From maps to reduces, the local share included.
+    /// Bytes moved from maps to reduces, including those that stay on their node.
     pub shuffle: u64,
-    /// Written, counted once whatever the replication.
+    /// Output bytes, without further replicas.
     pub output: u64,
 }
 
 impl JobBytes {
-    /// Sort: all that is read is moved and written (E-EON, table 4.2: 640 / 640 / 640 MB).
+    /// Returns a sort: shuffle and output are equal to the input (E-EON, table 4.2: 640 / 640 / 640 MB).
     pub fn terasort(input: u64) -> JobBytes {
         JobBytes { input, shuffle: input, output: input }
     }
-    /// Search for a rare word (E-EON, table 4.2: 640 / 0.033 / 0.033 MB).
+    /// Returns a search for a rare word (E-EON, table 4.2: 640 / 0.033 / 0.033 MB).
     pub fn search(input: u64) -> JobBytes {
         JobBytes::by_ratio(input, (33, 640_000), (1, 1))
     }
-    /// Build an inverted index (E-EON, table 4.2: 640 / 114 / 114 MB).
+    /// Returns the building of an inverted index (E-EON, table 4.2: 640 / 114 / 114 MB).
     pub fn index(input: u64) -> JobBytes {
         JobBytes::by_ratio(input, (114, 640), (1, 1))
     }
-    /// Any ratios, as fractions rounded down: shuffle to input and output to shuffle. Denominators
-    /// must not be zero; what exceeds 64 bits saturates.
+    /// Returns bytes with these ratios, as fractions rounded down: shuffle to input and output to
+    /// shuffle. Denominators must not be zero; results above 64 bits saturate.
     pub fn by_ratio(input: u64, shuffle: (u64, u64), output: (u64, u64)) -> JobBytes {
         let part = |of: u64, (n, d): (u64, u64)| {
             u64::try_from(u128::from(of) * u128::from(n) / u128::from(d)).unwrap_or(u64::MAX)
@@ -79,7 +79,7 @@ impl JobBytes {
     }
 }
 
-/// The rule that turns a job's bytes into numbers of tasks.
+/// Rule for the numbers of tasks of a job, given its bytes.
 ///
 /// ```text
 /// maps    = max(1, ⌈b / split_bytes⌉)   b = input, or shuffle if there is no input, or output
@@ -87,16 +87,16 @@ impl JobBytes {
 ///           clamp(⌈shuffle / bytes_per_reducer⌉, 1, max(1, ⌊fill · workers · reduce_slots⌋))
 /// ```
 ///
-/// One map per block is Hadoop's rule for input; bytes per reducer is Hive's; the upper bound, with
-/// which all reduces run at once and some slots stay free for failures, is the advice of Hadoop's
-/// MapReduce tutorial.
+/// One map per block is Hadoop's rule for input; bytes per reducer is Hive's. The upper bound, with
+/// which all reduces run at once and some slots stay free for failures, is the recommendation of
+/// Hadoop's MapReduce tutorial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeRule {
     /// Bytes of an input split (block size of Hadoop 1 and E-EON: 64 MB, here 64 · 10⁶).
     pub split_bytes: u64,
     /// Shuffle bytes of a reduce task (`hive.exec.reducers.bytes.per.reducer`: 256 · 10⁶).
     pub bytes_per_reducer: u64,
-    /// Part of all reduce slots one job may fill, in percent (Hadoop's tutorial: 95).
+    /// Fraction of all reduce slots that one job may use, in percent (Hadoop's tutorial: 95).
     pub reduce_fill_percent: u32,
 }
 
@@ -111,8 +111,9 @@ impl Default for SizeRule {
 }
 
 impl SizeRule {
-    /// Numbers of maps and reduces of a job of these sizes on a cluster with so many reduce slots
-    /// in total. Saturates at `u32::MAX`, which [`MAX_TASKS`](super::MAX_TASKS) then refuses.
+    /// Returns the numbers of maps and reduces of a job with these bytes, on a cluster with this
+    /// total of reduce slots. Saturates at `u32::MAX`, which is above the limit
+    /// [`MAX_TASKS`](super::MAX_TASKS).
     pub fn tasks(&self, bytes: JobBytes, reduce_slots: u64) -> (u32, u32) {
         let count =
             |bytes: u64, part: u64| u32::try_from(bytes.div_ceil(part.max(1))).unwrap_or(u32::MAX);
@@ -129,8 +130,8 @@ impl SizeRule {
 }
 
 impl JobSpec {
-    /// A job with given numbers of tasks. The kind `terasort` writes one replica, as TeraSort does
-    /// (`mapreduce.terasort.output.replication`: 1).
+    /// Returns a job with given numbers of tasks. The kind `terasort` writes one replica, like
+    /// TeraSort (`mapreduce.terasort.output.replication`: 1).
     pub fn fixed(
         name: impl Into<String>,
         kind: &'static str,

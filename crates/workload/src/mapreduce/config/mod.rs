@@ -1,10 +1,11 @@
-//! Settings of the MapReduce model: the cluster and its control plane; HDFS, tasks, hardware, YARN
-//! and jobs each have a file.
+//! Settings of the MapReduce model: cluster and control plane here; HDFS, tasks, hardware, YARN and
+//! jobs in a file each.
 //!
-//! Where a default is a default of Hadoop its property is named. Two sets of defaults: those of
-//! Hadoop 1, `default()`, and those of Hadoop 3 on YARN, `hadoop3()`. "Measured" means the TeraSort runs
+//! A default of Hadoop is given with its property. Two sets of defaults: those of Hadoop 1,
+//! `default()`, and those of Hadoop 3 on YARN, `hadoop3()`. "Measured" refers to the TeraSort runs
 //! on Hadoop 3.4.2 that Eastwest keeps as reference (one master, four workers, 64 MiB splits).
-//! "Estimate" means that no published number is known: such sizes are small beside the data.
+//! "Estimate" means that no published number is known: these sizes are small compared with the
+//! data.
 
 mod coarse;
 mod failures;
@@ -30,28 +31,27 @@ pub use yarn::YarnConfig;
 use super::scheduler::{SchedulerKind, Scheduling};
 use eastwest_types::{ClassId, HostId, Span};
 
-/// Tasks of one kind a job may have; what is above is refused rather than left to fill the memory.
+/// Most tasks of one kind in a job; larger jobs are refused because of their memory.
 pub const MAX_TASKS: u32 = 1_000_000;
 
-/// Tasks all jobs together may have: bounds the memory of a run whatever its trace says.
+/// Most tasks of all jobs together: limits the memory of a run with any trace.
 pub const MAX_ALL_TASKS: u64 = 20_000_000;
 
 /// A MapReduce cluster and the jobs it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapReduceConfig {
-    /// Namenode and jobtracker; runs no task unless `workers` names it, which is refused. Default:
-    /// the last host of the cluster.
+    /// Host of the namenode and the jobtracker, which runs no tasks and must not be in `workers`.
+    /// Default: the last host of the cluster.
     pub master: Option<HostId>,
-    /// Hosts that store data and run tasks. Default: every host but the master.
+    /// Hosts that store data and run tasks. Default: every host except the master.
     pub workers: Option<Vec<HostId>>,
-    /// Who gives out tasks (`mapreduce.framework.name`).
+    /// Framework that assigns tasks (`mapreduce.framework.name`).
     pub framework: Framework,
-    /// Map tasks a worker runs at once (`mapred.tasktracker.map.tasks.maximum`: 2; E-EON: 2). Not
-    /// looked at on YARN.
+    /// Map slots of a worker (`mapred.tasktracker.map.tasks.maximum`: 2; E-EON: 2). Not used on YARN.
     pub map_slots: u32,
-    /// Reduce tasks a worker runs at once (`mapred.tasktracker.reduce.tasks.maximum`: 2; E-EON: 2).
+    /// Reduce slots of a worker (`mapred.tasktracker.reduce.tasks.maximum`: 2; E-EON: 2). Not used on YARN.
     pub reduce_slots: u32,
-    /// Which job the next task is taken from.
+    /// Scheduler: it chooses the job of the next task.
     pub scheduler: SchedulerKind,
     /// Pools, queues, waits and costs of the scheduler.
     pub scheduling: Scheduling,
@@ -59,29 +59,29 @@ pub struct MapReduceConfig {
     pub class: ClassId,
     /// Traffic class of heartbeats and assignments.
     pub control_class: ClassId,
-    /// The distributed file system.
+    /// Settings of the distributed file system.
     pub hdfs: HdfsConfig,
     /// Heartbeats and assignment.
     pub control: ControlConfig,
-    /// From map outputs to reducers.
+    /// Settings of the shuffle.
     pub shuffle: ShuffleConfig,
     /// Sort buffer, spills and merges.
     pub sort: SortConfig,
-    /// What computing costs.
+    /// Costs of computing.
     pub costs: CostConfig,
     /// Cores, disks and page cache of workers.
     pub node: NodeConfig,
-    /// Workers with a speed of their own. A machine of several workers has that of its slowest.
+    /// Workers with a different speed. A machine with several workers has the speed of its slowest one.
     pub slow_nodes: Vec<SlowNode>,
     /// Containers and application masters.
     pub yarn: YarnConfig,
-    /// What fails by itself, and when Hadoop believes it.
+    /// Failing attempts, and timeouts that detect failures.
     pub failures: FailureConfig,
-    /// Second attempts at slow tasks.
+    /// Speculative execution.
     pub speculation: SpeculationConfig,
-    /// What is left out for the sake of size.
+    /// Approximations for large runs.
     pub coarse: CoarseConfig,
-    /// The jobs, in any order: they are numbered by time of submission, then by place in this list.
+    /// Jobs in any order: they are numbered by time of submission, then by index in this list.
     pub jobs: Vec<JobSpec>,
 }
 
@@ -114,7 +114,7 @@ impl Default for MapReduceConfig {
 }
 
 impl MapReduceConfig {
-    /// Hadoop 3 on YARN: its defaults, and workers whose tasks share eight cores and four disks.
+    /// Returns Hadoop 3 on YARN: its defaults, and workers whose tasks share eight cores and four disks.
     pub fn hadoop3() -> MapReduceConfig {
         MapReduceConfig {
             framework: Framework::Yarn,
@@ -128,47 +128,48 @@ impl MapReduceConfig {
     }
 }
 
-/// Who gives out tasks.
+/// Framework that assigns tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Framework {
-    /// Hadoop 1: a jobtracker fills map and reduce slots in its answers to heartbeats.
+    /// Hadoop 1: the jobtracker fills map and reduce slots in its answers to heartbeats.
     Mr1,
-    /// Hadoop 2 and 3: an application master per job asks the resource manager for containers.
+    /// Hadoop 2 and 3: an application master for each job requests containers from the resource manager.
     Yarn,
 }
 
-/// Heartbeats and assignment.
+/// Settings of heartbeats and assignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ControlConfig {
     /// Time between two heartbeats of a worker (lower bound of Hadoop's jobtracker: 3 s;
     /// `yarn.resourcemanager.nodemanagers.heartbeat-interval-ms`: 1000).
     pub heartbeat: Span,
-    /// Send a heartbeat at once when a task has finished
+    /// Whether a heartbeat is sent at once when a task has finished
     /// (`mapreduce.tasktracker.outofband.heartbeat`: false).
     pub out_of_band_heartbeat: bool,
     /// Application bytes of a heartbeat (estimate: status of a node and four tasks).
     pub heartbeat_bytes: u32,
-    /// Application bytes of an answer without task (estimate).
+    /// Application bytes of an answer without tasks (estimate).
     pub answer_bytes: u32,
     /// Application bytes of each task in an answer (estimate: task, split and paths).
     pub assignment_bytes: u32,
-    /// Application bytes by which an answer tells one reducer of one finished map (estimate:
-    /// an attempt's name and the address of its node).
+    /// Application bytes in an answer for each finished map and each reduce that learns of it
+    /// (estimate: an attempt's name and the address of its node).
     pub map_event_bytes: u32,
-    /// Maps given out in one answer at most. Hadoop's FIFO scheduler fills all free slots: no limit.
+    /// Most maps in one answer. Hadoop's FIFO scheduler fills all free slots: no limit.
     pub maps_per_heartbeat: u32,
-    /// Reduces given out in one answer at most (Hadoop's FIFO scheduler: 1).
+    /// Most reduces in one answer (Hadoop's FIFO scheduler: 1).
     pub reduces_per_heartbeat: u32,
-    /// Fill only as many slots of a worker as it needs if the waiting and running tasks were spread
-    /// evenly over the cluster, as Hadoop's FIFO and Fair schedulers do.
+    /// Whether a worker gets only as many tasks as an even spread of waiting and running tasks over
+    /// the cluster would give it, as with Hadoop's FIFO and Fair schedulers.
     pub spread: bool,
-    /// Part of a job's maps that must have finished before its reduces are given out
+    /// Fraction of a job's maps that must have finished before its reduces are assigned
     /// (`mapreduce.job.reduce.slowstart.completedmaps`: 0.05).
     pub slowstart: f64,
-    /// From submission until a job's maps can be given out. Measured: 4–5 s from submission to the
-    /// first map, of which `task_start` and the wait for a heartbeat are accounted elsewhere.
+    /// Time from submission until a job's maps can be assigned. Measured: 4–5 s from submission to
+    /// the first map, including `task_start` and the wait for a heartbeat, which are modelled
+    /// separately.
     pub job_setup: Span,
-    /// From the report of the last task until the job has finished (measured: 40–60 ms).
+    /// Time from the report of the last task to the end of the job (measured: 40–60 ms).
     pub job_cleanup: Span,
 }
 
@@ -192,8 +193,8 @@ impl Default for ControlConfig {
 }
 
 impl ControlConfig {
-    /// Hadoop 3: heartbeats of node managers every second; what is left of the set-up after the
-    /// application master's start is the client's part.
+    /// Returns the settings of Hadoop 3: heartbeats of node managers every second; the set-up time
+    /// is the client's part only, since the application master's start is modelled separately.
     pub fn hadoop3() -> ControlConfig {
         ControlConfig {
             heartbeat: Span::from_secs(1),

@@ -1,46 +1,47 @@
 //! Settings of a worker's hardware: cores, disks, page cache.
 //!
-//! By default nothing is shared: every task has a core and every stream a disk of its own, as in the
-//! literature's coarse models of Hadoop 1. [`NodeConfig::hdd`] and [`NodeConfig::ssd`] are machines
-//! whose tasks slow each other down. Names of kernel settings are given where one is meant.
+//! By default nothing is shared: every task has its own core and every stream its own disk, as in
+//! the coarse models of Hadoop 1 in the literature. [`NodeConfig::hdd`] and [`NodeConfig::ssd`] are
+//! machines whose tasks compete. Kernel settings are given where a field corresponds to one.
 
 use eastwest_types::{HostId, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// A worker that computes, reads and writes more slowly, or faster, than the others.
+/// A worker with a speed that differs from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlowNode {
-    /// Which.
+    /// Host of the worker.
     pub host: HostId,
-    /// Its speed as a factor on the rates of cores and disks.
+    /// Speed as a factor on the rates of cores and disks.
     pub speed: f64,
 }
 
-/// What a worker's tasks share.
+/// Hardware that the tasks of a worker share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeConfig {
-    /// Processor cores; n runnable tasks get min(1, cores / n) of one each. `None`: each its own.
+    /// Number of processor cores; each of n runnable tasks gets min(1, cores / n) of one. `None`:
+    /// each task has its own.
     pub cores: Option<u32>,
-    /// Disks; streams share them evenly. `None`: each stream has one of its own.
+    /// Number of disks, shared evenly by streams. `None`: each stream has its own.
     pub disks: Option<u32>,
-    /// Sequential reading of one disk.
+    /// Sequential read rate of one disk.
     pub read_rate: Rate,
-    /// Sequential writing of one disk.
+    /// Sequential write rate of one disk.
     pub write_rate: Rate,
-    /// From one stream to the next where streams share a disk: average seek and half a turn. Zero
-    /// for flash.
+    /// Time to change from one stream to another on a shared disk: average seek and half a
+    /// rotation. Zero for flash.
     pub seek: Span,
     /// Bytes moved for a stream between two seeks (`dfs.datanode.readahead.bytes` and
     /// `mapreduce.ifile.readahead.bytes`: 4 MiB).
     pub run_bytes: u64,
-    /// Page cache for what was written last: map outputs, spills and merges that are younger than
-    /// so many written bytes are read without the disk. `None`: all of them are.
+    /// Bytes of page cache: map outputs, spills and merges are read without the disk until this
+    /// many bytes have been written after them. `None`: always read without the disk.
     pub cache_bytes: Option<u64>,
-    /// Written bytes that may wait in memory for the disk (`vm.dirty_ratio`) before writers wait
-    /// too. 0: every writer waits for the disk.
+    /// Dirty bytes that may wait in memory for the disk (`vm.dirty_ratio`) before writers wait too.
+    /// 0: every writer waits for the disk.
     pub dirty_bytes: u64,
-    /// Workers that are processes of one machine and share its cores and disks (1; the reference
-    /// measurements: 4 on 2 cores). Consecutive ones of the list of workers.
+    /// Number of workers that are processes of one machine and share its cores and disks (1; the
+    /// reference measurements: 4 on 2 cores). Consecutive workers of the list share a machine.
     pub workers_per_machine: u32,
 }
 
@@ -61,8 +62,8 @@ impl Default for NodeConfig {
 }
 
 impl NodeConfig {
-    /// Eight cores and four 7200 rpm disks with 16 GB of memory, a common worker: 150 MB/s at the
-    /// outer and 100 at the inner tracks, here 130; 8.5 ms of seek and 4.2 ms of turn.
+    /// Returns a common worker: eight cores, four 7200 rpm disks, 16 GB of memory. Disks: 150 MB/s
+    /// at the outer and 100 at the inner tracks, here 130; 8.5 ms of seek and 4.2 ms of rotation.
     pub fn hdd() -> NodeConfig {
         NodeConfig {
             cores: Some(8),
@@ -76,7 +77,7 @@ impl NodeConfig {
         }
     }
 
-    /// Eight cores and one SATA flash disk: 550 MB/s reading, 500 writing, nothing to seek.
+    /// Returns a worker with eight cores and one SATA flash disk: 550 MB/s reading, 500 writing, no seeks.
     pub fn ssd() -> NodeConfig {
         NodeConfig {
             disks: Some(1),

@@ -1,25 +1,25 @@
-//! Settings of what HDFS does about datanodes that are lost: when the namenode believes it, how it
-//! has blocks copied, and when a writer asks for another datanode.
+//! Settings of HDFS for lost datanodes: detection by the namenode, replication of blocks, and
+//! replacement of datanodes in pipelines.
 
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// When a writer whose pipeline has lost a datanode asks for another one
+/// Policy for replacing a lost datanode in a writer's pipeline
 /// (`dfs.client.block.write.replace-datanode-on-failure.policy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplaceDatanode {
-    /// With three replicas or more, when no more than half of them are left.
+    /// For three or more wanted replicas, if at most half of them are left.
     Default,
-    /// Whenever one is lost.
+    /// Always.
     Always,
     /// Never (also `…replace-datanode-on-failure.enable` = false).
     Never,
 }
 
 impl ReplaceDatanode {
-    /// Whether a pipeline of a file with `replicas` replicas, of which `left` are left, gets another.
-    /// Hadoop's default rule also replaces where a file was flushed or is appended to, which no file
-    /// is here.
+    /// Whether a datanode is replaced in a pipeline of a file with `replicas` wanted replicas, of
+    /// which `left` are left. Hadoop's default policy also replaces for flushed or appended files,
+    /// which do not exist here.
     pub fn is_due(self, replicas: u32, left: usize) -> bool {
         let (replicas, left) = (replicas as usize, left);
         match self {
@@ -30,39 +30,40 @@ impl ReplaceDatanode {
     }
 }
 
-/// Lost datanodes.
+/// Settings for lost datanodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryConfig {
     /// Time between two heartbeats of a datanode (`dfs.heartbeat.interval`: 3 s). They are not sent
     /// as messages; commands to a datanode wait for its next one.
     pub heartbeat: Span,
-    /// Time between two looks of the namenode at its datanodes
+    /// Time between two checks of the datanodes by the namenode
     /// (`dfs.namenode.heartbeat.recheck-interval`: 300 s).
     pub recheck: Span,
-    /// Time between two rounds in which the namenode has blocks copied
-    /// (`dfs.namenode.redundancy.interval.seconds`, before `dfs.namenode.replication.interval`: 3 s).
+    /// Time between two replication rounds of the namenode
+    /// (`dfs.namenode.redundancy.interval.seconds`, formerly `dfs.namenode.replication.interval`: 3
+    /// s).
     pub interval: Span,
-    /// Copies begun in a round, times the live datanodes
+    /// Copies started in a round for each live datanode
     /// (`dfs.namenode.replication.work.multiplier.per.iteration`: 2).
     pub work: u32,
-    /// Copies a datanode sends at once (`dfs.namenode.replication.max-streams`: 2).
+    /// Most copies that a datanode sends at once (`dfs.namenode.replication.max-streams`: 2).
     pub streams: u32,
-    /// Copies a datanode sends at once when it has a block's last replica
+    /// Most copies that a datanode sends at once if it has a block's last replica
     /// (`dfs.namenode.replication.max-streams-hard-limit`: 4).
     pub streams_hard: u32,
-    /// Time after which a copy that has not arrived is begun again
+    /// Time after which an unfinished copy is started again
     /// (`dfs.namenode.reconstruction.pending.timeout-sec`: 300 s).
     pub pending: Span,
-    /// When a pipeline that has lost a datanode gets another.
+    /// Policy for replacing a lost datanode in a pipeline.
     pub replace: ReplaceDatanode,
-    /// Go on with those that are left if there is no other
+    /// Whether a pipeline continues with the remaining datanodes if there is no replacement
     /// (`dfs.client.block.write.replace-datanode-on-failure.best-effort`: false).
     pub best_effort: bool,
-    /// How often a reader that finds no replica looks again before it gives up
+    /// Number of times that a reader without any replica searches again before it fails
     /// (`dfs.client.max.block.acquire.failures`: 3).
     pub acquire_failures: u32,
-    /// Base of the time between (`dfs.client.retry.window.base`: 3 s): the n-th time it waits
-    /// (n − 1 + n · u) times that, with u drawn from 0 to 1.
+    /// Base of the reader's wait between searches (`dfs.client.retry.window.base`: 3 s): the n-th
+    /// wait is (n − 1 + n · u) times the base, with u uniform in 0 to 1.
     pub retry_window: Span,
 }
 
@@ -85,7 +86,7 @@ impl Default for RecoveryConfig {
 }
 
 impl RecoveryConfig {
-    /// How long a datanode must be silent before the namenode takes it for dead: 630 s by default.
+    /// Returns the time of silence after which the namenode declares a datanode dead: 630 s by default.
     pub fn dead_after(&self) -> Span {
         let twice = self.recheck.0.saturating_mul(2);
         Span(twice.saturating_add(self.heartbeat.0.saturating_mul(10)))

@@ -3,33 +3,35 @@
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// When a running task is given a second attempt. Hadoop's default is on for both kinds of tasks;
-/// here it is off, as in the published simulations.
+/// Speculative execution: when a running task gets a second attempt. Hadoop's default is on for
+/// both kinds of tasks; here it is off, as in the published simulations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpeculationConfig {
-    /// Copy slow maps (`mapreduce.map.speculative`; Hadoop: true).
+    /// Whether slow maps are copied (`mapreduce.map.speculative`; Hadoop: true).
     pub maps: bool,
-    /// Copy slow reduces (`mapreduce.reduce.speculative`; Hadoop: true).
+    /// Whether slow reduces are copied (`mapreduce.reduce.speculative`; Hadoop: true).
     pub reduces: bool,
-    /// Copies at one time as a part of a job's running tasks of one kind
+    /// Most copies at one time, as a fraction of a job's running tasks of one kind
     /// (`mapreduce.job.speculative.speculative-cap-running-tasks`: 0.1).
     pub cap_running: f64,
-    /// Or as a part of all of them (`mapreduce.job.speculative.speculative-cap-total-tasks`: 0.01).
+    /// Most copies at one time, as a fraction of all tasks; the largest of the three limits holds
+    /// (`mapreduce.job.speculative.speculative-cap-total-tasks`: 0.01).
     pub cap_total: f64,
-    /// Or so many, whichever is most (`mapreduce.job.speculative.minimum-allowed-tasks`: 10).
+    /// Most copies at one time, as a number; the largest of the three limits holds
+    /// (`mapreduce.job.speculative.minimum-allowed-tasks`: 10).
     pub minimum: u32,
-    /// Standard deviations above the mean from which on a run time is slow
+    /// Standard deviations above the mean run time from which a task is slow
     /// (`mapreduce.job.speculative.slowtaskthreshold`: 1.0).
     pub threshold: f64,
-    /// Time between two looks at the running tasks
+    /// Time between two checks of the running tasks
     /// (`mapreduce.job.speculative.retry-after-no-speculate`: 1 s).
     pub interval: Span,
-    /// Time until a job's next copy after one was asked for
+    /// Time from the request of a copy to the job's next one
     /// (`mapreduce.job.speculative.retry-after-speculate`: 15 s).
     pub pause: Span,
-    /// Hadoop 1: how far below the job's mean progress a slow task is (`SPECULATIVE_GAP`: 0.2).
+    /// Hadoop 1: progress of a slow task below the mean of its job (`SPECULATIVE_GAP`: 0.2).
     pub gap: f64,
-    /// Hadoop 1: how long a task must have run (`SPECULATIVE_LAG`: 60 s).
+    /// Hadoop 1: minimum run time of a slow task (`SPECULATIVE_LAG`: 60 s).
     pub lag: Span,
 }
 

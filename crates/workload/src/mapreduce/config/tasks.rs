@@ -1,4 +1,4 @@
-//! Settings of tasks: the sort buffer, the shuffle and its memory, what computing costs.
+//! Settings of tasks: sort buffer, shuffle and its memory, costs of computing.
 
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,16 @@ use serde::{Deserialize, Serialize};
 /// Sorting and merging on local disks, by maps and by reduces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SortConfig {
-    /// Buffer a map collects its output in (`mapreduce.task.io.sort.mb`, before `io.sort.mb`:
-    /// 100 MiB).
+    /// Bytes of the buffer for a map's output (`mapreduce.task.io.sort.mb`, formerly `io.sort.mb`: 100 MiB).
     pub buffer_bytes: u64,
-    /// Part of the buffer that is filled when a spill begins (`mapreduce.map.sort.spill.percent`,
-    /// before `io.sort.spill.percent`: 0.80).
+    /// Filled fraction of the buffer at which a spill begins (`mapreduce.map.sort.spill.percent`,
+    /// formerly `io.sort.spill.percent`: 0.80).
     pub spill_fraction: f64,
-    /// Files merged at once (`mapreduce.task.io.sort.factor`, before `io.sort.factor`: 10).
+    /// Files merged at once (`mapreduce.task.io.sort.factor`, formerly `io.sort.factor`: 10).
     pub factor: u32,
-    /// Bytes of a record of map output (TeraGen: 100). Sets the counted records, and the buffer's
-    /// room for them.
+    /// Bytes of a record of map output (TeraGen: 100), for counters of records and for the buffer's metadata.
     pub record_bytes: u32,
-    /// Bytes of the buffer a record takes beside its own (`METASIZE` of Hadoop's MapTask: 16).
+    /// Bytes of metadata in the buffer for each record (`METASIZE` of Hadoop's MapTask: 16).
     pub record_meta_bytes: u32,
 }
 
@@ -33,50 +31,51 @@ impl Default for SortConfig {
     }
 }
 
-/// From map outputs to reducers.
+/// Settings of the shuffle: from map outputs to reduces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShuffleConfig {
-    /// Hosts a reducer fetches from at once (`mapreduce.reduce.shuffle.parallelcopies`, before
-    /// `mapred.reduce.parallel.copies`: 5).
+    /// Hosts from which a reduce fetches at once (`mapreduce.reduce.shuffle.parallelcopies`,
+    /// formerly `mapred.reduce.parallel.copies`: 5).
     pub parallel_copies: u32,
-    /// Map outputs of one host asked for in one request (`MAX_MAPS_AT_ONCE` of Hadoop's shuffle
-    /// scheduler: 20).
+    /// Most map outputs in one request (`MAX_MAPS_AT_ONCE` of Hadoop's shuffle scheduler: 20).
     pub max_maps_per_fetch: u32,
     /// Application bytes of a request (estimate: an HTTP GET with map names, token and hash;
     /// measured: 335 B for two outputs).
     pub fetch_request_bytes: u32,
     /// Application bytes of a response before the map outputs (estimate: an HTTP header).
     pub fetch_header_bytes: u32,
-    /// Keep the connection to a host for further requests
+    /// Whether the connection to a host is kept for further requests
     /// (`mapreduce.shuffle.connection-keep-alive.enabled`: false in Hadoop 3).
     pub keep_alive: bool,
-    /// Heap of a reduce (`mapreduce.reduce.java.opts`, before `mapred.child.java.opts`: -Xmx200m;
-    /// Hadoop 3: 0.8 of the container's memory, `mapreduce.job.heap.memory-mb.ratio`).
+    /// Heap of a reduce in bytes (`mapreduce.reduce.java.opts`, formerly `mapred.child.java.opts`:
+    /// -Xmx200m; Hadoop 3: 0.8 of the container's memory, `mapreduce.job.heap.memory-mb.ratio`).
     pub heap_bytes: u64,
-    /// Part of the heap for fetched outputs (`mapreduce.reduce.shuffle.input.buffer.percent`, before
-    /// `mapred.job.shuffle.input.buffer.percent`: 0.70). When it is used up, fetches wait.
+    /// Fraction of the heap for fetched outputs (`mapreduce.reduce.shuffle.input.buffer.percent`,
+    /// formerly `mapred.job.shuffle.input.buffer.percent`: 0.70). When it is full, fetches wait.
     pub input_buffer_fraction: f64,
-    /// Part of that one output may take; larger ones go to the disk
+    /// Largest fraction of this memory for one output; larger outputs are written to disk
     /// (`mapreduce.reduce.shuffle.memory.limit.percent`: 0.25).
     pub memory_limit_fraction: f64,
-    /// Part of that which, once fetched, is merged to the disk
-    /// (`mapreduce.reduce.shuffle.merge.percent`, before `mapred.job.shuffle.merge.percent`: 0.66).
+    /// Filled fraction of this memory at which fetched outputs are merged to disk
+    /// (`mapreduce.reduce.shuffle.merge.percent`, formerly `mapred.job.shuffle.merge.percent`:
+    /// 0.66).
     pub merge_fraction: f64,
-    /// Part of the heap in which outputs may stay during the reduce
-    /// (`mapreduce.reduce.input.buffer.percent`, before `mapred.job.reduce.input.buffer.percent`: 0).
+    /// Fraction of the heap in which outputs may stay during the reduce function
+    /// (`mapreduce.reduce.input.buffer.percent`, formerly `mapred.job.reduce.input.buffer.percent`:
+    /// 0).
     pub reduce_buffer_fraction: f64,
-    /// First penalty of a host that could not be reached (Hadoop 1, `BACKOFF_INIT` of ReduceTask:
-    /// 4 s; Hadoop 3, `INITIAL_PENALTY` of its shuffle scheduler times its growth: 13 s).
+    /// First penalty of a host after a failed fetch (Hadoop 1, `BACKOFF_INIT` of ReduceTask: 4 s;
+    /// Hadoop 3, `INITIAL_PENALTY` of its shuffle scheduler times its growth: 13 s).
     pub penalty: Span,
-    /// Growth of the penalty with each further failure of an output (Hadoop 1: 2; Hadoop 3,
+    /// Growth factor of the penalty with each further failure of an output (Hadoop 1: 2; Hadoop 3,
     /// `PENALTY_GROWTH_RATE`: 1.3).
     pub penalty_growth: f64,
     /// Longest penalty (Hadoop 1, half of `mapred.reduce.copy.backoff`: 150 s; Hadoop 3,
     /// `mapreduce.reduce.shuffle.retry-delay.max.ms`: 60 s).
     pub penalty_max: Span,
-    /// Report each failed fetch at once (`mapreduce.reduce.shuffle.notify.readerror`: true).
+    /// Whether each failed fetch is reported at once (`mapreduce.reduce.shuffle.notify.readerror`: true).
     pub notify_read_error: bool,
-    /// Else report each so-many-th failure of an output
+    /// If not, number of failures of an output for each report
     /// (`mapreduce.reduce.shuffle.maxfetchfailures`: 10).
     pub failures_reported: u32,
 }
@@ -104,7 +103,8 @@ impl Default for ShuffleConfig {
 }
 
 impl ShuffleConfig {
-    /// Hadoop 3: a connection per request, a heap of 0.8 of 1024 MiB, its penalties.
+    /// Returns the settings of Hadoop 3: a connection for each request, a heap of 0.8 of 1024 MiB,
+    /// its penalties.
     pub fn hadoop3() -> ShuffleConfig {
         ShuffleConfig {
             keep_alive: false,
@@ -117,27 +117,28 @@ impl ShuffleConfig {
     }
 }
 
-/// What computing costs: core time, shared with the other tasks of the worker where
-/// [`NodeConfig::cores`](super::NodeConfig::cores) says so.
+/// Costs of computing as CPU time, which tasks of a worker share if
+/// [`NodeConfig::cores`](super::NodeConfig::cores) is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostConfig {
-    /// From the arrival of an assignment until the task starts to read or fetch (start of a Java
-    /// virtual machine: about 1 s on an idle core; measured 2–4 s on shared ones).
+    /// CPU time from the arrival of an assignment until the task starts to read or fetch (start of
+    /// a Java virtual machine: about 1 s on an idle core; measured 2–4 s on shared ones).
     pub task_start: Span,
-    /// Width of the uniform time a task's start takes beyond `task_start`, drawn for each task. Real
-    /// starts differ: with none, tasks of one heartbeat begin to fetch within a millisecond.
+    /// Width of the uniform distribution of a task's start time beyond `task_start`, drawn for each
+    /// task. Without it, tasks of one heartbeat begin to fetch within a millisecond, unlike real
+    /// ones.
     pub task_start_jitter: Span,
-    /// Map function with sort (measured: 31 ms of CPU per MB, sort and spill included).
+    /// Rate of the map function with sort (measured: 31 ms of CPU per MB, sort and spill included).
     pub map_rate: Rate,
-    /// Sorting and serializing a spill; `None`: inside `map_rate`. Measured: 56 % of a map's time
-    /// is its function, the rest sort and spill: 57 and 73 MB/s.
+    /// Rate of sorting and serializing a spill; `None`: included in `map_rate`. Measured: 56 % of a
+    /// map's time is its function, the rest sort and spill: 57 and 73 MB/s.
     pub sort_rate: Option<Rate>,
-    /// Merging, per byte of each pass; `None`: inside `reduce_rate` and `map_rate`.
+    /// Rate of merging, for the bytes of each pass; `None`: included in `reduce_rate` and `map_rate`.
     pub merge_rate: Option<Rate>,
-    /// Reduce function (measured: 140 MB in 1.7–2.6 s, output included).
+    /// Rate of the reduce function (measured: 140 MB in 1.7–2.6 s, output included).
     pub reduce_rate: Rate,
-    /// From a task's last byte of output until its commit is done (in Hadoop the call for leave to
-    /// commit, and a rename on the namenode). Zero: at once.
+    /// Time from a task's last output byte until its commit is done (in Hadoop a permission from
+    /// the master, and a rename on the namenode). Zero: at once.
     pub task_commit: Span,
 }
 
@@ -156,14 +157,14 @@ impl Default for CostConfig {
 }
 
 impl CostConfig {
-    /// Hadoop 3 as measured: function and sort apart, merges cost, commits take a while.
+    /// Returns the costs of Hadoop 3 as measured: function and sort separate, with costs of merges and commits.
     pub fn hadoop3() -> CostConfig {
         CostConfig {
             map_rate: Rate::megabytes(57),
             sort_rate: Some(Rate::megabytes(73)),
             merge_rate: Some(Rate::megabytes(140)),
             task_commit: Span::from_ms(100),
-            // measured: maps' core times up to the end of their function spread over 0.4 to 1.0 s
+            // measured: CPU times of maps up to the end of their function vary from 0.4 to 1.0 s
             task_start_jitter: Span::from_ms(700),
             ..CostConfig::default()
         }

@@ -3,21 +3,21 @@
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Containers and application masters; only looked at with the framework `yarn`.
+/// Settings of containers and application masters; used with the framework `yarn` only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct YarnConfig {
-    /// Memory a worker has for containers (`yarn.nodemanager.resource.memory-mb`: 8192 MiB).
+    /// Memory of a worker for containers in bytes (`yarn.nodemanager.resource.memory-mb`: 8192 MiB).
     pub node_memory: u64,
-    /// Virtual cores a worker has for containers (`yarn.nodemanager.resource.cpu-vcores`: 8).
+    /// Virtual cores of a worker for containers (`yarn.nodemanager.resource.cpu-vcores`: 8).
     pub node_vcores: u32,
-    /// Container of a map (`mapreduce.map.memory.mb`: 1024 MiB).
+    /// Memory of a map's container in bytes (`mapreduce.map.memory.mb`: 1024 MiB).
     pub map_memory: u64,
-    /// Container of a reduce (`mapreduce.reduce.memory.mb`: 1024 MiB).
+    /// Memory of a reduce's container in bytes (`mapreduce.reduce.memory.mb`: 1024 MiB).
     pub reduce_memory: u64,
-    /// Container of an application master (`yarn.app.mapreduce.am.resource.mb`: 1536 MiB).
+    /// Memory of an application master's container in bytes (`yarn.app.mapreduce.am.resource.mb`: 1536 MiB).
     pub am_memory: u64,
-    /// Containers are rounded up to multiples of this (`yarn.scheduler.minimum-allocation-mb`:
-    /// 1024 MiB).
+    /// Unit to which the memory of containers is rounded up, in bytes
+    /// (`yarn.scheduler.minimum-allocation-mb`: 1024 MiB).
     pub min_allocation: u64,
     /// Virtual cores of a map (`mapreduce.map.cpu.vcores`: 1).
     pub map_vcores: u32,
@@ -25,24 +25,24 @@ pub struct YarnConfig {
     pub reduce_vcores: u32,
     /// Virtual cores of an application master (`yarn.app.mapreduce.am.resource.cpu-vcores`: 1).
     pub am_vcores: u32,
-    /// Part of the cluster's memory that application masters may take; a first one always may
-    /// (`yarn.scheduler.capacity.maximum-am-resource-percent`: 0.1).
+    /// Fraction of the cluster's memory that application masters may use; the first one is always
+    /// allowed (`yarn.scheduler.capacity.maximum-am-resource-percent`: 0.1).
     pub am_share: f64,
     /// Whether virtual cores limit containers too (`DominantResourceCalculator`). The Capacity
-    /// scheduler's default calculator looks at memory only: false.
+    /// scheduler's default calculator uses memory only: false.
     pub count_vcores: bool,
     /// Time between two calls of an application master to the resource manager
     /// (`yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms`: 1000).
     pub am_heartbeat: Span,
-    /// From the launch of an application master until it asks for containers: localization, virtual
-    /// machine, job set-up (measured: 4–5 s from submission to the first map in all).
+    /// Time from the launch of an application master to its first request for containers:
+    /// localization, virtual machine, job set-up (measured: 4–5 s in all from submission to the
+    /// first map).
     pub am_start: Span,
-    /// From a container's launch until its virtual machine begins to start: localization, script.
+    /// Time from a container's launch to the start of its virtual machine: localization, script.
     pub container_launch: Span,
-    /// Time between two questions of a reduce for finished maps (`SLEEP_TIME` of Hadoop's
-    /// EventFetcher: 1 s).
+    /// Time between two requests of a reduce for finished maps (`SLEEP_TIME` of Hadoop's EventFetcher: 1 s).
     pub event_poll: Span,
-    /// Part of a job's containers that reduces may have while maps still wait
+    /// Fraction of a job's containers that reduces may have while maps wait
     /// (`yarn.app.mapreduce.am.job.reduce.rampup.limit`: 0.5).
     pub rampup_limit: f64,
 }
@@ -71,19 +71,19 @@ impl Default for YarnConfig {
 }
 
 impl YarnConfig {
-    /// Memory a container of a size gets.
+    /// Returns the memory that a container of this size gets, in bytes.
     pub fn allocated(&self, memory: u64) -> u64 {
         let least = self.min_allocation.max(1);
         memory.div_ceil(least).saturating_mul(least)
     }
 
-    /// Maps and reduces that fit on a worker at once, each kind alone.
+    /// Returns the maps and reduces that fit on a worker at once, each kind alone.
     pub fn slots(&self) -> [u32; 2] {
         let map = self.containers(self.map_memory, self.map_vcores);
         [map, self.containers(self.reduce_memory, self.reduce_vcores)]
     }
 
-    /// Containers of a size that fit on a worker at once.
+    /// Returns the number of containers of this size that fit on a worker at once.
     fn containers(&self, memory: u64, vcores: u32) -> u32 {
         let by_memory = self.node_memory / self.allocated(memory).max(1);
         let by_vcores = if self.count_vcores { self.node_vcores / vcores.max(1) } else { u32::MAX };

@@ -1,17 +1,17 @@
-//! A writer whose pipeline has lost a datanode.
+//! Pipeline recovery: a writer whose pipeline has lost a datanode.
 //!
-//! As in Hadoop 3's DataStreamer. While a block's pipeline is set up, the block is abandoned: the
-//! namenode names other targets, without the one that failed, up to `block_retries` times. Later the
-//! datanode is left out, and the block goes on with the others from what all had acknowledged. Where
-//! few are left ([`ReplaceDatanode`](crate::mapreduce::ReplaceDatanode)) the namenode names another
-//! one, which is sent what there is of the block by one that has it, and joins at the end of the
-//! pipeline. If none can be had the write fails, unless `best_effort` is set; it fails too with no
-//! datanode left. A file that is complete with fewer replicas than wanted is the namenode's business
-//! ([`crate::mapreduce::replication`]).
+//! As in Hadoop 3's DataStreamer. While a block's pipeline is being set up, the block is abandoned:
+//! the namenode chooses other targets without the failed one, up to `block_retries` times. Later
+//! the datanode is removed, and the block continues with the others from the bytes that all have
+//! acknowledged. If too few are left ([`ReplaceDatanode`](crate::mapreduce::ReplaceDatanode)) the
+//! namenode chooses another one; a datanode of the pipeline sends it the present data of the block,
+//! and it joins at the end of the pipeline. Without a replacement the write fails, unless
+//! `best_effort` is set; it also fails without any datanode left. A complete file with too few
+//! replicas is handled by the namenode ([`crate::mapreduce::replication`]).
 //!
-//! Differences from Hadoop: who is to blame is found from what has arrived where; the namenode is not told of
-//! new generations of a block; datanodes that failed a writer stay excluded as long as its file lasts (Hadoop:
-//! ten minutes).
+//! Differences from Hadoop: the failed hop is found from the bytes that have arrived at each
+//! datanode; the namenode does not learn of new generations of a block; datanodes that failed a
+//! writer stay excluded until its file is complete (Hadoop: ten minutes).
 
 use super::{Hdfs, State, Writer, is_hop_of};
 use crate::mapreduce::connections::Use;
@@ -20,13 +20,13 @@ use crate::mapreduce::note::Note;
 use crate::mapreduce::work::Work;
 use eastwest_types::{Purpose, Side};
 
-/// Datanodes that are tried in the place of a lost one (DataStreamer's
-/// addDatanode2ExistingPipeline: 3).
+/// Most datanodes that are tried as replacement of a lost one (DataStreamer's addDatanode2ExistingPipeline: 3).
 const MOST_TRIED: u32 = 3;
 
 impl Writer {
-    /// The hop that is to blame when nothing arrives on some: the first over which bytes are missing,
-    /// else the last whose acknowledgements are. While a pipeline is set up, the newest.
+    /// Returns the failed hop of a pipeline without progress: the first over which bytes are
+    /// missing, otherwise the last whose acknowledgements are missing. During set-up it is the
+    /// newest one.
     fn broken_hop(&self, seen: usize) -> usize {
         if self.state != State::Streaming {
             return if self.state == State::SettingUp { self.block.hops.len() - 1 } else { seen };
@@ -48,7 +48,7 @@ impl Writer {
 }
 
 impl Hdfs {
-    /// A connection of a pipeline is gone.
+    /// Handles the loss of a connection of a pipeline.
     pub fn hop_lost(&mut self, cx: &mut Context, (writer, hop): (u32, u32)) {
         let policy = cx.config.hdfs.recovery.replace;
         let w = self.writers.get(writer);
@@ -75,7 +75,7 @@ impl Hdfs {
         }
     }
 
-    /// The pipeline of a block could not be set up: the block begins anew with other targets.
+    /// Abandons a block whose pipeline could not be set up: it begins again with other targets.
     fn abandon_block(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.retries += 1;
@@ -90,7 +90,7 @@ impl Hdfs {
         }
     }
 
-    /// Asks the namenode for a datanode in the place of a lost one.
+    /// Asks the namenode for a replacement of a lost datanode.
     fn ask_for_another(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.state = State::Replacing;
@@ -100,7 +100,8 @@ impl Hdfs {
         }
     }
 
-    /// The namenode has named another datanode, or has none: it is sent what there is of the block.
+    /// Handles the namenode's choice of a replacement, if there is one: starts to send it the
+    /// present data of the block.
     pub fn replace(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let source = *w.block.chain.last().expect("one is left");
@@ -129,7 +130,7 @@ impl Hdfs {
         }
     }
 
-    /// No datanode takes the place of a lost one.
+    /// Handles a lost datanode without replacement.
     fn not_replaced(&mut self, cx: &mut Context, writer: u32) {
         if cx.config.hdfs.recovery.best_effort {
             self.open_pipeline(cx, writer);
@@ -138,7 +139,7 @@ impl Hdfs {
         }
     }
 
-    /// At the datanode that joins: what there is of the block has arrived, and is stored.
+    /// Handles the arrival of the block's data at the joining datanode, which stores it.
     pub fn transferred(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let target = *w.block.chain.last().expect("it joins");
@@ -150,7 +151,8 @@ impl Hdfs {
         }
     }
 
-    /// A part of it is through; with the last one the pipeline goes on.
+    /// Counts a finished part of the transfer to the joining datanode; after the last one the
+    /// pipeline continues.
     pub fn transfer_part(&mut self, cx: &mut Context, (writer, pipe): (u32, u32)) {
         let w = self.writers.get(writer);
         if w.pipe != pipe || w.state != State::Transferring {
@@ -162,7 +164,7 @@ impl Hdfs {
         }
     }
 
-    /// The connection to the datanode that was to join is gone: another one is tried.
+    /// Tries another datanode after the connection to the joining one was lost.
     pub fn transfer_lost(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         w.pipe += 1;
@@ -175,7 +177,7 @@ impl Hdfs {
         }
     }
 
-    /// The file cannot be written.
+    /// Handles a file that cannot be written.
     pub fn writer_failed(&mut self, cx: &mut Context, writer: u32) {
         let owner = self.writers.get(writer).owner;
         cx.note(Note::FileFailed { owner });

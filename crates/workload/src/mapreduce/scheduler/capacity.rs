@@ -1,8 +1,8 @@
-//! Queues with guaranteed and maximum capacities, after Hadoop's CapacityScheduler (Hadoop 2 and 3,
-//! ParentQueue and LeafQueue; Hadoop 1 has the same without hierarchy).
+//! Queues with guaranteed and maximum capacities, as in Hadoop's CapacityScheduler (Hadoop 2 and 3,
+//! ParentQueue and LeafQueue; Hadoop 1 has these queues without hierarchy).
 //!
-//! Queues form a tree. At every node the child with the smallest used / guaranteed capacity is asked
-//! first; a queue at its maximum is passed over. In a leaf jobs are served first in first out, except
+//! Queues form a tree. At every node the child with the smallest used / guaranteed capacity is served
+//! first; a queue at its maximum is skipped. In a leaf jobs are served first in first out, except
 //! those of users at their limit:
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //! limit = min(max(⌈base / active users⌉, ⌈base · user_minimum⌉), ⌈guaranteed · user_factor⌉), at least 1
 //! ```
 //!
-//! where an active user has waiting tasks in the queue. Capacities are slots of each kind of task:
+//! where an active user is one with waiting tasks in the queue. Capacities are slots of each kind of task:
 //! ⌈share · slots⌉ along the path. Differences from Hadoop: no preemption (Hadoop's default), no limits on
 //! applications and application masters, no priorities, no node labels.
 
@@ -20,40 +20,40 @@ use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is set for a queue, and where it stands.
+/// Settings of a queue, and its place in the tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Queue {
     parent: Option<u32>,
     children: Vec<u32>,
-    /// Its share of the cluster, in parts of `WHOLE`².
+    /// Fraction of the cluster in units of 1/`WHOLE`².
     share: u128,
-    /// Slots of each kind it is guaranteed and may use at most.
+    /// Guaranteed and most usable slots, by kind of task.
     guaranteed: [u64; 2],
     most: [u64; 2],
     user_minimum: u64,
     user_factor_milli: u64,
 }
 
-/// A user's tasks of one kind in a leaf.
+/// Tasks of one kind of a user in a leaf queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct User {
     running: u64,
-    /// The user's jobs with waiting tasks.
+    /// Jobs of the user with waiting tasks.
     jobs: BTreeSet<u32>,
 }
 
-/// A queue's tasks of one kind.
+/// Tasks of one kind of a queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Usage {
     running: u64,
     waiting: u64,
     /// Users with running or waiting tasks, if the queue is a leaf.
     users: BTreeMap<u32, User>,
-    /// How many of them have waiting tasks.
+    /// Number of users with waiting tasks.
     active: u64,
 }
 
-/// Queues with capacities.
+/// The Capacity scheduler's queues.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Capacity {
     owners: Vec<Owner>,
@@ -67,11 +67,11 @@ fn part(share: u128, of: u128, whole: u128) -> u64 {
 }
 
 impl Capacity {
-    /// Queues as set, of a cluster with these slots. Owners name queues without children.
+    /// Returns the configured queues of a cluster with these slots. Owners are leaf queues.
     pub(super) fn new(set: &[QueueConfig], owners: Vec<Owner>, slots: [u64; 2]) -> Capacity {
         let plain = [QueueConfig::plain("default")];
         let set = if set.is_empty() { &plain } else { set };
-        // Shares of the cluster in parts of WHOLE², so that one level down nothing is rounded.
+        // Fractions of the cluster in units of 1/WHOLE², so that one level down nothing is rounded.
         let unit = u128::from(WHOLE);
         let mut shares: Vec<(u128, u128)> = Vec::new();
         let mut queues: Vec<Queue> = Vec::new();
@@ -151,7 +151,7 @@ impl Capacity {
         })
     }
 
-    /// Most tasks each user of a leaf may run.
+    /// Returns the most tasks that each user of a leaf may run.
     fn user_limit(&self, leaf: u32, k: usize) -> u64 {
         let (queue, usage) = (&self.queues[leaf as usize], &self.usage[k][leaf as usize]);
         let guaranteed = queue.guaranteed[k];
@@ -162,7 +162,7 @@ impl Capacity {
         even.max(minimum).min(most).max(1)
     }
 
-    /// First in first out over the jobs of users below their limit.
+    /// Returns the first submitted job of the users below their limit.
     fn find_in_leaf(
         &self,
         leaf: u32,

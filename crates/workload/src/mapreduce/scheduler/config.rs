@@ -3,95 +3,94 @@
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Which job the next task is taken from.
+/// Scheduler: it chooses the job of the next task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchedulerKind {
-    /// The job submitted first (Hadoop's default until version 1).
+    /// The first submitted job (Hadoop's default until version 1).
     Fifo,
     /// Pools below their minimum share, then the pool with the fewest running tasks for its weight.
     Fair,
-    /// The queue that uses least of its capacity, in it the job submitted first.
+    /// The queue that uses the smallest part of its capacity, and in it the first submitted job.
     Capacity,
-    /// Maps go where a flow of least transfer cost puts them; reduces as with `Fair`.
+    /// Maps are placed by a flow of least transfer cost; reduces as with `Fair`.
     Quincy,
 }
 
-/// What schedulers need to know besides their kind.
+/// Settings of the scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Scheduling {
-    /// Waits for nearer splits; none without it.
+    /// Waits for nearer splits (delay scheduling); `None` for no waits.
     pub delay: Option<DelayConfig>,
-    /// Pools of the Fair scheduler that are not plain (weight 1, no minimum share).
+    /// Pools of the Fair scheduler with settings other than the defaults (weight 1, no minimum share).
     pub pools: Vec<PoolConfig>,
-    /// Queues of the Capacity scheduler; parents stand before their children. Without any there is
-    /// one, `default`, that has all.
+    /// Queues of the Capacity scheduler; parents precede their children. If empty there is one
+    /// queue, `default`, with the whole capacity.
     pub queues: Vec<QueueConfig>,
-    /// What transfers cost Quincy.
+    /// Transfer costs of Quincy.
     pub quincy: QuincyConfig,
 }
 
 /// Waits of delay scheduling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayConfig {
-    /// W1: how long a job is passed over before it takes a split of the worker's rack.
+    /// W1: time for which a job is passed over before it takes a split of the worker's rack.
     pub node: Span,
-    /// W2: how much longer before it takes any.
+    /// W2: additional time before it takes any split.
     pub rack: Span,
 }
 
 /// Order of jobs within a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PoolOrder {
-    /// The job with the fewest running tasks.
+    /// Fewest running tasks first.
     Fair,
-    /// The job submitted first.
+    /// First submitted job first.
     Fifo,
 }
 
 /// A pool of the Fair scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolConfig {
-    /// Its name, as jobs give it: untrusted text.
+    /// Name of the pool, used by jobs: untrusted text.
     pub name: String,
-    /// Its weight in thousandths (Hadoop's `weight`: 1.0), above 0.
+    /// Weight in thousandths (Hadoop's `weight`: 1.0), above 0.
     pub weight_milli: u32,
-    /// Map and reduce slots it has before others share (Hadoop's `minMaps`, `minReduces`: 0).
+    /// Minimum share in map and reduce slots (Hadoop's `minMaps`, `minReduces`: 0).
     pub min_share: [u32; 2],
     /// Order of its jobs (Hadoop's `schedulingMode`: fair).
     pub order: PoolOrder,
 }
 
 impl PoolConfig {
-    /// Hadoop's defaults.
+    /// Returns a pool with Hadoop's defaults.
     pub fn plain(name: impl Into<String>) -> PoolConfig {
         let name = name.into();
         PoolConfig { name, weight_milli: 1000, min_share: [0; 2], order: PoolOrder::Fair }
     }
 }
 
-/// A queue of the Capacity scheduler. Shares are in thousandths of a percent.
+/// A queue of the Capacity scheduler. Capacities are in thousandths of a percent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueConfig {
-    /// Its name, unlike that of any other: untrusted text.
+    /// Unique name of the queue: untrusted text.
     pub name: String,
-    /// Place in the list of the queue it is part of; none for one at the top.
+    /// Index of its parent in the list of queues; `None` at the top.
     pub parent: Option<u32>,
-    /// Its share of its parent (`yarn.scheduler.capacity.<path>.capacity`), above 0.
+    /// Guaranteed capacity as a fraction of its parent (`yarn.scheduler.capacity.<path>.capacity`), above 0.
     pub capacity: u32,
-    /// Most it may use of its parent (`maximum-capacity`: 100 %).
+    /// Maximum capacity as a fraction of its parent (`maximum-capacity`: 100 %).
     pub maximum: u32,
-    /// The share of the queue that each of several users can count on
-    /// (`minimum-user-limit-percent`: 100 %).
+    /// Fraction of the queue that is guaranteed to each of several users (`minimum-user-limit-percent`: 100 %).
     pub user_minimum: u32,
-    /// Most one user may use, in thousandths of the queue's capacity (`user-limit-factor`: 1).
+    /// Most that one user may use, in thousandths of the queue's capacity (`user-limit-factor`: 1).
     pub user_factor_milli: u32,
 }
 
-/// All of a parent, in thousandths of a percent.
+/// The whole of a parent, in thousandths of a percent.
 pub const WHOLE: u32 = 100_000;
 
 impl QueueConfig {
-    /// Hadoop's defaults, with all of the cluster.
+    /// Returns a queue with Hadoop's defaults and the whole cluster.
     pub fn plain(name: impl Into<String>) -> QueueConfig {
         QueueConfig {
             name: name.into(),
@@ -104,14 +103,14 @@ impl QueueConfig {
     }
 }
 
-/// What transfers cost Quincy, per byte. Only the ratio matters.
+/// Transfer costs of Quincy per byte. Only their ratio matters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuincyConfig {
-    /// A byte from another worker of the rack (ψ).
+    /// Cost of a byte from another worker of the rack (ψ).
     pub rack_cost: u32,
-    /// A byte from another rack (ξ).
+    /// Cost of a byte from another rack (ξ).
     pub core_cost: u32,
-    /// How many tasks of which job run is decided as by the Fair scheduler, else first in first out.
+    /// Whether the numbers of running tasks of jobs follow the Fair scheduler, otherwise first in first out.
     pub fair: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Delay scheduling (Zaharia et al., EuroSys 2010, algorithm 3): a job whose turn it is but that has
-//! no split on the asking worker is passed over for a while, so that others run near their data.
+//! Delay scheduling (Zaharia et al., EuroSys 2010, algorithm 3): the next job is passed over for a
+//! while if it has no split on the asking worker, so that other jobs run near their data.
 //!
 //! ```text
 //! at every heartbeat      wait += time since the last heartbeat   of jobs passed over at that one
@@ -10,15 +10,15 @@
 //!                         else                                    pass over
 //! ```
 //!
-//! The order is that of the policy below. Jobs are looked at until one takes the slot, and only those
-//! passed over at the last heartbeat are looked at for their waits: with r replicas, m maps to a job
-//! and n workers about n / (m · r) of them before one has its split on the worker, however many queue.
+//! The order is that of the policy. Jobs are examined until one takes the slot, and waits are updated
+//! only for jobs passed over at the last heartbeat: with r replicas, m maps in a job and n workers,
+//! about n / (m · r) jobs until one has a split on the worker, independent of the length of the queue.
 
 use super::config::DelayConfig;
 use eastwest_types::{Locality, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// How long a job has waited, and for how near a split it still does.
+/// Waiting time of a job, and the locality it still waits for.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Wait {
     level: u8,
@@ -48,7 +48,7 @@ impl Delay {
         }
     }
 
-    /// A worker asks: who was passed over last time has waited since.
+    /// Adds the time since the last heartbeat to the waits of jobs passed over at it.
     pub(super) fn heartbeat(&mut self, now: Time) {
         let since = now.since(self.last);
         self.last = now;
@@ -60,7 +60,7 @@ impl Delay {
         }
     }
 
-    /// Whether the job takes the slot, its nearest waiting split being this near.
+    /// Whether the job takes the slot, given the locality of its nearest waiting split.
     pub(super) fn accepts(&mut self, job: u32, near: Locality) -> bool {
         let wait = &mut self.waits[job as usize];
         let (w1, w2) = (self.node, self.rack);

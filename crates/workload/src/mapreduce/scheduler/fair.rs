@@ -1,19 +1,19 @@
 //! Fair sharing between pools, as Hadoop's Fair scheduler orders them (FairShareComparator of
 //! Hadoop 2 and 3, FairScheduler of Hadoop 0.21 and 1; Zaharia et al., EuroSys 2010, section 2).
 //!
-//! A pool with `running` tasks of a kind wants `demand` = running + waiting and can count on
-//! `min` = min(minimum share, demand). A free slot goes
+//! A pool with `running` tasks of a kind has the demand `demand` = running + waiting, and is
+//! guaranteed `min` = min(minimum share, demand). A free slot goes
 //!
 //! ```text
 //! first  to pools with running < min, the one with the smallest running / min
 //! then   to the pool with the smallest running / weight
 //! ```
 //!
-//! and within a pool to the job with the fewest running tasks, or the first one. Ties go to the lower
-//! pool (that of the earlier job) and the earlier job. Serving whoever runs least for its weight fills
-//! a cluster as weighted max–min fairness would: pools that need less than their share are satisfied
-//! and the others level out. No preemption (Hadoop's default): a pool gets its share as tasks end.
-//! Fractions are compared by cross-multiplication, so no rounding decides.
+//! and within a pool to the job with the fewest running tasks, or to the first one. Ties go to the
+//! pool with the smaller number (that of the earlier job) and the earlier job. This fills a cluster
+//! by weighted max–min fairness: pools that need less than their share are satisfied, and the others
+//! get equal slots for their weight. No preemption (Hadoop's default): a pool gets its share as tasks
+//! end. Fractions are compared by cross-multiplication, without rounding.
 
 use super::config::{PoolConfig, PoolOrder};
 use super::load::{Load, Owner, index};
@@ -22,12 +22,12 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// Where a pool stands: the smallest is served first.
+/// Rank of a pool: the smallest is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Rank {
-    /// Not below its minimum share.
+    /// Whether the pool has its minimum share.
     satisfied: bool,
-    /// Running tasks, over minimum share or weight.
+    /// Running tasks over minimum share or weight, as a fraction.
     of: (u64, u64),
     pool: u32,
 }
@@ -48,16 +48,16 @@ impl PartialOrd for Rank {
     }
 }
 
-/// A pool's tasks of one kind.
+/// Tasks of one kind of a pool.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Pool {
     running: u32,
     waiting: u32,
-    /// Its jobs with waiting tasks, as (running tasks or 0, job).
+    /// Jobs with waiting tasks, as (running tasks or 0, job).
     jobs: BTreeSet<(u32, u32)>,
 }
 
-/// What is set for a pool.
+/// Settings of a pool.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Shares {
     weight_milli: u32,
@@ -77,12 +77,12 @@ pub struct Fair {
     owners: Vec<Owner>,
     shares: Vec<Shares>,
     pools: [Vec<Pool>; 2],
-    /// Pools with waiting tasks.
+    /// Pools with waiting tasks, by kind of task.
     ranked: [BTreeSet<Rank>; 2],
 }
 
 impl Fair {
-    /// Pools of these numbers first, as set; those of higher numbers are plain.
+    /// Returns the configured pools, which have the first numbers; later ones have default settings.
     pub(super) fn new(set: &[PoolConfig], owners: Vec<Owner>) -> Fair {
         let count = owners.iter().map(|o| o.pool as usize + 1).max().unwrap_or(0).max(set.len());
         let plain = Shares::of(&PoolConfig::plain(""));

@@ -1,12 +1,12 @@
-//! First in, first out: all slots go to the job submitted first as long as it has tasks to give out
-//! (Hadoop 1's JobQueueTaskScheduler, with all jobs of one priority).
+//! First in, first out: all slots go to the first submitted job with waiting tasks (Hadoop 1's
+//! JobQueueTaskScheduler, with all jobs of one priority).
 
 use super::load::{Load, index};
 use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Jobs with tasks to give out; job numbers follow the order of submission.
+/// Jobs with waiting tasks; job numbers follow the order of submission.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Fifo {
     waiting: [BTreeSet<u32>; 2],

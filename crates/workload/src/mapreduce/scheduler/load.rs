@@ -1,10 +1,10 @@
-//! What schedulers know of jobs: whose they are, and how many tasks wait and run.
+//! State of jobs for schedulers: owners, waiting and running tasks.
 
 use crate::mapreduce::waiting::WaitingMaps;
 use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 
-/// Index of a kind of task into pairs.
+/// Returns the index of a kind of task into pairs.
 pub fn index(kind: TaskKind) -> usize {
     match kind {
         TaskKind::Map => 0,
@@ -12,7 +12,7 @@ pub fn index(kind: TaskKind) -> usize {
     }
 }
 
-/// Whose a job is, as schedulers know it: numbers for names.
+/// Owner of a job for schedulers, with numbers instead of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// Pool of the Fair scheduler, queue of the Capacity scheduler.
@@ -21,18 +21,18 @@ pub struct Owner {
     pub user: u32,
 }
 
-/// Tasks of one kind of a job.
+/// Numbers of tasks of one kind of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// May be given out and were not.
+    /// Tasks that may be assigned and are not.
     pub waiting: u32,
-    /// Given out and not reported to have ended.
+    /// Tasks that are assigned and not reported to have ended.
     pub running: u32,
 }
 
-/// Waiting maps of jobs, by the numbers of the jobs.
+/// Waiting maps of jobs, by job number.
 pub trait Jobs {
-    /// Those of a job that has some.
+    /// Returns the waiting maps of a job that has some.
     fn maps(&mut self, job: u32) -> &mut WaitingMaps;
 }
 

@@ -1,9 +1,9 @@
-//! Which job the next free slot goes to, and with delay scheduling and Quincy which map.
+//! Schedulers: the job of the next free slot, and with delay scheduling and Quincy the map.
 //!
 //! A policy (`fifo`, `fair`, `capacity`) keeps jobs with waiting tasks in its order and is told of
-//! every change of a job's counts; a choice costs the logarithm of what waits, not a look at all jobs.
-//! `delay` walks a policy's order until a job accepts the asking worker; `quincy` takes from a policy
-//! how many tasks of which jobs run, and places them by a flow of least cost.
+//! every change of a job's counts; a choice costs the logarithm of the number of waiting jobs.
+//! `delay` goes through a policy's order until a job accepts the asking worker; `quincy` takes the
+//! numbers of running tasks of jobs from a policy, and places them by a flow of least cost.
 
 mod capacity;
 mod config;
@@ -29,7 +29,7 @@ use fair::Fair;
 use fifo::Fifo;
 use quincy::Quincy;
 
-/// The order in which jobs are served.
+/// Order in which jobs are served.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Policy {
     Fifo(Fifo),
@@ -38,7 +38,7 @@ enum Policy {
 }
 
 impl Policy {
-    /// The counts of a job have changed.
+    /// Updates the counts of a job.
     fn update(&mut self, kind: TaskKind, job: u32, was: Load, now: Load) {
         match self {
             Policy::Fifo(p) => p.update(kind, job, now),
@@ -47,7 +47,7 @@ impl Policy {
         }
     }
 
-    /// The first job in order, of those with waiting tasks, that is accepted.
+    /// Returns the first job with waiting tasks, in order, for which `accept` is true.
     fn find(&self, kind: TaskKind, accept: &mut dyn FnMut(u32) -> bool) -> Option<u32> {
         match self {
             Policy::Fifo(p) => p.find(kind, accept),
@@ -61,15 +61,15 @@ impl Policy {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scheduler {
     policy: Policy,
-    /// By kind and job.
+    /// Counts of each job, by kind of task.
     loads: [Vec<Load>; 2],
-    /// By kind, over all jobs.
+    /// Counts over all jobs, by kind of task.
     totals: [Load64; 2],
     delay: Option<Delay>,
     quincy: Option<Quincy>,
 }
 
-/// [`Load`] of all jobs.
+/// Sum of [`Load`] over all jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Load64 {
     waiting: u64,
@@ -77,8 +77,8 @@ struct Load64 {
 }
 
 impl Scheduler {
-    /// A scheduler that knows of no task. `owners` are those of all jobs by number; `slots` those of
-    /// the whole cluster for maps and reduces.
+    /// Returns a scheduler without tasks. `owners` are those of all jobs by number; `slots` are the
+    /// map and reduce slots of the cluster.
     pub fn new(
         kind: SchedulerKind,
         config: &Scheduling,
@@ -109,17 +109,17 @@ impl Scheduler {
         }
     }
 
-    /// Maps or reduces of all jobs that may be given out and were not.
+    /// Returns the number of waiting tasks of a kind of all jobs.
     pub fn waiting(&self, kind: TaskKind) -> u64 {
         self.totals[index(kind)].waiting
     }
 
-    /// Maps or reduces of all jobs that were given out and not reported to have ended.
+    /// Returns the number of tasks of a kind of all jobs that are assigned and not reported to have ended.
     pub fn running(&self, kind: TaskKind) -> u64 {
         self.totals[index(kind)].running
     }
 
-    /// The counts of one job.
+    /// Returns the counts of one job.
     pub fn load(&self, kind: TaskKind, job: u32) -> Load {
         self.loads[index(kind)][job as usize]
     }
@@ -132,42 +132,43 @@ impl Scheduler {
         self.policy.update(kind, job, was, now);
     }
 
-    /// The job has `n` more tasks of this kind to give out.
+    /// Adds `n` waiting tasks of a job.
     pub fn offer(&mut self, kind: TaskKind, job: u32, n: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting: waiting + n, running });
     }
 
-    /// The job gives up its waiting tasks of this kind.
+    /// Removes all waiting tasks of a kind of a job.
     pub fn withdraw(&mut self, kind: TaskKind, job: u32) {
         let Load { running, .. } = self.load(kind, job);
         self.set(kind, job, Load { waiting: 0, running });
     }
 
-    /// A task of the job was given out.
+    /// Notes that a task of a job was assigned.
     pub fn started(&mut self, kind: TaskKind, job: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting: waiting - 1, running: running + 1 });
     }
 
-    /// A second attempt at a running task was given out: it takes a slot but leaves the queue as it is.
+    /// Notes that a second attempt of a running task was assigned: it uses a slot, but the waiting tasks stay.
     pub fn also_started(&mut self, kind: TaskKind, job: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting, running: running + 1 });
     }
 
-    /// A task of the job was reported to have ended.
+    /// Notes that a task of a job was reported to have ended.
     pub fn finished(&mut self, kind: TaskKind, job: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting, running: running - 1 });
     }
 
-    /// The job the next slot goes to, wherever it is.
+    /// Returns the job that gets the next slot, on any worker.
     pub fn pick(&self, kind: TaskKind) -> Option<u32> {
         self.policy.find(kind, &mut |_| true)
     }
 
-    /// A worker asks with this many free map slots: the time for delays, the slots for Quincy.
+    /// Notes a request of a worker with this number of free map slots: delay scheduling uses the
+    /// time, Quincy the slots.
     pub fn asked(&mut self, now: Time, worker: u32, free_maps: u32) {
         if let Some(delay) = &mut self.delay {
             delay.heartbeat(now);
@@ -177,24 +178,23 @@ impl Scheduler {
         }
     }
 
-    /// A worker is lost. Returns maps that were meant for it, with their jobs: they are counted as
-    /// started.
+    /// Removes a lost worker. Returns the maps (job, map) that were planned for it, which count as started.
     pub fn lost(&mut self, worker: u32) -> Vec<(u32, u32)> {
         self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.lost(worker))
     }
 
-    /// Takes back maps of a job that were meant for workers: they are counted as started.
+    /// Removes and returns maps of a job that were planned for workers, which count as started.
     pub fn take_back(&mut self, job: u32) -> Vec<u32> {
         self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.take_back(job))
     }
 
-    /// A job is given up: it has no tasks any more.
+    /// Removes the tasks of a job that has ended.
     pub fn forget(&mut self, kind: TaskKind, job: u32) {
         self.take_back(job);
         self.set(kind, job, Load::default());
     }
 
-    /// The next map for a worker that asks, given out: (job, map). Counts it as started.
+    /// Assigns the next map to a worker that asks: (job, map). Counts it as started.
     pub fn next_map(
         &mut self,
         worker: u32,

@@ -1,8 +1,8 @@
 //! Quincy: maps are placed by a flow of least cost (Isard et al., SOSP 2009).
 //!
-//! Whenever map slots are free and maps wait, a policy says how many maps of which jobs run (fair
-//! shares as in the paper's fair variants, or first in first out), and a flow through this network says
-//! which maps of these jobs and where; b is the bytes of a split:
+//! When map slots are free and maps wait, a policy decides how many maps of which jobs run (fair
+//! shares as in the paper's fair variants, or first in first out), and a flow through this network
+//! decides which maps of these jobs run, and where; b is the bytes of a split:
 //!
 //! ```text
 //!                    ┌ 0 ────── worker with the split ──┐ free slots of the worker
@@ -10,13 +10,14 @@
 //!          quota     └ ξ · b ── anywhere ───────────────┘
 //! ```
 //!
-//! It is the network of the paper's section 4.2 without running tasks. The lower and upper bounds it
-//! sets on the flow to a job's "unscheduled" node are equal here and stand as the job's quota, so that
-//! the cost of waiting cancels out. What was placed travels to its worker in the answer to the next
-//! heartbeat and is not placed anew. Differences from Hadoop: no preemption and no migration; a worker is drawn
-//! from a rack as the one with the most free slots; at most [`MOST`] maps are placed by one flow, and
-//! of large jobs only part of the waiting maps take part, so that a flow costs the same however much
-//! is queued. The solver is `ac-library-rs`: successive shortest paths with potentials, integers only.
+//! This is the network of the paper's section 4.2 without running tasks. Its lower and upper bounds
+//! of the flow to a job's "unscheduled" node are equal here and appear as the job's quota, so that
+//! the cost of waiting cancels out. A placed map is sent to its worker in the answer to the next
+//! heartbeat and is not placed again. Differences from the paper: no preemption and no migration;
+//! within a rack the worker with the most free slots is chosen; at most [`MOST`] maps are placed by
+//! one flow, and of large jobs only some waiting maps take part, so that the cost of a flow does not
+//! grow with the queue. The solver is `ac-library-rs`: successive shortest paths with potentials,
+//! integers only.
 
 use super::config::QuincyConfig;
 use super::load::Jobs;
@@ -26,23 +27,23 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Maps that one flow places at most.
+/// Most maps that one flow places.
 const MOST: u64 = 128;
-/// Lists of workers that are looked at for one flow at most.
+/// Most lists of workers that are examined for one flow.
 const LOOKS: usize = 20_000;
-/// A split counts as no larger than this: costs stay far from the ends of 64 bits.
+/// Largest size of a split for its cost: costs stay far below 64 bits.
 const LARGEST: u64 = 1 << 40;
 
-/// How many maps of which jobs are to be placed.
+/// Number of maps of each job to place.
 #[derive(Clone, Debug, Default)]
 pub struct Quotas(BTreeMap<u32, u32>);
 
 impl Quotas {
-    /// One map more of a job.
+    /// Adds one map of a job.
     pub fn add(&mut self, job: u32) {
         *self.0.entry(job).or_default() += 1;
     }
-    /// Whether nothing is to be placed.
+    /// Whether there is nothing to place.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -54,7 +55,7 @@ struct Candidate {
     map: u32,
 }
 
-/// Where a flow has put a map.
+/// Place of a map in a flow.
 #[derive(Clone, Copy)]
 enum Place {
     Worker(u32),
@@ -62,14 +63,14 @@ enum Place {
     Anywhere,
 }
 
-/// Free slots, and maps placed and not yet given out.
+/// Free slots, and maps placed and not yet assigned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Quincy {
     rack_cost: u64,
     core_cost: u64,
     free: Vec<u32>,
     rack_free: Vec<u64>,
-    /// Workers with free slots of every rack, the emptiest first.
+    /// Workers with free slots of every rack, those with most free slots first.
     emptiest: Vec<BTreeSet<(Reverse<u32>, u32)>>,
     rack_of: Vec<u32>,
     all_free: u64,
@@ -91,7 +92,7 @@ impl Quincy {
         }
     }
 
-    /// A worker has said how many slots are free; what is planned for it will take some of them.
+    /// Sets the free slots of a worker, less those for maps already planned for it.
     pub(super) fn set_free(&mut self, worker: u32, free: u32) {
         let planned = self.planned[worker as usize].len() as u32;
         self.change(worker, free.saturating_sub(planned));
@@ -108,23 +109,23 @@ impl Quincy {
         }
     }
 
-    /// How many maps can be placed now, if any.
+    /// Returns the number of maps that can be placed now; `None` if there is none.
     pub(super) fn room(&self) -> Option<u64> {
         Some(self.all_free.min(MOST)).filter(|&n| n > 0)
     }
 
-    /// The next map that was placed on a worker.
+    /// Removes and returns the next map that was placed on a worker.
     pub(super) fn next_for(&mut self, worker: u32) -> Option<(u32, u32)> {
         self.planned[worker as usize].pop_front()
     }
 
-    /// The worker is lost, with what was placed on it.
+    /// Removes a lost worker. Returns the maps placed on it.
     pub(super) fn lost(&mut self, worker: u32) -> Vec<(u32, u32)> {
         self.change(worker, 0);
         std::mem::take(&mut self.planned[worker as usize]).into()
     }
 
-    /// Takes back what was placed of a job: its maps.
+    /// Removes and returns the placed maps of a job.
     pub(super) fn take_back(&mut self, job: u32) -> Vec<u32> {
         let mut taken = Vec::new();
         for worker in 0..self.planned.len() {
@@ -140,8 +141,8 @@ impl Quincy {
         taken
     }
 
-    /// Places as many maps of each job as its quota says, none of which exceeds what waits; together
-    /// they do not exceed the free slots.
+    /// Places as many maps of each job as its quota says. No quota exceeds the waiting maps; all
+    /// together do not exceed the free slots.
     pub(super) fn place(&mut self, quotas: &Quotas, racks: &Racks, jobs: &mut impl Jobs) {
         let tasks = self.candidates(quotas, jobs);
         let placed = self.solve(quotas, &tasks, racks, jobs);
@@ -174,8 +175,9 @@ impl Quincy {
         self.change(worker, self.free[worker as usize] - 1);
     }
 
-    /// Maps that take part. With few free workers: of each job those with splits on them or in their
-    /// racks, no more than could be of use, and the first ones. With many: the first ones.
+    /// Returns the maps that take part. With few free workers: of each job those with splits on
+    /// them or in their racks, as many as could be useful, and the first ones. With many: the first
+    /// ones.
     fn candidates(&self, quotas: &Quotas, jobs: &mut impl Jobs) -> Vec<Candidate> {
         let free: Vec<u32> = self.emptiest.iter().flatten().map(|&(_, worker)| worker).collect();
         let look = free.len() * quotas.0.len() <= LOOKS;
@@ -204,7 +206,7 @@ impl Quincy {
         (0..).zip(self.rack_free.iter().copied()).filter(|&(_, free)| free > 0)
     }
 
-    /// Builds the network, lets the flow find its way, reads where it went.
+    /// Builds the network, computes the flow, and returns the place of each candidate.
     fn solve(
         &self,
         quotas: &Quotas,
@@ -212,8 +214,8 @@ impl Quincy {
         racks: &Racks,
         jobs: &mut impl Jobs,
     ) -> Placed {
-        // The solver settles nodes of one distance from the highest number down, and stops at the
-        // sink: numbers grow along the way.
+        // The solver visits nodes of one distance from the highest number down, and stops at the
+        // sink: numbers increase along the paths.
         const SOURCE: usize = 0;
         const ANYWHERE: usize = 1;
         let job_node: BTreeMap<u32, usize> = quotas.0.keys().copied().zip(2..).collect();
@@ -269,7 +271,7 @@ impl Quincy {
         Placed::read(&graph, tasks.len(), &ways, &from_anywhere)
     }
 
-    /// Workers with free slots that hold a split of these maps.
+    /// Returns the workers with free slots that hold a split of these maps.
     fn free_holders(&self, tasks: &[Candidate], jobs: &mut impl Jobs) -> BTreeSet<u32> {
         let mut held = BTreeSet::new();
         for task in tasks {
@@ -280,16 +282,16 @@ impl Quincy {
     }
 }
 
-/// What a flow says.
+/// Result of a flow.
 struct Placed {
-    /// Place to which every candidate goes; `None` if it keeps waiting.
+    /// Place of every candidate; `None` if it keeps waiting.
     of_task: Vec<Option<Place>>,
-    /// How many of those that go anywhere go into each rack.
+    /// Number of candidates without a given worker that go into each rack.
     into_rack: Vec<(u32, usize)>,
 }
 
 impl Placed {
-    /// Which of the `ways` (edge, candidate, place) and of the edges into racks a flow has taken.
+    /// Returns which of the `ways` (edge, candidate, place) and of the edges into racks carry flow.
     fn read(
         graph: &MinCostFlowGraph<i64>,
         tasks: usize,

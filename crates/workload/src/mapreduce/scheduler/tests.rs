@@ -1,4 +1,4 @@
-//! Schedulers on a bare cluster: hand-computed cases, and what must hold for any cluster and load.
+//! Schedulers on a minimal cluster: cases computed by hand, and properties for any cluster and load.
 
 use super::*;
 use crate::mapreduce::waiting::WaitingMaps;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 const MAP: TaskKind = TaskKind::Map;
 
-/// Workers with map slots that serve jobs; tasks end when told.
+/// Minimal cluster: workers with map slots; tasks end on command.
 struct Bare {
     scheduler: Scheduler,
     racks: Racks,
@@ -22,7 +22,7 @@ struct Bare {
 struct Setting<'a> {
     kind: SchedulerKind,
     config: &'a Scheduling,
-    /// (pool, user, maps) of every job; all wait from the beginning.
+    /// (pool, user, maps) of every job; all maps wait from the beginning.
     jobs: &'a [(u32, u32, u32)],
     copies: u32,
     switches: &'a [u32],
@@ -49,7 +49,7 @@ impl Bare {
         Bare { scheduler, racks, maps, free, running: Vec::new(), now: Time::ZERO }
     }
 
-    /// A worker asks and takes what it is given; returns it.
+    /// Executes a request of a worker; returns the assigned maps.
     fn ask(&mut self, worker: u32) -> Vec<(u32, u32)> {
         self.now += Span::from_ms(10);
         self.scheduler.asked(self.now, worker, self.free[worker as usize]);
@@ -106,7 +106,7 @@ fn pools_share_by_weight_and_jobs_within_a_pool_equally() {
     let jobs = [(0, 0, 99), (0, 0, 99), (1, 0, 99)];
     let mut b = bare(SchedulerKind::Fair, &config, &jobs, 8);
     b.all_ask();
-    // 16 slots, 1 : 3.
+    // 16 slots, weights 1 : 3.
     assert_eq!(b.by_job(), [2, 2, 12]);
 }
 
@@ -116,7 +116,8 @@ fn minimum_shares_go_first_and_only_as_far_as_wanted() {
         pools: vec![pool(1000, 0), pool(1000, 10), pool(1000, 8)],
         ..Scheduling::default()
     };
-    // The third pool wants 4 only; what is left of 20 slots after 10 and 4 goes where least runs.
+    // The third pool wants 4 only; the rest of 20 slots after 10 and 4 goes to the pool with the
+    // fewest running tasks.
     let mut b = bare(SchedulerKind::Fair, &config, &[(0, 0, 99), (1, 0, 99), (2, 0, 4)], 10);
     b.all_ask();
     assert_eq!(b.by_job(), [6, 10, 4]);
@@ -193,7 +194,8 @@ fn users_of_a_queue_share_it_and_one_alone_is_held_to_the_factor() {
     assert_eq!(b.by_job(), [9]);
 }
 
-/// One job of one map whose split is on worker 0; workers 0 and 1 are a rack, 2 and 3 another.
+/// Returns a cluster with one job of one map whose split is on worker 0; workers 0 and 1 are a
+/// rack, 2 and 3 another.
 fn lone_split(kind: SchedulerKind, node: u64, rack: u64) -> Bare {
     let delay = DelayConfig { node: Span::from_ms(node), rack: Span::from_ms(rack) };
     let config = Scheduling { delay: Some(delay), ..Scheduling::default() };
@@ -214,7 +216,8 @@ fn lone_split(kind: SchedulerKind, node: u64, rack: u64) -> Bare {
 #[test]
 fn a_job_waits_for_its_node_then_its_rack_then_takes_any() {
     for kind in [SchedulerKind::Fifo, SchedulerKind::Fair, SchedulerKind::Capacity] {
-        // A heartbeat every 10 ms: passed over from the first on, it has waited 10 ms at the second.
+        // A heartbeat every 10 ms: the job is passed over from the first on, so that it has waited
+        // 10 ms at the second.
         let asks = |worker| {
             let mut b = lone_split(kind, 50, 30);
             (1..).find(|_| !b.ask(worker).is_empty()).unwrap()
@@ -227,7 +230,7 @@ fn a_job_waits_for_its_node_then_its_rack_then_takes_any() {
 fn only_time_after_being_passed_over_counts_as_waiting() {
     let mut b = lone_split(SchedulerKind::Fifo, 20, 0);
     b.free[3] = 0;
-    // Worker 3 has no free slot: at its heartbeats nobody is passed over.
+    // Worker 3 has no free slot: at its heartbeats no job is passed over.
     (0..100).for_each(|_| assert!(b.ask(3).is_empty()));
     assert!(b.ask(1).is_empty());
     assert!(b.ask(1).is_empty());
@@ -248,8 +251,8 @@ fn who_is_passed_over_leaves_the_slot_to_the_next() {
 
 #[test]
 fn quincy_leaves_a_worker_to_the_map_that_needs_it() {
-    // Map 0 is on workers 0 and 1, map 1 on worker 0 only: greedy service of worker 0 by the first
-    // map would send the second one elsewhere.
+    // Map 0 is on workers 0 and 1, map 1 on worker 0 only: serving worker 0 with the first map
+    // would place the second one elsewhere.
     let mut b = bare(SchedulerKind::Quincy, &Scheduling::default(), &[(0, 0, 2)], 4);
     b.free = vec![1; 4];
     b.maps[0] = WaitingMaps::new((2, 200), vec![0, 1, 0, 0], 2, &b.racks);
@@ -271,7 +274,7 @@ fn what_quincy_meant_for_a_lost_worker_comes_back() {
     assert_eq!(b.scheduler.load(MAP, 0), Load { waiting: 0, running: 2 });
 }
 
-/// Cost of the cheapest way to place `quotas` (job, maps) on free slots: all ways are tried.
+/// Returns the least cost of placing `quotas` (job, maps) on free slots, found by trying all possibilities.
 fn cheapest(
     maps: &[WaitingMaps],
     quotas: &[(u32, u32)],
@@ -379,7 +382,7 @@ proptest! {
                     b.end(n as usize % b.running.len());
                 }
             }
-            // Everybody asks, and once more for what others' answers have placed.
+            // Every worker asks, and once more for maps placed by the answers to others.
             b.all_ask();
             b.all_ask();
             assert!(b.scheduler.waiting(MAP) == 0 || b.free.iter().all(|&n| n == 0));
@@ -410,8 +413,8 @@ proptest! {
         if wanted.iter().map(|&n| u64::from(n)).sum::<u64>() <= slots {
             prop_assert!(got.iter().zip(&wanted).all(|(g, w)| g >= w), "{got:?} {wanted:?}");
         }
-        // Whoever has waiting maps runs no less for its weight than anybody above the minimum share
-        // did before its last map.
+        // A pool with waiting maps has no fewer running tasks for its weight than any pool above
+        // its minimum share had before its last map.
         for (i, &(w, min, maps)) in set.iter().enumerate() {
             for (j, &(v, least, _)) in set.iter().enumerate() {
                 let hungry = got[i] < maps && got[i] >= min;
@@ -463,7 +466,7 @@ proptest! {
     ) {
         let mut b = lone_split(SchedulerKind::Fair, node, rack);
         let given = asked.iter().position(|&w| !b.ask(w).is_empty()).expect("at last any will do");
-        // The first heartbeat passes it over, each one after that adds 10 ms.
+        // The first heartbeat passes it over, each later one adds 10 ms.
         let waited = 10 * given as u64;
         prop_assert!(waited < node + rack + 10);
         let enough = if asked[given] == 1 { node } else { node + rack };

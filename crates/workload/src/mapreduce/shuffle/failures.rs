@@ -1,16 +1,16 @@
 //! Failed fetches: penalties, reports to the master, and when a reduce gives up.
 //!
-//! As in Hadoop's ShuffleSchedulerImpl (copyFailed, checkReducerHealth). A failed fetch is repeated after a
-//! penalty that grows with the failures of an output: `penalty` · `penalty_growth`ⁿ⁻¹, at most `penalty_max`
-//! (Hadoop 3: 10 s · 1.3ⁿ; Hadoop 1: 4 s, doubled each time). A failure is reported at once with
-//! `notify_read_error`, else each `failures_reported`-th of an output. A reduce fails when an output has failed
-//! max(30, maps / 10) times, or when
+//! As in Hadoop's ShuffleSchedulerImpl (copyFailed, checkReducerHealth). A failed fetch is repeated
+//! after a penalty that grows with the failures of an output: `penalty` · `penalty_growth`ⁿ⁻¹, at
+//! most `penalty_max` (Hadoop 3: 10 s · 1.3ⁿ; Hadoop 1: 4 s, doubled each time). A failure is
+//! reported at once with `notify_read_error`, otherwise each `failures_reported`-th failure of an
+//! output. A reduce fails when an output has failed max(30, maps / 10) times, or when
 //! - min(5, maps) outputs, or all that are missing, have failed,
-//! - at least half of what it tried has failed, and
-//! - it has less than half of the outputs, or got nothing for half of the longer of: the time in
-//!   which it got some, the longest run of a map.
+//! - at least half of its fetches have failed, and
+//! - it has less than half of the outputs, or no output has arrived for half of the longer of: the
+//!   time from its start to the last arrival, the longest run time of a map.
 //!
-//! Differences from Hadoop: the reduce knows the longest run of all maps that are done.
+//! Differences from Hadoop: the reduce knows the longest run time of all finished maps.
 
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ impl FetchFailures {
         *count
     }
 
-    /// Returns whether the reduce gives up, with `done` of the outputs of its `maps` fetched.
+    /// Whether the reduce gives up, with `done` of the outputs of its `maps` fetched.
     pub fn must_give_up(&self, now: Time, (done, maps): (u32, u32), longest_map: Span) -> bool {
         let failed = self.counts.len();
         let enough = failed >= UNIQUE.min(maps as usize) || failed == (maps - done) as usize;

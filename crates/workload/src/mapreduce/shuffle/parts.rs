@@ -1,30 +1,30 @@
-//! A reduce's input in parts instead of single map outputs: what an approximate run fetches.
+//! Parts of a reduce's input, which an approximate run fetches instead of single map outputs.
 //!
-//! The outputs of `n` maps that are reported one after another are a part. It may be fetched when all
-//! of them are reported, and comes from the worker of one of them, drawn at random: so every worker
-//! sends in proportion to what it has, and `parallel_copies` parts are on their way at once as single
-//! outputs would be. n is maps / `coarse.fetches`, or less where the reduce's memory divided by its
-//! parallel copies holds less; at least 1. All parts together are exactly the reduce's share.
+//! The outputs of `n` maps that are reported one after another are a part. It can be fetched when
+//! all of them are reported, and is sent by the worker of one of them, drawn at random: so every
+//! worker sends in proportion to its outputs, and `parallel_copies` parts are in flight at once,
+//! like single outputs. n is maps / `coarse.fetches`, or less if the reduce's memory divided by its
+//! parallel copies is smaller; at least 1. All parts together are exactly the input of the reduce.
 
 use crate::mapreduce::config::{JobSpec, MapReduceConfig};
 use crate::mapreduce::memory::Memory;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Parts of a reduce's input. They take the place of workers among its sources.
+/// Parts of a reduce's input. They are its sources instead of workers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parts {
-    /// Maps of the job.
+    /// Number of maps of the job.
     maps: u32,
-    /// Maps of a part; the last one may have fewer.
+    /// Number of maps in a part; the last part may have fewer.
     each: u32,
-    /// Parts that may be fetched, or were.
+    /// Number of parts that can be fetched, or were.
     there: u32,
-    /// The worker that each part comes from, once it is asked for.
+    /// Worker that sends each part, once it is requested.
     from: Vec<u32>,
 }
 
-/// Maps of a part of the input of a job's reduces.
+/// Returns the number of maps in a part of the input of a job's reduces.
 pub fn part_maps(spec: &JobSpec, config: &MapReduceConfig) -> u32 {
     let Some(parts) = config.coarse.fetches else { return 1 };
     let memory = Memory::new(&config.shuffle, &config.sort);
@@ -35,7 +35,7 @@ pub fn part_maps(spec: &JobSpec, config: &MapReduceConfig) -> u32 {
 }
 
 impl Parts {
-    /// Parts of so many maps of the input of so many; none may be fetched yet.
+    /// Returns the parts of `each` maps of a job with `maps` maps; none can be fetched yet.
     pub fn new(maps: u32, each: u32) -> Parts {
         Parts { maps, each, there: 0, from: vec![u32::MAX; maps.div_ceil(each) as usize] }
     }
@@ -49,32 +49,32 @@ impl Parts {
         before..self.there
     }
 
-    /// A part is asked for; it comes from the worker of a map with this number in the order of
-    /// reports, of which `drawn` is the place within the part.
+    /// Requests a part from the worker of its map number `drawn`, counted within the part in the
+    /// order of reports. Returns the worker, and the index of the map in the order of reports.
     pub fn ask(&mut self, part: u32, drawn: u64, finished_on: &[u32]) -> (u32, usize) {
         let number = self.range(part).0 as usize + drawn as usize;
         self.from[part as usize] = finished_on[number];
         (finished_on[number], number)
     }
 
-    /// Numbers of the first map of a part and of that after its last one, in the order of reports.
+    /// Returns the index of the first map of a part, and of the first one after it, in the order of reports.
     fn range(&self, part: u32) -> (u32, u32) {
         let first = part * self.each;
         (first, first.saturating_add(self.each).min(self.maps))
     }
 
-    /// Maps of a part.
+    /// Returns the number of maps in a part.
     pub fn count(&self, part: u32) -> u32 {
         let (first, end) = self.range(part);
         end - first
     }
 
-    /// Where a part that was asked for comes from.
+    /// Returns the worker that sends a requested part.
     pub fn worker(&self, part: u32) -> u32 {
         self.from[part as usize]
     }
 
-    /// Bytes of a part of a reduce's input.
+    /// Returns the bytes of a part of a reduce's input.
     pub fn bytes(&self, part: u32, input: u64) -> u64 {
         let up_to = |maps: u32| u128::from(input) * u128::from(maps) / u128::from(self.maps);
         let (first, end) = self.range(part);

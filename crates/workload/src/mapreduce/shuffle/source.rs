@@ -5,7 +5,7 @@ use eastwest_types::ConnId;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Outputs on one worker, as one reduce knows them. They are numbered in the order of the reports.
+/// Outputs on one worker, as one reduce knows them, numbered in the order of reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Source {
     /// Number of outputs that the reduce knows of.
@@ -33,12 +33,12 @@ pub struct Source {
 }
 
 impl Source {
-    /// Returns whether there are outputs to request.
+    /// Whether there are outputs to request.
     pub fn has_more(&self) -> bool {
         !self.retry.is_empty() || self.known > self.examined
     }
 
-    /// Returns whether a request may be sent.
+    /// Whether a request may be sent.
     pub fn is_ready(&self) -> bool {
         self.requested.is_empty() && !self.penalized && self.has_more()
     }
@@ -54,7 +54,7 @@ impl MapSet {
         MapSet(vec![0; maps.div_ceil(64) as usize])
     }
 
-    /// Returns whether a map is in the set.
+    /// Whether a map is in the set.
     pub fn has(&self, map: u32) -> bool {
         self.0[map as usize / 64] >> (map % 64) & 1 == 1
     }

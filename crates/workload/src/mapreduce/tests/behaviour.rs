@@ -1,4 +1,4 @@
-//! When and where tasks run, what heartbeats cost, what is refused.
+//! Times and places of tasks, costs of heartbeats, refused settings.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{
@@ -20,12 +20,12 @@ fn with(jobs: Vec<JobSpec>) -> MapReduceConfig {
     MapReduceConfig { jobs, ..MapReduceConfig::default() }
 }
 
-/// No worker ever runs more tasks of a kind than it has slots.
+/// Checks that no worker ever runs more tasks of a kind than it has slots.
 pub fn slots_are_respected(config: &MapReduceConfig, seen: &Outcome) {
     for (kind, slots) in
         [(TaskKind::Map, config.map_slots), (TaskKind::Reduce, config.reduce_slots)]
     {
-        // At one instant ends come before starts.
+        // At one time ends come before starts.
         let mut changes: Vec<(HostId, Time, i32)> = Vec::new();
         let in_slots = |t: &&TaskRecord| t.kind == kind && seen.job(t.job).kind != "hdfs";
         for t in seen.tasks.iter().filter(in_slots) {
@@ -55,9 +55,9 @@ fn a_lone_map_lasts_as_long_as_its_parts() {
     // 64 MB at 32 MB/s, then a spill at 100 MB/s.
     assert_eq!(map.finished.since(map.started), Span::from_ms(2000 + 640));
     let reduce = seen.tasks_of(0, TaskKind::Reduce)[0];
-    // The one output is in its worker's page cache, but too large for the reduce's memory.
+    // The single output is in its worker's page cache, but too large for the reduce's memory.
     assert_eq!(reduce.input_done.since(reduce.started), Span::from_ms(640));
-    // Nothing to merge; the output is written while it is computed but for its last quarter.
+    // Nothing to merge; the output is written while it is computed, except for its last quarter.
     assert_eq!(reduce.finished.since(reduce.input_done), Span::from_ms(1000 + 160));
     let job = seen.job(0);
     assert_eq!(job.started, map.started);
@@ -79,7 +79,7 @@ fn a_slow_network_and_not_the_disk_delays_a_remote_map() {
         .collect();
     assert!(!remote.is_empty());
     for t in remote {
-        // 512 ms on the wire, 4 for checksums and headers, latencies of question and answer.
+        // 512 ms of transmission, 4 for checksums and headers, latencies of request and answer.
         let read = t.input_done.since(t.started);
         assert!(read > Span::from_ms(516) && read < Span::from_ms(517), "{read}");
         assert_eq!(t.finished.since(t.input_done), config.node.read_rate.time_for(t.bytes_in));
@@ -97,7 +97,7 @@ fn tasks_start_only_by_answers_to_heartbeats() {
     let last_map = maps.iter().map(|t| t.finished).max().unwrap();
     let reduces = seen.tasks_of(0, TaskKind::Reduce);
     assert!(reduces.iter().all(|t| t.assigned > last_map));
-    // Nobody waits longer than a heartbeat's interval for the first map.
+    // No job waits longer than a heartbeat interval for its first map.
     let first_map = maps.iter().map(|t| t.assigned).min().unwrap();
     assert!(first_map < at(16) + Span::from_ms(10));
     let mut workers: Vec<_> = reduces.iter().map(|t| t.host).collect();
@@ -127,7 +127,7 @@ fn idle_workers_only_send_heartbeats() {
     assert_eq!(seen.answer_bytes, sent as u64 * 200 + 1000);
     assert_eq!(seen.most_connections, 20);
     assert!(seen.payload.is_empty());
-    // The first ones are spread over the interval.
+    // The first heartbeats are spread over the interval.
     let mut first: Vec<_> = seen.heartbeats.values().map(|times| times[0]).collect();
     first.sort_unstable();
     assert!(first[4] < at(2) && first[15] > at(1) && first[19] < at(3), "{first:?}");
@@ -155,7 +155,7 @@ fn early_heartbeats_put_off_the_regular_ones() {
     for (&host, times) in &seen.heartbeats {
         for pair in times.windows(2).filter(|p| p[1].since(p[0]) < config.control.heartbeat) {
             early += 1;
-            // What finishes while an answer is outstanding is reported once that is there.
+            // Tasks that finish while an answer is outstanding are reported right after it.
             let just = |t: &Time| *t <= pair[1] && pair[1].since(*t) < Span::from_ms(1);
             let caused = seen.tasks.iter().any(|t| t.host == host && just(&t.finished));
             assert!(caused, "a heartbeat at {} without cause", pair[1]);
@@ -170,13 +170,13 @@ fn answers_grow_with_tasks_and_finished_maps() {
     config.control.slowstart = 0.0;
     let seen = run(&config, &cluster(6, 3, 1));
     let answers = seen.heartbeats.values().map(Vec::len).sum::<usize>() as u64;
-    // At the end up to one answer of each worker is still to come.
+    // At the end one answer of each worker may be outstanding.
     let fixed = seen.answer_bytes - 1000 * (10 + 4) - 100 * 10 * 4;
     assert_eq!(fixed % 200, 0);
     assert!((answers - 5..=answers).contains(&(fixed / 200)), "{fixed} {answers}");
 }
 
-/// Most maps given to one worker by one answer.
+/// Returns the most maps given to one worker by one answer.
 fn most_together(seen: &Outcome, counts: impl Fn(Locality) -> bool) -> usize {
     let maps: Vec<_> =
         seen.tasks.iter().filter(|t| t.kind == TaskKind::Map && counts(t.locality)).collect();
@@ -219,8 +219,8 @@ fn jobs_without_input_compute_what_they_put_out() {
         map.finished.since(map.started)
     };
     assert_eq!(make(64_000_000, 0, 1), Span::from_ms(2000 + 640));
-    // Written meanwhile but for the last of four pieces, in whole chunks; the network is faster
-    // than the disk.
+    // Written while computing, except for the last of four pieces, in whole chunks; the network is
+    // faster than the disk.
     let end = make(0, 64_000_000, 0);
     assert!(end > Span::from_ms(2000 + 140) && end < Span::from_ms(2000 + 160), "{end}");
 }
@@ -265,7 +265,7 @@ fn jobs_of_one_pool_share_what_one_job_alone_gets() {
 
 #[test]
 fn who_waits_or_plans_reads_nearer() {
-    // Small jobs: a head of the queue rarely has a split on the worker that asks.
+    // Small jobs: the first job of the queue rarely has a split on the worker that asks.
     let jobs = (0..40).map(|i| terasort(Time::ZERO + Span::from_ms(500 * i), 192, 3, 1)).collect();
     let mut config = with(jobs);
     config.scheduler = SchedulerKind::Fair;
@@ -334,7 +334,7 @@ fn parallel_copies_are_never_exceeded_and_used() {
     for copies in [1, 3, 5] {
         config.shuffle.parallel_copies = copies;
         let seen = run(&config, &cluster(11, 4, 1));
-        // The local copy takes a place but is no request.
+        // The local fetch counts as a parallel copy but sends no request.
         assert_eq!(seen.most_fetches, copies);
     }
 }
@@ -360,7 +360,7 @@ fn one_request_names_several_outputs_of_a_host() {
 
 #[test]
 fn outputs_that_appear_during_a_fetch_wait_for_the_next() {
-    // The network itself checks that a connection never has two requests.
+    // The network checks that a connection never has two requests.
     let mut config = with(vec![terasort(Time::ZERO, 3200, 50, 1)]);
     config.control.heartbeat = Span::from_ms(50);
     config.control.slowstart = 0.0;

@@ -1,4 +1,4 @@
-//! Stand-alone HDFS clients: what they move, whom they ask, what goes over the wire.
+//! Stand-alone HDFS clients: bytes moved, requests to the namenode, framing.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{Clients, HdfsConfig, JobBytes, JobSpec, MapReduceConfig};
@@ -13,7 +13,7 @@ fn operation(input: u64, output: u64, count: u32, clients: Clients) -> MapReduce
     MapReduceConfig { jobs: vec![job], hdfs, ..MapReduceConfig::default() }
 }
 
-/// Framing bytes of all data sent.
+/// Returns the framing bytes of all data sent for a purpose.
 fn framing(seen: &Outcome, wanted: Purpose) -> u64 {
     let header = |(_, action): &(Time, Action)| match action {
         Action::Send { purpose, header, .. } if *purpose == wanted => u64::from(*header),
@@ -54,7 +54,7 @@ fn a_client_on_the_master_writes_over_the_network() {
     }
 }
 
-/// Messages to the namenode: those of the control plane that belong to no job and are no heartbeats.
+/// Returns the number of messages to the namenode: control messages without job that are not heartbeats.
 fn questions(seen: &Outcome, hdfs: &HdfsConfig) -> usize {
     let asked = |action: &Action| match action {
         Action::Send {

@@ -1,5 +1,5 @@
-//! What approximate runs leave out: heartbeats that change nothing when they are left out, and
-//! shuffles and files that keep every byte and nearly their times.
+//! Approximate runs: heartbeats without effect are left out without any change of results; shuffles
+//! and files keep every byte and nearly their times.
 
 use super::conservation::conserved;
 use super::network::{Outcome, cluster, run};
@@ -9,10 +9,10 @@ use crate::mapreduce::{
 use eastwest_types::{HostId, JobRecord, Purpose, Span, TaskKind, TaskRecord, Time};
 use proptest::prelude::*;
 
-/// A byte takes 8 ns beside the latency: so long takes a message of one byte.
+/// Delay of a message of one byte: the latency plus 8 ns.
 const DELAY: Span = Span(100_008_000);
 
-/// Jobs of all shapes, ten seconds apart in the mean, with messages of heartbeats of one byte.
+/// Returns jobs of all shapes, ten seconds apart in the mean, with heartbeat messages of one byte.
 fn mixed(scheduler: SchedulerKind) -> MapReduceConfig {
     let shapes = [
         ((640, 640, 640), 10, 3),
@@ -50,7 +50,7 @@ fn ends(seen: &Outcome) -> Vec<Time> {
     jobs.iter().map(|job| job.finished).collect()
 }
 
-/// The mean over jobs of how much longer each lasts with than without approximations.
+/// Returns the mean over jobs of the run time with approximations over that without.
 fn stretch(exact: &Outcome, coarse: &Outcome) -> f64 {
     let lasts = |seen: &Outcome, job| {
         let job = seen.job(job);
@@ -135,10 +135,11 @@ fn a_reduce_fetches_so_many_parts_and_more_where_its_memory_is_small() {
         (opened.count(), seen.tasks_of(0, TaskKind::Reduce)[0].host)
     };
     config.coarse.fetches = Some(8);
-    // A part may lie on the reduce's own worker.
+    // A part may be on the reduce's own worker.
     assert!((6..=8).contains(&flows(&config).0));
     config.shuffle.heap_bytes = 200 << 20;
-    // 35 MB of memory for a part, which is less than one output: each goes to the disk by itself.
+    // 35 MB of memory for a part, which is less than one output: each output is fetched and written
+    // to disk alone.
     assert!((58..=64).contains(&flows(&config).0));
 }
 

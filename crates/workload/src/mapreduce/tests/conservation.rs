@@ -1,4 +1,4 @@
-//! Not a byte more or less than the job's goes through the network and the local disks.
+//! Conservation: exactly the job's bytes go through the network and the local disks.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{
@@ -129,7 +129,7 @@ fn any_scheduler() -> impl Strategy<Value = SchedulerKind> {
     ]
 }
 
-/// Pools and queues for the names that jobs may give, and waits in milliseconds.
+/// Returns pools and queues for the names in jobs, and waits in milliseconds.
 fn scheduling(delay: Option<(u64, u64)>) -> Scheduling {
     let delay = delay.map(|(a, b)| DelayConfig { node: Span::from_ms(a), rack: Span::from_ms(b) });
     let weighted = PoolConfig { weight_milli: 2500, min_share: [2, 1], ..PoolConfig::plain("1") };

@@ -1,4 +1,4 @@
-//! The model on an ideal network: what it asks for, how long it takes, what it never does.
+//! The MapReduce model on an ideal network: its actions, times and invariants.
 
 mod behaviour;
 mod clients;

@@ -1,5 +1,5 @@
-//! An ideal network for tests: every direction of a connection is a pipe of its own with a rate and
-//! a latency, messages arrive in order. It checks the rules of the interface on the way.
+//! Ideal network for tests: every direction of a connection is a pipe of its own with a rate and a
+//! latency, and messages arrive in order. It checks the rules of the interface.
 
 use crate::mapreduce::{FailureConfig, MapReduce, MapReduceConfig};
 use crate::protocol::{Action, Cluster, Event};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 const RATE: Rate = Rate::gbit(1);
 const LATENCY: Span = Span::from_us(100);
 
-/// TCP gives a connection up when nothing has come through for so long.
+/// Time without progress after which TCP aborts a connection.
 const GIVE_UP: Span = Span::from_secs(900);
 
-/// A host that nobody reaches for a while.
+/// Interval in which a host is unreachable.
 #[derive(Clone, Copy, Debug)]
 pub struct Outage {
     pub host: HostId,
@@ -23,43 +23,43 @@ pub struct Outage {
 }
 
 struct Pipe {
-    /// Tells connections of one name apart.
+    /// Serial number of the connection, which distinguishes connections of one name.
     opened: u64,
     ends: [HostId; 2],
     free_at: [Time; 2],
-    /// Bytes delivered to the client, to the server.
+    /// Bytes delivered to the client and to the server.
     delivered: [u64; 2],
-    /// Until when nothing comes through in each direction.
+    /// End of the outage in each direction.
     stuck: [Time; 2],
     in_flight: u32,
     unanswered: u32,
 }
 
-/// What a run left behind.
+/// Result of a run.
 #[derive(Default)]
 pub struct Outcome {
     pub jobs: Vec<JobRecord>,
     pub tasks: Vec<TaskRecord>,
-    /// Payload over the network by purpose name and job.
+    /// Payload over the network by purpose and job.
     pub payload: BTreeMap<(&'static str, u32), u128>,
-    /// Copies of blocks the namenode had made: from, to, bytes.
+    /// Copies of blocks requested by the namenode: from, to, bytes.
     pub copies: Vec<(HostId, HostId, u64)>,
-    /// Payload of replicas by the two ends.
+    /// Payload of replicas by sender and receiver.
     pub replicas: BTreeMap<(HostId, HostId), u64>,
-    /// Most requests for map outputs a host had open at once.
+    /// Most outstanding requests of a host for map outputs.
     pub most_fetches: u32,
     /// Most connections open at once.
     pub most_connections: usize,
-    /// When each worker sent heartbeats.
+    /// Times of the heartbeats of each worker.
     pub heartbeats: BTreeMap<HostId, Vec<Time>>,
     /// Bytes of all answers to heartbeats.
     pub answer_bytes: u64,
-    /// Who asked whom for map outputs, in order.
+    /// Requests for map outputs in order: from, to.
     pub requests: Vec<(HostId, HostId)>,
     pub end: Time,
     /// Every action in order.
     pub log: Vec<(Time, Action)>,
-    /// Slots the table of tasks needed.
+    /// Most entries of the table of tasks.
     pub most_tasks: usize,
 }
 
@@ -77,7 +77,7 @@ impl Outcome {
     }
 }
 
-/// `hosts` hosts, `per_rack` to a rack.
+/// Returns `hosts` hosts, `per_rack` in a rack.
 pub fn cluster(hosts: u32, per_rack: u32, seed: u64) -> Cluster {
     Cluster { rack_of: (0..hosts).map(|h| h / per_rack).collect(), seed }
 }
@@ -85,7 +85,7 @@ pub fn cluster(hosts: u32, per_rack: u32, seed: u64) -> Cluster {
 struct World {
     now: Time,
     outages: Vec<Outage>,
-    /// With the connection they are for, as it was opened.
+    /// Pending events, each with the serial number of its connection.
     events: BTreeMap<(Time, u64), (Event, Option<u64>)>,
     next: u64,
     conns: BTreeMap<u32, Pipe>,
@@ -108,7 +108,7 @@ impl World {
         self.next += 1;
     }
 
-    /// When the last outage of these hosts is over that they are in at a time.
+    /// Returns the end of the outages of these hosts that last at a time, or the time itself.
     fn reachable(&self, ends: [HostId; 2], mut at: Time) -> Time {
         while let Some(outage) =
             self.outages.iter().find(|o| ends.contains(&o.host) && o.from <= at && at < o.to)
@@ -118,7 +118,7 @@ impl World {
         at
     }
 
-    /// Whether an event is for a connection that is gone.
+    /// Whether an event is for a connection that does not exist any more.
     fn is_late(&self, event: Event, opened: Option<u64>) -> bool {
         match event {
             Event::Delivered { conn, .. } | Event::Failed { conn } => {
@@ -215,7 +215,7 @@ impl World {
                     *self.seen.replicas.entry((pipe.ends[0], pipe.ends[1])).or_default() += payload;
                 }
                 if purpose == Purpose::Shuffle && pipe.unanswered > 0 {
-                    // The answer counts as open until it is delivered.
+                    // The answer counts as outstanding until it is delivered.
                     pipe.unanswered = 2;
                 }
             }
@@ -231,7 +231,7 @@ impl World {
         }
     }
 
-    /// Keeps count of what is on the way.
+    /// Counts the arrival of a message.
     fn arrived(&mut self, conn: ConnId, from: Side) {
         let pipe = self.conns.get_mut(&conn.0).expect("closed connections are empty");
         pipe.in_flight -= 1;
@@ -243,12 +243,12 @@ impl World {
     }
 }
 
-/// Runs to the end.
+/// Runs a configuration to its end.
 pub fn run(config: &MapReduceConfig, cluster: &Cluster) -> Outcome {
     run_with(config, cluster, &[])
 }
 
-/// Runs to the end while hosts cannot be reached at times.
+/// Runs a configuration to its end with outages of hosts.
 pub fn run_with(config: &MapReduceConfig, cluster: &Cluster, outages: &[Outage]) -> Outcome {
     let mut model = MapReduce::new(config.clone(), cluster).expect("the demands can be met");
     let mut world = World {

@@ -1,4 +1,4 @@
-//! Datanodes that are lost: their blocks are copied, pipelines get others, readers avoid them.
+//! Lost datanodes: their blocks are copied, pipelines get replacements, readers avoid them.
 
 use super::network::{Outage, Outcome, cluster, run, run_with};
 use crate::mapreduce::{
@@ -11,12 +11,12 @@ fn at(seconds: u64) -> Time {
     Time::ZERO + Span::from_secs(seconds)
 }
 
-/// Nobody reaches this host any more.
+/// Returns an outage of this host that never ends.
 fn gone(host: HostId, from: u64) -> Outage {
     Outage { host, from: at(from), to: at(1_000_000) }
 }
 
-/// Two jobs, the second long after the first; datanodes are dead after 30 s.
+/// Returns two jobs, the second long after the first; datanodes are dead after 30 s.
 fn twice(maps: u32) -> MapReduceConfig {
     let bytes = JobBytes { input: u64::from(maps) * 64_000_000, shuffle: 0, output: 0 };
     let jobs = [0, 2000].map(|s| JobSpec::fixed("read", "trace", at(s), bytes, maps, 0)).to_vec();
@@ -28,7 +28,7 @@ fn twice(maps: u32) -> MapReduceConfig {
     config
 }
 
-/// A client that writes one block of 8 GB, and another long after it.
+/// Returns a client that writes one block of 8 GB, and another one long after it.
 fn writes(on: u32) -> MapReduceConfig {
     let bytes = JobBytes { input: 0, shuffle: 0, output: 8_000_000_000 };
     let mut config = twice(1);
@@ -101,7 +101,7 @@ fn a_block_without_replicas_fails_its_job_at_once() {
     let seen = run_with(&config, &cluster(6, 3, 1), &[gone(HostId(1), 5)]);
     let reason = "a map failed too often: no datanode had a block of its split";
     assert_eq!(seen.job(0).failed, Some(reason));
-    // Four attempts that look four times each; nobody waits for a datanode that is known to be dead.
+    // Four attempts with four searches each; nobody waits for a datanode that is known to be dead.
     let took = seen.job(0).finished.since(at(2000));
     assert!((Span::from_secs(20)..Span::from_secs(300)).contains(&took), "{took}");
     config.hdfs.replication = 2;
@@ -114,7 +114,7 @@ fn a_reader_looks_again_before_it_gives_up() {
     let mut config = twice(12);
     config.jobs.remove(0);
     config.hdfs.replication = 1;
-    // Back a little after the job's maps have begun to look for their splits.
+    // The host returns a little after the job's maps have begun to search for their splits.
     let away = [Outage { host: HostId(1), from: at(5), to: at(2012) }];
     let seen = run_with(&config, &cluster(4, 2, 3), &away);
     assert_eq!(seen.job(0).failed, None);
@@ -124,7 +124,7 @@ fn a_reader_looks_again_before_it_gives_up() {
     assert!(seen.job(0).failed.is_some());
 }
 
-/// The two datanodes beside the writer's own one.
+/// Returns the two datanodes of the pipeline beside the writer's own one.
 fn pipeline(config: &MapReduceConfig, hosts: u32) -> (HostId, HostId) {
     let calm = run(config, &cluster(hosts, 3, 1));
     let ends: Vec<_> = calm.replicas.keys().collect();
@@ -143,7 +143,7 @@ fn a_pipeline_with_one_datanode_left_gets_another() {
     let one = [gone(second, 8)];
     let seen = run_with(&config, &cluster(9, 3, 1), &one);
     assert_eq!((seen.job(0).failed, replaced(&seen)), (None, 0), "two of three are enough");
-    // What it lacks is copied when the file is complete.
+    // The missing replica is copied when the file is complete.
     let block = |seen: &Outcome| seen.copies.iter().filter(|c| c.2 == 8_000_000_000).count();
     assert_eq!(block(&seen), 1);
     let both = [gone(second, 8), gone(first, 45)];
@@ -161,7 +161,8 @@ fn a_pipeline_with_one_datanode_left_gets_another() {
     assert_eq!(block(&seen), 0);
 }
 
-/// Found by the property test: a file is kept when it is complete, long after its first blocks.
+/// Regression test of a case found by the property test: a file is added when it is complete, long
+/// after its first blocks.
 #[test]
 fn a_datanode_that_dies_before_a_file_is_complete_does_not_hold_its_first_blocks() {
     let mut config = writes(0);
@@ -199,7 +200,7 @@ fn a_block_begins_with_others_where_its_pipeline_cannot_be_set_up() {
     let calm = run(&config, &cluster(9, 3, 1));
     let used: Vec<HostId> = calm.replicas.keys().map(|&(_, to)| to).collect();
     for host in 0..8 {
-        // Not known to be dead before the file is written.
+        // Not yet declared dead when the file is complete.
         let seen = run_with(&config, &cluster(9, 3, 1), &[gone(HostId(host), 1)]);
         assert_eq!(seen.job(0).failed, None);
         assert_eq!(replaced(&seen), 0);

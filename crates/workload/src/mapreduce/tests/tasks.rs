@@ -1,10 +1,10 @@
-//! What tasks cost on shared hardware: contention, spills and merges, memory of the shuffle.
+//! Costs of tasks on shared hardware: contention, spills and merges, memory of the shuffle.
 
 use super::network::{Outcome, cluster, run};
 use crate::mapreduce::{JobBytes, JobSpec, MapReduceConfig, NodeConfig};
 use eastwest_types::{Counter, Rate, Span, TaskKind, TaskRecord, Time};
 
-/// Jobs of one map each on one worker that stores all data.
+/// Returns jobs of one map each on one worker that stores all data.
 fn lone(bytes: JobBytes, maps: u32, reduces: u32) -> MapReduceConfig {
     let job = JobSpec::fixed("j", "trace", Time::ZERO, bytes, maps, reduces);
     let mut config = MapReduceConfig { jobs: vec![job], ..MapReduceConfig::default() };
@@ -80,7 +80,7 @@ fn workers_of_one_machine_share_it() {
 
 #[test]
 fn streams_that_share_a_spinning_disk_pay_for_seeks() {
-    // Reading bounds the maps: 10 MB each at 100 MB/s, four at once.
+    // Reading limits the maps: 10 MB each at 100 MB/s, four at once.
     let bytes = JobBytes { input: 40_000_000, shuffle: 4, output: 0 };
     let mut config = lone(bytes, 4, 1);
     config.costs.map_rate = Rate::megabytes(100_000);
@@ -96,7 +96,7 @@ fn streams_that_share_a_spinning_disk_pay_for_seeks() {
     assert!(four.iter().all(|&s| (0.1..0.11).contains(&s)), "{four:?}");
 }
 
-/// A map of 100 MB whose buffer takes 10 MB per spill and 2.5 MB more while one runs.
+/// Returns a map of 100 MB whose buffer takes 10 MB per spill and 2.5 MB more while one runs.
 fn spilling(write: u64) -> MapReduceConfig {
     let bytes = JobBytes { input: 100_000_000, shuffle: 100_000_000, output: 0 };
     let mut config = lone(bytes, 1, 1);
@@ -108,8 +108,8 @@ fn spilling(write: u64) -> MapReduceConfig {
 
 #[test]
 fn spills_run_behind_the_map_function() {
-    // Ten spills; 10 s of computing hide the first nine, the last follows, then one merge pass of
-    // ten files writes everything once more.
+    // Ten spills; 10 s of computing overlap the first nine, the last follows, then one merge pass
+    // of ten files writes everything once more.
     let config = spilling(100);
     let seen = run(&config, &cluster(2, 2, 1));
     let expected = 10.0 + 0.1 + 1.0;
@@ -140,7 +140,7 @@ fn one_spill_is_the_output() {
     assert!((maps(&seen)[0] - 11.0).abs() < 0.01, "{:?}", maps(&seen));
 }
 
-/// A reduce that fetches 100 MB from ten maps on two workers.
+/// Returns a reduce that fetches 100 MB from ten maps on two workers.
 fn fetching(heap: u64) -> MapReduceConfig {
     let bytes = JobBytes { input: 0, shuffle: 100_000_000, output: 0 };
     let mut config = lone(bytes, 10, 1);
@@ -159,15 +159,15 @@ fn reduce(config: &MapReduceConfig) -> (f64, f64) {
 
 #[test]
 fn fetches_wait_for_memory() {
-    // All in memory: half of it comes over the network at 125 MB/s; then 1 s to the disk.
+    // All in memory: half of the data comes over the network at 125 MB/s; then 1 s to the disk.
     let (shuffle, rest) = reduce(&fetching(1 << 30));
     assert!((0.2..0.6).contains(&shuffle) && (rest - 1.0).abs() < 0.01, "{shuffle} {rest}");
-    // 60 MB of heap hold 42 MB: from 27.7 on they are merged to the disk, and fetches wait for it.
+    // 60 MB of heap hold 42 MB: from 27.7 MB on they are merged to disk, and fetches wait for it.
     let mut config = fetching(60_000_000);
     config.shuffle.memory_limit_fraction = 0.5;
     let (shuffle, rest) = reduce(&config);
     assert!(shuffle > 0.6 && rest < 0.6, "{shuffle} {rest}");
-    // None at all: every output goes to the disk at 100 MB/s when it is there; two hosts at once.
+    // No output fits into memory: each is written to disk at 100 MB/s when it has arrived; two hosts at once.
     let (none, rest) = reduce(&fetching(1_000_000));
     assert!(none > 0.5 && none < 1.1, "{none}");
     assert!(rest < 0.01, "ten files are read as they are: {rest}");
@@ -196,7 +196,7 @@ fn written_behind_is_not_waited_for_until_memory_is_full() {
     config.node.dirty_bytes = 1 << 30;
     let behind = maps(&run(&config, &cluster(2, 2, 1)))[0];
     assert!(behind < 0.01, "{behind}");
-    // With room for 16 MB the writer goes on when all but that much is on the disk.
+    // With room for 16 MB the writer continues when the rest is on disk.
     config.node.dirty_bytes = 16_000_000;
     let bounded = maps(&run(&config, &cluster(2, 2, 1)))[0];
     assert!((0.25..0.5).contains(&bounded), "{bounded}");
@@ -260,7 +260,7 @@ fn counters_are_those_of_a_real_terasort() {
 
 #[test]
 fn a_combiner_leaves_a_part_of_every_spill() {
-    // Maps of 60 MB fill a buffer of 20 MB; a tenth is left of what they put out.
+    // Maps of 60 MB fill a buffer of 20 MB; a combiner leaves a tenth of their output.
     let bytes = JobBytes { input: 60_000_000, shuffle: 6_000_001, output: 0 };
     let mut config = lone(bytes, 1, 2);
     config.sort.buffer_bytes = 20_000_000;

@@ -13,7 +13,7 @@ fn terasort(submit: u64, megabytes: u64, maps: u32, reduces: u32) -> JobSpec {
 fn with(jobs: Vec<JobSpec>) -> MapReduceConfig {
     let mut config = MapReduceConfig { jobs, ..MapReduceConfig::hadoop3() };
     config.node = NodeConfig::default();
-    // Sizes of their own, so that the network can tell requests for outputs apart.
+    // Unique sizes, so that the network can recognize requests for outputs.
     (config.hdfs.setup_bytes, config.shuffle.fetch_request_bytes) = (301, 307);
     config
 }
@@ -24,7 +24,7 @@ fn starts(seen: &Outcome, kind: TaskKind) -> Vec<f64> {
     s
 }
 
-/// Containers of a host never take more memory than it has.
+/// Checks that containers of a host never use more memory than it has.
 fn memory_is_respected(config: &MapReduceConfig, seen: &Outcome) {
     let yarn = &config.yarn;
     let of = |kind| match kind {
@@ -65,7 +65,7 @@ fn slow_start_holds_reduces_back() {
     let last = seen.tasks_of(0, TaskKind::Map).iter().map(|t| t.finished).max().unwrap();
     let reduces = starts(&seen, TaskKind::Reduce);
     let wait = reduces[0] - last.as_secs_f64();
-    // A call plans the reduces, the next one asks for them, the one after that brings them.
+    // A call plans the reduces, the next one requests them, the one after that brings them.
     // Measured: 2.1 to 3.1 s.
     assert!((2.0..3.1).contains(&wait), "three calls, a second apart: {wait}");
     memory_is_respected(&config, &seen);
@@ -144,7 +144,7 @@ fn clusters_too_small_for_a_job_are_refused() {
     let found = problems(&|c| c.yarn.map_memory = 9 << 30);
     assert_eq!(found.len(), 1);
     assert!(found[0].starts_with("yarn.map_memory: "), "{found:?}");
-    // A node for a master or a map, but not for both.
+    // A node has room for a master or a map, but not for both.
     let found = problems(&|c| c.yarn.map_memory = 7 << 30);
     assert!(found[0].starts_with("yarn.node_memory: "), "{found:?}");
     assert_eq!(with(Vec::new()).framework, Framework::Yarn);

@@ -1,4 +1,4 @@
-//! Which algorithm each collective is done by.
+//! Algorithms of each collective.
 
 use super::call::{Call, Kind, Step, View};
 use super::{exchange, ring, tree};
@@ -13,7 +13,7 @@ macro_rules! algorithms {
         }
 
         impl $name {
-            /// All of them: name in scenarios, algorithm, one line.
+            /// All algorithms: name in scenarios, algorithm, one line of description.
             pub const ALL: &'static [(&'static str, $name, &'static str)] =
                 &[$(($text, $name::$variant, $line),)+];
         }
@@ -94,7 +94,7 @@ algorithms!(
     }
 );
 
-/// How each collective is done.
+/// Algorithm of each collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Algorithms {
     /// Algorithm of barriers.
@@ -120,7 +120,7 @@ pub struct Algorithms {
 }
 
 impl Default for Algorithms {
-    /// Those that MPICH uses for short messages, where it has one for any number of ranks.
+    /// Returns the algorithms that MPICH uses for short messages, if they work for any number of ranks.
     fn default() -> Algorithms {
         Algorithms {
             barrier: BarrierBy::Dissemination,
@@ -138,7 +138,7 @@ impl Default for Algorithms {
 }
 
 impl Algorithms {
-    /// What a rank of so many does in step `k` of a call; `None` when it is through.
+    /// Returns step `k` of a rank in a call of `ranks` ranks; `None` after the last one.
     pub fn step(&self, call: &Call, rank: u32, ranks: u32, k: u32) -> Option<Step> {
         if ranks < 2 {
             return None;

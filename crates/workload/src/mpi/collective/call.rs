@@ -1,8 +1,8 @@
-//! Collective calls, and the steps they are made of.
+//! Collective calls and their steps.
 
 use serde::{Deserialize, Serialize};
 
-/// Which collective call it is.
+/// Kind of collective call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Kind {
     /// `MPI_Barrier`.
@@ -38,7 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in traces and tables.
+    /// Returns the name in traces and tables.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Barrier => "barrier",
@@ -60,59 +60,59 @@ impl Kind {
     }
 }
 
-/// A collective call as one rank makes it.
+/// A collective call of one rank.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// Which one.
+    /// Kind of call.
     pub kind: Kind,
-    /// Its root, where it has one.
+    /// Root rank of a call that has one.
     pub root: u32,
-    /// Bytes: of the whole vector (bcast, reduce, allreduce, scan), or of the part of one rank.
+    /// Bytes of the whole vector (bcast, reduce, allreduce, scan), or of the part of one rank.
     pub size: u64,
-    /// Bytes for or from each rank, where the call has them.
+    /// Bytes for or from each rank, if the call has them.
     pub sizes: Vec<u64>,
     /// Floating-point operations of a reduction.
     pub flops: f64,
 }
 
 impl Call {
-    /// A call of nothing.
+    /// Returns a call with root 0 and no bytes.
     pub fn new(kind: Kind) -> Call {
         Call { kind, root: 0, size: 0, sizes: Vec::new(), flops: 0.0 }
     }
 
-    /// The call with its root.
+    /// Returns the call with this root.
     pub fn root(self, root: u32) -> Call {
         Call { root, ..self }
     }
 
-    /// The call with its bytes.
+    /// Returns the call with these bytes.
     pub fn size(self, size: u64) -> Call {
         Call { size, ..self }
     }
 
-    /// The call with bytes for each rank.
+    /// Returns the call with bytes for each rank.
     pub fn sizes(self, sizes: Vec<u64>) -> Call {
         Call { sizes, ..self }
     }
 
-    /// The call with its operations.
+    /// Returns the call with these operations.
     pub fn flops(self, flops: f64) -> Call {
         Call { flops, ..self }
     }
 
-    /// Bytes of the part of a rank.
+    /// Returns the bytes of the part of a rank.
     pub(super) fn part(&self, rank: u32) -> u64 {
         self.sizes.get(rank as usize).copied().unwrap_or(self.size)
     }
 }
 
-/// One step of a rank: all of it is under way at once.
+/// One step of a rank: all its messages are in progress at once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Step {
-    /// Ranks whose next message is awaited.
+    /// Ranks from which a message is received.
     pub receives: Vec<u32>,
-    /// Ranks that are sent so many bytes.
+    /// Ranks to which a message is sent, with its bytes.
     pub sends: Vec<(u32, u64)>,
 }
 
@@ -130,7 +130,7 @@ impl Step {
     }
 }
 
-/// Whose view of a call it is.
+/// A call as one rank sees it.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) call: &'a Call,
@@ -139,12 +139,12 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The rank counted from the root.
+    /// Returns the rank relative to the root.
     pub(super) fn relative(&self) -> u32 {
         (self.rank + self.ranks - self.call.root) % self.ranks
     }
 
-    /// The rank that is so far from the root.
+    /// Returns the rank with this number relative to the root.
     pub(super) fn absolute(&self, relative: u32) -> u32 {
         (relative + self.call.root) % self.ranks
     }

@@ -1,25 +1,26 @@
 //! Exchanges between pairs: recursive doubling and halving, dissemination, pairwise.
 //!
-//! Where recursive doubling needs a power of two and ranks are none, the first ranks meet in pairs
-//! before and after: of each pair the one with the odd number takes part for both (MPICH).
+//! If recursive doubling needs a power of two of ranks and there is none, the first ranks meet in
+//! pairs before and after: the rank with the odd number of each pair takes part for both (MPICH).
 
 use super::call::{Step, View};
 use super::ring;
 
-/// Ranks that take part in recursive doubling, and those too many for a power of two.
+/// Returns the number of ranks that take part in recursive doubling, and the number above that power of two.
 fn folded(ranks: u32) -> (u32, u32) {
     let power = 1 << ranks.ilog2();
     (power, ranks - power)
 }
 
-/// In round `k`: tell the rank 2^k after, hear of the one 2^k before.
+/// Returns round `k` of dissemination: send to the rank 2^k after, receive from the rank 2^k before.
 pub(super) fn dissemination(v: View, k: u32) -> Option<Step> {
     let distance = 1u32.checked_shl(k).filter(|&d| d < v.ranks)?;
     Some(Step::exchange(v.before(distance), v.after(distance), 0))
 }
 
-/// What a rank does before, after, and during rounds of a power of two. `during` gives its exchange in
-/// a round, for its number among those that take part; partners are numbers likewise.
+/// Returns a rank's step before, after, and during the rounds of a power of two. `during` returns
+/// its exchange in a round, given its number among the ranks that take part; partners are such
+/// numbers too.
 fn fold(
     v: View,
     bytes: u64,
@@ -52,13 +53,14 @@ fn fold(
     Some(Step::exchange(partner, partner, bytes))
 }
 
-/// Partners at distances 1, 2, 4 … exchange everything.
+/// Returns a round of recursive doubling: partners at distances 1, 2, 4, … exchange everything.
 pub(super) fn recursive_doubling(v: View, bytes: u64, k: u32) -> Option<Step> {
     let (power, _) = folded(v.ranks);
     fold(v, bytes, power.ilog2(), k, |number, round| (number ^ (1 << round), bytes))
 }
 
-/// Partners at distances …, 4, 2, 1 exchange halves of the vector, then gather the same way back.
+/// Returns a round of Rabenseifner's algorithm: partners at distances …, 4, 2, 1 exchange halves of
+/// the vector, then gather in reverse order.
 pub(super) fn rabenseifner(v: View, k: u32) -> Option<Step> {
     let (power, _) = folded(v.ranks);
     let rounds = power.ilog2();
@@ -69,7 +71,7 @@ pub(super) fn rabenseifner(v: View, k: u32) -> Option<Step> {
         true => {
             let distance = power >> (round + 1);
             let partner = number ^ distance;
-            // the half of what is left that the partner keeps
+            // the half of the rest that the partner keeps
             (partner, parts(partner & !(distance - 1), distance))
         }
         false => {
@@ -79,7 +81,7 @@ pub(super) fn rabenseifner(v: View, k: u32) -> Option<Step> {
     })
 }
 
-/// Recursive doubling of parts, for a power of two of ranks.
+/// Returns a round of recursive doubling of parts, for a power of two of ranks.
 pub(super) fn allgather(v: View, k: u32) -> Option<Step> {
     let distance = 1u32.checked_shl(k).filter(|&d| d < v.ranks)?;
     let first = v.rank & !(distance - 1);
@@ -88,7 +90,7 @@ pub(super) fn allgather(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(partner, partner, bytes))
 }
 
-/// Recursive halving of parts, for a power of two of ranks.
+/// Returns a round of recursive halving of parts, for a power of two of ranks.
 pub(super) fn recursive_halving(v: View, k: u32) -> Option<Step> {
     let distance = v.ranks.checked_shr(k + 1).filter(|&d| d > 0)?;
     let partner = v.rank ^ distance;
@@ -97,8 +99,8 @@ pub(super) fn recursive_halving(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(partner, partner, bytes))
 }
 
-/// With one partner per round: by exclusive or for a power of two of ranks, else the rank so far
-/// after and the one so far before.
+/// Returns round r = k + 1 of a pairwise exchange: the partner is rank XOR r for a power of two of
+/// ranks, otherwise a rank sends to the rank r after and receives from the rank r before.
 pub(super) fn pairwise(v: View, k: u32) -> Option<Step> {
     let round = k + 1;
     if round >= v.ranks {
@@ -111,14 +113,14 @@ pub(super) fn pairwise(v: View, k: u32) -> Option<Step> {
     Some(Step::exchange(from, to, v.call.part(to)))
 }
 
-/// In each round the part of one rank goes to it.
+/// Returns a round in which each rank sends the part of one other rank to it.
 pub(super) fn shifted(v: View, k: u32) -> Option<Step> {
     let round = k + 1;
     let to = v.after(round);
     (round < v.ranks).then(|| Step::exchange(v.before(round), to, v.call.part(to)))
 }
 
-/// All sends and receives at once, beginning with the neighbours.
+/// Returns a single step with all sends and receives, beginning with the neighbours.
 pub(super) fn all_at_once(v: View, k: u32) -> Option<Step> {
     (k == 0).then(|| Step {
         receives: (1..v.ranks).map(|d| v.before(d)).collect(),
@@ -126,7 +128,7 @@ pub(super) fn all_at_once(v: View, k: u32) -> Option<Step> {
     })
 }
 
-/// One part to all at once.
+/// Returns a single step in which a rank sends its part to all others.
 pub(super) fn part_to_all(v: View, k: u32) -> Option<Step> {
     let own = v.call.part(v.rank);
     (k == 0).then(|| Step {
@@ -135,14 +137,15 @@ pub(super) fn part_to_all(v: View, k: u32) -> Option<Step> {
     })
 }
 
-/// In round `k` all parts whose distance has bit `k` set go 2^k further (Bruck et al. 1997).
+/// Returns round `k` of Bruck's algorithm: all parts whose distance has bit `k` set move by 2^k
+/// (Bruck et al. 1997).
 pub(super) fn bruck(v: View, k: u32) -> Option<Step> {
     let distance = 1u32.checked_shl(k).filter(|&d| d < v.ranks)?;
     let parts = (1..v.ranks).filter(|d| d & distance != 0).count() as u64;
     Some(Step::exchange(v.before(distance), v.after(distance), parts * v.call.size))
 }
 
-/// In round `k` from the rank 2^k before, to the rank 2^k after, where there are such.
+/// Returns round `k` of a scan: receive from the rank 2^k before, send to the rank 2^k after, if they exist.
 pub(super) fn scan(v: View, k: u32) -> Option<Step> {
     let distance = 1u32.checked_shl(k).filter(|&d| d < v.ranks)?;
     let mut step = Step::default();

@@ -1,14 +1,16 @@
-//! Collective calls as the messages they are made of: one file per family of algorithms.
+//! Collective calls as messages: one file per family of algorithms.
 //!
-//! A rank goes through a collective in steps. In each it posts its receives, then its sends, and
-//! goes on when all of them are done. [`Algorithms::step`] gives the step with a number, so that
-//! nothing is kept of a call but the call itself. Both ends of every message name the same size,
-//! and messages between two ranks are matched in their order, as in a communicator of its own.
+//! A rank executes a collective in steps. In each it posts its receives, then its sends, and
+//! continues when all of them are complete. [`Algorithms::step`] returns the step with a given
+//! number, so that the state of a call is only its step number. Both ends of every message compute
+//! the same size, and messages between two ranks are matched in order, as in a communicator of
+//! their own.
 //!
-//! The algorithms and their names are those of MPICH (Thakur, Rabenseifner and Gropp, *Optimization of
-//! collective communication operations in MPICH*, IJHPCA 2005) and Open MPI (Pješivac-Grbović et al.,
-//! *Performance analysis of MPI collective operations*, 2007). Departure: the operations of a
-//! reduction are done once, at the end of the call and as many as the trace says, as SimGrid does.
+//! The algorithms and their names are those of MPICH (Thakur, Rabenseifner and Gropp, *Optimization
+//! of collective communication operations in MPICH*, IJHPCA 2005) and Open MPI (Pješivac-Grbović et
+//! al., *Performance analysis of MPI collective operations*, 2007). Difference: the operations of a
+//! reduction are computed once, at the end of the call, in the number given by the trace, as in
+//! SimGrid.
 
 mod algorithms;
 mod call;

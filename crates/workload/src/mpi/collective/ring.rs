@@ -1,16 +1,16 @@
-//! Rings and chains: every rank receives from the one before it and sends to the one after.
+//! Rings and chains: every rank receives from the rank before it and sends to the rank after it.
 
 use super::call::{Step, View};
 use super::tree;
 
-/// Bytes of one of `ranks` parts of a vector: the first ones are a byte longer where it does not
-/// divide.
+/// Returns the bytes of one of `ranks` parts of a vector: the first ones have one byte more if it
+/// does not divide.
 pub(super) fn part(bytes: u64, ranks: u32, number: u32) -> u64 {
     let ranks = u64::from(ranks);
     bytes / ranks + u64::from(u64::from(number) < bytes % ranks)
 }
 
-/// Everything from the root along the chain.
+/// Returns a step of a broadcast along the chain from the root.
 pub(super) fn chain_from_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let receives = relative > 0;
@@ -23,7 +23,7 @@ pub(super) fn chain_from_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     }
 }
 
-/// Sums from the far end of the chain to the root.
+/// Returns a step of a sum along the chain from its far end to the root.
 pub(super) fn chain_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let receives = relative + 1 < v.ranks;
@@ -36,17 +36,17 @@ pub(super) fn chain_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     }
 }
 
-/// In step `k` the part of the rank `k` before goes on.
+/// Returns step `k` of a ring allgather: sends on the part of the rank `k` before.
 pub(super) fn allgather(v: View, k: u32) -> Option<Step> {
     (k + 1 < v.ranks).then(|| Step::exchange(v.before(1), v.after(1), v.call.part(v.before(k))))
 }
 
-/// In step `k` the partial sum for the rank `k + 1` before goes on, and ends there.
+/// Returns step `k` of a ring reduce-scatter: sends on the partial sum for the rank `k + 1` before.
 pub(super) fn reduce_scatter(v: View, k: u32) -> Option<Step> {
     (k + 1 < v.ranks).then(|| Step::exchange(v.before(1), v.after(1), v.call.part(v.before(k + 1))))
 }
 
-/// A ring that sums parts of the vector, then one that hands them on.
+/// Returns a step of a ring allreduce: a ring that sums parts of the vector, then a ring that distributes them.
 pub(super) fn allreduce(v: View, k: u32) -> Option<Step> {
     let rounds = v.ranks - 1;
     let number = if k < rounds { v.before(k) } else { v.after(1 + 2 * v.ranks - (k - rounds)) };
@@ -54,7 +54,7 @@ pub(super) fn allreduce(v: View, k: u32) -> Option<Step> {
     (k < 2 * rounds).then(|| Step::exchange(v.before(1), v.after(1), bytes))
 }
 
-/// Parts down a binomial tree, then round a ring.
+/// Returns a step of a broadcast: parts down a binomial tree, then around a ring.
 pub(super) fn scatter_then_ring(v: View, k: u32) -> Option<Step> {
     let of = |number| part(v.call.size, v.ranks, number);
     let steps = tree::steps_down(v);
@@ -65,7 +65,7 @@ pub(super) fn scatter_then_ring(v: View, k: u32) -> Option<Step> {
     (round + 1 < v.ranks).then(|| Step::exchange(v.before(1), v.after(1), of(number)))
 }
 
-/// From the rank before, to the rank after.
+/// Returns a step of a linear scan: receive from the rank before, then send to the rank after.
 pub(super) fn scan(v: View, k: u32) -> Option<Step> {
     let (receives, sends) = (v.rank > 0, v.rank + 1 < v.ranks);
     match k {

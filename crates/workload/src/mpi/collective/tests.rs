@@ -1,11 +1,11 @@
-//! Every algorithm for every number of ranks: all that is sent is received, nobody waits for ever,
-//! and data reach whom they must.
+//! Every algorithm for every number of ranks: all that is sent is received, no rank waits for ever,
+//! and data reach the right ranks.
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What a call moves: messages, bytes, rounds until the last rank is through, and which ranks' data
-/// have reached each rank.
+/// Result of a call: messages, bytes, rounds until the last rank has finished, and for each rank
+/// the ranks whose data it has.
 struct Moved {
     messages: u64,
     bytes: u64,
@@ -13,10 +13,10 @@ struct Moved {
     known: Vec<BTreeSet<u32>>,
 }
 
-/// A message: the round it was sent in, and whose data it carries.
+/// A message: the round of its sending, and the ranks whose data it carries.
 type Sent = (u32, BTreeSet<u32>);
 
-/// Plays a call among ranks, each with its own view of it; every message takes one round.
+/// Executes a call among ranks, each with its own view of it; every message takes one round.
 fn play(by: &Algorithms, calls: &[Call]) -> Moved {
     let ranks = calls.len() as u32;
     let mut wires: BTreeMap<(u32, u32), VecDeque<Sent>> = BTreeMap::new();
@@ -70,7 +70,7 @@ fn play(by: &Algorithms, calls: &[Call]) -> Moved {
     Moved { messages, bytes, rounds: round - 1, known }
 }
 
-/// All ranks make the same call.
+/// Executes a call with equal arguments at all ranks.
 fn same(by: &Algorithms, call: Call, ranks: u32) -> Moved {
     play(by, &vec![call; ranks as usize])
 }

@@ -1,11 +1,12 @@
-//! Trees: binomial ones, and the flat one in which the root talks to everybody.
+//! Trees: binomial trees, and the flat tree in which the root communicates with all ranks.
 //!
-//! In the binomial tree of a root, a rank that is `d` away from it has the parent that lies at `d`
-//! without its lowest bit, and the children `d + 1, d + 2, d + 4 …` below that bit.
+//! In the binomial tree, a rank at distance `d` from the root has as parent the rank at distance
+//! `d` without its lowest bit, and as children those at `d + 1, d + 2, d + 4 …` below that bit.
 
 use super::call::{Step, View};
 
-/// How far the subtree of a rank reaches: its lowest bit, or the power of two above all ranks.
+/// Returns the reach of a rank's subtree: its lowest bit, or for the root the smallest power of two
+/// that is not below the number of ranks.
 fn reach(relative: u32, ranks: u32) -> u32 {
     match relative {
         0 => ranks.next_power_of_two(),
@@ -13,12 +14,13 @@ fn reach(relative: u32, ranks: u32) -> u32 {
     }
 }
 
-/// Ranks in the subtree of one that is so far from the root and reaches so far.
+/// Returns the number of ranks in the subtree of the rank at distance `relative` from the root,
+/// given its reach.
 fn subtree(relative: u32, reach: u32, ranks: u32) -> u32 {
     reach.min(ranks - relative)
 }
 
-/// The children of a rank, nearest first, with the size of their subtrees.
+/// Returns the children of a rank, nearest first, with the sizes of their subtrees.
 fn children(relative: u32, ranks: u32) -> impl DoubleEndedIterator<Item = (u32, u32)> + Clone {
     let bits = reach(relative, ranks).trailing_zeros();
     (0..bits).map(move |bit| relative + (1 << bit)).filter(move |&child| child < ranks).map(
@@ -33,8 +35,8 @@ fn parent(relative: u32) -> u32 {
     relative & (relative - 1)
 }
 
-/// From the parent, then to the children, the largest subtree first; `size` is told the child and how
-/// many ranks are in its subtree.
+/// Returns a step down the tree: from the parent, then to the children, the largest subtree first;
+/// `size` gets the child and the number of ranks in its subtree.
 pub(super) fn down(v: View, size: impl Fn(u32, u32) -> u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let k = match (relative, k) {
@@ -46,13 +48,13 @@ pub(super) fn down(v: View, size: impl Fn(u32, u32) -> u64, k: u32) -> Option<St
     Some(Step::send(v.absolute(child), size(child, below)))
 }
 
-/// How many steps that takes a rank.
+/// Returns the number of steps of a rank down the tree.
 pub(super) fn steps_down(v: View) -> u32 {
     let relative = v.relative();
     u32::from(relative > 0) + children(relative, v.ranks).count() as u32
 }
 
-/// From the children, the smallest subtree first, then to the parent.
+/// Returns a step up the tree: from the children, the smallest subtree first, then to the parent.
 fn up(v: View, size: impl Fn(u32) -> u64, k: u32) -> Option<Step> {
     let relative = v.relative();
     let mut below = children(relative, v.ranks);
@@ -80,13 +82,13 @@ pub(super) fn scatter(v: View, k: u32) -> Option<Step> {
     down(v, |_, below| u64::from(below) * v.call.size, k)
 }
 
-/// A reduce to the root and a broadcast from it.
+/// Returns a step of a reduce to the root followed by a broadcast from it.
 pub(super) fn up_and_down(v: View, bytes: u64, k: u32) -> Option<Step> {
     let ups = steps_down(v);
     if k < ups { up(v, |_| bytes, k) } else { down(v, |_, _| bytes, k - ups) }
 }
 
-/// The root receives from all at once.
+/// Returns a single step in which the root receives from all ranks.
 pub(super) fn all_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     let root = v.call.root;
     match (k, v.rank == root) {
@@ -99,7 +101,7 @@ pub(super) fn all_to_root(v: View, bytes: u64, k: u32) -> Option<Step> {
     }
 }
 
-/// The root sends to all at once.
+/// Returns a single step in which the root sends to all ranks.
 pub(super) fn root_to_all(v: View, bytes: impl Fn(u32) -> u64, k: u32) -> Option<Step> {
     let root = v.call.root;
     match (k, v.rank == root) {
