@@ -69,9 +69,9 @@ fn ends(graph: &Graph, link: u32) -> (u32, u32) {
 struct Channels<'a> {
     graph: &'a Graph,
     routing: &'a Routing,
-    /// By host, its switch.
+    /// Switch of each host.
     edge: Vec<u32>,
-    /// By link, the links that it depends on.
+    /// By link, the links on which it depends.
     next: Vec<Vec<u32>>,
     /// By switch, the destination and route (each from 1) for which its links were last followed.
     seen: Vec<(u32, u32)>,

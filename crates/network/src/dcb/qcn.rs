@@ -234,7 +234,7 @@ fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
 pub(super) mod tests {
     use super::*;
 
-    /// The settings of the study.
+    /// Returns the settings of the study of Gusat et al. (2009).
     pub fn config() -> QcnConfig {
         QcnConfig {
             priorities: 1,

@@ -45,7 +45,7 @@ pub enum SleepBuffer {
 }
 
 impl SleepBuffer {
-    /// Reads it from the table of links that sleep.
+    /// Reads the setting from the table of links that sleep.
     pub(super) fn read(s: &mut Section) -> SleepBuffer {
         let below = s.choice(
             "sleep_buffer",
@@ -92,7 +92,7 @@ impl SleepBuffer {
     }
 }
 
-/// When a link goes to sleep and wakes.
+/// Policy that decides when a link goes to sleep and wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Policy {
     /// Time for which the link stays awake with nothing to send.
@@ -104,7 +104,7 @@ pub struct Policy {
     /// For an adaptive timer of up to `hold`: share of time in transitions, in millionths, above which packets
     /// are held for longer.
     pub waste_ppm: Option<u32>,
-    /// Where packets wait meanwhile.
+    /// Where packets wait while the link is not awake.
     pub buffer: SleepBuffer,
 }
 
@@ -452,7 +452,7 @@ mod tests {
         assert_eq!((us(times.falling), us(times.asleep), us(times.waking)), (2.88, 97.12, 4.48));
         assert_eq!((times.awake, times.wakes), (Span::ZERO, 1));
 
-        // while it falls asleep
+        // while the link falls asleep
         link.become_idle(at(110.0));
         assert_eq!(link.plan_wake(at(111.0), 1, 1500), at(117.36));
         link.send(at(117.36));
@@ -585,7 +585,7 @@ mod tests {
 
     #[test]
     fn power_and_wait_are_those_of_the_formulas() {
-        // checks 18 to 20; the last ones from `eastwest model eee`
+        // checks 18 to 20 of the model; the last ones are from `eastwest model eee`
         let count = Policy { hold: Span::MAX, ..COALESCE };
         for (policy, load, power, wait) in [
             (Policy::STANDARD, 0.1, 0.545, 4.196),

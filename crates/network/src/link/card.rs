@@ -24,7 +24,7 @@ impl Link {
             None => q.backlog_of(q.class_of(dscp)).packets > 0,
         };
         match (waits, q.sent_at) {
-            // paused, or lost
+            // the packet is paused, or was lost
             (true, Time::NEVER) => after_one,
             (true, sent_at) => sent_at.max(now.next()),
             (false, Time::NEVER) if sent => after_one,

@@ -6,8 +6,8 @@
 //!   started, queued packets are timed anew.
 //! * **Delay and jitter** hold for the same packets. A link keeps the order: a packet that would overtake the
 //!   one in front of it arrives together with it.
-//! * **Down**: the port goes on as if nothing had happened, and what it sends is lost. A packet arrives only if
-//!   the link was up from its first bit sent until its arrival.
+//! * **Down**: the port sends as before, and its packets are lost. A packet arrives only if the link was up
+//!   from its first bit sent until its arrival.
 //!
 //! A packet that is lost in flight is removed at the time of its arrival, as an event of [`Class::Departure`].
 

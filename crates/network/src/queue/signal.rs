@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 /// Packets that are protected from early drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Protection {
-    /// None.
+    /// No packet is protected.
     #[default]
     Default,
     /// Packets with the ECE bit in the TCP header.
     EceBit,
-    /// Those with the ECE bit, and all packets of connections without payload.
+    /// Packets with the ECE bit, and all packets of connections without payload.
     AckSyn,
     /// All packets that cannot be marked.
     Bypass,
