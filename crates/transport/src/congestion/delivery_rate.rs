@@ -153,7 +153,7 @@ impl RateSampler {
         let interval = send.max(now.since(r.delivered_at));
         Some(RateSample {
             delivered: self.delivered - r.delivered,
-            // shorter than a round trip: the ACKs came in a burst
+            // Shorter than an RTT: the ACKs arrived in a burst.
             interval: if min_rtt < Span::MAX && interval < min_rtt { Span::ZERO } else { interval },
             prior_delivered: r.delivered,
             rtt,
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_acks_does_not_look_like_a_fast_path() {
-        // ten segments leave at once, their ACKs come at once a round trip later
+        // ten segments leave at once, and their ACKs arrive at once an RTT later
         let mut s = RateSampler::default();
         for i in 0..10 {
             s.sent(at(0), i * 1000, (i + 1) * 1000, false, i * 1000);

@@ -41,8 +41,8 @@ use rules::AlgorithmNeeds;
 use serde::{Deserialize, Serialize};
 use small_queue::SmallQueue;
 
-/// Makes the list of names, the settings and the algorithms of the family, and hands each call on to the
-/// algorithm; large ones are held in a box. `$d` stands for the dollar sign of the macro that it makes.
+/// Defines the list of names, the settings and the algorithms of the family, and forwards each call to the
+/// algorithm; large ones are boxed. `$d` stands for the dollar sign of the macro that it defines.
 macro_rules! family {
     ($d:tt $($name:ident($algorithm:ty as $held:ty) $settings:ident),* $(,)?) => {
         /// Congestion control algorithms.
@@ -58,7 +58,7 @@ macro_rules! family {
             },
         }
 
-        /// The settings of each algorithm, whichever is used.
+        /// Settings of all algorithms, whichever is used.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Settings {
             $(
@@ -68,7 +68,7 @@ macro_rules! family {
         }
 
         impl Settings {
-            /// Reads them from `[tcp]`.
+            /// Reads the settings of all algorithms from `[tcp]`.
             pub fn read(s: &mut Section) -> Settings {
                 Settings { $($settings: <$algorithm>::read(s)),* }
             }
@@ -123,7 +123,7 @@ macro_rules! family {
             };
         }
 
-        /// Hands a call on to the algorithm.
+        /// Forwards a call to the algorithm.
         macro_rules! algorithm {
             ($d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -178,7 +178,7 @@ impl CongestionKind {
         constant!(self, HYSTART_IN_LINUX, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns what it needs of the rules of `[tcp]`.
+    /// Returns what the algorithm needs of the rules of `[tcp]`.
     pub fn needs(self) -> AlgorithmNeeds {
         AlgorithmNeeds { needs_ecn: self.needs_ecn(), follows_path: self.follows_path() }
     }

@@ -1,5 +1,4 @@
-//! One end of a connection: its fields and simple questions about them. The mechanisms are in files of their
-//! own.
+//! One end of a connection: its fields and simple functions on them. The mechanisms are in files of their own.
 
 use super::config::TcpConfig;
 use super::counters::Counters;

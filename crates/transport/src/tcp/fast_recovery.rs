@@ -1,4 +1,4 @@
-//! Fast recovery: its begin, its progress, its end; and the loss phase after a retransmission timeout.
+//! Fast recovery: begin, progress and end; and the loss phase after a retransmission timeout.
 //!
 //! Which segments are lost is in [`recovery`](super::recovery), or with RACK in
 //! [`scoreboard`](super::scoreboard).
@@ -219,7 +219,7 @@ impl Endpoint {
         self.timers.timed_end = 0;
         self.transmit(ctx);
         if self.timers.rto_at == Time::NEVER {
-            // pacing delays the first segment: the timer runs all the same (RFC 6298, 5.6)
+            // Pacing may delay the first segment: the timer runs from now in any case (RFC 6298, 5.6).
             self.restart_timer(ctx.now, ctx.config);
         }
     }

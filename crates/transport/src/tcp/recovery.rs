@@ -35,7 +35,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Nothing is outstanding.
+    /// Returns the state with nothing outstanding.
     pub(super) fn new() -> Recovery {
         Recovery {
             sacked: RangeSet::default(),

@@ -28,7 +28,7 @@ pub(super) struct SendRoom {
 pub(super) enum BurstDecision {
     /// A burst of at most this many segments is sent.
     Send(u16),
-    /// It is deferred until the next ACK; `for_window`: the congestion window is the limit.
+    /// The burst is deferred until the next ACK; `for_window`: the congestion window is the limit.
     Defer { for_window: bool },
 }
 
@@ -84,7 +84,7 @@ impl Endpoint {
         } else if sendable <= piece {
             return BurstDecision::Defer { for_window: false };
         }
-        // the application will not write more to the stream
+        // The application will not write more to the stream.
         if self.closing && piece == unsent {
             return leaves;
         }
