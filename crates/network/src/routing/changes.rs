@@ -58,7 +58,7 @@ impl Changes<'_> {
         changed
     }
 
-    /// Takes the sets of a switch that has all its cables for known.
+    /// Records the sets of ports of a switch that has all its cables.
     fn remember_sets(&self, switch: u32, entries: &[u32], sets: &mut Sets) {
         let mut ports = Vec::new();
         for edge in self.directions.examples(switch).into_iter().flatten() {

@@ -56,7 +56,7 @@ pub(super) struct Timers {
     pub(super) retries: u16,
     /// Number of doublings of the timeout since the last RTT sample (RFC 6298, 5.5).
     pub(super) backoff: u8,
-    /// What the timer of the [scoreboard](super::scoreboard) is for.
+    /// Purpose for which the RACK-TLP timer of the [scoreboard](super::scoreboard) is armed.
     pub(super) rack_timer: RackTimer,
     /// Whether the connection is in TIME-WAIT.
     pub(super) time_wait: TimeWait,

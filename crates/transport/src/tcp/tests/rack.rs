@@ -92,7 +92,8 @@ fn late_by_four(recovery: RecoveryRules) -> (usize, u32) {
 
 #[test]
 fn the_degree_of_reordering_grows_with_what_comes_late() {
-    // two segments are SACKed above the first hole, which is three segments wide; four above the others
+    // two segments are SACKed above the first hole, which begins five segments below their end; four above the
+    // others
     let plain = RecoveryRules::default();
     assert_eq!(late_by_four(plain.clone()), (3, 3));
     let adapting = RecoveryRules { adapt_reordering: true, ..plain.clone() };
