@@ -46,9 +46,9 @@ pub struct EventRow {
     pub stream_start: u64,
     /// Payload bytes concerned.
     pub bytes: u32,
-    /// Of drops: kind of the packet, link, and number of the cause.
+    /// Kind of the packet, link, and number of the cause; for drops only.
     pub drop: Option<(PacketKind, u32, u8)>,
-    /// Of timeouts: number of the cause.
+    /// Number of the cause; for timeouts only.
     pub timeout: Option<u8>,
 }
 

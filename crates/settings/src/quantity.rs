@@ -57,7 +57,7 @@ pub struct FileName(pub String);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Properties(pub BTreeMap<String, String>);
 
-/// Names the type of a value, for the message about a wrong type.
+/// Returns the type of a value in words, for the message about a wrong type.
 pub fn instead(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "is text",

@@ -81,7 +81,7 @@ impl Drivers {
         }
     }
 
-    /// Returns whether nothing but its end in time, `until`, ends the run.
+    /// Whether nothing but its end in time, `until`, ends the run.
     pub fn await_the_end(&self, until: Time) -> bool {
         until < Time::NEVER && self.all.iter().all(|d| d.background)
     }

@@ -78,8 +78,8 @@ impl EthernetMessages {
         &mut self.streams_state[(stream - self.first) as usize]
     }
 
-    /// Accepts a message that travels as frames. Returns the host whose NIC has to be [fed](EthernetMessages::feed), or
-    /// why the message cannot be sent.
+    /// Accepts a message that travels as frames. Returns the host whose NIC has to be
+    /// [fed](EthernetMessages::feed), or why the message cannot be sent.
     pub fn take(
         &mut self,
         streams: &mut Streams,
@@ -195,7 +195,7 @@ impl EthernetMessages {
     }
 }
 
-/// Returns whether a NIC takes a frame of a stream, which is one of `streams`. If other traffic, such as
+/// Whether a NIC takes a frame of a stream, which is one of `streams`. If other traffic, such as
 /// connections, keeps the NIC full, the streams share a window, so that none waits for ever.
 fn has_room(network: &Network, row: &StreamRow, streams: u64) -> bool {
     row.under_way() * streams < WINDOW

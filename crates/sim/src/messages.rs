@@ -134,7 +134,7 @@ impl Messages {
         Some((c.workload, c.name))
     }
 
-    /// Returns whether the connection is open or has messages in flight.
+    /// Whether the connection is open or has messages in flight.
     pub fn is_needed(&self, end: EndpointId) -> bool {
         let c = self.connections[end.slot() / 2].as_ref();
         c.is_some_and(|c| c.name.is_some() || c.in_flight.iter().any(|queue| !queue.is_empty()))

@@ -66,7 +66,7 @@ impl World {
         self.site.network.fabric.partition.as_deref_mut().expect("it is a part")
     }
 
-    /// Returns whether this part simulates this end of a connection.
+    /// Whether this part simulates this end of a connection.
     pub(crate) fn owns(&self, end: EndpointId) -> bool {
         let site = &self.site;
         site.network.owns(site.transports.tcp.stack.endpoint(end).local())

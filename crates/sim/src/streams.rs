@@ -80,7 +80,7 @@ impl Streams {
         network.send(row.src, packet, None);
     }
 
-    /// Returns whether the receiver would hold a frame that arrives, since earlier ones are missing.
+    /// Whether the receiver would hold a frame that arrives, since earlier ones are missing.
     pub fn would_hold(&self, packet: &Packet) -> bool {
         self.rows[packet.ack as usize - 1].order.would_hold(packet.seq as u32)
     }
@@ -99,12 +99,12 @@ impl Streams {
         self.workloads[usize::from(workload)].2 = true;
     }
 
-    /// Returns whether a workload has sent its last frame.
+    /// Whether a workload has sent its last frame.
     pub fn has_sent_all(&self, workload: u16) -> bool {
         self.workloads[usize::from(workload)].2
     }
 
-    /// Returns whether all frames of a workload have arrived or were lost.
+    /// Whether all frames of a workload have arrived or were lost.
     pub fn none_under_way(&self, workload: u16) -> bool {
         self.workloads[usize::from(workload)].1 == 0
     }

@@ -123,7 +123,7 @@ impl<'a> ModeChooser<'a> {
         }
     }
 
-    /// Returns whether one thread is to execute all parts next, given the work so far.
+    /// Whether one thread is to execute all parts next, given the work so far.
     pub fn runs_on_one_thread(&mut self, done: Done) -> bool {
         let now = (self.clock)();
         let spent = now.saturating_sub(self.began);
@@ -150,7 +150,7 @@ impl<'a> ModeChooser<'a> {
         matches!(self.phase, Phase::TryAlone | Phase::Alone)
     }
 
-    /// Returns whether the partitioned run is to be abandoned: several threads were never faster, and little is
+    /// Whether the partitioned run is to be abandoned: several threads were never faster, and little is
     /// lost.
     pub fn is_worse_than_undivided(&self) -> bool {
         let tried = !self.has_been_faster && self.failed_trials >= self.spans.max_failed_trials;

@@ -27,7 +27,7 @@ impl CwndUsage {
         }
     }
 
-    /// Returns whether an ACK may grow the window.
+    /// Whether an ACK may grow the window.
     pub fn allows_growth(&self, w: &Window) -> bool {
         self.filled || (w.in_slow_start() && w.cwnd < 2 * u64::from(self.most))
     }

@@ -112,7 +112,7 @@ impl RateSampler {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }
 
-    /// Returns whether samples are application-limited.
+    /// Whether samples are application-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_to > 0
     }

@@ -145,35 +145,35 @@ family! {
 }
 
 impl CongestionKind {
-    /// Returns whether receivers echo each mark, not only the first until the sender has reacted.
+    /// Whether receivers echo each mark, not only the first until the sender has reacted.
     #[inline]
     pub fn echoes_each_mark(self) -> bool {
         constant!(self, ECHOES_EACH_MARK, CongestionKind::Custom { echoes_each_mark, .. } => echoes_each_mark)
     }
 
-    /// Returns whether window and rate follow a model of the path.
+    /// Whether window and rate follow a model of the path.
     #[inline]
     pub fn follows_path(self) -> bool {
         constant!(self, FOLLOWS_PATH, CongestionKind::Custom { follows_path, .. } => follows_path)
     }
 
-    /// Returns whether it needs ECN.
+    /// Whether it needs ECN.
     pub fn needs_ecn(self) -> bool {
         constant!(self, NEEDS_ECN, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns whether a loss reduces the window even if marks have reduced it in the same window of data.
+    /// Whether a loss reduces the window even if marks have reduced it in the same window of data.
     pub fn cuts_after_marks(self) -> bool {
         constant!(self, CUTS_AFTER_MARKS, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns whether its rate samples take bytes in flight from the pipe (RFC 6675).
+    /// Whether its rate samples take bytes in flight from the pipe (RFC 6675).
     #[inline]
     pub fn samples_pipe(self) -> bool {
         constant!(self, SAMPLES_PIPE, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns whether Linux ends its slow start with HyStart.
+    /// Whether Linux ends its slow start with HyStart.
     pub fn has_hystart_in_linux(self) -> bool {
         constant!(self, HYSTART_IN_LINUX, CongestionKind::Custom { .. } => false)
     }

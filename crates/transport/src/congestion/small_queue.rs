@@ -105,7 +105,7 @@ impl SmallQueue {
         self.leave_at.len()
     }
 
-    /// Returns whether less than `limit` bytes of memory wait, in segments of `segment` bytes of payload. If
+    /// Whether less than `limit` bytes of memory wait, in segments of `segment` bytes of payload. If
     /// not, sets `free_at` to the time at which this will be so.
     pub fn has_room(&mut self, limit: u64, segment: u64) -> bool {
         // Linux counts the socket itself as 1, so a limit of two packets blocks a third.

@@ -103,7 +103,7 @@ impl ReactionPoint {
         Rate(self.current)
     }
 
-    /// Returns whether the rate is that of the link.
+    /// Whether the rate is that of the link.
     pub fn is_free(&self) -> bool {
         self.current >= self.line
     }

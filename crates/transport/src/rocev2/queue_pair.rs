@@ -139,7 +139,7 @@ impl QueuePair {
         self.closing = false;
     }
 
-    /// Returns whether there is something to send, now or when its rate allows.
+    /// Whether there is something to send, now or when its rate allows.
     fn has_to_send(&self) -> bool {
         !self.failed && self.requester.has_to_send()
     }
@@ -152,7 +152,7 @@ impl QueuePair {
         self.sent.0 + self.control.rate().time_for(self.sent.1)
     }
 
-    /// Returns whether it may send now.
+    /// Whether it may send now.
     pub(super) fn may_send(&self, now: Time) -> bool {
         self.has_to_send() && self.rate_allows_at() <= now
     }

@@ -87,7 +87,7 @@ impl Requester {
         self.written
     }
 
-    /// Returns whether there is something to send.
+    /// Whether there is something to send.
     pub(super) fn has_to_send(&self) -> bool {
         self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING
     }

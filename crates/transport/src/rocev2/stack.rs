@@ -135,7 +135,7 @@ impl Stack {
         }
     }
 
-    /// Returns whether `id` is an end of a queue pair that has not ended.
+    /// Whether `id` is an end of a queue pair that has not ended.
     pub fn is_live(&self, id: EndpointId) -> bool {
         self.ends.get(id.slot()).is_some_and(|end| end.id() == id)
     }

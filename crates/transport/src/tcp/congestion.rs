@@ -81,7 +81,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the window was the limit, so that it may grow (RFC 7661; Linux, `tcp_is_cwnd_limited`);
+    /// Whether the window was the limit, so that it may grow (RFC 7661; Linux, `tcp_is_cwnd_limited`);
     /// `flight` bytes were outstanding before the ACK.
     #[inline]
     pub(super) fn is_cwnd_limited(&self, flight: u64, config: &TcpConfig) -> bool {

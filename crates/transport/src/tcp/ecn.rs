@@ -142,7 +142,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the window is still held after a reduction by ECE. Ends that state once everything
+    /// Whether the window is still held after a reduction by ECE. Ends that state once everything
     /// outstanding at the reduction, and something beyond it, is acknowledged.
     #[cold]
     pub(super) fn stays_in_cwr(&mut self, config: &TcpConfig) -> bool {

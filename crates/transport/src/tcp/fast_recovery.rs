@@ -90,7 +90,7 @@ impl Endpoint {
         flight
     }
 
-    /// Returns whether a recovery without SACK goes on although all that was outstanding at its begin is
+    /// Whether a recovery without SACK goes on although all that was outstanding at its begin is
     /// acknowledged: until newer data is, duplicate ACKs may be caused by unnecessary retransmissions, and do
     /// not count (RFC 6582, 4.1; Linux, `tcp_is_non_sack_preventing_reopen`).
     pub(super) fn is_non_sack_preventing_reopen(&self, config: &TcpConfig) -> bool {
@@ -224,7 +224,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the window is being reduced step by step: in fast recovery, and after ECE.
+    /// Whether the window is being reduced step by step: in fast recovery, and after ECE.
     #[inline]
     pub(super) fn is_reducing_cwnd(&self) -> bool {
         self.recovery.phase == RecoveryPhase::Recovery

@@ -49,13 +49,13 @@ pub enum ConnectionState {
 }
 
 impl ConnectionState {
-    /// Returns whether the handshake is not complete.
+    /// Whether the handshake is not complete.
     pub fn is_opening(self) -> bool {
         use ConnectionState::{Listen, SynReceived, SynSent};
         matches!(self, Listen | SynSent | SynReceived)
     }
 
-    /// Returns whether no more data will arrive.
+    /// Whether no more data will arrive.
     pub fn is_over(self) -> bool {
         use ConnectionState::{CloseWait, Failed, LastAck, TimeWait};
         matches!(self, CloseWait | Failed | LastAck | TimeWait)

@@ -188,7 +188,7 @@ impl LinuxAcks {
         }
     }
 
-    /// Returns whether an ACK of out-of-order segments is being delayed by SACK compression.
+    /// Whether an ACK of out-of-order segments is being delayed by SACK compression.
     pub(super) fn compresses_ack(&self) -> bool {
         self.compressed > 0
     }

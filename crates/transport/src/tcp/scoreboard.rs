@@ -120,7 +120,7 @@ impl Scoreboard {
         self.segments.push_back(SentSegment { end_flags: end << FLAG_BITS, at: now });
     }
 
-    /// Returns whether the first outstanding segment has been sent more than once.
+    /// Whether the first outstanding segment has been sent more than once.
     pub(super) fn is_first_retransmitted(&self) -> bool {
         self.segments.front().is_some_and(|s| s.has(RETRANSMITTED))
     }

@@ -91,7 +91,7 @@ impl Endpoint {
         BurstDecision::Defer { for_window: false }
     }
 
-    /// Returns whether the ACK of the oldest segment is due within a millisecond and half a round trip.
+    /// Whether the ACK of the oldest segment is due within a millisecond and half a round trip.
     fn is_ack_due_soon(&self, now: Time) -> bool {
         let oldest = self.recovery.scoreboard.as_ref().and_then(|b| b.first_sent_at());
         let (Some(sent), Some(srtt)) = (oldest, self.timers.rtt.srtt()) else { return false };
