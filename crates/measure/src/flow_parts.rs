@@ -86,7 +86,7 @@ pub struct PartsTable {
 }
 
 impl PartsTable {
-    /// An empty table for at most this many rows.
+    /// Returns an empty table for at most `most` rows.
     pub fn new(most: u64) -> PartsTable {
         PartsTable { rows: Vec::new(), most, left_out: 0 }
     }

@@ -287,7 +287,7 @@ impl Fabric {
         self.links[self.up[from.0 as usize] as usize].clear_at(dscp)
     }
 
-    /// Enqueues a packet that came on link `before` at the port of link `link`.
+    /// Enqueues a packet that arrived on link `before` at the port of link `link`.
     // Inlined in both callers: a call would cost 5 % of the time of a hop.
     #[inline(always)]
     fn enqueue(
@@ -497,7 +497,7 @@ impl Fabric {
         Some(self.pool.remove(handle.slot))
     }
 
-    /// Returns the link on which a packet goes on from a switch that it entered on link `ingress`.
+    /// Returns the link on which a packet leaves a switch that it entered on link `ingress`.
     #[inline(always)]
     pub(crate) fn next_link(
         &mut self,

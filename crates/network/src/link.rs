@@ -575,7 +575,8 @@ impl Link {
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// Connects the port to the memory that it shares with other ports of its switch; the first port brings it.
+    /// Connects the port to the memory that it shares with other ports of its switch; the first port provides
+    /// it.
     pub(crate) fn share_memory(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
         if let Some(queues) = &mut self.queues {
             queues.share(memory);
@@ -627,7 +628,8 @@ impl Link {
         }
     }
 
-    /// As [`Link::clear_at`], where classes take turns. Later pauses are not foreseen.
+    /// Returns the time of [`Link::clear_at`] at a port whose classes take turns. Later pauses are not
+    /// foreseen.
     #[inline(never)]
     fn turn_ends(&self, queues: &PortQueues, dscp: u8) -> Time {
         if queues.sent_at == Time::NEVER {

@@ -15,7 +15,7 @@ pub struct Stored {
     /// Low halves of the stream positions; the receiving endpoint knows the upper ones.
     seq: u32,
     ack: u32,
-    /// See [`Packet::dst_endpoint`].
+    /// Receiving endpoint, see [`Packet::dst_endpoint`].
     pub dst_endpoint: EndpointId,
     window: u32,
     /// Timestamp echo, or the index of the entry that has the SACK blocks and the echo.
@@ -74,12 +74,12 @@ impl Stored {
         (self.payload_and_notes >> Stored::PAYLOAD_BITS) as u8
     }
 
-    /// See [`Packet::kind`].
+    /// Returns the kind of the packet, see [`Packet::kind`].
     pub fn kind(&self) -> PacketKind {
         PacketKind::of(self.payload(), self.flags, self.notes())
     }
 
-    /// TCP flags, see [`eastwest_types::flag`].
+    /// Returns the TCP flags, see [`eastwest_types::flag`].
     pub fn flags(&self) -> u8 {
         self.flags
     }

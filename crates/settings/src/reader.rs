@@ -86,8 +86,8 @@ pub struct Key<T> {
     range: Option<(&'static str, &'static str)>,
 }
 
-/// A key that the file must have, until it is given a default. `doc` is one line and says where
-/// the default comes from.
+/// Declares a key that is required until it is given a default. `doc` is one line and states the source of the
+/// default.
 pub fn key<T: Quantity>(name: &'static str, doc: &'static str) -> Key<T> {
     Key { name, doc, absent: Absent::Required, range: None }
 }

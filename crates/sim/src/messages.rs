@@ -30,7 +30,7 @@ impl LossCounts {
         LossCounts { retransmits, timeouts, ..LossCounts::default() }
     }
 
-    /// Retransmissions, timeouts and lost windows of the sender since its connection opened.
+    /// Returns retransmissions, timeouts and lost windows of the sender since its connection opened.
     pub fn by(sender: &Endpoint) -> LossCounts {
         let c = sender.counters();
         let (retransmits, timeouts) = (c.retransmits, c.timeouts);

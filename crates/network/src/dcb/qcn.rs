@@ -291,7 +291,7 @@ pub(super) mod tests {
         assert_eq!(comes(0), (100, None));
         assert_eq!(comes(0), (100, None));
         assert_eq!(comes(200_000), (100, Some(63)));
-        // 150 kB / 8, and then the queue rests at 167 kB too much
+        // 150 kB / 8; then the queue stays 167 kB above the set point
         assert_eq!(comes(200_000), (13, Some(63)));
         assert_eq!(comes(33_000 + 33_000), (13, None));
         assert_eq!((point.samples, point.messages), (5, 2));

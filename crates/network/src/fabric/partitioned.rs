@@ -39,7 +39,7 @@ impl Fabric {
         self.partition = Some(Box::new(partition));
     }
 
-    /// Enqueues a packet that came on link `before` at a port with packets of several parts.
+    /// Enqueues a packet that arrived on link `before` at a port with packets of several parts.
     pub(crate) fn enqueue_partitioned(
         &mut self,
         now: Time,

@@ -22,7 +22,7 @@ pub enum Change {
     KnownDown(u32),
 }
 
-/// Changes to come.
+/// Future changes of faults, in order of time.
 #[derive(Serialize, Deserialize)]
 pub struct Schedule {
     faults: Vec<Fault>,

@@ -1,5 +1,5 @@
-//! State of a link under faults. Both kinds of ports follow the same rules, so that they do the same to every
-//! packet; a change at an instant comes after everything else at that instant.
+//! State of a link under faults. Both kinds of ports follow the same rules, so that they treat every packet
+//! equally; a change at an instant is carried out after all other events of that instant.
 //!
 //! * **Loss** is decided when a packet gets to the far end, by the loss model in force then.
 //! * **A rate** holds for packets whose first bit is sent after the change: the one being sent finishes as it

@@ -309,7 +309,8 @@ impl Routing {
         self.next_link(switch, dst, hash, || view)
     }
 
-    /// Has adaptive routing read a CNM that came from beyond the output `link` of a switch, see [`adaptive`].
+    /// Has adaptive routing read a CNM that arrived from the far end of the output `link` of a switch, see
+    /// [`adaptive`].
     fn snoop(&mut self, now: Time, switch: u32, cnm: &Cnm, link: u32) -> Snooped {
         let entry = self.entry(switch, cnm.congested);
         // Neither the edge switch nor a switch with a single port has another path.
@@ -321,8 +322,8 @@ impl Routing {
         adaptive.snoop(now, switch, cnm.congested, members, (link, cnm.fb))
     }
 
-    /// Returns the link by which packets of the flow of a CNM come to `switch`, in the other direction, found
-    /// along their present path; `None` where they no longer pass the switch.
+    /// Returns the reverse of the link on which packets of the flow of a CNM arrive at `switch`, found along
+    /// their current path; `None` where they no longer pass the switch.
     fn backwards(&self, switch: u32, cnm: &Cnm, view: &View) -> Option<u32> {
         let Chooser::Adaptive(adaptive) = &self.chooser else { return None };
         let hosts = self.attachments.len() as u32;

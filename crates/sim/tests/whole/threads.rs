@@ -46,8 +46,8 @@ fn in_one(scenario: &Scenario) -> String {
     said(&Results::new(world))
 }
 
-/// Outcome of the scenario on several threads, stopped after a number of looks, written to a checkpoint and
-/// continued; or why it can only run on one thread.
+/// Runs the scenario on several threads, stops after a number of looks, saves and continues it; returns the
+/// outcome, or why it can only run on one thread.
 fn in_parts(
     scenario: &Scenario,
     threads: usize,

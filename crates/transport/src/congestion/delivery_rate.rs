@@ -67,7 +67,7 @@ pub struct RateSampler {
     pub delivered: u64,
     /// Time of the last delivery.
     pub delivered_at: Time,
-    /// Bytes lost in total, as far as the algorithm has been told.
+    /// Bytes lost in total, as last reported to the algorithm.
     pub lost: u64,
     /// Sample of the last ACK, until the model takes it.
     pub sample: Option<RateSample>,

@@ -51,9 +51,9 @@ macro_rules! family {
             $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name,)*
             /// An algorithm of a mechanism crate.
             Custom {
-                /// See [`CongestionKind::echoes_each_mark`].
+                /// Whether receivers echo each mark, see [`CongestionKind::echoes_each_mark`].
                 echoes_each_mark: bool,
-                /// See [`CongestionKind::follows_path`].
+                /// Whether window and rate follow a model of the path, see [`CongestionKind::follows_path`].
                 follows_path: bool,
             },
         }

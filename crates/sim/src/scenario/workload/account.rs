@@ -57,7 +57,7 @@ fn said(name: &str, about: &Value) -> Vec<String> {
     notes
 }
 
-/// ` (file:line)` of the first record that an entry is about.
+/// Returns ` (file:line)` of the first record of an entry.
 fn place(first: &Value) -> String {
     let file = first.get("file").and_then(Value::as_str).unwrap_or_default();
     match first.get("line").and_then(Value::as_u64) {
