@@ -70,7 +70,7 @@ pub fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns a hint to the section to which an unknown key belongs, if another section has a key of this name.
+/// Returns where an unknown key exists, if it does: for other kinds of its section, or in other sections.
 pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -> Option<String> {
     let mut named = rows.iter().filter(|row| row.name == name);
     let here = named.clone().find(|row| row.place == place);

@@ -82,7 +82,7 @@ fn show(level: Level) -> String {
 }
 
 impl Inert<'_> {
-    /// Returns warnings about thresholds that the queue never reaches; `name` is the setting's prefix in
+    /// Returns a warning about thresholds that the queue never reaches; `name` is the name of the discipline in
     /// messages.
     pub fn thresholds(&self, name: &str, min: Level, max: Level, limit: Limit) -> Option<String> {
         let most = Most::new(limit, self);

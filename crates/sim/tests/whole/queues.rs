@@ -103,7 +103,8 @@ fn measured_ports_count_who_comes_and_change_nothing() {
         on_the_way += sum(of("arrivals")) - carried - lost;
     }
     assert_eq!(on_the_way, done.count("packets.in_flight"));
-    // each arrival records a queue in packets and one in bytes; admitted packets wait, or are still queued
+    // each arrival records a queue in packets and one in bytes; each admitted packet has a recorded wait, or is
+    // still queued
     let came: u64 = of("arrivals").iter().sum();
     assert_eq!(done.u64s("depths", "count").iter().sum::<u64>(), 2 * came);
     let waited: u64 = done.u64s("sojourn", "count").iter().sum();
