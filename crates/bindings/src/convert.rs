@@ -1,4 +1,5 @@
-//! Between Rust and Python: what scenarios are read with, and what tables, problems and progress become.
+//! Conversion between Rust and Python: contexts of scenarios, and tables, problems and progress as Python
+//! objects.
 
 use crate::mechanism::{Mechanisms, Own};
 use crate::patience::patiently;
@@ -19,11 +20,11 @@ create_exception!(_core, ScenarioError, PyException, "The input is wrong; see `p
 create_exception!(_core, RunError, PyException, "The simulation cannot go on.");
 create_exception!(_core, SketchError, PyException, "A sketch raised what is its cause.");
 
-/// The mechanisms of the crate that this module was made of, if any.
+/// Mechanisms of the crate from which this module was made, if any.
 pub static OWN: OnceLock<Own> = OnceLock::new();
 
-/// Where scenarios find what they name: files, and mechanisms besides the built-in ones. What
-/// sketches do is watched by `watch`.
+/// Returns the context of scenarios: their files, and mechanisms besides the built-in ones. `watch` observes
+/// sketches.
 pub fn context(
     base_dir: &str,
     data_dir: &str,
@@ -65,7 +66,7 @@ pub fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
     }
 }
 
-/// Reads a scenario; a `seed` goes over the file's own.
+/// Reads a scenario; `seed` replaces the seed of the file.
 pub fn read(
     py: Python<'_>,
     text: &str,
@@ -80,8 +81,8 @@ pub fn read(
     read.map_err(|problems| refuse(py, &problems))
 }
 
-/// Sets what a scenario was resolved to: its text with every default, the files it reads, as (name,
-/// bytes) or (name, path) where they are large, and what its author should know.
+/// Adds the resolved form of a scenario to a dict: its text with all defaults, the files it reads, as (name,
+/// bytes) or (name, path) if they are large, and the notes.
 pub fn describe(d: &Bound<'_, PyDict>, scenario: &Scenario) -> PyResult<()> {
     let attached = PyList::empty(d.py());
     for file in &scenario.attached {
@@ -96,12 +97,12 @@ pub fn describe(d: &Bound<'_, PyDict>, scenario: &Scenario) -> PyResult<()> {
     d.set_item("notes", &scenario.notes)
 }
 
-/// Columns of all tables, by the tables' names.
+/// Returns the columns of all tables, by the tables' names.
 pub fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     for table in tables {
         let columns = PyList::empty(py);
-        // each column is given back as soon as Python has its own
+        // each column is released as soon as Python has a copy
         for (name, values) in table.columns {
             py.check_signals()?;
             let (kind, data) = column(py, &values)?;
@@ -112,7 +113,7 @@ pub fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyD
     Ok(d)
 }
 
-/// A table column as (type, data), see `Column` in python/eastwest/core.py.
+/// Returns a table column as (type, data), see `Column` in python/eastwest/core.py.
 fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
     fn bytes<'py, T: Copy, const N: usize>(
         py: Python<'py>,

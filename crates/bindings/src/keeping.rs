@@ -1,6 +1,5 @@
-//! Keeping a run that is under way: a checkpoint now and then, and the rows of growing tables as they
-//! come. Where all this lies, and what is said about it, is up to a Python object, the keeper; see
-//! `Keeper` in python/eastwest/core.py.
+//! Saving of a run in progress: regular checkpoints, and the rows of growing tables. A Python object, the
+//! keeper, decides where they are stored and what is printed; see `Keeper` in python/eastwest/core.py.
 
 use crate::convert::tables_dict;
 use eastwest_sim::checkpoint::{self, Identity, Keep, Kept};
@@ -14,33 +13,33 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Who is interrupted sooner begins again.
+/// Run time below which no checkpoint is written: such a run is repeated after an interruption.
 const WORTH_KEEPING: Duration = Duration::from_secs(10);
 
 /// Bytes of a checkpoint that are forced to disk at a time, so that no wait for the disk is long.
 const SYNC_EVERY: usize = 64 << 20;
 
-/// A run that is kept.
+/// State of saving a run.
 pub struct Keeping {
     keeper: Py<PyAny>,
     identity: Identity,
-    /// Why no checkpoint of it can be written, if so, and whether that was said.
+    /// Reason for which no checkpoint can be written, if there is one, and whether it was reported.
     obstacle: Option<&'static str>,
     told: bool,
     every: Duration,
-    /// Time between two looks for Ctrl-C while a checkpoint is written.
+    /// Time between two checks for Ctrl-C while a checkpoint is written.
     look_every: Duration,
-    /// Rows that a table holds before they are handed out.
+    /// Rows of a table at which they are handed out.
     most_rows: usize,
     last: Instant,
-    /// Where the checkpoint lies and the rows beside it, once the keeper has a place for it.
+    /// Path of the checkpoint, with the rows beside it, once the keeper has a place for it.
     place: Option<PathBuf>,
-    /// The keeper has none, or it failed: nothing is kept any more.
+    /// Whether saving has ended, since the keeper has no place or has failed.
     given_up: bool,
 }
 
 impl Keeping {
-    /// A run that begins now.
+    /// Returns the state for a run that begins now.
     pub fn new(
         py: Python<'_>,
         keeper: Py<PyAny>,
@@ -69,7 +68,7 @@ impl Keeping {
         })
     }
 
-    /// What an earlier run of the same plan has left, if there is something to go on from.
+    /// Returns what an earlier run of this plan has saved, if it can be continued.
     pub fn resume(&mut self) -> PyResult<Option<Kept>> {
         if self.obstacle.is_some() {
             return Ok(None);
@@ -103,7 +102,7 @@ impl Keeping {
         !self.is_over() && self.last.elapsed() >= self.every
     }
 
-    /// Whether an interruption now would lose what is worth a checkpoint.
+    /// Whether an interruption now would lose enough work for a checkpoint.
     pub fn is_worth_it(&self) -> bool {
         !self.is_over() && self.last.elapsed() >= self.every.min(WORTH_KEEPING)
     }
@@ -113,7 +112,7 @@ impl Keeping {
         self.given_up || self.told
     }
 
-    /// Where the run can be kept; finds a place when it is first asked.
+    /// Returns the place for the run; asks the keeper for it at the first call.
     pub fn place(&mut self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
         if self.place.is_none() && !self.given_up {
             let keeper = self.keeper.bind(py);
@@ -123,10 +122,10 @@ impl Keeping {
         Ok(self.place.clone())
     }
 
-    /// Hands the rows of tables that have grown long to the keeper.
+    /// Hands the rows of long tables to the keeper.
     pub fn hand_rows(&mut self, py: Python<'_>, site: &mut Site) -> PyResult<()> {
         while !self.given_up {
-            // asked for first: rows that have been taken out have to go somewhere
+            // The place is requested first, since rows that were taken out must be stored.
             if !holds(site, self.most_rows) || self.place(py)?.is_none() {
                 break;
             }
@@ -139,16 +138,16 @@ impl Keeping {
         Ok(())
     }
 
-    /// Tells the keeper why no checkpoint of this run can be written, if so.
+    /// Reports to the keeper why no checkpoint of this run can be written, if so.
     pub fn tell_obstacle(&mut self) -> PyResult<()> {
         let Some(why) = self.obstacle else { return Ok(()) };
         self.told = true;
         Python::attach(|py| self.keeper.bind(py).call_method1("give_up", (why,)).map(|_| ()))
     }
 
-    /// Writes a checkpoint. A place that cannot be written to ends the keeping, not the run. Ctrl-C ends the
-    /// writing: then the error is what Python has raised, and an earlier checkpoint is still there. The
-    /// keeper is told of long writing where the run is `stopping`, since somebody waits for that.
+    /// Writes a checkpoint. If the place is not writable, saving ends, not the run. Ctrl-C ends the writing:
+    /// then the error is the Python exception, and an earlier checkpoint is still there. If the run is
+    /// `stopping`, the keeper is told of long writing, since the user waits for it.
     pub fn keep(&mut self, run: &Keep, stopping: bool) -> PyResult<()> {
         if self.obstacle.is_some() {
             return self.tell_obstacle();
@@ -185,7 +184,7 @@ impl Keeping {
     }
 }
 
-/// By table.
+/// Returns the numbers of rows handed out, by table.
 fn rows_handed_out<'py>(py: Python<'py>, run: &Kept) -> PyResult<Bound<'py, PyDict>> {
     let rows = PyDict::new(py);
     for (table, count) in handed_out(run.first()) {
@@ -194,7 +193,7 @@ fn rows_handed_out<'py>(py: Python<'py>, run: &Kept) -> PyResult<Bound<'py, PyDi
     Ok(rows)
 }
 
-/// Writes a file beside its place, forces it to disk, and gives it its name.
+/// Writes a file beside its final path, forces it to disk, and renames it.
 fn write(place: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let beside = place.with_extension("partial");
     let written = File::create(&beside).and_then(|mut file| {
@@ -205,23 +204,23 @@ fn write(place: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Re
         File::open(place.parent().unwrap_or(Path::new(".")))?.sync_all()
     });
     if written.is_err() {
-        // whatever it was, what is left of it is of no use
+        // after any error, the incomplete file is useless
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
-/// A file that is written to while Ctrl-C is looked for. At the first look the keeper's method `writing` is called,
-/// unless the keeper counts as told.
+/// A file that checks for Ctrl-C while it is written. At the first check the keeper's method `writing` is
+/// called, unless the keeper counts as told.
 struct Patient<'a> {
     file: &'a mut File,
     keeper: &'a Py<PyAny>,
-    /// What Python has raised; the writing has failed then.
+    /// Python exception, which ends the writing.
     raised: &'a mut Option<PyErr>,
     look_every: Duration,
     looked: Instant,
     told: bool,
-    /// Bytes that were not forced to disk yet.
+    /// Bytes that were not yet forced to disk.
     not_synced: usize,
 }
 

@@ -1,5 +1,5 @@
-//! What the Python module `eastwest._core` does: thin, no logic. The only crate that reads the clock.
-//! The module itself is made in `crates/extension`, or of a mechanism crate (see [`mechanism`]).
+//! Functions of the Python module `eastwest._core`: a thin layer without logic. The only crate that reads the
+//! clock. The module itself is made in `crates/extension`, or from a mechanism crate (see [`mechanism`]).
 #![allow(missing_docs)]
 
 mod convert;
@@ -31,11 +31,11 @@ use sketch::{Sketch, Watch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Packs small allocations densely: faster where a fabric is larger than the cache.
+/// Allocator that packs small allocations densely: faster if a fabric is larger than the cache.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Every table that a run leaves, as it is declared; see `DeclaredTable` in python/eastwest/core.py.
+/// Returns the declarations of all tables of a run; see `DeclaredTable` in python/eastwest/core.py.
 #[pyfunction]
 fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let tables = PyList::empty(py);
@@ -59,8 +59,8 @@ fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(tables)
 }
 
-/// Estimates the least memory of a run: for each part its name, its bytes, and whether it is allocated before
-/// the first event.
+/// Returns an estimate of the minimum memory of a run: for each part its name, its bytes, and whether it is
+/// allocated before the first event.
 fn memory_list<'py>(
     py: Python<'py>,
     scenario: &Scenario,
@@ -70,8 +70,8 @@ fn memory_list<'py>(
     PyList::new(py, parts.into_iter().map(|part| (part.name, part.bytes, part.built)))
 }
 
-/// Tells whoever watches a run what it will take, if that is of interest: `expect` of `progress`, which may
-/// refuse.
+/// Reports the estimated memory to the method `expect` of `progress`, if it has one; the method may refuse the
+/// run.
 fn expect(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -103,7 +103,7 @@ fn run<'py>(
     let scenario = read(py, text, &context, overrides, seed)?;
     expect(py, options.progress.as_ref(), &scenario, options.threads)?;
     let running = Running::new(py, &scenario, &watch, options)?;
-    // other Python threads go on meanwhile
+    // other Python threads run meanwhile
     let outcome = py.detach(|| running.finish());
     if let Some(cause) = watch.take_error() {
         if !cause.is_instance_of::<PyException>(py) {
@@ -142,7 +142,7 @@ fn run<'py>(
     Ok(d)
 }
 
-/// All problems of a scenario, and what its author should know.
+/// Returns all problems of a scenario, and the notes for its author.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
 fn check<'py>(
@@ -170,7 +170,7 @@ fn check<'py>(
     Ok(d)
 }
 
-/// A checked scenario with every default spelled out, and the files it reads; nothing is simulated.
+/// Returns a checked scenario with all defaults, and the files it reads; nothing is simulated.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, seed, sketches = Vec::new()))]
 fn resolve<'py>(
@@ -190,13 +190,13 @@ fn resolve<'py>(
     Ok(d)
 }
 
-/// JSON description of every setting.
+/// Returns a JSON description of every setting.
 #[pyfunction]
 fn schema() -> String {
     scenario::schema().to_string()
 }
 
-/// Nodes and cables of a scenario.
+/// Returns the nodes and cables of a scenario.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
 fn topology<'py>(
@@ -233,7 +233,8 @@ fn topology<'py>(
     Ok(d)
 }
 
-/// How many nodes a scenario has, and how many cables of each kind, in the order of the first ones.
+/// Returns the number of nodes of a scenario, and the number of cables of each kind, in the order of their
+/// first occurrence.
 #[pyfunction]
 #[pyo3(signature = (text, base_dir, data_dir, overrides, sketches = Vec::new()))]
 fn topology_kinds<'py>(
@@ -288,7 +289,7 @@ fn drill<'py>(
     Ok(d)
 }
 
-/// Version of the simulator.
+/// Returns the version of the simulator.
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
@@ -296,14 +297,14 @@ fn version() -> &'static str {
 
 type KindsAndNames = Vec<(&'static str, &'static str)>;
 
-/// The crate that this module was made of, if any: its name, its version, and the kind and name of
+/// Returns the crate from which this module was made, if any: its name, its version, and the kind and name of
 /// each of its mechanisms.
 #[pyfunction]
 fn own_crate() -> Option<(&'static str, &'static str, KindsAndNames)> {
     OWN.get().map(|own| (own.name, own.version, own.mechanisms.names()))
 }
 
-/// How the extension was compiled.
+/// Returns how the extension was compiled.
 #[pyfunction]
 fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
@@ -313,10 +314,10 @@ fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(d)
 }
 
-/// Lets the allocator give memory back as soon as it is free: growing tables leave large holes, which
-/// would otherwise stay with the process (S1: 81 instead of 94 MB, at the same speed).
+/// Lets the allocator return free memory to the system at once: growing tables leave large holes, which the
+/// process would otherwise keep (S1: 81 instead of 94 MB, without loss of speed).
 fn give_memory_back() {
-    // `mi_option_purge_delay` of mimalloc.h, in milliseconds; the bindings leave it out
+    // `mi_option_purge_delay` of mimalloc.h, in milliseconds, which the bindings do not define
     const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
     // SAFETY: sets a number that the allocator reads whenever something is freed.
     #[allow(unsafe_code)]
@@ -325,8 +326,8 @@ fn give_memory_back() {
     }
 }
 
-/// Fills a module, which has the mechanisms of `own` beside the built-in ones. Fails where scenarios
-/// could not tell them apart.
+/// Fills a module, with the mechanisms of `own` beside the built-in ones. Fails if scenarios could not
+/// distinguish their names.
 pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     give_memory_back();
     if let Some(problem) = own.as_ref().and_then(|own| own.mechanisms.problem()) {

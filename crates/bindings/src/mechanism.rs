@@ -1,5 +1,5 @@
-//! What a mechanism crate is written with: the traits it implements, what they are handed, how
-//! settings are read, and the macro that makes a Python module of it (see [`mechanisms!`](crate::mechanisms!)).
+//! Interface for mechanism crates: the traits to implement, their arguments, the reading of settings, and the
+//! macro that makes a Python module (see [`mechanisms!`](crate::mechanisms!)).
 
 pub use eastwest_engine::random::Stream;
 pub use eastwest_sim::mechanisms::Mechanisms;
@@ -30,18 +30,18 @@ pub mod congestion {
     };
 }
 
-/// A crate's mechanisms and where they come from.
+/// A mechanism crate and its mechanisms.
 pub struct Own {
     /// Name of the crate.
     pub name: &'static str,
-    /// Its version.
+    /// Version of the crate.
     pub version: &'static str,
-    /// What it adds.
+    /// Mechanisms of the crate.
     pub mechanisms: Mechanisms,
 }
 
-/// Makes a module of a mechanism crate, which `eastwest run --with FOLDER` loads. It is given a
-/// function that adds the crate's mechanisms; the crate names this one `eastwest`.
+/// Makes a module of a mechanism crate, which `eastwest run --with FOLDER` loads. The argument is a function
+/// that adds the crate's mechanisms; the crate names this one `eastwest`.
 #[macro_export]
 macro_rules! mechanisms {
     ($add:expr) => {

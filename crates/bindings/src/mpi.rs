@@ -1,5 +1,5 @@
-//! What the import of MPI traces asks the reader of records: it is the one that a run has, so that the
-//! import takes exactly what a run does.
+//! Functions that the import of MPI traces uses to read records: it is the reader of a run, so that the import
+//! accepts exactly what a run does.
 
 use eastwest_workload::mpi::check::check;
 use eastwest_workload::mpi::record::{Record, parse};
@@ -7,9 +7,9 @@ use eastwest_workload::mpi::{Program, TraceFile};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// The rank of a record, and the bytes of an element without type from there on.
+/// The rank of a record, and the bytes of an element without type from that record on.
 type Said = (u32, u64);
-/// What there is, what is expected, and what follows if the record is left out.
+/// What was found, what is expected, and the consequence of leaving the record out.
 type Wrong = (String, String, Option<&'static str>);
 
 /// Reads a line of a time-independent trace; see `_core.pyi`.
@@ -24,7 +24,7 @@ pub fn mpi_record(line: &[u8], ranks: u32, element: u64) -> (Option<Said>, Optio
 }
 
 /// Checks a trace as a run would: `files` are name and path of the file of each rank, in the order of ranks.
-/// Returns the objections, none where the run would accept it.
+/// Returns the objections; none if a run would accept it.
 #[pyfunction]
 pub fn mpi_check(py: Python<'_>, files: Vec<(String, PathBuf)>) -> Vec<String> {
     let files = files.into_iter().map(|(name, path)| TraceFile { name, path }).collect();

@@ -1,5 +1,5 @@
-//! Work that is no simulation yet, or none any more: reading, building, making tables. Ctrl-C ends it, and
-//! so does what the progress callback raises, which watches over memory.
+//! Work before and after a simulation: reading, building, making tables. Ctrl-C ends it, and so does an
+//! exception of the progress callback, which checks memory.
 
 use eastwest_engine::interrupt;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -8,11 +8,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
+/// Time between two checks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Does some work that counts its steps ([`interrupt::steps`]). Several times a second Ctrl-C is looked for,
-/// and the method `busy` of `progress` is called, if it has one. Gives what was raised there.
+/// Executes work that counts its steps ([`interrupt::steps`]). Several times per second it checks for Ctrl-C
+/// and calls the method `busy` of `progress`, if there is one. Returns the exception raised there.
 pub fn patiently<R>(progress: Option<&Py<PyAny>>, work: impl FnOnce() -> R) -> PyResult<R> {
     let raised = Rc::new(RefCell::new(None));
     let busy = Python::attach(|py| progress.and_then(|p| p.getattr(py, "busy").ok()));

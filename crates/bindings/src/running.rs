@@ -1,5 +1,5 @@
-//! One simulation for a Python program: it is looked at while it runs, stops when Python asks it to, and
-//! is kept meanwhile where that is wanted.
+//! A simulation for a Python program: its progress is reported, it stops at Python's request, and it is saved
+//! if that is wanted.
 
 use crate::convert::progress_dict;
 use crate::keeping::Keeping;
@@ -21,44 +21,44 @@ use std::num::NonZero;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two calls of the progress callback, and between two looks for Ctrl-C.
+/// Time between two calls of the progress callback, and between two checks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How a run is done: `RunOptions` of python/eastwest/core.py, attribute by attribute.
+/// Options of a run: `RunOptions` of python/eastwest/core.py, attribute by attribute.
 #[derive(FromPyObject)]
 pub struct Options {
     reference: bool,
-    /// Threads that it may use.
+    /// Number of threads that it may use.
     pub threads: usize,
-    /// Is told how far the run is.
+    /// Callback that receives the progress.
     pub progress: Option<Py<PyAny>>,
-    /// Has a place for the run under way.
+    /// Object that stores a run in progress.
     keeper: Option<Py<PyAny>>,
 }
 
-/// A simulation and who watches it.
+/// A simulation and its observers.
 pub struct Running<'a> {
     scenario: &'a Scenario,
     options: Options,
-    /// What sketches do.
+    /// Observer of sketches.
     watch: &'a Watch,
     keeping: Option<Keeping>,
     started: Instant,
     looked: Instant,
-    /// What Python has raised: the run stops.
+    /// Python exception, which stops the run.
     raised: Option<PyErr>,
 }
 
-/// What a run gives, and what there is to say of how it was done.
+/// Results of a run, and a note on how it was executed.
 pub struct Finished {
     /// Tables and summary.
     pub results: Results,
-    /// How many threads were used and why, where several were asked for.
+    /// Number of threads used and why, if several were requested.
     pub note: Option<String>,
 }
 
 impl<'a> Running<'a> {
-    /// A run that begins now.
+    /// Returns a run that begins now.
     pub fn new(
         py: Python<'_>,
         scenario: &'a Scenario,
@@ -74,8 +74,8 @@ impl<'a> Running<'a> {
         Ok(Running { scenario, options, watch, keeping, started, looked, raised })
     }
 
-    /// Runs to the end, from where an earlier run has been kept. The outer error is what Python has
-    /// raised meanwhile.
+    /// Runs to the end, from the checkpoint of an earlier run if there is one. The outer error is a Python
+    /// exception raised meanwhile.
     pub fn finish(mut self) -> PyResult<Result<Finished, RunError>> {
         let kept = self.keeping.as_mut().map(Keeping::resume).transpose()?.flatten();
         let parts = match kept {
@@ -103,7 +103,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Runs it on several threads, if that is possible: all, or what is left of parts that were kept.
+    /// Runs on several threads, if that is possible: the whole run, or the rest of saved parts.
     fn finish_on_threads(&mut self, kept: Option<Parts>) -> PyResult<Result<Outcome, RunError>> {
         let started = self.started;
         let clock = || started.elapsed();
@@ -116,8 +116,7 @@ impl<'a> Running<'a> {
                 Err(why) => return Ok(Ok(Outcome::Sequential(why))),
             };
             let (scenario, reference) = (self.scenario, self.options.reference);
-            // parts are built, and put together again, without asking this watcher; what they do in
-            // between takes no steps
+            // parts are built, and united again, without this watcher; what they do in between counts no steps
             let progress = self.callback();
             let plan = || plan_of(scenario, reference);
             patiently(progress.as_ref(), || threads::run(&plan, threads, options, &clock, self))?
@@ -128,7 +127,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// How many, or why one.
+    /// Returns the number of threads, or why there is only one.
     fn threads_to_use(&self) -> Result<usize, &'static str> {
         if self.options.threads == 1 {
             return Err("one was asked for");
@@ -139,7 +138,7 @@ impl<'a> Running<'a> {
         if checkpoint::obstacle(self.scenario).is_some() {
             return Err("a mechanism of your own is used");
         }
-        // more would only wait for each other
+        // more threads would only wait for each other
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         match self.options.threads.min(cores) {
             1 => Err("there is one core"),
@@ -196,7 +195,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Builds what is to run.
+    /// Builds the world of a run.
     fn build<W>(
         &self,
         world: impl FnOnce(Plan) -> Result<W, String>,
@@ -211,8 +210,8 @@ impl<'a> Running<'a> {
         Python::attach(|py| self.options.progress.as_ref().map(|progress| progress.clone_ref(py)))
     }
 
-    /// Returns whether a run without packets may go on. About ten times a second it reports progress and
-    /// hands over long tables. When a checkpoint is due, it says why none is written.
+    /// Whether a run without packets may go on. About ten times a second it reports progress and hands over
+    /// long tables. When a checkpoint is due, it says why none is written.
     fn look(&mut self, site: &mut Site) -> bool {
         if !self.is_time() {
             return true;
@@ -226,7 +225,7 @@ impl<'a> Running<'a> {
         self.raised.is_none() && !self.watch.failed()
     }
 
-    /// Returns whether a run of packets may go on. It also writes a checkpoint when one is due.
+    /// Whether a run of packets may go on. It also writes a checkpoint when one is due.
     fn look_and_keep(&mut self, world: &mut World) -> bool {
         if !self.is_time() {
             return true;
@@ -281,8 +280,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Ctrl-C and the like are no errors, and where memory was short there may be more: what has been
-    /// done is kept for the next time.
+    /// Whether a run that stops with this exception is saved: after Ctrl-C, which is not an error, and after a
+    /// lack of memory, since there may be more memory next time.
     fn is_worth_keeping(&self, raised: &PyErr) -> bool {
         let wrong = |py: Python<'_>| {
             raised.is_instance_of::<PyException>(py) && !raised.is_instance_of::<PyMemoryError>(py)
@@ -290,8 +289,8 @@ impl<'a> Running<'a> {
         self.keeping.as_ref().is_some_and(Keeping::is_worth_it) && !Python::attach(wrong)
     }
 
-    /// Keeps a run that stops; what was raised meanwhile matters more than that it cannot be. A second Ctrl-C
-    /// ends the keeping.
+    /// Saves a run that stops; an exception raised meanwhile has priority over a failure to save. A second
+    /// Ctrl-C ends the saving.
     fn keep_at_end(&mut self, run: &Keep) {
         if let Some(Err(error)) = self.keeping.as_mut().map(|keeping| keeping.keep(run, true)) {
             Python::attach(|py| {
@@ -303,7 +302,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Watches a run in parts, and keeps all parts together.
+/// Watches a partitioned run, and saves all its parts together.
 impl Watcher for Running<'_> {
     fn on_progress(&mut self, progress: &Progress) -> Request {
         if self.raised.is_none() {
@@ -324,7 +323,7 @@ impl Watcher for Running<'_> {
         if self.raised.is_some() {
             return self.keep_at_end(&run);
         }
-        // the run is told at its next look
+        // the run stops at its next call of the watcher
         self.raised = self.keeping.as_mut().and_then(|keeping| keeping.keep(&run, false).err());
     }
 }
@@ -335,7 +334,7 @@ fn plan_of(scenario: &Scenario, reference: bool) -> Result<Plan, RunError> {
     Ok(plan)
 }
 
-/// What is said of a run that several threads have done.
+/// Returns a note on a run on several threads.
 fn of_threads(parallel: &Parallel) -> String {
     let threads = format!("{} threads, each for a share of the racks", parallel.threads);
     match 100 * parallel.alone / parallel.windows.max(1) {

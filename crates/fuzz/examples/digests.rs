@@ -1,9 +1,9 @@
-//! What runs leave behind, as one hash for each: `cargo run --release -p eastwest-fuzz --example digests --
-//! files FILE...` or `-- generated COUNT`. `benches/digests.py` compares it with what is committed.
+//! Prints hashes of the results of runs: `cargo run --release -p eastwest-fuzz --example digests -- files
+//! FILE...` or `-- generated COUNT`. `benches/digests.py` compares them with the committed ones.
 //!
 //! A line is `file PATH HASH`, or `case NUMBER TEXT HASH` with a hash of the scenario as it was drawn, so that
-//! another scenario is not taken for another result. HASH is over the summary, which has the digest of the
-//! run, over all tables and files; or over the reason why a run has none.
+//! a changed scenario is not taken for a changed result. HASH is over the summary, which has the digest of the
+//! run, over all tables and files; or over the reason for which a run has none.
 
 use eastwest_fuzz::campaign::Campaign;
 use eastwest_fuzz::generate::text;
@@ -17,14 +17,14 @@ use sha2::{Digest, Sha256};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-/// As in the Python extension.
+/// The allocator of the Python extension.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Generated scenarios end after so many events, as in a campaign.
+/// Number of events after which generated scenarios end, as in a campaign.
 const MOST_EVENTS: u64 = 150_000;
 
-/// Shipped scenarios end after so many events, so that the largest take half a minute.
+/// Number of events after which shipped scenarios end, so that the largest take half a minute.
 const MOST_OF_FILE: u64 = 200_000_000;
 
 fn main() {
@@ -79,7 +79,7 @@ fn of_generated(count: u64) {
     std::fs::remove_dir_all(&folder).expect("the folder can be removed");
 }
 
-/// Runs a scenario, packet by packet for at most `most` events.
+/// Returns the hash of a scenario, run packet by packet for at most `most` events.
 fn hash_of(scenario: &Scenario, most: u64) -> String {
     let mut looks = 0;
     let results = match scenario.fidelity {
@@ -102,7 +102,7 @@ fn hash_of(scenario: &Scenario, most: u64) -> String {
     }
 }
 
-/// The summary, all tables and all files, as bytes.
+/// Returns the summary, all tables and all files, as bytes.
 fn left_behind(results: &Results) -> Vec<u8> {
     let mut all = results.summary.to_string().into_bytes();
     for table in &results.tables {

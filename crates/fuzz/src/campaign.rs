@@ -1,4 +1,4 @@
-//! Many cases: which pairs they cover, how many really ran in the ways that must agree, and what they
+//! Campaigns of many cases: the pairs they cover, how many ran in all ways that must agree, and the failures
 //! found.
 
 use crate::features::{Features, Level, Pairs, THREAD_COUNTS, THREADS};
@@ -16,19 +16,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use toml::Table;
 
-/// A pair that the reader refused so often, and never allowed, counts as one that cannot be.
+/// Refusals after which a pair that was never accepted counts as impossible.
 pub const REFUSED_AFTER: u32 = 12;
 
-/// After so many failures no more cases are begun: to reduce each takes a while.
+/// Number of failures after which no more cases are begun: to reduce each takes a while.
 const MOST_FAILED: u64 = 20;
 
-/// Rare levels that a case is to have beside those of its pair, if it can.
+/// Rare levels that a case should have beside those of its pair, if possible.
 const BESIDE: usize = 8;
 
-/// Random levels of which one is taken beside a pair.
+/// Random levels of which one is chosen beside a pair.
 const CANDIDATES: usize = 12;
 
-/// Draws until a case can run on several threads.
+/// Maximum number of draws for a case that can run on several threads.
 const MOST_DRAWS: u32 = 60;
 
 /// A case that breaks an oracle.
@@ -44,11 +44,11 @@ pub struct Found {
     pub reduced: String,
     /// The files beside it.
     pub files: Files,
-    /// Threads that it was tried with.
+    /// Number of threads of the case.
     pub threads: usize,
 }
 
-/// What some cases have covered.
+/// Coverage of some cases.
 #[derive(Clone, Debug)]
 pub struct Covered {
     /// Cases that were judged.
@@ -57,20 +57,20 @@ pub struct Covered {
     pub refused: u64,
     /// Cases that were too large to be judged.
     pub too_large: u64,
-    /// Cases that were written down, read back and gone on.
+    /// Cases that were saved, loaded and continued.
     pub kept: u64,
-    /// Cases that ran in parts on several threads to their end.
+    /// Cases that ran partitioned on several threads to their end.
     pub in_parts: u64,
-    /// Events and packets of their plain runs.
+    /// Events of their plain runs.
     pub events: u64,
-    /// See [`Covered::events`].
+    /// Packets of their plain runs.
     pub packets: u64,
     /// Pairs of levels.
     pub pairs: Pairs,
 }
 
 impl Covered {
-    /// Nothing yet.
+    /// Returns empty coverage.
     pub fn new(features: &Features) -> Covered {
         Covered {
             cases: 0,
@@ -101,47 +101,47 @@ fn is_divided(number: u64) -> bool {
     number % 8 == 7
 }
 
-/// How far a campaign is.
+/// Progress of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Cases that are over.
+    /// Cases that have ended.
     pub done: u64,
     /// Cases that break an oracle.
     pub failed: u64,
-    /// The case that each thread is at.
+    /// Case that each thread is judging.
     pub current: Vec<u64>,
 }
 
-/// A case and what it was asked to have.
+/// A case and the levels that were requested for it.
 pub struct Drawn {
-    /// Numbers of both levels.
+    /// Numbers of both requested levels.
     pub pair: (usize, usize),
-    /// Their names.
+    /// Names of the levels.
     pub names: [String; 2],
-    /// Threads that it is tried with.
+    /// Number of threads of the case.
     pub threads: usize,
     /// The scenario, or why there is none.
     pub case: Result<Case, Refusal>,
 }
 
-/// Cases that are made and judged.
+/// Generates and judges cases.
 pub struct Campaign {
     generator: Generator,
     features: Features,
     seed: u64,
-    /// The pairs that cases are to have, in the order in which they are asked for.
+    /// Pairs that cases should have, in the order of requests.
     wanted: Vec<(usize, usize)>,
-    /// What each case is to have besides.
+    /// Further wishes for each case.
     always: Vec<Wish>,
     /// Whether the pairs of `wanted` are rare ones.
     is_focused: bool,
-    /// The pairs of `wanted`, to look them up.
+    /// The pairs of `wanted` as a set.
     is_wanted: BTreeSet<(usize, usize)>,
 }
 
 impl Campaign {
-    /// Cases of a seed. `before` is what earlier campaigns have covered: pairs that were tried less than
-    /// `enough` times are asked for first, or else all pairs in a random order.
+    /// Returns the campaign of a seed. `before` is the coverage of earlier campaigns: pairs that were tried
+    /// less than `enough` times are requested first, or else all pairs in a random order.
     pub fn new(context: Context, seed: u64, before: Option<&Pairs>, enough: u32) -> Campaign {
         let generator = Generator::new(context);
         let features = Features::of(&generator.rows());
@@ -168,12 +168,12 @@ impl Campaign {
     }
 
     /// Returns the campaign with the wish that each of its cases has the values of `always`. A case that the
-    /// reader refuses with them is drawn without the pair of levels that it was asked for.
+    /// reader refuses with them is drawn without the requested pair of levels.
     pub fn with(self, always: Vec<Wish>) -> Campaign {
         Campaign { always, ..self }
     }
 
-    /// The axes whose levels are crossed in pairs.
+    /// Returns the axes whose levels are combined in pairs.
     pub fn features(&self) -> &Features {
         &self.features
     }
@@ -183,8 +183,8 @@ impl Campaign {
         (path != THREADS).then(|| Wish::firm(path, level))
     }
 
-    /// Further levels that are rare beside those of a pair, so that one case adds to many rare pairs: each
-    /// is the one of some random ones that makes most rare pairs with those before it. They need not be
+    /// Returns further levels that are rare beside those of a pair, so that one case covers many rare pairs:
+    /// each is the one of some random levels that makes most rare pairs with those before it. They need not be
     /// granted.
     fn beside(&self, pair: (usize, usize), random: &mut Stream) -> Vec<Wish> {
         let mut chosen = vec![pair.0, pair.1];
@@ -215,8 +215,7 @@ impl Campaign {
         wishes.map(|wish| Wish { is_firm: false, ..wish }).collect()
     }
 
-    /// Draws several times until a case comes that can run on several threads, which few can; without
-    /// wishes.
+    /// Draws until a case can run on several threads, which few can; without wishes.
     fn draw_divided(&self, random: &mut Stream) -> Result<Case, Refusal> {
         let mut case = self.generator.case(random, &self.always)?;
         for _ in 0..MOST_DRAWS {
@@ -229,7 +228,7 @@ impl Campaign {
         Ok(case)
     }
 
-    /// Draws one case: first with a pair of levels, then, if the reader allows no such scenario, without.
+    /// Draws one case: first with a pair of levels; without the pair if the reader allows no such scenario.
     pub fn draw_case(&self, number: u64) -> Drawn {
         let mut random = Stream::new(self.seed, &format!("case/{number}"));
         let pair = self.wanted[(number % self.wanted.len() as u64) as usize];
@@ -255,12 +254,12 @@ impl Campaign {
         Drawn { pair, names, threads, case }
     }
 
-    /// Draws and judges one case; adds it to what is covered.
+    /// Draws and judges one case; adds it to the coverage.
     pub fn one(&self, number: u64, covered: &mut Covered) -> Option<Found> {
         let mut drawn = self.draw_case(number);
         if drawn.case.is_err() {
             covered.refused += 1;
-            // the case is not lost: without the pair nearly every draw ends in a scenario
+            // the case is not lost: without the pair nearly every draw gives a scenario
             let mut random = Stream::new(self.seed, &format!("free case/{number}"));
             let mut wishes = self.always.clone();
             wishes.extend(self.beside(drawn.pair, &mut random));
@@ -269,7 +268,7 @@ impl Campaign {
         self.judge_case(number, &drawn, covered)
     }
 
-    /// Judges a case that was drawn; adds it to what is covered.
+    /// Judges a case that was drawn; adds it to the coverage.
     pub fn judge_case(&self, number: u64, drawn: &Drawn, covered: &mut Covered) -> Option<Found> {
         let Drawn { pair, threads, case, .. } = drawn;
         let Ok(case) = case else {
@@ -311,9 +310,8 @@ impl Campaign {
         Found { case: number, failure, drawn, reduced, files: case.files.clone(), threads }
     }
 
-    /// Judges cases `first` to `first + count - 1` on so many threads at once. `look` is told several times a
-    /// second how far it is; where it returns false, no more cases are begun. What is found is sorted by
-    /// the number of the case.
+    /// Judges cases `first` to `first + count - 1` on several threads. `look` gets the progress several times a
+    /// second; if it returns false, no more cases are begun. Failures are sorted by the number of the case.
     pub fn run(
         &self,
         (first, count): (u64, u64),
@@ -367,7 +365,7 @@ impl Campaign {
         (covered, found)
     }
 
-    /// Number of pairs that cases can be asked to have.
+    /// Returns the number of pairs that can be requested.
     pub fn pairs(&self) -> usize {
         self.wanted.len()
     }

@@ -1,5 +1,5 @@
-//! Draws a value of a row of the schema, biased to small and busy: short times, few hosts, small
-//! messages, queues of some packets. Only the type, the range and the default of the row decide.
+//! Drawing of values for rows of the schema, with a bias to small and busy scenarios: short times, few hosts,
+//! small messages, queues of some packets. Only the type, the range and the default of the row decide.
 
 use eastwest_engine::random::Stream;
 use eastwest_settings::row::KeyDoc;
@@ -8,23 +8,23 @@ use eastwest_types::{Limit, Rate, Span};
 use std::collections::{BTreeMap, VecDeque};
 use toml::Value;
 
-/// Names that values may refer to, as far as they are known when a value is drawn.
+/// Names to which values may refer, as far as they are known when a value is drawn.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// Hosts.
+    /// Names of hosts.
     pub hosts: Vec<String>,
-    /// Switches.
+    /// Names of switches.
     pub switches: Vec<String>,
     /// Both ends of every cable.
     pub cables: Vec<(String, String)>,
     /// Names of classes and workloads.
     pub others: Vec<String>,
-    /// Files beside the scenario.
+    /// Names of files beside the scenario.
     pub files: Vec<String>,
 }
 
 impl Names {
-    /// The switches on a shortest path from one host to another; none where there is no path.
+    /// Returns the switches on a shortest path from one host to another; none if there is no path.
     pub fn path(&self, from: &str, to: &str) -> Vec<String> {
         let mut came: BTreeMap<&str, &str> = BTreeMap::from([(from, from)]);
         let mut waiting = VecDeque::from([from]);
@@ -49,7 +49,7 @@ impl Names {
     }
 }
 
-/// Draws a value for a row; `None` where its type has no values that can be drawn.
+/// Draws a value for a row; `None` if values of its type cannot be drawn.
 pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> {
     if !row.choices.is_empty() {
         let choice = row.choices[random.below(row.choices.len() as u64) as usize].0;
@@ -74,7 +74,7 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
             0 => text(Limit::Bytes(logarithmic(random, (2_000, 300_000)))),
             _ => text(Limit::Packets(logarithmic(random, (1, 200)) as u32)),
         },
-        // a name that is given, or one that is referred to
+        // a name that is defined, or one that is referred to
         "name" if row.name == "name" => one_of(random, &names.others)?,
         "name" => name(random, names)?,
         "hosts" => hosts(random, names)?,
@@ -91,10 +91,10 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
     })
 }
 
-/// Types of values that are not drawn: they have a meaning of their own that no rule here knows.
+/// Types of values that are not drawn: no rule of this file knows their meaning.
 pub const NOT_DRAWN: [&str; 2] = ["properties", "point"];
 
-/// The range and the default of a row, and where random numbers come from.
+/// Range and default of a row, and a source of random numbers.
 struct Bounds<'a> {
     row: &'a KeyDoc,
     random: &'a mut Stream,
@@ -107,7 +107,7 @@ impl Bounds<'_> {
         T::parse(&value).ok()
     }
 
-    /// A number of the smallest units: near the default, at an end of the range, or anywhere in the part
+    /// Draws a number in the smallest unit: near the default, at an end of the range, or anywhere in the part
     /// of `usual` that the range allows.
     fn units<T: Quantity>(self, of: impl Fn(&T) -> u64, usual: (u64, u64)) -> Option<u64> {
         let Bounds { row, random } = self;
@@ -128,7 +128,7 @@ impl Bounds<'_> {
         Some(rounded(drawn.clamp(low, high)).clamp(low, high))
     }
 
-    /// A number with decimals.
+    /// Draws a number with decimals.
     fn real<T: Quantity>(self, of: impl Fn(&T) -> f64, usual: (f64, f64)) -> f64 {
         let Bounds { row, random } = self;
         let end = |text: Option<&str>| text.and_then(Self::parsed::<T>).map(|value| of(&value));
@@ -141,19 +141,19 @@ impl Bounds<'_> {
             (Some(default), 2..6) if default > 0.0 => default * (0.25 + 3.0 * random.unit()),
             _ => usual.0 + (usual.1 - usual.0) * random.unit(),
         };
-        // few digits: a failing case is read by people
+        // few digits: people read failing cases
         let digits = 10_000.0;
         ((drawn.clamp(low, high) * digits).round() / digits).clamp(low, high)
     }
 }
 
-/// A number of which the logarithm is uniform.
+/// Draws a number whose logarithm is uniform.
 fn logarithmic(random: &mut Stream, (low, high): (u64, u64)) -> u64 {
     let (low, high) = (low.max(1) as f64, high.max(low.max(1)) as f64);
     libm::exp(libm::log(low) + random.unit() * (libm::log(high) - libm::log(low))).round() as u64
 }
 
-/// The two leading digits of a number: a failing case is read by people.
+/// Rounds a number to its two leading digits: people read failing cases.
 fn rounded(n: u64) -> u64 {
     let mut unit = 1;
     while n / unit >= 100 {
@@ -175,7 +175,7 @@ fn integer(n: u64) -> Value {
     Value::Integer(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-/// A usual rate of Ethernet, or one of which a byte does not take whole picoseconds.
+/// Draws a usual rate of Ethernet, or one at which a byte does not take whole picoseconds.
 fn rate(bounds: Bounds) -> Value {
     const MBIT: u64 = 1_000_000;
     const USUAL: [u64; 8] = [100, 333, 1_000, 1_000, 2_500, 10_000, 10_000, 40_000];
@@ -194,7 +194,7 @@ fn one_of(random: &mut Stream, names: &[String]) -> Option<Value> {
     Some(Value::String(names[random.below(names.len() as u64) as usize].clone()))
 }
 
-/// The name of a host, a switch, a class or a workload; mostly that of a host.
+/// Draws the name of a host, a switch, a class or a workload; mostly that of a host.
 fn name(random: &mut Stream, names: &Names) -> Option<Value> {
     let pool = match random.below(6) {
         0..3 => &names.hosts,
@@ -204,7 +204,7 @@ fn name(random: &mut Stream, names: &Names) -> Option<Value> {
     one_of(random, pool).or_else(|| Some(Value::String(format!("n{}", random.below(9)))))
 }
 
-/// Some hosts, or a range of them.
+/// Draws some hosts, or a range of them.
 fn hosts(random: &mut Stream, names: &Names) -> Option<Value> {
     let all = names.hosts.len() as u64;
     if all == 0 {
@@ -218,7 +218,7 @@ fn hosts(random: &mut Stream, names: &Names) -> Option<Value> {
     }
 }
 
-/// Some different values.
+/// Draws some different values.
 fn list(
     random: &mut Stream,
     most: u64,
@@ -234,7 +234,7 @@ fn list(
     Some(Value::Array(items))
 }
 
-/// A node, a cable, a port, the stream between two hosts, or all of them.
+/// Draws a node, a cable, a port, the stream between two hosts, or all of them.
 fn place(random: &mut Stream, names: &Names) -> Option<Value> {
     let cable = |random: &mut Stream| {
         (!names.cables.is_empty())
@@ -254,7 +254,7 @@ fn place(random: &mut Stream, names: &Names) -> Option<Value> {
     Some(Value::String(text))
 }
 
-/// A distribution of sizes.
+/// Draws a distribution of sizes.
 fn points(random: &mut Stream) -> Value {
     let sizes = [logarithmic(random, (64, 2_000)), logarithmic(random, (2_001, 60_000))];
     let point =

@@ -1,51 +1,51 @@
-//! Which settings are crossed in pairs, and how often each pair has been tried.
+//! Settings that are combined in pairs, and how often each pair has been tried.
 //!
 //! An axis is a setting with few values: a choice, true or false, or whether an optional table or list is
 //! given. Its values are levels. All axes come from the rows of the schema: those of the sections of a
-//! scenario, of their entries, and of the tables of `[fabric]` and other single sections. One more axis is
-//! the number of threads.
+//! scenario, of their entries, and of the tables of `[fabric]` and other single sections. One more axis is the
+//! number of threads.
 
 use eastwest_settings::row::KeyDoc;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// The level of a table or a list that a scenario gives.
+/// Level of a table or a list that a scenario gives.
 pub const GIVEN: &str = "given";
 
-/// The axis of the number of threads, which is no setting of a scenario.
+/// Axis of the number of threads, which is not a setting of a scenario.
 pub const THREADS: &str = "threads";
 
 /// Numbers of threads that are tried.
 pub const THREAD_COUNTS: [usize; 3] = [2, 3, 4];
 
-/// A setting and the values that are told apart.
+/// A setting and its values that are distinguished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// Path in the schema: `workload.*.kind`.
     pub path: String,
-    /// Its values as text.
+    /// Values as text.
     pub levels: Vec<String>,
 }
 
-/// A level of an axis, by their places.
+/// A level of an axis, by indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level {
-    /// Place of the axis.
+    /// Index of the axis.
     pub axis: usize,
-    /// Place of the level in the axis.
+    /// Index of the level in the axis.
     pub level: usize,
 }
 
-/// All axes.
+/// All axes of a schema.
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     axes: Vec<Axis>,
-    /// Number of the first level of each axis, and of all levels.
+    /// Number of the first level of each axis; the last element is the number of all levels.
     first: Vec<usize>,
 }
 
 impl Features {
-    /// The axes of a schema.
+    /// Returns the axes of a schema.
     pub fn of(rows: &[KeyDoc]) -> Features {
         let mut by_path: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for row in rows.iter().filter(|row| is_near_the_top(&row.place)) {
@@ -69,34 +69,35 @@ impl Features {
         Features { axes, first }
     }
 
-    /// The axes in the order of their paths.
+    /// Returns the axes in the order of their paths.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// Number of levels of all axes.
+    /// Returns the number of levels of all axes.
     pub fn levels(&self) -> usize {
         self.first.last().copied().unwrap_or(0)
     }
 
-    /// The number of a level among those of all axes.
+    /// Returns the number of a level among those of all axes.
     pub fn number(&self, level: Level) -> usize {
         self.first[level.axis] + level.level
     }
 
-    /// The level with this number.
+    /// Returns the level with this number.
     pub fn level(&self, number: usize) -> Level {
         let axis = self.first.partition_point(|first| *first <= number) - 1;
         Level { axis, level: number - self.first[axis] }
     }
 
-    /// Path of the axis and value of a level.
+    /// Returns the path of the axis and the value of a level.
     pub fn name(&self, level: Level) -> (&str, &str) {
         let axis = &self.axes[level.axis];
         (&axis.path, &axis.levels[level.level])
     }
 
-    /// The levels of a scenario: values as its resolved text has them, tables and lists as it gives them.
+    /// Returns the levels of a scenario: values as in its resolved text, tables and lists as the file gives
+    /// them.
     pub fn of_scenario(&self, given: &Table, resolved: &Table, threads: usize) -> Vec<Level> {
         let mut found = Vec::new();
         for (axis, Axis { path, levels }) in self.axes.iter().enumerate() {
@@ -149,12 +150,13 @@ fn visit(value: &Value, steps: &[&str], seen: &mut dyn FnMut(&Value)) {
     }
 }
 
-/// A value as text without quotes.
+/// Returns a value as text without quotes.
 fn bare(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// How often each pair of levels of different axes was tried, and how often the reader refused it.
+/// Counts of each pair of levels of different axes: how often it was tried, and how often the reader refused
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
     levels: usize,
@@ -163,13 +165,14 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// No pair yet, of so many levels.
+    /// Returns zero counts of the pairs of `levels` levels.
     pub fn new(levels: usize) -> Pairs {
         let pairs = levels * levels.saturating_sub(1) / 2;
         Pairs { levels, tried: vec![0; pairs], refused: vec![0; pairs] }
     }
 
-    /// Pairs of so many levels with these counts, tried and refused, in the order of [`Pairs::iter`].
+    /// Returns the pairs of `levels` levels with these counts, tried and refused, in the order of
+    /// [`Pairs::iter`].
     pub fn from_counts(levels: usize, counts: &[(u32, u32)]) -> Result<Pairs, String> {
         let mut pairs = Pairs::new(levels);
         if counts.len() != pairs.tried.len() {
@@ -202,12 +205,12 @@ impl Pairs {
         self.refused[place] = self.refused[place].saturating_add(1);
     }
 
-    /// How often a pair was tried.
+    /// Returns how often a pair was tried.
     pub fn tried(&self, a: usize, b: usize) -> u32 {
         self.tried[self.place(a, b)]
     }
 
-    /// How often it was refused.
+    /// Returns how often a pair was refused.
     pub fn refused(&self, a: usize, b: usize) -> u32 {
         self.refused[self.place(a, b)]
     }
@@ -221,7 +224,7 @@ impl Pairs {
         sum(&mut self.refused, &others.refused);
     }
 
-    /// Both counts of every pair, the lower number first.
+    /// Returns both counts of every pair, the lower number first.
     pub fn iter(&self) -> impl Iterator<Item = ((usize, usize), u32, u32)> {
         let pairs = (0..self.levels).flat_map(|high| (0..high).map(move |low| (low, high)));
         pairs.zip(self.tried.iter().zip(&self.refused)).map(|(pair, (t, r))| (pair, *t, *r))

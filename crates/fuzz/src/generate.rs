@@ -1,8 +1,8 @@
 //! Draws whole scenarios from the rows of the schema, and repairs them until the reader accepts them.
 //!
-//! A scenario is drawn section by section. The reader then reports every problem with its path; the value
-//! at that path is drawn again, left out, or drawn for the first time where it is required, until no
-//! problem is left. So what the settings demand of each other is known to the reader alone.
+//! A scenario is drawn section by section. The reader then reports every problem with its path; the value at
+//! that path is drawn again, left out, or drawn for the first time where it is required, until no problem is
+//! left. So only the reader knows the dependencies between settings.
 //!
 //! The fabric comes first: its nodes and cables are names for everything else.
 
@@ -19,16 +19,16 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use toml::{Table, Value};
 
-/// Rounds of repair before a scenario is given up.
+/// Rounds of repair after which a scenario is given up.
 const MOST_ROUNDS: usize = 60;
 
-/// Most nodes of a fabric: more of them find nothing that these do not.
+/// Most nodes of a fabric: larger ones find nothing more.
 const MOST_NODES: usize = 60;
 
-/// The share of optional sections that are given, beside that of optional settings.
+/// Probability that an optional section is given, in addition to that of optional settings.
 const SECTIONS: f64 = 0.1;
 
-/// Fewer hosts leave hardly any traffic possible.
+/// Minimum number of hosts: fewer leave hardly any traffic possible.
 const LEAST_HOSTS: u32 = 3;
 
 /// A value that a scenario should have.
@@ -38,12 +38,12 @@ pub struct Wish {
     pub path: String,
     /// The value as text, or [`GIVEN`].
     pub level: String,
-    /// Whether a scenario without it is refused; else it is only drawn first, and repairs may change it.
+    /// Whether a scenario without it is refused; otherwise it is only drawn first, and repairs may change it.
     pub is_firm: bool,
 }
 
 impl Wish {
-    /// A wish that must be granted.
+    /// Returns a wish that must be granted.
     pub fn firm(path: &str, level: &str) -> Wish {
         Wish { path: path.to_owned(), level: level.to_owned(), is_firm: true }
     }
@@ -51,18 +51,18 @@ impl Wish {
 
 /// A scenario that the reader accepts.
 pub struct Case {
-    /// As drawn.
+    /// The scenario as drawn.
     pub given: Table,
-    /// The files it may name.
+    /// Files that the scenario may name.
     pub files: Files,
-    /// As read.
+    /// The scenario as read.
     pub scenario: Scenario,
 }
 
-/// Why no scenario with the wishes was found: the last problem of the reader.
+/// Reason why no scenario with the wishes was found: the last problem of the reader.
 pub type Refusal = String;
 
-/// A row of the schema with its path, which is asked for very often.
+/// A row of the schema with its path, which is used very often.
 struct Row {
     doc: KeyDoc,
     path: String,
@@ -82,31 +82,31 @@ pub struct Generator {
     context: Context,
 }
 
-/// What sections are drawn with.
+/// State while sections are drawn.
 struct Hand<'a> {
     random: &'a mut Stream,
     names: &'a Names,
     wishes: &'a [Wish],
-    /// The shape of the fabric is decided: names of hosts and switches depend on it.
+    /// Whether the shape of the fabric is fixed: names of hosts and switches depend on it.
     shaped: bool,
-    /// The share of optional settings that are given.
+    /// Fraction of optional settings that are given.
     density: f64,
 }
 
 impl Hand<'_> {
-    /// Whether a setting belongs to the shape of the fabric, which is decided.
+    /// Whether a setting belongs to the shape of the fabric, which is fixed.
     fn keeps(&self, row: &Row) -> bool {
         self.shaped && row.place == "fabric" && (row.name == "kind" || !row.kinds.is_empty())
     }
 
-    /// The wishes that must be granted.
+    /// Returns the wishes that must be granted.
     fn firm(&self) -> impl Iterator<Item = &Wish> {
         self.wishes.iter().filter(|wish| wish.is_firm)
     }
 }
 
 impl Generator {
-    /// For the settings and mechanisms that scenarios may use in this context.
+    /// Returns a generator for the settings and mechanisms of this context.
     pub fn new(context: Context) -> Generator {
         let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
         for doc in rows_with(&context) {
@@ -116,12 +116,12 @@ impl Generator {
         Generator { rows, context }
     }
 
-    /// All rows of the schema.
+    /// Returns all rows of the schema.
     pub fn rows(&self) -> Vec<KeyDoc> {
         self.rows.values().flatten().map(|row| row.doc.clone()).collect()
     }
 
-    /// The context of a scenario with these files beside it.
+    /// Returns the context of a scenario with these files beside it.
     pub fn context(&self, files: &Files) -> Context {
         let mut context = self.context.clone();
         let bytes = files.iter().map(|(name, text)| (name.clone(), text.as_bytes().into()));
@@ -129,7 +129,7 @@ impl Generator {
         context
     }
 
-    /// Draws a scenario with these values, or tells what the reader has against them.
+    /// Draws a scenario with these values, or returns the reader's objection.
     pub fn case(&self, random: &mut Stream, wishes: &[Wish]) -> Result<Case, Refusal> {
         let density = [0.02, 0.05, 0.1, 0.2][random.below(4) as usize];
         let (fabric, mut files, mut names) = self.fabric(random, wishes, density)?;
@@ -155,7 +155,7 @@ impl Generator {
         fabric
     }
 
-    /// A small fabric, the file of its graph if it has one, and its names.
+    /// Draws a small fabric; returns it with the file of its graph, if it has one, and its names.
     fn fabric(
         &self,
         random: &mut Stream,
@@ -164,7 +164,7 @@ impl Generator {
     ) -> Result<(Table, Files, Names), Refusal> {
         let files = Files::from([("graph.toml".to_owned(), sources::graph(random))]);
         let mut refusal = "no fabric is small enough".to_owned();
-        // entries of lists name nodes, which there are not yet
+        // entries of lists name nodes, which do not exist yet
         let is_later = |wish: &&Wish| {
             let mut rows = self.rows_at("fabric").iter();
             rows.any(|row| row.kind_of_value == "tables" && is_on(&wish.path, &row.path))
@@ -220,8 +220,8 @@ impl Generator {
         table
     }
 
-    /// The kind of a section, such that all settings that are wished for exist: those that must be granted,
-    /// or else any.
+    /// Chooses the kind of a section so that all settings that are wished for exist: those that must be
+    /// granted, or else any.
     fn kind(&self, place: &str, hand: &mut Hand) -> Option<String> {
         let row = self.rows_at(place).iter().find(|row| row.name == "kind")?;
         let firm: Vec<Wish> = hand.firm().cloned().collect();
@@ -235,7 +235,7 @@ impl Generator {
         Some(able[hand.random.below(able.len() as u64) as usize].to_owned())
     }
 
-    /// The kinds of a section, of which this is the row, that have all the settings wished for there.
+    /// Returns the kinds of a section, of which this is the row, that have all settings wished for there.
     fn kinds_with(&self, row: &Row, wishes: &[Wish]) -> Vec<&'static str> {
         let grants = |kind: &str, wish: &Wish| {
             if wish.path == row.path {
@@ -309,7 +309,7 @@ impl Generator {
         Value::Array(entries)
     }
 
-    /// Reads a scenario, and mends what the reader objects to.
+    /// Reads a scenario, and repairs what the reader objects to.
     fn repair(
         &self,
         given: &mut Table,
@@ -319,7 +319,8 @@ impl Generator {
         let context = self.context(files);
         let mut last = String::new();
         for round in 0..MOST_ROUNDS {
-            // what takes long to read is too large: the first look, after some thousand steps, ends it
+            // a scenario that takes long to read is too large: the first look, after some thousand steps, ends
+            // it
             let problems = match watched(|| false, || read(&text(given), &context, &[])) {
                 Ok(Ok(scenario)) => return Ok(scenario),
                 Ok(Err(problems)) => problems,
@@ -333,7 +334,7 @@ impl Generator {
         Err(last)
     }
 
-    /// Changes what a problem speaks of.
+    /// Changes the value that a problem concerns.
     fn mend(&self, given: &mut Table, problem: &Problem, round: usize, hand: &mut Hand) {
         let steps: Vec<&str> = problem.path.split('.').filter(|step| !step.is_empty()).collect();
         let (depth, place) = deepest(given, &steps);
@@ -345,7 +346,7 @@ impl Generator {
         let name = steps.get(depth).copied().unwrap_or("");
         let row = self.rows_at(&place).iter().filter(|row| row.name == name).find(fits);
         let path = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-        // a value that is only to be given may be another one
+        // a value that only has to be given may be changed
         let is_fixed =
             |wish: &Wish| is_on(&wish.path, &path) && !(wish.path == path && wish.level == GIVEN);
         let is_wished = hand.firm().any(|wish| is_on(&wish.path, &path));
@@ -386,8 +387,8 @@ impl Generator {
         }
     }
 
-    /// Draws another value of a section: one that the message names, or a required one. A problem is
-    /// reported at the first of the settings that it concerns, and another one may be the wrong one.
+    /// Draws another value of a section: one that the message names, or a required one. A problem is reported
+    /// at the first of the settings concerned, and another one may be wrong.
     fn redraw_another(&self, given: &mut Table, steps: &[&str], message: &str, hand: &mut Hand) {
         let place = place_of(steps);
         let Some(table) = table_at(given, steps) else { return };
@@ -413,8 +414,8 @@ impl Generator {
         }
     }
 
-    /// Draws a value again. A list of names beside the names of two nodes is a path between these; of
-    /// files the next one is taken, so that each is tried.
+    /// Draws a value again. A list of names beside the names of two nodes becomes a path between them; of files
+    /// the next one is taken, so that each is tried.
     fn related(
         &self,
         row: &KeyDoc,
@@ -438,8 +439,8 @@ impl Generator {
         draw::value(row, hand.random, hand.names)
     }
 
-    /// Leaves out one optional setting of a section, or of the one above where it has none, or an entry of a
-    /// list of tables.
+    /// Removes one optional setting of a section, or of the section above if it has none, or an entry of a list
+    /// of tables.
     fn thin(&self, given: &mut Table, steps: &[&str], hand: &mut Hand) {
         for depth in (0..=steps.len()).rev() {
             let place = place_of(&steps[..depth]);
@@ -466,8 +467,8 @@ impl Generator {
     }
 }
 
-/// How long the simulation takes at most: some milliseconds, or seconds where heartbeats come every
-/// second or so.
+/// Draws the maximum duration of the simulation: some milliseconds, or seconds if heartbeats are sent about
+/// every second.
 fn duration(given: &Table, random: &mut Stream) -> Value {
     let workloads = given.get("workload").and_then(Value::as_array);
     let is_slow = |entry: &Value| {
@@ -481,7 +482,7 @@ fn duration(given: &Table, random: &mut Stream) -> Value {
     Value::String(format!("{us} us"))
 }
 
-/// The value of a level.
+/// Returns the value of a level.
 fn level_value(row: &KeyDoc, level: &str) -> Value {
     match row.kind_of_value {
         "true or false" => Value::Boolean(level == "true"),
@@ -489,18 +490,18 @@ fn level_value(row: &KeyDoc, level: &str) -> Value {
     }
 }
 
-/// Whether a path is another one or lies below it.
+/// Whether a path equals another one or lies below it.
 fn is_on(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The place in the schema of a section of a file: numbers of entries become `*`.
+/// Returns the place in the schema of a section of a file: numbers of entries become `*`.
 fn place_of(steps: &[&str]) -> String {
     let star = |step: &&str| if step.parse::<usize>().is_ok() { "*" } else { *step }.to_owned();
     steps.iter().map(star).collect::<Vec<_>>().join(".")
 }
 
-/// How many steps of a path lead to the deepest table that exists, and its place in the schema.
+/// Returns the number of steps of a path to the deepest table that exists, and its place in the schema.
 fn deepest(given: &Table, steps: &[&str]) -> (usize, String) {
     let mut copy = given.clone();
     let last = steps.len().saturating_sub(1);
@@ -509,7 +510,7 @@ fn deepest(given: &Table, steps: &[&str]) -> (usize, String) {
     (depth, place_of(&steps[..depth]))
 }
 
-/// The table at a path.
+/// Returns the table at a path.
 fn table_at<'t>(given: &'t mut Table, steps: &[&str]) -> Option<&'t mut Table> {
     let Some((first, rest)) = steps.split_first() else { return Some(given) };
     let mut at = given.get_mut(*first)?;
@@ -523,7 +524,7 @@ fn table_at<'t>(given: &'t mut Table, steps: &[&str]) -> Option<&'t mut Table> {
     at.as_table_mut()
 }
 
-/// The names of a fabric.
+/// Returns the names of a fabric.
 fn names_of(graph: &Graph) -> Names {
     let name = |node: u32| graph.names[node as usize].clone();
     let (hosts, switches) = graph.names.split_at(graph.hosts as usize);
@@ -536,14 +537,14 @@ fn names_of(graph: &Graph) -> Names {
     }
 }
 
-/// A scenario as TOML.
+/// Returns a scenario as TOML.
 pub fn text(given: &Table) -> String {
     let mut text = String::new();
     write_table(&mut text, given, "", &mut |_| {});
     text
 }
 
-/// A scenario as TOML, with the settings of each table in a random order.
+/// Returns a scenario as TOML, with the settings of each table in a random order.
 pub fn shuffled(given: &Table, random: &mut Stream) -> String {
     let mut text = String::new();
     write_table(&mut text, given, "", &mut |names| random.shuffle(names));

@@ -3,12 +3,12 @@
 //! | oracle | what must hold |
 //! |---|---|
 //! | run | the run ends without a panic, within the most events |
-//! | reference | with two events for each packet and port: the same tables |
+//! | reference | with two events for each packet and port: equal tables |
 //! | conservation | between events every packet is delivered, lost, or on exactly one link |
-//! | checkpoint | stopped, written down, read back and gone on: the same tables and summary |
-//! | threads | on several threads, stopped, read back and gone on: the same tables and summary, where a run can be divided |
-//! | order | with the settings of each table in another order: the same tables and summary |
-//! | resolved | the resolved text reads back as the same scenario and gives the same run |
+//! | checkpoint | stopped, saved, loaded and continued: equal tables and summary |
+//! | threads | on several threads, stopped, saved and continued: equal tables and summary, if the run can be partitioned |
+//! | order | with the settings of each table in another order: equal tables and summary |
+//! | resolved | the resolved text reads back as an equal scenario and gives an equal run |
 //! | bounds | no message is faster than an idle path; counts of the summary and of links add up; pauses mean no loss; states of links fill the time; energy is between ideal and always on |
 
 use crate::generate::{Case, shuffled};
@@ -32,7 +32,7 @@ use std::time::Duration;
 /// Most events of a run: a case that needs more is not small.
 pub const MOST_EVENTS: u64 = 150_000;
 
-/// In parts from the first event to nearly the last, however few events there are.
+/// Options for a partitioned run from the first event to nearly the last, however few events there are.
 const ALWAYS_IN_PARTS: ParallelOptions = ParallelOptions {
     last_flows: 3,
     check_interval: Duration::ZERO,
@@ -40,7 +40,7 @@ const ALWAYS_IN_PARTS: ParallelOptions = ParallelOptions {
     spans: None,
 };
 
-/// As [`ALWAYS_IN_PARTS`], but the parts run by turns on one thread and on several.
+/// Options like [`ALWAYS_IN_PARTS`], but one thread and several threads alternate.
 const BY_TURNS: ParallelOptions = ParallelOptions {
     spans: Some(TrialTimes {
         try_alone: Duration::from_millis(7),
@@ -53,7 +53,7 @@ const BY_TURNS: ParallelOptions = ParallelOptions {
     ..ALWAYS_IN_PARTS
 };
 
-/// Stops a run in parts after so many looks, and keeps it.
+/// Watcher that stops a partitioned run after a number of looks, and saves it.
 struct Stopping {
     looks: u64,
     identity: Identity,
@@ -94,40 +94,40 @@ fn identity(scenario: &Scenario) -> Identity {
 /// An oracle that a case violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The oracle.
+    /// Name of the oracle.
     pub oracle: &'static str,
-    /// What differs, or what the panic said.
+    /// The difference, or the message of the panic.
     pub message: String,
 }
 
-/// What was looked at in a case.
+/// Statistics of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
     /// Events of the plain run.
     pub events: u64,
-    /// Whether it was stopped and gone on.
+    /// Whether it was stopped, saved and continued.
     pub kept: bool,
-    /// Whether it ran in parts to its end.
+    /// Whether it ran partitioned to its end.
     pub in_parts: bool,
     /// Packets sent.
     pub packets: u64,
 }
 
-/// How a case ended.
+/// Verdict of a case.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// All oracles hold.
     Holds(Looked),
-    /// The plain run is too large, so that nothing was looked at.
+    /// The plain run is too large, so that nothing was checked.
     TooLarge,
-    /// One of them does not.
+    /// An oracle does not hold.
     Fails(Failure),
 }
 
 /// The end of a run.
 enum End {
     Done(Box<Results>),
-    /// The simulator says that the run can no longer finish, or that it reached a limit.
+    /// The simulator reports that the run can no longer finish, or that it reached a limit.
     Stopped(String),
     TooLarge,
 }
@@ -136,7 +136,7 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Has panics of this process remembered for [`judge`] and not printed, until the guard is dropped.
+/// Records panics of this process for [`judge`] instead of printing them, until the guard is dropped.
 pub fn catch_panics() -> impl Drop {
     type Hook = Box<dyn Fn(&std::panic::PanicHookInfo<'_>) + Sync + Send>;
     struct Guard(Option<Hook>);
@@ -154,7 +154,7 @@ pub fn catch_panics() -> impl Drop {
     Guard(Some(before))
 }
 
-/// Judges a case with so many threads; all of it is decided by the case and the seed.
+/// Judges a case with `threads` threads; only the case and the seed decide the result.
 pub fn judge(case: &Case, context: &Context, threads: usize, seed: u64) -> Verdict {
     let judged = || Judge { case, context, threads, seed }.all();
     match catch_unwind(AssertUnwindSafe(judged)) {
@@ -202,12 +202,12 @@ impl Judge<'_> {
 
     fn reference(&self, expected: &End) -> Result<(), Failure> {
         let other = guarded("reference", || plain(&self.case.scenario, true))?;
-        // events and what looks at them differ by what the mode is
+        // numbers of events and samples differ by definition of the mode
         same_tables(expected, &other).map_err(fails("reference"))
     }
 
-    /// Runs with three stops, at which packets must be conserved; at the second the run is written down,
-    /// forgotten and read back. Tells whether it was.
+    /// Runs with three stops, at which packets must be conserved; at the second one the run is saved, dropped
+    /// and loaded. Returns whether it was.
     fn stopped_and_gone_on(&self, expected: &End, events: u64) -> Result<bool, Failure> {
         let scenario = &self.case.scenario;
         let mut random = Stream::new(self.seed, "stops");
@@ -237,13 +237,13 @@ impl Judge<'_> {
         Ok(kept)
     }
 
-    /// Runs on several threads. After some looks the run is written down, forgotten and read back. Tells
-    /// whether the run went in parts to its end.
+    /// Runs on several threads. After some looks the run is saved, dropped and loaded. Returns whether the run
+    /// was partitioned to its end.
     fn on_threads(&self, expected: &End) -> Result<bool, Failure> {
         let scenario = &self.case.scenario;
         let plan = || Plan::new(scenario).map_err(|e| RunError::Limit(e.join("; ")));
         let options = if self.seed % 16 < 8 { ALWAYS_IN_PARTS } else { BY_TURNS };
-        // a clock that goes on by a millisecond each time it is looked at
+        // a clock that advances by a millisecond each time it is read
         let ticks = Cell::new(0);
         let clock = || {
             ticks.set(ticks.get() + 1);
@@ -306,7 +306,7 @@ fn fails(oracle: &'static str) -> impl Fn(String) -> Failure {
     move |message| Failure { oracle, message }
 }
 
-/// Runs what may panic.
+/// Executes a function that may panic.
 fn guarded<T>(oracle: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(run))
         .map_err(|_| fails(oracle)(PANIC.with(|said| said.borrow().clone())))
@@ -318,12 +318,12 @@ fn new_world(scenario: &Scenario, reference: bool) -> Result<World, String> {
     World::new(plan)
 }
 
-/// A world that stands in for one that is taken.
+/// Returns a world that replaces one that is taken.
 fn empty(scenario: &Scenario) -> World {
     new_world(scenario, false).expect("the world of this plan was built before")
 }
 
-/// One run from begin to end.
+/// Executes one run from begin to end.
 fn plain(scenario: &Scenario, reference: bool) -> End {
     if scenario.fidelity == Fidelity::Flow {
         let mut looks = 0;
@@ -364,7 +364,7 @@ fn read_back(scenario: &Scenario, world: &World) -> Result<World, String> {
     kept.into_world().ok_or_else(|| "a run on one thread was kept as one in parts".to_owned())
 }
 
-/// Compares two runs in all they leave behind.
+/// Compares all results of two runs.
 fn same(expected: &End, other: &End) -> Result<(), String> {
     same_tables(expected, other)?;
     let (End::Done(a), End::Done(b)) = (expected, other) else { return Ok(()) };
@@ -407,7 +407,7 @@ fn said(end: &End) -> String {
     }
 }
 
-/// The first difference of two tables.
+/// Returns the first difference of two tables.
 fn difference(a: &Table, b: &Table) -> String {
     if a.rows() != b.rows() {
         return format!("table {} has {} and {} rows", a.name, a.rows(), b.rows());
@@ -426,10 +426,10 @@ fn count(summary: &Value, name: &str) -> u64 {
     summary[name].as_u64().unwrap_or(0)
 }
 
-/// What must hold of any run.
+/// Checks invariants of any run.
 fn check_bounds(scenario: &Scenario, results: &Results) -> Result<(), String> {
     if scenario.fidelity == Fidelity::Packet {
-        // after a failure the way around may have faster links, or several paths at once
+        // after a failure the detour may have faster links, or several paths may be used at once
         let fails = |fault: &Fault| matches!(fault.effect, Effect::Down { .. });
         if !scenario.fabric.faults.iter().any(fails) {
             no_message_is_too_fast(results)?;
@@ -448,7 +448,7 @@ fn column<'r>(results: &'r Results, table: &str, column: &str) -> &'r [f64] {
     }
 }
 
-/// A message takes at least as long as over an idle path.
+/// Checks that each message takes at least as long as over an idle path.
 fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
     match column(results, "flows", "slowdown").iter().enumerate().find(|(_, s)| **s < 1.0) {
         Some((row, slowdown)) => {
@@ -458,7 +458,7 @@ fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
     }
 }
 
-/// The sum of a column of whole numbers of the table of links.
+/// Returns the sum of a column of whole numbers of the table of links.
 fn of_links(results: &Results, name: &str) -> u64 {
     let links = results.tables.iter().find(|table| table.name == "links");
     match links.and_then(|table| table.column(name)) {
@@ -468,7 +468,7 @@ fn of_links(results: &Results, name: &str) -> u64 {
     }
 }
 
-/// The sum of all numbers below a value.
+/// Returns the sum of all numbers below a value.
 fn sum_of(value: &Value) -> u64 {
     match value {
         Value::Object(below) => below.values().map(sum_of).sum(),
@@ -476,7 +476,7 @@ fn sum_of(value: &Value) -> u64 {
     }
 }
 
-/// The summary and the columns of the table of links count the same packets, by kind and by cause.
+/// Checks that the summary and the table of links count equal packets, by kind and by cause.
 fn counts_add_up(results: &Results) -> Result<(), String> {
     let summary = &results.summary;
     let packets = &summary["packets"];
@@ -506,7 +506,7 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
             return Err(format!("{what}: {a}, and {b}"));
         }
     }
-    // messages of QCN belong to no class, and have no latency
+    // CNMs belong to no class, and have no latency
     let (latencies, delivered) =
         (count(&summary["latency_us"], "count"), count(packets, "delivered"));
     let messages = count(&summary["dcb"], "qcn_messages");
@@ -516,7 +516,7 @@ fn counts_add_up(results: &Results) -> Result<(), String> {
     Ok(())
 }
 
-/// Where all traffic is in lossless priorities, switches lose nothing but messages of QCN.
+/// Checks that switches lose only CNMs if all traffic is in lossless priorities.
 fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), String> {
     let FabricConfig { dcb, faults, .. } = &scenario.fabric;
     let Some(pfc) = &dcb.pfc else { return Ok(()) };
@@ -532,7 +532,8 @@ fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), Str
     Ok(())
 }
 
-/// Times in the states of each link sum up to the run, and energy lies between ideal and always on.
+/// Checks that times in the states of each link add up to the run, and that energy lies between ideal and
+/// always on.
 fn states_fill_the_time(results: &Results) -> Result<(), String> {
     let run_s = results.summary["simulated_s"].as_f64().unwrap_or(0.0);
     let of = |name| column(results, "links", name);

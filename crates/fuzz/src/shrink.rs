@@ -1,4 +1,4 @@
-//! Reduces a scenario that breaks an oracle: leaves out what is not needed, and makes numbers small.
+//! Reduction of a scenario that breaks an oracle: removes what is not needed, and makes numbers small.
 
 use crate::generate::{Case, Generator, text};
 use crate::oracles::{Failure, Verdict, judge};
@@ -15,7 +15,7 @@ enum Step {
     Entry(usize),
 }
 
-/// The smallest scenario found that breaks the same oracle as `case`, and what it breaks. The search is
+/// Returns the smallest scenario found that breaks the same oracle as `case`, and its failure. The search is
 /// greedy: each change that keeps the failure is kept.
 pub fn shrink(
     generator: &Generator,
@@ -70,7 +70,7 @@ pub fn shrink(
     }
 }
 
-/// All paths of a scenario, those of tables and lists before those inside them.
+/// Returns all paths of a scenario, those of tables and lists before those inside them.
 fn paths(given: &Table) -> Vec<Vec<Step>> {
     let mut found = Vec::new();
     for (name, value) in given {
@@ -114,7 +114,7 @@ fn value_at_mut<'t>(given: &'t mut Table, path: &[Step]) -> Option<&'t mut Value
     })
 }
 
-/// Removes a value; tells whether it was there.
+/// Removes a value; returns whether it was there.
 fn remove(given: &mut Table, path: &[Step]) -> bool {
     match path {
         [Step::Name(name)] => given.remove(name).is_some(),
@@ -130,7 +130,7 @@ fn remove(given: &mut Table, path: &[Step]) -> bool {
     }
 }
 
-/// Smaller values that may do as well.
+/// Returns smaller values that may have an equal effect.
 fn simpler(value: Option<&Value>) -> Vec<Value> {
     match value {
         Some(Value::Integer(n)) => {

@@ -1,5 +1,5 @@
-//! Small files that scenarios may name: one of each form that settings of type *file* read. Which setting
-//! reads which form is not known here; the reader refuses a wrong one, and another is drawn.
+//! Small files that scenarios may name: one of each format that settings of type *file* read. Which setting
+//! reads which format is not known here; the reader refuses a wrong one, and another is drawn.
 
 use crate::draw::Names;
 use eastwest_engine::random::Stream;
@@ -11,18 +11,18 @@ use std::{fs, io};
 /// Files by name.
 pub type Files = BTreeMap<String, String>;
 
-/// The name of the MPI trace, which the simulator reads from a disk.
+/// Name of the MPI trace, which the simulator reads from disk.
 const CALLS: &str = "calls.ti";
 
-/// Ranks of the MPI trace.
+/// Number of ranks of the MPI trace.
 const RANKS: usize = 4;
 
-/// Writes into a folder what cannot be held in memory.
+/// Writes the files that cannot be held in memory into a folder.
 pub fn write(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(CALLS), calls())
 }
 
-/// Calls of four ranks: a ring of messages, and collectives.
+/// Returns calls of four ranks: a ring of messages, and collectives.
 fn calls() -> String {
     let mut text = String::new();
     for rank in 0..RANKS {
@@ -36,7 +36,7 @@ fn calls() -> String {
     text
 }
 
-/// A graph of some switches in a chain or a ring, with a few more cables, and hosts on any of them.
+/// Returns a graph of some switches in a chain or a ring, with a few more cables, and hosts on any of them.
 pub fn graph(random: &mut Stream) -> String {
     let (switches, hosts) = (1 + random.below(5), 2 + random.below(6));
     let mut text = format!(
@@ -66,7 +66,7 @@ pub fn graph(random: &mut Stream) -> String {
     text
 }
 
-/// Files for a fabric with these names.
+/// Returns files for a fabric with these names.
 pub fn files(names: &Names) -> Files {
     let (hosts, n) = (&names.hosts, names.hosts.len().max(1));
     let host = |i: usize| hosts.get(i % n).map_or("h0", String::as_str);
@@ -100,7 +100,7 @@ pub fn files(names: &Names) -> Files {
     ])
 }
 
-/// Names of all files that a scenario may refer to.
+/// Returns the names of all files to which a scenario may refer.
 pub fn listed(files: &Files) -> Vec<String> {
     files.keys().cloned().chain([CALLS.to_owned()]).collect()
 }

@@ -1,6 +1,5 @@
-//! Generated scenarios satisfy all oracles, and so do those that were found in earlier campaigns
-//! (`tests/found`). More of them: `EASTWEST_CASES=3000`, from another one on:
-//! `EASTWEST_FIRST=500`.
+//! Tests that generated scenarios satisfy all oracles, and so do those that were found in earlier campaigns
+//! (`tests/found`). For more of them: `EASTWEST_CASES=3000`; to start at another one: `EASTWEST_FIRST=500`.
 
 use eastwest_fuzz::campaign::{Campaign, Covered};
 use eastwest_fuzz::features::GIVEN;
@@ -10,12 +9,12 @@ use eastwest_fuzz::sources;
 use eastwest_sim::scenario::{Context, read};
 use std::path::Path;
 
-/// A number from the environment.
+/// Returns a number from the environment, or `otherwise`.
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |n| n.parse().expect("a number"))
 }
 
-/// What some cases have covered, but the pairs.
+/// Describes the coverage of some cases, without pairs.
 fn said(c: &Covered) -> String {
     format!(
         "{} cases, {} refused, {} too large, {} kept, {} in parts, {} packets",
@@ -51,7 +50,7 @@ fn judge(seed: u64, cases: u64, always: &[(&str, &str)]) -> (u64, Covered) {
 #[test]
 fn generated_scenarios_satisfy_all_oracles() {
     let (cases, covered) = judge(1, 300, &[]);
-    // weak cases prove nothing
+    // cases that do not exercise the oracles prove nothing
     assert!(covered.cases > cases * 8 / 10 && covered.kept > cases * 7 / 10, "{}", said(&covered));
     assert!(covered.in_parts > cases / 60 && covered.packets > 200 * cases, "{}", said(&covered));
 }
@@ -73,7 +72,7 @@ fn scenarios_with_tcp_overrides_and_bulk_transfers_satisfy_all_oracles() {
 #[test]
 fn scenarios_on_several_threads_satisfy_all_oracles() {
     let always = [("fabric.kind", "leaf-spine"), ("workload.*.kind", "permutation")];
-    // of 1,500 cases 208 ran in parts: 80 are too few for a firm share
+    // of 1,500 cases 208 ran partitioned: 80 are too few for a firm share
     let (cases, covered) = judge(3, 160, &always);
     assert!(covered.in_parts > cases / 12, "{}", said(&covered));
 }

@@ -1,79 +1,79 @@
-//! What happened to connections: packets lost, timers expired, losses repaired. One row each, in
-//! order of time; the first `most` of a run are kept, the others counted.
+//! Events of connections: lost packets, expired timers, recovered losses. One row each, in order of time; the
+//! first `most` events of a run are kept, the others only counted.
 
 use crate::table;
 use crate::table::Table;
 use eastwest_types::{HostId, PacketKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// What an event is.
+/// Kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum What {
     /// A packet was lost.
     Drop = 0,
-    /// A retransmission timer has expired.
+    /// A retransmission timer expired.
     Timeout = 1,
     /// Fast recovery begins.
     Recovery = 2,
-    /// Everything outstanding when recovery began, or at a timeout, is acknowledged.
+    /// All data that was outstanding when recovery began, or at a timeout, is acknowledged.
     Recovered = 3,
-    /// A timeout turned out to have been needless.
+    /// A timeout was found to be spurious.
     Spurious = 4,
-    /// A connection was given up.
+    /// A connection was aborted.
     Failed = 5,
 }
 
 impl What {
-    /// Names in tables, in the order of the numbers.
+    /// Names in tables, in the order of the numbers of [`What`].
     pub const NAMES: [&str; 6] = ["drop", "timeout", "recovery", "recovered", "spurious", "failed"];
 }
 
 /// An event.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct EventRow {
-    /// When.
+    /// Time of the event.
     pub at: Time,
-    /// What.
+    /// Kind of the event.
     pub what: What,
     /// Number of the connection; `None` for datagrams.
     pub connection: Option<u64>,
-    /// Sender of the stream, or of the packet.
+    /// Sender of the stream or packet.
     pub src: HostId,
-    /// Its receiver.
+    /// Receiver of the stream or packet.
     pub dst: HostId,
-    /// Payload position of the first byte it is about.
+    /// Position in the stream of the first payload byte concerned.
     pub stream_start: u64,
-    /// Payload bytes it is about.
+    /// Payload bytes concerned.
     pub bytes: u32,
-    /// A drop has the kind of the packet, the link, and the number of the cause.
+    /// Kind of the packet, link, and number of the cause; for drops only.
     pub drop: Option<(PacketKind, u32, u8)>,
-    /// A timeout has the number of its cause.
+    /// Number of the cause; for timeouts only.
     pub timeout: Option<u8>,
 }
 
-/// An event as it is kept: half as large, for a run may have many.
+/// Packed form of an event, half as large: a run may have many.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     at: Time,
     stream_start: u64,
-    /// Or [`NONE`].
+    /// Number of the connection, or [`NONE`].
     connection: u32,
     src: HostId,
     dst: HostId,
     bytes: u32,
-    /// Or [`NONE`].
+    /// Number of the link, or [`NONE`].
     link: u32,
     what: What,
-    /// Number of the kind of the dropped packet, from 1; 0 in rows that are no drops.
+    /// Number of the kind of the dropped packet, from 1; 0 for other events.
     kind: u8,
-    /// Number of the cause of the drop or timeout, from 1; 0 in other rows.
+    /// Number of the cause of the drop or timeout, from 1; 0 for other events.
     cause: u8,
 }
 
 const _: () = assert!(std::mem::size_of::<Kept>() == 40);
 
-/// No connection, no link.
+/// Number that stands for no connection and no link.
 const NONE: u32 = u32::MAX;
 
 impl Kept {
@@ -107,27 +107,27 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// The most rows that are kept.
+    /// Returns the largest number of rows that are kept.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Counts `more` events that happened and are not in the table.
+    /// Counts `more` further events that are not in the table.
     pub fn leave_out(&mut self, more: u64) {
         self.left_out += more;
     }
 
-    /// An empty log for at most this many rows.
+    /// Returns an empty log for at most `most` rows.
     pub fn new(most: usize) -> EventLog {
         EventLog { rows: Vec::new(), most, left_out: 0 }
     }
 
-    /// Whether events are wanted at all.
+    /// Whether events are recorded at all.
     pub fn is_on(&self) -> bool {
         self.most > 0
     }
 
-    /// Adds an event, not earlier than those before it.
+    /// Adds an event, not earlier than the last one.
     pub fn push(&mut self, row: EventRow) {
         debug_assert!(self.rows.last().is_none_or(|last| last.at <= row.at), "events out of order");
         if self.rows.len() < self.most {
@@ -137,23 +137,23 @@ impl EventLog {
         }
     }
 
-    /// Rows kept.
+    /// Returns the number of rows kept.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none.
+    /// Whether the log has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Events that found the log full.
+    /// Returns the number of events that were not kept because the log was full.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// The table `events`; `drops` are the names of the causes of drops, `timeouts` those of the
-    /// causes of timeouts. The rows are given back.
+    /// Returns the table `events`; `drops` and `timeouts` name the causes of drops and timeouts. Releases the
+    /// rows.
     pub fn into_table(self, drops: &[&str], timeouts: &[&str]) -> Table {
         Events::of(&self.rows, &Causes { drops, timeouts })
     }
@@ -166,14 +166,14 @@ struct Causes<'a> {
 }
 
 impl Causes<'_> {
-    /// Name of the cause of an event, empty where it has none.
+    /// Returns the name of the cause of an event, empty if it has none.
     fn name(&self, event: &Kept) -> &str {
         let names = if event.what == What::Timeout { self.timeouts } else { self.drops };
         event.cause.checked_sub(1).map_or("", |cause| names[usize::from(cause)])
     }
 }
 
-/// Number of a connection or link in the table, -1 for none.
+/// Returns the number of a connection or link in the table, −1 for none.
 fn number(kept: u32) -> i64 {
     if kept == NONE { -1 } else { i64::from(kept) }
 }

@@ -1,10 +1,10 @@
 //! Jain's index of fairness `(Σx)² / (n Σx²)` (Jain, Chiu and Hawe, *A quantitative measure of fairness and
-//! discrimination for resource allocation in shared computer systems*, DEC-TR-301, 1984, equation 2): 1
-//! where all got the same, 1/n where one of n got all.
+//! discrimination for resource allocation in shared computer systems*, DEC-TR-301, 1984, equation 2): 1 if all
+//! shares are equal, 1/n if one of n users has everything.
 
 use serde::{Deserialize, Serialize};
 
-/// What the index needs to know of shares.
+/// Sums of shares, from which the index is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     n: f64,
@@ -18,7 +18,7 @@ impl Shares {
         *self = self.and(&Shares { n: 1.0, sum: share, squares: share * share });
     }
 
-    /// Both together.
+    /// Returns the sums over both sets of shares.
     #[must_use]
     pub fn and(&self, other: &Shares) -> Shares {
         Shares {
@@ -28,7 +28,7 @@ impl Shares {
         }
     }
 
-    /// The index; 1 where there is nothing to share.
+    /// Returns Jain's index; 1 for an empty set or if all shares are 0.
     pub fn jain(&self) -> f64 {
         if self.squares == 0.0 { 1.0 } else { self.sum * self.sum / (self.n * self.squares) }
     }

@@ -1,35 +1,35 @@
-//! What flows spent their time on.
+//! Parts of the completion times of flows.
 //!
-//! The completion time of a flow is split into four parts that add up to it, to the picosecond: see
-//! [`Parts`]. They are those of its critical path, the chain of packets of which each was sent because the
-//! one before had arrived (Barford and Crovella, *Critical path analysis of TCP transactions*, SIGCOMM
-//! 2000); who follows it is no matter of this file.
+//! The completion time of a flow is split into four parts ([`Parts`]) that add up to it, to the picosecond.
+//! They are those of its critical path, the chain of packets in which each was sent because the one before had
+//! arrived (Barford and Crovella, *Critical path analysis of TCP transactions*, SIGCOMM 2000). Another module
+//! follows the path; this one keeps the results.
 
 use crate::table;
 use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span};
 use serde::{Deserialize, Serialize};
 
-/// Parts of a time.
+/// Parts of a completion time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// Held at hosts before it left for the first time.
+    /// Time at the sending host before the first transmission.
     pub injection: Span,
-    /// Waiting in switches.
+    /// Waiting time in queues of switches.
     pub queueing: Span,
-    /// Being sent, propagated and processed.
+    /// Time of transmission, propagation and processing.
     pub flight: Span,
-    /// From the first sending of what was lost to the next.
+    /// Time from the first transmission of lost data to its retransmission.
     pub retransmission: Span,
 }
 
 impl Parts {
-    /// What they add up to.
+    /// Returns the sum of the parts.
     pub fn sum(&self) -> Span {
         self.injection + self.queueing + self.flight + self.retransmission
     }
 
-    /// Both together.
+    /// Returns the sums of both, part by part.
     #[must_use]
     pub fn and(self, other: Parts) -> Parts {
         Parts {
@@ -40,8 +40,8 @@ impl Parts {
         }
     }
 
-    /// Without the first `span` of it, where the parts follow each other in this order: held at the host,
-    /// queues, flight.
+    /// Returns the parts without the first `span` of the time, in which the parts follow each other in this
+    /// order: injection, queueing, flight.
     #[must_use]
     pub fn without_first(mut self, span: Span) -> Parts {
         let mut rest = span;
@@ -54,12 +54,12 @@ impl Parts {
     }
 }
 
-/// A flow that has arrived: a message, or a stream of frames with the last frame so far.
+/// A complete flow: a message, or a stream of frames up to its latest arrival.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PartsRow {
-    /// Number of the row of the message in `flows`, or of the stream in `streams`.
+    /// Row of the message in `flows`, or of the stream in `streams`.
     pub row: u64,
-    /// Whether it is a stream of frames.
+    /// Whether the flow is a stream of frames.
     pub is_stream: bool,
     /// Index of the workload.
     pub workload: u16,
@@ -69,15 +69,15 @@ pub struct PartsRow {
     pub src: HostId,
     /// Receiver.
     pub dst: HostId,
-    /// Payload of a message; bytes of a stream's frames that have arrived.
+    /// Payload bytes of a message; bytes of a stream's frames that have arrived.
     pub bytes: u64,
-    /// Whether something of it was sent again, or was lost.
+    /// Whether part of the flow was retransmitted or lost.
     pub with_loss: bool,
-    /// What its time went into.
+    /// Parts of the completion time.
     pub parts: Parts,
 }
 
-/// Rows of a run, the first `most` of them.
+/// Rows of a run, at most `most`: later ones are only counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PartsTable {
     rows: Vec<PartsRow>,
@@ -86,7 +86,7 @@ pub struct PartsTable {
 }
 
 impl PartsTable {
-    /// An empty table for at most this many rows.
+    /// Returns an empty table for at most `most` rows.
     pub fn new(most: u64) -> PartsTable {
         PartsTable { rows: Vec::new(), most, left_out: 0 }
     }
@@ -100,17 +100,17 @@ impl PartsTable {
         }
     }
 
-    /// Rows kept, and flows that found the table full.
+    /// Returns the number of rows kept, and of flows that were not kept because the table was full.
     pub fn counts(&self) -> (usize, u64) {
         (self.rows.len(), self.left_out)
     }
 
-    /// What the time of each went into.
+    /// Returns the parts of the completion time of each flow.
     pub fn parts(&self) -> impl Iterator<Item = &Parts> {
         self.rows.iter().map(|row| &row.parts)
     }
 
-    /// The table `flow_parts`.
+    /// Returns the table `flow_parts`.
     pub fn table(&self, names: &Names) -> Table {
         FlowParts::of(&self.rows, names)
     }

@@ -1,15 +1,15 @@
-//! What receivers got over time: the bytes of every stream in every interval in which it got some.
+//! Throughput at receivers over time: the bytes of every stream in each interval in which some arrived.
 //!
-//! An interval is open at its beginning and closed at its end, as those of [samples](crate::samples) are,
-//! which come after all else at their instant. What a stream gets is added up until something of a later
-//! interval comes, so a stream without bytes costs nothing, and an interval without bytes has no row.
+//! An interval is open at its beginning and closed at its end, like those of [samples](crate::samples), which
+//! are taken after all other events of their instant. The bytes of a stream are summed until some of a later
+//! interval arrive, so a stream without bytes costs nothing and an interval without bytes has no row.
 
 use crate::table;
 use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Whose bytes they are.
+/// Identity of a stream of bytes or frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whose {
     /// Number of the connection or queue pair, or of the stream.
@@ -26,24 +26,24 @@ pub struct Whose {
     pub dst: HostId,
 }
 
-/// The interval that a stream is in.
+/// Byte counter of a stream in its current interval.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Meter {
     whose: Whose,
     /// Number of the interval, from 1; 0 before the first byte.
     interval: u64,
-    /// Bytes in it so far.
+    /// Bytes in the interval so far.
     bytes: u64,
 }
 
 impl Meter {
-    /// Nothing has come.
+    /// Returns a counter of a stream of which nothing has arrived.
     pub fn new(whose: Whose) -> Meter {
         Meter { whose, interval: 0, bytes: 0 }
     }
 }
 
-/// A stream in an interval.
+/// Bytes of a stream in an interval.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Row {
     interval: u64,
@@ -51,7 +51,7 @@ struct Row {
     bytes: u64,
 }
 
-/// Rows of a run, the first `most` that were complete.
+/// Rows of a run: the first `most` that were complete.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FlowSamples {
     interval: Span,
@@ -61,12 +61,12 @@ pub struct FlowSamples {
 }
 
 impl FlowSamples {
-    /// An empty table for at most this many rows.
+    /// Returns an empty table for at most `most` rows.
     pub fn new(interval: Span, most: u64) -> FlowSamples {
         FlowSamples { interval, rows: Vec::new(), most, left_out: 0 }
     }
 
-    /// A receiver has got bytes.
+    /// Counts bytes that a receiver got at `now`.
     pub fn add(&mut self, meter: &mut Meter, now: Time, bytes: u64) {
         if bytes == 0 {
             return;
@@ -79,7 +79,7 @@ impl FlowSamples {
         meter.bytes += bytes;
     }
 
-    /// Nothing more comes in the interval that a stream is in.
+    /// Closes the current interval of a stream: writes its row.
     pub fn close(&mut self, meter: &mut Meter) {
         let bytes = std::mem::take(&mut meter.bytes);
         if bytes == 0 {
@@ -92,24 +92,24 @@ impl FlowSamples {
         }
     }
 
-    /// Gives streams other numbers: each that of its row in the table `streams`.
+    /// Replaces the numbers of streams of frames by those of their rows in the table `streams`.
     pub fn number_streams(&mut self, row_of: &[u64]) {
         for whose in self.rows.iter_mut().map(|row| &mut row.whose).filter(|w| w.is_stream) {
             whose.number = row_of[whose.number as usize];
         }
     }
 
-    /// Length of an interval.
+    /// Returns the length of an interval.
     pub fn interval(&self) -> Span {
         self.interval
     }
 
-    /// Rows kept, and those that found the table full.
+    /// Returns the number of rows kept, and of rows that were not kept because the table was full.
     pub fn counts(&self) -> (usize, u64) {
         (self.rows.len(), self.left_out)
     }
 
-    /// The table `flow_samples`, in the order of time.
+    /// Returns the table `flow_samples`, in the order of time.
     pub fn into_table(mut self, names: &Names) -> Table {
         self.rows.sort_by_key(|row| {
             let whose = row.whose;

@@ -1,4 +1,4 @@
-//! One row per message that asked for it: when it was sent, when it had arrived, what it suffered.
+//! One row for each message that asks for one: times of sending and arrival, retransmissions and timeouts.
 
 use crate::fairness::Shares;
 use crate::table;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct FlowRow {
     /// Index of the workload it belongs to.
     pub workload: u16,
-    /// What it was for.
+    /// Purpose of the message.
     pub purpose: Purpose,
     /// Traffic class.
     pub class: ClassId,
@@ -21,34 +21,34 @@ pub struct FlowRow {
     pub dst: HostId,
     /// Payload bytes.
     pub bytes: u64,
-    /// When the application wrote it.
+    /// Time at which the application wrote it.
     pub start: Time,
-    /// When its last byte had arrived in order.
+    /// Time at which its last byte had arrived in order.
     pub finish: Time,
-    /// Time it would take alone on the idle path.
+    /// Time that the message takes alone on the idle path.
     pub ideal: Span,
-    /// Segments the sender sent again meanwhile.
+    /// Segments that the sender retransmitted meanwhile.
     pub retransmits: u32,
     /// Retransmission timeouts of the sender meanwhile.
     pub timeouts: u32,
-    /// Those of the timeouts that found a whole window of data lost.
+    /// Timeouts that found a whole window of data lost.
     pub lost_windows: u32,
-    /// Those of the timeouts that found every ACK of a window lost.
+    /// Timeouts that found every ACK of a window lost.
     pub lost_ack_windows: u32,
-    /// The job it belongs to.
+    /// Job of the message.
     pub job: Option<u32>,
     /// Number of the connection.
     pub connection: u64,
-    /// Bytes of the sender's stream before it.
+    /// Bytes of the sender's stream before the message.
     pub stream_start: u64,
 }
 
-/// What a summary says of flows for one purpose.
+/// Totals of the flows with one purpose, for summaries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowTotals {
     /// Payload bytes.
     pub bytes: u64,
-    /// Flows of which something was sent again.
+    /// Flows with retransmissions.
     pub with_loss: u64,
     /// Sums of the mean rates of flows, in bytes per second, and of their squares.
     pub rates: Shares,
@@ -56,7 +56,7 @@ pub struct FlowTotals {
     pub with_lost_windows: u64,
     /// Flows with timeouts that found every ACK of a window lost.
     pub with_lost_ack_windows: u64,
-    /// Completion time of each.
+    /// Completion time of each flow.
     pub times: Vec<Span>,
 }
 
@@ -74,14 +74,14 @@ impl FlowTotals {
     }
 }
 
-/// All rows, in order of arrival. Those of a long run are handed out on the way, see
-/// [`FlowTable::hand_out`]; what summaries say of them stays.
+/// All rows, in order of arrival. During a long run, [`FlowTable::hand_out`] takes rows out; their totals for
+/// summaries stay.
 #[derive(Default, Serialize, Deserialize)]
 pub struct FlowTable {
     rows: Vec<FlowRow>,
-    /// Rows handed out.
+    /// Number of rows that were handed out.
     handed_out: u64,
-    /// What they come to, by the number of the purpose; empty before there are any.
+    /// Totals of the rows handed out, by the number of the purpose; empty if there are none.
     totals: Vec<FlowTotals>,
 }
 
@@ -91,27 +91,27 @@ impl FlowTable {
         self.rows.push(row);
     }
 
-    /// How many flows there have been.
+    /// Returns the number of flows, those handed out included.
     pub fn len(&self) -> u64 {
         self.handed_out + self.held() as u64
     }
 
-    /// Whether there have been none.
+    /// Whether there have been no flows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows that have not been handed out.
+    /// Returns the number of rows that were not handed out.
     pub fn held(&self) -> usize {
         self.rows.len()
     }
 
-    /// Rows that have.
+    /// Returns the number of rows that were handed out.
     pub fn handed_out(&self) -> u64 {
         self.handed_out
     }
 
-    /// Totals of all flows, by the number of their purpose.
+    /// Returns the totals of all flows, by the number of their purpose.
     pub fn totals(&self) -> Vec<FlowTotals> {
         let mut totals = self.totals.clone();
         add(&mut totals, &self.rows);

@@ -20,36 +20,36 @@ use serde::{Deserialize, Serialize};
 const ETHERNET: usize = 14;
 /// Bytes of an IPv4 header without options.
 const IPV4: usize = 20;
-/// Most that scaling shifts a window (RFC 7323, 2.3).
+/// Largest shift of a window by scaling (RFC 7323, 2.3).
 const MOST_SHIFT: u8 = 14;
-/// Protocol numbers.
+/// Protocol number of TCP in the IPv4 header.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// UDP port of RoCEv2.
 const ROCEV2: u16 = 4791;
-/// Bytes of the check at the end of a packet of RoCEv2.
+/// Bytes of the invariant CRC at the end of a RoCEv2 packet.
 pub const ICRC: u16 = 4;
 
-/// The IPv4 address of a host.
+/// Returns the IPv4 address of a host.
 pub fn address(host: HostId) -> [u8; 4] {
     (0x0a00_0001 + host.0).to_be_bytes()
 }
 
-/// What both ends of all connections say in their SYN.
+/// Options of the SYN of both ends of all connections.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TcpOptions {
-    /// Largest segment, options included.
+    /// Maximum segment size, with room for TCP options.
     pub mss: u16,
-    /// Timestamps are on.
+    /// Whether timestamps are on.
     pub timestamps: bool,
-    /// Selective acknowledgements are allowed.
+    /// Whether selective acknowledgements are permitted.
     pub sack: bool,
-    /// Factor of windows, as a power of two.
+    /// Shift of windows: the scale factor is 2 to this power.
     pub window_shift: u8,
 }
 
 impl TcpOptions {
-    /// The options of endpoints with this payload of a full segment and largest window.
+    /// Returns the options of endpoints with this payload of a full segment and this largest window.
     pub fn new(segment: u32, window: u64, timestamps: bool, sack: bool) -> TcpOptions {
         let mss = segment + if timestamps { 12 } else { 0 };
         let fits = |shift: &u8| window.div_ceil(1 << shift) <= 65_535;
@@ -58,7 +58,7 @@ impl TcpOptions {
     }
 }
 
-/// Whose packet it is.
+/// Connection and direction of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction {
     /// Number of the connection.
@@ -67,26 +67,27 @@ pub struct Direction {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Whether the sender opened the connection.
+    /// Whether the sender is the client, which opened the connection.
     pub from_client: bool,
 }
 
 impl Direction {
-    /// Ports of sender and receiver.
+    /// Returns the ports of sender and receiver.
     fn ports(&self) -> (u16, u16) {
         let client = 49_152 + (self.connection % 16_384) as u16;
         let server = 40_000 + (self.connection / 16_384 % 25_536) as u16;
         if self.from_client { (client, server) } else { (server, client) }
     }
 
-    /// The sequence number on the wire of a position in the stream of the sender, or the receiver.
+    /// Returns the sequence number in the header for a position in the stream of the sender, or of the
+    /// receiver.
     fn sequence(&self, position: u64, of_sender: bool) -> u32 {
         let client = u64::from(of_sender == self.from_client);
         (mix(2 * self.connection + client) as u32).wrapping_add(position as u32)
     }
 }
 
-/// The headers of a TCP segment.
+/// Returns the headers of a TCP segment.
 pub fn tcp(
     packet: &Packet,
     blocks: Option<&SackBlocks>,
@@ -139,20 +140,20 @@ pub fn tcp(
     frame(direction, packet.tos, TCP, &segment, packet.payload)
 }
 
-/// Maximum segment size and window scale.
+/// Returns the options maximum segment size and window scale.
 fn syn_options(options: &TcpOptions) -> Vec<u8> {
     let [high, low] = options.mss.to_be_bytes();
     vec![2, 4, high, low, 1, 3, 3, options.window_shift]
 }
 
-/// The headers of a datagram of a class.
+/// Returns the headers of a UDP datagram of a class.
 pub fn udp(packet: &Packet, src: HostId, dst: HostId, class: u32) -> Vec<u8> {
     let direction = Direction { connection: 0, src, dst, from_client: true };
     let port = (50_000 + class as u16).to_be_bytes();
     let mut header = [port, port].concat();
     header.extend((8 + packet.payload).to_be_bytes());
     header.extend([0; 2]);
-    // a checksum of zero would say that there is none
+    // A checksum of zero means that there is none (RFC 768).
     let checksum = match transport_checksum(&direction, UDP, &header, packet.payload) {
         0 => u16::MAX,
         sum => sum,
@@ -161,13 +162,14 @@ pub fn udp(packet: &Packet, src: HostId, dst: HostId, class: u32) -> Vec<u8> {
     frame(&direction, packet.tos, UDP, &header, packet.payload)
 }
 
-/// The headers of a packet of a queue pair (RoCEv2): UDP to port 4791 and the base transport header of
-/// InfiniBand (specification 9.2, annex A17), and that of acknowledgements (9.3). `payload` is what follows: the
-/// packet's own and a trailing check of zeros. The sequence number is the position of the payload, in bytes.
+/// Returns the headers of a packet of a queue pair (RoCEv2): UDP to port 4791, the base transport header of
+/// InfiniBand (specification 9.2, annex A17), and the header of acknowledgements (9.3). `payload` is the number
+/// of bytes after them: payload and invariant CRC, all zeros. The sequence number is the position of the
+/// payload, in bytes.
 pub fn rocev2(packet: &Packet, direction: &Direction, queue_pair: u32) -> Vec<u8> {
     let flags = packet.flags;
     let answers = flags & (rocev2::ACK | rocev2::NAK) != 0;
-    // reliable connection: send only, acknowledge; or a congestion notification packet
+    // Opcodes: reliable connection, send only or acknowledge; or congestion notification packet.
     let opcode = match flags {
         _ if answers => 0x11,
         _ if flags & rocev2::NOTIFICATION != 0 => 0x81,
@@ -188,13 +190,13 @@ pub fn rocev2(packet: &Packet, direction: &Direction, queue_pair: u32) -> Vec<u8
     let (client, _) = direction.ports();
     let mut header = [client.to_be_bytes(), ROCEV2.to_be_bytes()].concat();
     header.extend((8 + base.len() as u16 + rest).to_be_bytes());
-    // no checksum, as annex A17 has it: the trailing one covers all
+    // No UDP checksum (annex A17): the invariant CRC covers the packet.
     header.extend([0; 2]);
     header.extend(base);
     frame(direction, packet.tos, UDP, &header, rest)
 }
 
-/// Ethernet and IPv4 headers before a transport header.
+/// Returns Ethernet and IPv4 headers for a transport header.
 fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload: u16) -> Vec<u8> {
     let (src, dst) = (address(direction.src), address(direction.dst));
     let mut bytes = Vec::with_capacity(ETHERNET + IPV4 + transport.len());
@@ -206,7 +208,7 @@ fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload
     let length = (IPV4 + transport.len()) as u16 + payload;
     bytes.extend([0x45, tos]);
     bytes.extend(length.to_be_bytes());
-    // no fragments, so no identification (RFC 6864); 64 hops
+    // Packets are not fragmented, so the identification is 0 (RFC 6864); TTL 64.
     bytes.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
     bytes.extend(src);
     bytes.extend(dst);
@@ -216,7 +218,7 @@ fn frame(direction: &Direction, tos: u8, protocol: u8, transport: &[u8], payload
     bytes
 }
 
-/// The checksum of a transport header, pseudo header included (RFC 9293, 3.1), before a payload of
+/// Returns the checksum of a transport header, pseudo header included (RFC 9293, 3.1), before a payload of
 /// zeros.
 fn transport_checksum(direction: &Direction, protocol: u8, header: &[u8], payload: u16) -> u16 {
     let addresses = sum(&address(direction.src)) + sum(&address(direction.dst));
@@ -249,7 +251,7 @@ mod tests {
         TcpOptions::new(1448, 1_000_000, timestamps, sack)
     }
 
-    /// A header with its checksum sums to all ones.
+    /// Checks that the words of each header with its checksum add up to all ones.
     fn assert_checksums(frame: &[u8], payload: u16) {
         assert_eq!(folded(sum(&frame[14..34])), 0xffff);
         let transport = &frame[34..];

@@ -1,5 +1,5 @@
-//! What a run is remembered by: histograms, flow rows, samples over time, and plain columns that
-//! any table format can take.
+//! Results of a run: histograms, flow rows, samples over time, and plain columns that any table format can
+//! hold.
 
 pub mod events;
 pub mod fairness;

@@ -1,4 +1,4 @@
-//! Ranks of MPI programs, what they did when, and their messages.
+//! Tables of MPI programs: ranks, their states over time, and their messages.
 
 use crate::table;
 use crate::table::Names;

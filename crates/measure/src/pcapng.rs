@@ -1,16 +1,16 @@
-//! Capture files in the pcapng format (draft-ietf-opsawg-pcapng), as far as a simulator needs it:
-//! one section of little-endian blocks, interfaces with names and nanosecond time stamps, names of
-//! addresses, and packets of which only the beginning is kept. Blocks follow each other in the order
-//! of the calls, so that a file is made while its packets come in.
+//! Capture files in the pcapng format (draft-ietf-opsawg-pcapng), reduced to what a simulator needs: one
+//! section of little-endian blocks, interfaces with names and nanosecond time stamps, names of addresses, and
+//! packets of which only the beginning is kept. Blocks follow each other in the order of the calls, so that a
+//! file is written while packets are captured.
 
 use serde::{Deserialize, Serialize};
 
-/// Block types.
+/// Type of the section header block.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const NAMES: u32 = 4;
 const ENHANCED_PACKET: u32 = 6;
-/// Tells readers the order of bytes.
+/// Magic number from which readers learn the byte order.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Link type of Ethernet.
 const ETHERNET: u16 = 1;
@@ -25,7 +25,7 @@ pub struct Pcapng {
 }
 
 impl Pcapng {
-    /// A file without packets, written by this application.
+    /// Returns a file without packets, written by `application`.
     pub fn new(application: &str) -> Pcapng {
         let mut file = Pcapng { bytes: Vec::new(), interfaces: 0 };
         file.block(SECTION_HEADER, |body| {
@@ -68,7 +68,7 @@ impl Pcapng {
         });
     }
 
-    /// Adds a packet that passed an interface at `time_ns`, of which `captured` is kept.
+    /// Adds a packet that passed an interface at `time_ns`; `captured` is its kept beginning.
     pub fn packet(&mut self, interface: u32, time_ns: u64, captured: &[u8], original_len: u32) {
         debug_assert!(interface < self.interfaces && captured.len() <= original_len as usize);
         self.block(ENHANCED_PACKET, |body| {
@@ -82,7 +82,7 @@ impl Pcapng {
         });
     }
 
-    /// The file.
+    /// Returns the content of the file.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -110,7 +110,7 @@ fn end_of_options(body: &mut Vec<u8>) {
     body.extend([0; 4]);
 }
 
-/// Fills up to a multiple of four bytes; every block starts at one.
+/// Pads to a multiple of four bytes; every block starts at one.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
@@ -123,7 +123,7 @@ mod tests {
         u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
     }
 
-    /// Type and body of every block; checks lengths.
+    /// Returns type and body of every block; checks the lengths.
     fn blocks(bytes: &[u8]) -> Vec<(u32, &[u8])> {
         let (mut all, mut at) = (Vec::new(), 0);
         while at < bytes.len() {
@@ -136,7 +136,7 @@ mod tests {
         all
     }
 
-    /// Code and value of every option.
+    /// Returns code and value of every option.
     fn options(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
         let mut all = Vec::new();
         loop {

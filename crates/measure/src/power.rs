@@ -1,17 +1,17 @@
-//! What links used over time, by tier: totals at each sample, told apart when the series is read. So
-//! folding a series is leaving samples out, and no sum depends on how often that was done.
+//! Energy of links over time, by tier. Totals are stored at each sample and subtracted when the series is read.
+//! So halving a series only removes samples, and no total depends on how often that was done.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Sub};
 
-/// What links have used, and for how long they were in each state, one after the other.
+/// Energy of links, and the time that they spent in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
     /// Joules.
     pub joules: f64,
-    /// Joules they would have used awake all the time.
+    /// Joules if all links were always awake.
     pub always_on_j: f64,
-    /// Joules they would have used asleep whenever they had nothing to send, without transitions.
+    /// Joules if links slept whenever they had nothing to send, without transitions.
     pub ideal_j: f64,
     /// Seconds awake.
     pub awake_s: f64,
@@ -24,7 +24,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Applies `f` to each field of both.
+    /// Returns `f` of each field of both.
     fn zip(self, other: Used, f: impl Fn(f64, f64) -> f64) -> Used {
         Used {
             joules: f(self.joules, other.joules),
@@ -47,13 +47,13 @@ impl AddAssign for Used {
 impl Sub for Used {
     type Output = Used;
 
-    /// What was used since; rounding does not make it negative.
+    /// Returns the difference of two totals; rounding does not make it negative.
     fn sub(self, before: Used) -> Used {
         self.zip(before, |now, then| (now - then).max(0.0))
     }
 }
 
-/// Totals of each tier at samples; empty where nobody asked.
+/// Totals of each tier at each sample; empty if they are not recorded.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PowerSeries {
     tiers: usize,
@@ -61,20 +61,20 @@ pub struct PowerSeries {
 }
 
 impl PowerSeries {
-    /// Takes the totals of all tiers at a sample.
+    /// Records the totals of all tiers at a sample.
     pub fn take(&mut self, totals: &[Used]) {
         self.tiers = totals.len();
         self.totals.extend_from_slice(totals);
     }
 
-    /// Keeps every second sample, the second first; an odd last one goes.
+    /// Removes every other sample, beginning with the first; an odd last one is removed, too.
     pub fn halve(&mut self) {
         let tiers = self.tiers.max(1);
         self.totals =
             self.totals.chunks_exact(2 * tiers).flat_map(|two| &two[tiers..]).copied().collect();
     }
 
-    /// (number of the sample, tier, what was used since the sample before) of every sample.
+    /// Returns (number of the sample, tier, use since the previous sample) for every sample.
     pub fn rows(&self) -> impl Iterator<Item = (usize, u32, Used)> + '_ {
         let tiers = self.tiers;
         self.totals.iter().enumerate().map(move |(place, &now)| {

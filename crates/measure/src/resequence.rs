@@ -1,40 +1,40 @@
-//! A receiver that hands on the frames of a stream in their order: it holds those that came before one
-//! that is still missing, as the receivers of Gusat et al. (*Benchmarking the Ethernet-Federated Datacenter*,
-//! 2009) do behind adaptive routing.
+//! A receiver that delivers the frames of a stream in order: it holds frames that arrive before a missing one,
+//! as the receivers of Gusat et al. (*Benchmarking the Ethernet-Federated Datacenter*, 2009) do with adaptive
+//! routing.
 //!
-//! It knows at once when a frame was lost, as if the network told, and then waits for it no longer; a real
-//! one needs a timer for that. With priority-based flow control nothing is lost.
+//! It learns at once when a frame is lost, as if the network told it, and then no longer waits for it; a real
+//! receiver needs a timer for that. With priority-based flow control no frame is lost.
 
 use eastwest_types::{Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a receiver holds of one stream, and what it has held.
+/// Resequencing buffer of one stream, with statistics.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Resequencer {
-    /// Frames up to this number have been handed on, or lost.
+    /// Number up to which all frames were delivered or lost.
     done: u64,
-    /// Beyond them, by number: whether the frame is here; it is lost otherwise.
+    /// Later frames, by number: `true` if held, `false` if lost.
     beyond: BTreeMap<u64, bool>,
-    /// Frames here.
+    /// Frames held now.
     held: u64,
-    /// The most at one time.
+    /// Most frames held at one time.
     most: u64,
-    /// Frames that had to be held.
+    /// Frames that had to wait.
     waited: u64,
-    /// Frames × picoseconds until `at`.
+    /// Integral of the frames held over time until `at`, in frames × ps.
     area: u128,
     at: Time,
 }
 
 impl Resequencer {
-    /// Whether a frame with this number would be held: one before it has neither arrived nor been lost. Of
-    /// numbers the low 32 bits count.
+    /// Whether a frame with this number would be held, because an earlier one has neither arrived nor been
+    /// lost. `number` is reduced to its low 32 bits.
     pub fn would_hold(&self, number: u32) -> bool {
         Packet::widen(u64::from(number), self.done + 1) > self.done + 1
     }
 
-    /// A frame has arrived; of its number, from 1, the low 32 bits count.
+    /// Receives a frame. `number`, from 1, is reduced to its low 32 bits.
     pub fn arrives(&mut self, now: Time, number: u32) {
         let number = Packet::widen(u64::from(number), self.done + 1);
         if number == self.done + 1 && self.beyond.is_empty() {
@@ -48,11 +48,11 @@ impl Resequencer {
         self.held += 1;
         self.waited += u64::from(number > self.done + 1);
         self.note(number, true);
-        // what waits now, not what passed through at this instant
+        // Counts only frames that still wait, not those delivered at this instant.
         self.most = self.most.max(self.held);
     }
 
-    /// A frame is lost: none waits for it any more.
+    /// Records the loss of a frame: no other frame waits for it any longer.
     pub fn misses(&mut self, now: Time, number: u32) {
         self.pass(now);
         let number = Packet::widen(u64::from(number), self.done + 1);
@@ -62,7 +62,7 @@ impl Resequencer {
     }
 
     fn pass(&mut self, now: Time) {
-        // losses can be told of late
+        // Losses may be reported late.
         if now > self.at {
             self.area += u128::from(self.held) * u128::from(now.0 - self.at.0);
             self.at = now;
@@ -77,22 +77,22 @@ impl Resequencer {
         }
     }
 
-    /// How many frames have been handed on, or told to be lost: all up to this number.
+    /// Returns the number up to which all frames were delivered or reported lost.
     pub fn handed_on(&self) -> u64 {
         self.done
     }
 
-    /// The most frames held at one time.
+    /// Returns the most frames held at one time.
     pub fn most(&self) -> u64 {
         self.most
     }
 
-    /// Frames that had to wait for an earlier one.
+    /// Returns the number of frames that had to wait for an earlier one.
     pub fn waited(&self) -> u64 {
         self.waited
     }
 
-    /// Frames held, on average over the time between two instants.
+    /// Returns the mean number of frames held between two instants.
     pub fn mean(&self, from: Time, to: Time) -> f64 {
         let span = to.0.saturating_sub(from.0);
         if span == 0 { 0.0 } else { self.area as f64 / span as f64 }
@@ -115,7 +115,7 @@ mod tests {
             assert_eq!(r.would_hold(number), number == 3 || number == 4);
             r.arrives(us(at), number);
         }
-        // 3 waits for 6 µs, 4 for 4 µs
+        // frame 3 waits for 6 µs, frame 4 for 4 µs
         assert_eq!((r.most(), r.waited(), r.held, r.done), (2, 2, 0, 5));
         assert!((r.mean(us(0), us(10)) - 1.0).abs() < 1e-9);
     }

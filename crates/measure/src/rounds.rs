@@ -5,16 +5,16 @@ use crate::table::Names;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// A finished round of a synchronized read.
+/// A complete round of a synchronized read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Round {
     /// Workload.
     pub workload: u16,
     /// Number of the round.
     pub round: u32,
-    /// When its requests left.
+    /// Time at which the requests left.
     pub started: Time,
-    /// When the last byte had arrived.
+    /// Time at which the last byte had arrived.
     pub finished: Time,
     /// Payload bytes of all senders.
     pub bytes: u64,

@@ -1,6 +1,5 @@
-//! Samples over time at an interval that adapts: when there are too many, every second one is
-//! folded into its neighbour and the interval doubles, so that memory stays bounded however long
-//! the run is and short runs keep fine detail.
+//! Samples over time at an adaptive interval: when there are too many, neighbouring samples are merged in pairs
+//! and the interval doubles. So memory is bounded for long runs, and short runs keep fine detail.
 
 use crate::power::{PowerSeries, Used};
 use crate::table;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Queue of one link at one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSample {
-    /// Number of the sample it was taken at.
+    /// Number of the sample.
     sample: u32,
     /// Link.
     pub link: u32,
@@ -21,7 +20,7 @@ pub struct QueueSample {
     pub bytes: u64,
 }
 
-/// What one link did between two samples.
+/// Traffic of one link between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSample {
     /// Number of the sample at the end of the interval.
@@ -30,23 +29,23 @@ pub struct LinkSample {
     pub link: u32,
     /// Packets lost in the interval.
     pub drops: u32,
-    /// Bytes carried in it.
+    /// Bytes carried in the interval, on the link with framing.
     pub bytes: u64,
 }
 
-/// Bytes carried per tier and link between samples, queues at samples, and what links used.
+/// Bytes carried per tier and link between samples, queues at samples, and energy of links.
 #[derive(Serialize, Deserialize)]
 pub struct Samples {
     interval: Span,
     next: Time,
-    /// Most samples of an adaptive series, which then doubles its interval; `None`: a fixed interval.
+    /// Most samples of an adaptive series, which then doubles its interval; `None`: fixed interval.
     most: Option<usize>,
     tiers: usize,
-    /// Bytes per interval, `tiers` values a sample.
+    /// Bytes per interval, `tiers` values for each sample.
     carried: Vec<u64>,
     last_total: Vec<u64>,
     queues: Vec<QueueSample>,
-    /// Links that did something, in order of sample and link.
+    /// Intervals of links with traffic or losses, in order of sample and link.
     links: Vec<LinkSample>,
     /// Bytes and losses of every link at the last sample.
     last_of_link: Vec<(u64, u64)>,
@@ -54,11 +53,11 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Bytes for each link before any sample.
+    /// Bytes of memory for each link before any sample.
     pub const BYTES_PER_LINK: u64 = size_of::<(u64, u64)>() as u64;
 
-    /// Samples of `tiers` tiers and `links` links from `interval` on. With `most` the series adapts
-    /// so that it keeps at most so many samples.
+    /// Returns an empty series of `tiers` tiers and `links` links, sampled every `interval`. With `most` it is
+    /// adaptive and keeps at most `most` samples.
     pub fn new(interval: Span, most: Option<usize>, tiers: usize, links: usize) -> Samples {
         let next = Time::ZERO + interval;
         Samples {
@@ -75,24 +74,23 @@ impl Samples {
         }
     }
 
-    /// When the next sample is due.
+    /// Returns the time of the next sample.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.carried.len() / self.tiers.max(1)
     }
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.carried.is_empty()
     }
 
-    /// Takes a sample: total bytes carried per tier so far, bytes and losses of every link so far,
-    /// the queues that are not empty, and what the links of every tier have used so far, or nothing
-    /// where that is not asked for.
+    /// Takes a sample. Arguments: total bytes carried per tier, bytes and losses of every link, queues that are
+    /// not empty, and total energy of the links of every tier, or nothing if it is not recorded.
     pub fn take(
         &mut self,
         totals: &[u64],
@@ -133,7 +131,7 @@ impl Samples {
             let (a, b) = pair.split_at(self.tiers);
             folded.extend(a.iter().zip(b).map(|(a, b)| a + b));
         }
-        // an odd last sample stays as the start of the next pair's sum
+        // an odd last sample remains as the first part of the next pair
         if self.len() % 2 == 1 {
             let rest = &self.carried[2 * pairs * self.tiers..];
             for (last, r) in self.last_total.iter_mut().zip(rest) {
@@ -141,7 +139,7 @@ impl Samples {
             }
         }
         self.carried = folded;
-        // sample k of the old series is at (k + 1)·interval: those at odd k remain
+        // sample k of the old series was taken at (k + 1) · interval, so those with odd k remain
         self.queues.retain(|q| q.sample % 2 == 1 && ((q.sample / 2) as usize) < pairs);
         for q in &mut self.queues {
             q.sample /= 2;
@@ -152,7 +150,7 @@ impl Samples {
         self.next = Time(self.interval.0 * pairs as u64);
     }
 
-    /// Folds what links did in neighbouring intervals.
+    /// Merges the traffic of links in neighbouring intervals.
     fn halve_links(&mut self, pairs: u32) {
         let mut folded: Vec<LinkSample> = Vec::with_capacity(self.links.len());
         for pair in self.links.chunk_by(|a, b| a.sample / 2 == b.sample / 2) {
@@ -182,13 +180,12 @@ impl Samples {
         self.links = folded;
     }
 
-    /// (end of the interval in seconds, what it did) of every link and interval in which it did
-    /// something.
+    /// Returns (end of the interval in seconds, traffic) for every link and interval with traffic or losses.
     pub fn links(&self) -> impl Iterator<Item = (f64, LinkSample)> + '_ {
         self.links.iter().map(|l| (self.time_of(l.sample as usize), *l))
     }
 
-    /// (end of the interval in seconds, tier, bytes) of every sample.
+    /// Returns (end of the interval in seconds, tier, bytes) for every sample.
     pub fn carried(&self) -> impl Iterator<Item = (f64, u32, u64)> + '_ {
         self.carried
             .iter()
@@ -196,12 +193,12 @@ impl Samples {
             .map(|(i, &bytes)| (self.time_of(i / self.tiers), (i % self.tiers) as u32, bytes))
     }
 
-    /// (time in seconds, sample) of every queue that was not empty.
+    /// Returns (time in seconds, sample) for every queue that was not empty.
     pub fn queues(&self) -> impl Iterator<Item = (f64, QueueSample)> + '_ {
         self.queues.iter().map(|q| (self.time_of(q.sample as usize), *q))
     }
 
-    /// (end of the interval in seconds, tier, what its links used in it) of every sample.
+    /// Returns (end of the interval in seconds, tier, use in the interval) for every sample.
     pub fn power(&self) -> impl Iterator<Item = (f64, u32, Used)> + '_ {
         self.power.rows().map(|(sample, tier, used)| (self.time_of(sample), tier, used))
     }
@@ -329,15 +326,15 @@ mod tests {
             let end = s.carried().last().unwrap().0;
             let total: u64 = s.carried().map(|c| c.2).sum();
             assert_eq!(total as f64, end * 1e6);
-            // every queue sample still tells the time it was taken at
+            // merging keeps the time of every queue sample
             for (at, q) in s.queues() {
                 assert_eq!(q.bytes, (at * 1e12) as u64);
             }
-            // a watt, in every interval
+            // one watt in every interval
             let step = s.power().next().unwrap().0;
             assert_eq!(s.power().count(), s.len());
             assert!(s.power().all(|p| (p.2.joules - step).abs() < 1e-12));
-            // the first link does what the tier does, and every loss is in some interval
+            // the only link of its tier has the tier's traffic, and every loss is in some interval
             let first: Vec<_> = s.links().filter(|l| l.1.link == 0).collect();
             let tier: Vec<_> = s.carried().map(|c| (c.0, c.2)).collect();
             assert_eq!(first.iter().map(|l| (l.0, l.1.bytes)).collect::<Vec<_>>(), tier);

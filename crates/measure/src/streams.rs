@@ -1,7 +1,7 @@
-//! Streams of frames without transport: what was sent, what arrived, how late and how evenly.
+//! Streams of frames without transport: frames sent and received, latency and jitter.
 //!
-//! *Jitter* is the mean difference of the latencies of a frame and the one that arrived before it, without
-//! sign (the quantity that RFC 3550, 6.4.1 smooths).
+//! *Jitter* is the mean absolute difference of the latencies of consecutive arrivals (the quantity that RFC
+//! 3550, 6.4.1 smooths).
 
 use crate::resequence::Resequencer;
 use crate::table;
@@ -9,7 +9,7 @@ use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// One stream.
+/// Counters of one stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StreamRow {
     /// Index of the workload it belongs to.
@@ -20,34 +20,34 @@ pub struct StreamRow {
     pub src: HostId,
     /// Receiver.
     pub dst: HostId,
-    /// Frames that came up at the source.
+    /// Frames generated at the source.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of the frames generated.
     pub sent_bytes: u64,
     /// Frames that have arrived.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes of the frames that have arrived.
     pub received_bytes: u64,
     /// Frames lost.
     pub lost: u64,
     /// Frames that arrived after one that was sent later.
     pub reordered: u64,
-    /// What its receiver holds to put frames in order.
+    /// Resequencing buffer of the receiver.
     pub order: Resequencer,
-    /// When the first frame came up; never where none did.
+    /// Time of the first frame; [`Time::NEVER`] without frames.
     pub first: Time,
-    /// When the last one so far arrived.
+    /// Time of the latest arrival.
     pub last: Time,
     latency_sum_ps: u128,
     latency_max: Span,
     latency_before: Span,
     jitter_sum_ps: u128,
-    /// The largest number that has arrived.
+    /// Largest number that has arrived.
     newest: u32,
 }
 
 impl StreamRow {
-    /// A stream without frames.
+    /// Returns a stream without frames.
     pub fn new(workload: u16, class: ClassId, (src, dst): (HostId, HostId)) -> StreamRow {
         StreamRow {
             workload,
@@ -71,7 +71,7 @@ impl StreamRow {
         }
     }
 
-    /// A frame has come up at the source; returns its number, from 1.
+    /// Counts a frame generated at the source; returns its number, from 1.
     pub fn sends(&mut self, now: Time, bytes: u16) -> u32 {
         self.first = self.first.min(now);
         self.sent += 1;
@@ -79,13 +79,13 @@ impl StreamRow {
         self.sent as u32
     }
 
-    /// A frame has arrived.
+    /// Counts a frame that has arrived.
     pub fn receives(&mut self, now: Time, number: u32, bytes: u16, latency: Span) {
         self.order.arrives(now, number);
         if self.received > 0 {
             self.jitter_sum_ps += u128::from(latency.0.abs_diff(self.latency_before.0));
         }
-        // numbers wrap after 2³² frames
+        // Numbers wrap after 2³² frames.
         if self.received > 0 && number.wrapping_sub(self.newest) > u32::MAX / 2 {
             self.reordered += 1;
         } else {
@@ -99,18 +99,18 @@ impl StreamRow {
         self.latency_before = latency;
     }
 
-    /// A frame was lost.
+    /// Counts a lost frame.
     pub fn loses(&mut self, at: Time, number: u32) {
         self.lost += 1;
         self.order.misses(at, number);
     }
 
-    /// Frames that have neither arrived nor been lost.
+    /// Returns the number of frames that have neither arrived nor been lost.
     pub fn under_way(&self) -> u64 {
         self.sent - self.received - self.lost
     }
 
-    /// Received bits over the time from the first frame to the last that arrived.
+    /// Returns received bits over the time from the first frame to the latest arrival, in bit/s.
     fn throughput_bps(&self) -> f64 {
         let span = self.last.0.saturating_sub(self.first.0);
         if span == 0 { 0.0 } else { self.received_bytes as f64 * 8e12 / span as f64 }
@@ -120,7 +120,7 @@ impl StreamRow {
         if n == 0 { 0.0 } else { sum_ps as f64 / n as f64 / 1e6 }
     }
 
-    /// Index into [`FATES`].
+    /// Returns the state of the stream as an index into [`FATES`].
     pub fn fate(&self) -> u32 {
         match (self.received, self.lost, self.under_way()) {
             (_, 0, 0) => 0,
@@ -131,11 +131,10 @@ impl StreamRow {
     }
 }
 
-/// What became of a stream: everything arrived; some of it was lost; some of it is under way; nothing has
-/// arrived.
+/// States of a stream: all frames arrived; some were lost; some are in flight; none has arrived.
 pub const FATES: [&str; 4] = ["whole", "partial", "under-way", "not-arrived"];
 
-/// The table `streams`: a row for every stream with a frame.
+/// Returns the table `streams`: a row for every stream that has sent a frame.
 pub fn table(rows: &[StreamRow], names: &Names) -> Table {
     Streams::of(rows.iter().filter(|stream| stream.sent > 0), names)
 }

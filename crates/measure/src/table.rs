@@ -1,8 +1,8 @@
-//! Tables: what leaves the simulator.
+//! Tables of results.
 //!
-//! [`table!`](crate::table!) declares a table once: its columns with their names, types and meanings, the
-//! version of the result format that has brought each, and what fills them. The Parquet schema, the tables
-//! that Python knows, and docs/reference/results.md are made from its [`Declared`].
+//! [`table!`](crate::table!) declares a table once: its columns with names, types, meanings, the version of the
+//! result format that introduced each, and the expressions that fill them. The Parquet schema, the tables that
+//! Python knows, and docs/reference/results.md are made from its [`Declared`].
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ pub enum Column {
     F64(Vec<f64>),
     /// Text that may be untrusted.
     Text(Vec<String>),
-    /// Text out of few values: index into the second list.
+    /// Text with few different values: indices into the second list.
     Label(Vec<u32>, Vec<String>),
 }
 
 impl Column {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Column::U32(v) => v.len(),
@@ -36,10 +36,10 @@ impl Column {
         }
     }
 
-    /// The value of a row as text.
+    /// Returns the value of a row as text.
     ///
     /// # Panics
-    /// Where there is no such row.
+    /// If there is no such row.
     pub fn text(&self, row: usize) -> String {
         match self {
             Column::U32(v) => v[row].to_string(),
@@ -51,12 +51,12 @@ impl Column {
         }
     }
 
-    /// Whether it has no rows.
+    /// Whether the column has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its type as the documentation and Python name it.
+    /// Returns the type of the column as the documentation and Python name it.
     pub fn kind(&self) -> &'static str {
         match self {
             Column::U32(_) => "u32",
@@ -78,53 +78,51 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table; all columns must have the same length.
+    /// Returns a table; all columns must have the same length.
     pub fn new(name: &'static str, columns: Vec<(&'static str, Column)>) -> Table {
         let rows = columns.first().map_or(0, |c| c.1.len());
         assert!(columns.iter().all(|c| c.1.len() == rows), "columns of {name} differ in length");
         Table { name, columns }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| c.1.len())
     }
 
-    /// A column by name.
+    /// Returns the column with this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.0 == name).map(|c| &c.1)
     }
 }
 
-/// A table as it is declared.
+/// Declaration of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
     /// File stem.
     pub name: &'static str,
-    /// Markdown that says what one row stands for. Links lead to other pages by their paths from
-    /// docs/reference/.
+    /// Meaning of a row, in Markdown. Links lead to other pages by their paths from docs/reference/.
     pub about: &'static str,
-    /// Version of the result format that has brought it.
+    /// Version of the result format that introduced the table.
     pub since: u32,
     /// Columns in order.
     pub columns: &'static [DeclaredColumn],
 }
 
-/// A column as it is declared.
+/// Declaration of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct DeclaredColumn {
     /// Name, with its unit at the end.
     pub name: &'static str,
     /// `u32`, `u64`, `i64`, `f64` or `str`.
     pub kind: &'static str,
-    /// Version of the result format that has brought it.
+    /// Version of the result format that introduced the column.
     pub since: u32,
-    /// Markdown that says what the values mean: which labels there are, and which number stands for
-    /// none.
+    /// Meaning of the values, in Markdown: which labels there are, and which number stands for none.
     pub about: &'static str,
 }
 
-/// Names of a run that columns of labels refer to by number.
+/// Names of a run to which columns of labels refer by number.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Names of the workloads.
@@ -135,7 +133,7 @@ pub struct Names {
     pub tiers: Vec<String>,
 }
 
-/// A column of texts of which there are few, numbered in the order in which they first come.
+/// A column of texts with few different values, numbered in the order of their first use.
 #[derive(Default)]
 pub struct Few {
     rows: Vec<u32>,
@@ -144,7 +142,7 @@ pub struct Few {
 }
 
 impl Few {
-    /// An empty column with room for this many rows.
+    /// Returns an empty column with room for `rows` rows.
     pub fn with_capacity(rows: usize) -> Few {
         Few { rows: Vec::with_capacity(rows), ..Few::default() }
     }
@@ -217,7 +215,7 @@ macro_rules! table {
         $vis struct $Table;
 
         impl $Table {
-            /// Its declaration.
+            /// The declaration of this table.
             $vis const DECLARED: $crate::table::Declared = $crate::table::Declared {
                 name: $name,
                 about: concat!($($doc),+),
@@ -230,7 +228,7 @@ macro_rules! table {
                 }),+],
             };
 
-            /// The table of these rows.
+            /// Returns the table of these rows.
             #[allow(clippy::extra_unused_lifetimes, clippy::useless_conversion)]
             #[allow(private_bounds, private_interfaces)]
             $vis fn of<'a>(

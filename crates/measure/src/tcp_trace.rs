@@ -1,14 +1,14 @@
-//! The windows of chosen senders over time: a row whenever one changes, the first `most` of a run.
+//! Windows of selected senders over time: a row at each change, at most `most` rows for a run.
 
 use crate::table;
 use crate::table::Table;
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The window of one sender from a moment on.
+/// Window of a sender from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceRow {
-    /// When.
+    /// Time of the change.
     pub at: Time,
     /// Number of the connection.
     pub connection: u64,
@@ -24,13 +24,13 @@ pub struct TraceRow {
     pub srtt: Option<Span>,
     /// Retransmission timeout.
     pub rto: Span,
-    /// Bytes taken to be in the network.
+    /// Bytes assumed to be in flight (RFC 6675, `pipe`).
     pub in_flight: u64,
-    /// Number of what the window does.
+    /// Number of the phase of the window.
     pub phase: u8,
 }
 
-/// Rows of a run.
+/// Rows of a run: at most `most`, later ones are only counted.
 #[derive(Serialize, Deserialize)]
 pub struct TraceTable {
     rows: Vec<TraceRow>,
@@ -39,7 +39,7 @@ pub struct TraceTable {
 }
 
 impl TraceTable {
-    /// An empty table for at most this many rows.
+    /// Returns an empty table for at most `most` rows.
     pub fn new(most: usize) -> TraceTable {
         TraceTable { rows: Vec::new(), most, left_out: 0 }
     }
@@ -53,12 +53,12 @@ impl TraceTable {
         }
     }
 
-    /// Rows kept, and changes that found the table full.
+    /// Returns the number of rows kept, and of changes that were not kept because the table was full.
     pub fn counts(&self) -> (usize, u64) {
         (self.rows.len(), self.left_out)
     }
 
-    /// The table `tcp_trace`; `phases` are the names of what windows do.
+    /// Returns the table `tcp_trace`; `phases` are the names of the phases.
     pub fn table(&self, phases: &[&str]) -> Table {
         TcpTrace::of(&self.rows, phases)
     }

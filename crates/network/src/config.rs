@@ -1,4 +1,4 @@
-//! What a fabric is made of, as the scenario describes it. Every value is already checked.
+//! Settings of a fabric, as the scenario gives them. All values are already checked.
 
 use crate::dcb::config::DcbConfig;
 use crate::energy::EnergyConfig;
@@ -18,57 +18,57 @@ pub struct FabricConfig {
     pub topology: Topology,
     /// Largest IP packet in bytes.
     pub mtu: u32,
-    /// Bytes each packet occupies on a link beyond its IP length.
+    /// Bytes on the link of each packet beyond its IP length.
     pub framing: u32,
-    /// Smallest packet on a link in bytes, framing included (Ethernet pads short frames).
+    /// Smallest frame on a link in bytes, framing included (Ethernet pads short frames).
     pub min_frame: u32,
     /// Queue of every switch port.
     pub switch_queue: QueueConfig,
     /// Queue of every host's network card.
     pub host_queue: QueueConfig,
-    /// Memory that the ports of a switch share, beside the limits of their queues.
+    /// Memory that the ports of a switch share, in addition to the limits of their queues.
     pub shared_buffer: Option<SharedBufferConfig>,
-    /// How ports choose among packets of different priority.
+    /// Service of classes of different priority at each port.
     pub scheduler: SchedulerConfig,
     /// Data-centre bridging, on all ports.
     pub dcb: DcbConfig,
-    /// How switches choose among equal paths.
+    /// Policy by which switches choose among equal paths.
     pub routing: RoutingConfig,
-    /// Hash and weights of this choice.
+    /// Hash and weights of the choice among equal paths.
     pub equal_paths: EqualPaths,
-    /// Width of the uniform delay a host adds to each arriving packet before it is processed.
-    /// Keeps ACK clocks from locking into the phase of a queue (Floyd and Jacobson 1992).
+    /// Width of the uniform delay that a host adds to each arriving packet before it is processed. It keeps ACK
+    /// clocks from locking into the phase of a queue (Floyd and Jacobson 1992).
     pub processing_jitter: Span,
-    /// Force every port into the two-event reference mode.
+    /// Whether every port works in the two-event reference mode.
     pub reference_ports: bool,
-    /// What happens to links, and when.
+    /// Faults of links, with their times.
     pub faults: Vec<Fault>,
-    /// What links draw, and whether they sleep.
+    /// Power of links, and their sleep policy.
     pub energy: EnergyConfig,
-    /// Ports that are looked at closely.
+    /// Ports for which `measure.ports` asks for detailed counts.
     pub measured: PortSet,
 }
 
-/// Ports, by the nodes at their ends.
+/// A set of ports, given by the nodes at both ends.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PortSet {
     /// Every port.
     pub all: bool,
     /// All ports of these nodes.
     pub nodes: BTreeSet<u32>,
-    /// These, from one node to another.
+    /// Ports from one node to another.
     pub ports: BTreeSet<(u32, u32)>,
 }
 
 impl PortSet {
-    /// Whether the port from one node to another is among them.
+    /// Whether the set contains the port from one node to another.
     pub fn contains(&self, from: u32, to: u32) -> bool {
         self.all || self.nodes.contains(&from) || self.ports.contains(&(from, to))
     }
 }
 
 impl FabricConfig {
-    /// Whether a queue can do nothing but mark packets.
+    /// Whether a queue only marks packets and never drops any below its limit.
     pub fn only_marks(&self) -> bool {
         let classes = self.scheduler.classes();
         let own = classes.iter().filter_map(|class| class.queue.as_ref());

@@ -33,16 +33,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// With fewer links than this, what an event touches is in the cache anyway.
+/// With fewer links than this, the data of an event is in the cache anyway.
 const MANY_LINKS: usize = 1_000;
 
-/// Schedule and present state of faults.
+/// Schedule and current state of faults.
 #[derive(Serialize, Deserialize)]
 struct Faults {
     schedule: Schedule,
-    /// Routes with all cables in use, where faults may change the routes.
+    /// Routes with all cables in use; `None` if faults do not change routes.
     whole: Option<Routing>,
-    /// By cable, the number of its failures that switches know of.
+    /// By cable, the number of failures of which switches know.
     known: Vec<u32>,
     failures: u64,
     reroutings: u64,
@@ -65,7 +65,7 @@ pub struct Tally {
 #[derive(Serialize, Deserialize)]
 pub struct Power {
     config: EnergyConfig,
-    /// By link, its times in each state, where they are given from outside.
+    /// By link, the time in each state, if it is given from outside.
     pub given_states: Vec<StateTimes>,
 }
 
@@ -88,7 +88,7 @@ pub struct Fabric {
     pub power: Power,
     /// Endpoint that will soon get a packet: a hint for prefetching.
     pub next_reader: Option<EndpointId>,
-    /// Whether all paths between two hosts are alike.
+    /// Whether all paths between two hosts have equal links.
     uniform: bool,
     /// Numbers of packets.
     pub tally: Tally,
@@ -287,8 +287,8 @@ impl Fabric {
         self.links[self.up[from.0 as usize] as usize].clear_at(dscp)
     }
 
-    /// Enqueues a packet that came on link `before` at the port of link `link`.
-    // inlined in both of its callers: a call would cost a twentieth of a hop
+    /// Enqueues a packet that arrived on link `before` at the port of link `link`.
+    // Inlined in both callers: a call would cost 5 % of the time of a hop.
     #[inline(always)]
     fn enqueue(
         &mut self,
@@ -438,7 +438,7 @@ impl Fabric {
     /// Carries out the next event of a link. Returns a packet that has reached a host; a packet that has
     /// reached a switch is enqueued at the next link at once. [`Taps`] and [`Journeys`] observe packets only if
     /// `TAPPED`; `DCB` is what [`Fabric::has_dcb`] returns.
-    // inlined, with all that it calls on every hop: each call would cost a twentieth of a hop
+    // Inlined, with all that it calls on every hop: each call would cost 5 % of the time of a hop.
     #[inline(always)]
     pub fn fire<const TAPPED: bool, const DCB: bool>(
         &mut self,
@@ -497,7 +497,7 @@ impl Fabric {
         Some(self.pool.remove(handle.slot))
     }
 
-    /// Returns the link on which a packet goes on from a switch that it entered on link `ingress`.
+    /// Returns the link on which a packet leaves a switch that it entered on link `ingress`.
     #[inline(always)]
     pub(crate) fn next_link(
         &mut self,
@@ -535,8 +535,8 @@ impl Fabric {
         }
     }
 
-    /// When a link is about to be awake, adds for how long it and the other direction slept at the same time to
-    /// both: their present periods count up to now, so that nothing is missed or counted twice.
+    /// Adds to both directions of a cable, when one is about to wake, the time for which both slept. Their
+    /// present periods are counted up to now, so that nothing is missed or counted twice.
     #[cold]
     fn note_both_asleep(&mut self, now: Time, link: u32) {
         let (this, other) = (link as usize, reverse(link) as usize);

@@ -1,7 +1,7 @@
-//! Memory that a fabric takes, known from its settings before it is built.
+//! Memory of a fabric, computed from its settings before it is built.
 //!
-//! Structures are counted by their sizes, what they hold elsewhere by what that is when no packet has been sent.
-//! Packets under way come on top. How far the numbers are from what was measured: docs/internals/memory.md.
+//! Structures count with their sizes; what they allocate counts as when no packet has been sent. Packets in
+//! flight need additional memory. docs/internals/memory.md compares the numbers with measurements.
 
 use crate::config::FabricConfig;
 use crate::dcb::port_state::DcbPort;
@@ -13,12 +13,12 @@ use crate::shared_buffer::SharedBuffer;
 use crate::topology::Cable;
 use crate::topology::Topology;
 
-/// Bytes of a name: its place in a list, and its text, which the allocator rounds up.
+/// Bytes of a name: its entry in a list, and its text, which the allocator rounds up.
 const NAME: u64 = (size_of::<String>() + 16) as u64;
-/// Bytes of the further state of a port that holds its packets in queues of classes, for every class.
+/// Additional bytes for each class of a port that holds packets in queues of classes.
 const CLASS: u64 = 256;
 
-/// How many there are of what in a fabric.
+/// Numbers of nodes and cables of a fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Hosts.
@@ -32,7 +32,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Those of a topology, which is not laid out for it.
+    /// Returns the numbers for a topology without building it.
     pub fn of(topology: &Topology) -> Sizes {
         let wide = |n: u32| u64::from(n);
         let regular = topology.regular();
@@ -58,18 +58,18 @@ impl Sizes {
         Sizes { hosts, switches, edges, cables }
     }
 
-    /// Hosts and switches.
+    /// Returns the number of hosts and switches.
     pub fn nodes(&self) -> u64 {
         self.hosts + self.switches
     }
 
-    /// Ports, those of hosts included.
+    /// Returns the number of ports, those of hosts included.
     pub fn ports(&self) -> u64 {
         2 * self.cables
     }
 }
 
-/// Switches of a graph that have hosts.
+/// Returns the number of switches of a graph that have hosts.
 fn edges_of(topology: &Topology) -> u64 {
     let Topology::Graph { hosts, switches, cables, .. } = topology else { return 0 };
     let mut has_hosts = vec![false; switches.len()];
@@ -82,12 +82,12 @@ fn edges_of(topology: &Topology) -> u64 {
     has_hosts.iter().filter(|has| **has).count() as u64
 }
 
-/// Bytes that a fabric takes as soon as it is built.
+/// Memory of a newly built fabric, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Names, cables, where hosts hang.
+    /// Names, cables, and the switch of each host.
     pub nodes: u64,
-    /// Next hops; with those that are needed only to compute them.
+    /// Next hops, including what is needed only to compute them.
     pub routes: u64,
     /// Ports with their queues.
     pub ports: u64,
@@ -100,7 +100,7 @@ impl Footprint {
         let mut nodes = sizes.nodes() * NAME + sizes.cables * size_of::<Cable>() as u64;
         nodes += sizes.hosts * 4 + config.shared_buffer.map_or(0, |_| shared(&sizes));
         if let Topology::Graph { .. } = config.topology {
-            // as read, and as handed to who builds it
+            // one copy as read, and one as passed to the builder
             let cable = size_of::<(u32, u32, crate::topology::CableConfig)>() as u64;
             nodes += 2 * (sizes.nodes() * NAME + sizes.cables * cable);
         }
@@ -118,13 +118,13 @@ fn routes(config: &FabricConfig, sizes: &Sizes) -> u64 {
     let between = 2 * (sizes.cables - sizes.hosts.min(sizes.cables));
     let regular = config.topology.regular();
     let (kept, besides) = routing::bytes(sizes.switches, sizes.edges, between, regular.as_ref());
-    // where links fail, routes with all of them are kept too, to tell how fast a message could be
+    // Where links fail, the routes over all links are kept too, to compute ideal times of messages.
     let down = config.faults.iter().any(|f| matches!(f.effect, Effect::Down { .. }));
     let each = kept + sizes.hosts * 8 + sizes.switches * 4;
     each * (1 + u64::from(down)) + besides
 }
 
-/// Bytes of a port.
+/// Returns the bytes of a port.
 fn port(config: &FabricConfig, from_host: bool) -> u64 {
     let queue = if from_host { &config.host_queue } else { &config.switch_queue };
     let classes = config.scheduler.classes().len().max(1) as u64;

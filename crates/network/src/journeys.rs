@@ -1,6 +1,6 @@
-//! Journeys: for every packet in flight, how long it has waited at its own host and how long it has been sent
-//! and propagated so far. The rest of its time it has waited in switches. Kept only where the scenario needs
-//! it; then every hop adds the time of its last bit.
+//! Journeys: for every packet in flight, the time that it has waited at its own host, and the time of
+//! transmission and propagation so far. The remaining time it has waited in switches. Journeys are kept only if
+//! the scenario needs them; then every hop adds the time of its last bit.
 //!
 //! A hop without waiting takes the transmission time of the packet and the delay of the link, both as they are
 //! when its last bit arrives. A host that hands an arrived packet on later (processing jitter) adds that, too.

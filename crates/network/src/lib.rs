@@ -1,4 +1,4 @@
-//! Links, ports, switches and routes: everything between two hosts' transports.
+//! Links, ports, switches and routes: the network between the transports of hosts.
 
 pub mod account;
 pub mod config;

@@ -8,15 +8,15 @@
 //!   busy. One event per hop. Serves one FIFO with decisions at enqueue.
 //! * [`Mode::Lazy`]: departures are decided when they are due, but carried out only when the port is next
 //!   touched. One event per hop. Serves one FIFO with decisions at dequeue.
-//! * [`Mode::TwoEvent`]: packets wait in queues and an event ends every transmission. Serves anything:
-//!   priorities, decisions at dequeue, pauses, sleep. It is also the reference: the others must do the same to
-//!   every packet.
+//! * [`Mode::TwoEvent`]: packets wait in queues and an event ends every transmission. Serves all other ports:
+//!   priorities, decisions at dequeue, pauses, sleep. It is also the reference: the other modes must treat
+//!   every packet equally.
 //!
-//! A link with faults follows the rules in `fault_state` besides, in either mode.
+//! A link with faults also follows the rules in `fault_state`, in every mode.
 //!
 //! All modes count a packet as queued from its arrival until its first bit is sent, so that decisions never
 //! depend on the mode. [`Class::Departure`] goes before [`Class::Arrival`]: a packet that arrives at the
-//! instant at which another one starts finds the place of that one free.
+//! instant at which another one starts finds room in its place.
 
 mod asleep;
 mod card;
@@ -155,11 +155,11 @@ pub struct Link {
     pub(crate) started: u32,
     /// Node that sends.
     pub from: u32,
-    /// IP bytes of these packets; not kept at DCB ports.
+    /// IP bytes of the packets counted in `started`; not kept at DCB ports.
     started_bytes: u64,
-    /// Start of the transmission of the next packet after those, or never.
+    /// Start of the transmission of the first packet after those counted in `started`, or never.
     next_start: Time,
-    /// Arrivals that need no decision of RED, where there can be such.
+    /// Arrivals that need no decision of RED, at ports that can have some.
     red_fast_path: Option<Box<RedFastPath>>,
     /// Packets that the discipline of a lazy port has dropped, with the times at which it has.
     deferred_drops: Option<Box<DeferredDrops>>,
@@ -180,7 +180,7 @@ pub struct Link {
     pub cable: CableConfig,
 }
 
-// a power of two: links are found by a shift
+// A power of two: a link is addressed by a shift.
 const _: () = assert!(std::mem::offset_of!(Link, queues) == 128 && size_of::<Link>() == 256);
 
 /// Parameters of a new link.
@@ -476,7 +476,7 @@ impl Link {
         }
     }
 
-    /// Extends the running hash `trail`: if anything else happens to any packet, the hash is another.
+    /// Extends the running hash `trail`: it differs if any packet is treated differently.
     #[inline]
     fn fold(&mut self, when: u64, identity: u32) {
         let identity = u64::from(identity) << 32 | u64::from(identity);
@@ -525,7 +525,7 @@ impl Link {
     /// Returns the key of the link's next event.
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
-        // here, counted and lazy ports work as plain ones
+        // here, counted and lazy ports work like plain ones
         if !(self.plain || self.counted) && (self.queues.is_some() || self.fault_state.is_some()) {
             return self.next_key_slow_path(now);
         }
@@ -575,7 +575,8 @@ impl Link {
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// Connects the port to the memory that it shares with other ports of its switch; the first port brings it.
+    /// Connects the port to the memory that it shares with other ports of its switch; the first port provides
+    /// it.
     pub(crate) fn share_memory(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
         if let Some(queues) = &mut self.queues {
             queues.share(memory);
@@ -627,7 +628,8 @@ impl Link {
         }
     }
 
-    /// As [`Link::clear_at`], where classes take turns. Later pauses are not foreseen.
+    /// Returns the time of [`Link::clear_at`] at a port whose classes take turns. Later pauses are not
+    /// foreseen.
     #[inline(never)]
     fn turn_ends(&self, queues: &PortQueues, dscp: u8) -> Time {
         if queues.sent_at == Time::NEVER {

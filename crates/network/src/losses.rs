@@ -21,7 +21,7 @@ pub enum Cause {
     Early = 4,
     /// The memory that the port shares with others had no room for it.
     SharedBuffer = 5,
-    /// It had waited for too long: the discipline dropped it at dequeue.
+    /// The queue discipline dropped it at dequeue, since it had waited too long.
     Sojourn = 6,
 }
 

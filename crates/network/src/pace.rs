@@ -1,10 +1,10 @@
-//! Shortest time of a message over an idle path: every packet is sent by one link after the other, a link sends
-//! one packet at a time, and all packets but the last are full.
+//! Shortest time of a message over an idle path. Links send packets one after the other, each packet only after
+//! it has arrived completely (store and forward); all packets but the last are full.
 
 use crate::link::Link;
 use eastwest_types::Span;
 
-/// A message as packets.
+/// A message as a sequence of packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Train {
     packets: u64,
@@ -15,7 +15,7 @@ pub struct Train {
 }
 
 impl Train {
-    /// A message of `bytes` in segments of `segment` with `headers` bytes each.
+    /// Returns the packets of a message of `bytes` in segments of `segment` bytes with `headers` bytes each.
     pub fn new(bytes: u64, segment: u32, headers: u32) -> Train {
         let packets = bytes.div_ceil(u64::from(segment)).max(1);
         let rest = bytes - (packets - 1) * u64::from(segment);
@@ -23,22 +23,22 @@ impl Train {
     }
 }
 
-/// When a message that starts at zero gets to a node.
+/// Times at which a message that starts at time zero arrives at a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
-    /// The first full packet is there.
+    /// Arrival of the first full packet.
     first: Span,
     /// Time between two full packets.
     slowest: Span,
-    /// The last packet is there.
+    /// Arrival of the last packet.
     last: Span,
-    /// Packets have been dealt to several paths: they need not be in order, and the rates of these
-    /// paths add up.
+    /// Whether packets were spread over several paths: they need not be in order, and the rates of these paths
+    /// add up.
     dealt: bool,
 }
 
 impl Pace {
-    /// The pace at the far end of one more link.
+    /// Returns the times at the far end of one more link.
     pub fn over(self, link: &Link, train: &Train, to_host: bool) -> Pace {
         let (full, last) = (link.own_send_time(train.full), link.own_send_time(train.last));
         let first = self.first + full;
@@ -55,12 +55,12 @@ impl Pace {
         Pace { first: first + link.cable.delay, slowest, last: sent + link.cable.delay, ..self }
     }
 
-    /// From here on packets go to several links in turn.
+    /// Returns the times if packets go to several links in turn from here on.
     pub fn dealt(self) -> Pace {
         Pace { dealt: true, ..self }
     }
 
-    /// A bound for a message that comes by this way or another.
+    /// Returns a lower bound of the times over either of two paths.
     pub fn or(self, other: Pace) -> Pace {
         Pace {
             first: self.first.min(other.first),
@@ -70,7 +70,7 @@ impl Pace {
         }
     }
 
-    /// When the whole message is there.
+    /// Returns the arrival of the whole message.
     pub fn arrival(self) -> Span {
         self.last
     }

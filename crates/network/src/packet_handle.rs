@@ -17,9 +17,9 @@ pub struct PacketHandle {
     pub dst: HostId,
     /// Hash of what distinguishes this packet from others, for the digest of a run.
     pub(crate) identity: u32,
-    /// See [`Packet::ip_len`].
+    /// IP bytes of the packet, see [`Packet::ip_len`].
     pub(crate) ip_len: u16,
-    /// See [`Packet::hash`].
+    /// Hash for the choice among equal paths, see [`Packet::hash`].
     pub hash: u16,
 }
 
@@ -43,7 +43,7 @@ impl PacketHandle {
         self.arrive
     }
 
-    /// See [`Packet::ip_len`].
+    /// Returns the IP bytes of the packet, see [`Packet::ip_len`].
     pub fn ip_len(&self) -> u16 {
         self.ip_len
     }

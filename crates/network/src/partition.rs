@@ -1,8 +1,8 @@
 //! A fabric that is partitioned by racks (pods): each part is simulated by a copy of the fabric of its own.
 //!
 //! A part owns its hosts and their switches with all ports; of the core switches it owns the ports that lead
-//! down to it. So a packet can change parts only on a link from a rack up to the core: the port that it goes on
-//! to may belong to another part.
+//! down to it. So a packet can change parts only on a link from a rack up to the core: its next port may belong
+//! to another part.
 
 use crate::losses::EventOrder;
 use crate::packet_handle::PacketHandle;
@@ -77,7 +77,7 @@ pub struct Partition {
     pub(crate) watches: Vec<MessageWatch>,
     /// By part, what it will be sent.
     pub out: Vec<Mail>,
-    /// Time of the first event that `out` brings to another part.
+    /// Time of the first event in `out` at another part.
     pub first_out: Time,
     /// Links to hosts, with endpoints of messages whose last byte may be in flight.
     pub checks: Vec<(u32, EndpointId)>,

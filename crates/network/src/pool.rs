@@ -15,14 +15,14 @@ pub struct Stored {
     /// Low halves of the stream positions; the receiving endpoint knows the upper ones.
     seq: u32,
     ack: u32,
-    /// See [`Packet::dst_endpoint`].
+    /// Receiving endpoint, see [`Packet::dst_endpoint`].
     pub dst_endpoint: EndpointId,
     window: u32,
-    /// The timestamp echo, or the place of its SACK blocks, where the echo lies too.
+    /// Timestamp echo, or the index of the entry that has the SACK blocks and the echo.
     echo_or_sack: u32,
-    /// Bits 0–13 the payload's length, above it [`Packet::notes`].
+    /// Payload length in bits 0–13, [`Packet::notes`] above.
     payload_and_notes: u16,
-    /// Those of TCP; the one that it calls urgent, which nobody sets, is [`Stored::WITH_SACK`].
+    /// TCP flags; the URG bit, which nothing sets, is used for [`Stored::WITH_SACK`].
     flags: u8,
     tos: u8,
 }
@@ -30,9 +30,9 @@ pub struct Stored {
 const _: () = assert!(std::mem::size_of::<Stored>() == 32);
 
 impl Stored {
-    /// Bit of `flags`: `echo_or_sack` is the place of SACK blocks.
+    /// Bit of `flags`: `echo_or_sack` is the index of an entry with SACK blocks.
     const WITH_SACK: u8 = 1 << 5;
-    /// Bits of a payload's length: packets have no more than 9216 B.
+    /// Number of bits of the payload length: packets have at most 9216 B.
     const PAYLOAD_BITS: u32 = 14;
 
     pub(crate) fn new(packet: &Packet) -> Stored {
@@ -50,17 +50,18 @@ impl Stored {
         }
     }
 
-    /// When its host created it.
+    /// Returns the time at which its host created the packet.
     pub(crate) fn born(&self) -> Time {
         self.born
     }
 
-    /// Its differentiated services codepoint.
+    /// Returns the differentiated services codepoint.
     pub fn dscp(&self) -> u8 {
         self.tos >> 2
     }
 
-    /// Notes, and the low halves of positions, window and echo, for those who read a message out of it.
+    /// Returns the notes, and the low halves of positions, window and echo, for readers of messages in the
+    /// packet.
     pub(crate) fn raw(&self) -> (u8, [u32; 4]) {
         (self.notes(), [self.seq, self.ack, self.window, self.echo_or_sack])
     }
@@ -73,17 +74,17 @@ impl Stored {
         (self.payload_and_notes >> Stored::PAYLOAD_BITS) as u8
     }
 
-    /// See [`Packet::kind`].
+    /// Returns the kind of the packet, see [`Packet::kind`].
     pub fn kind(&self) -> PacketKind {
         PacketKind::of(self.payload(), self.flags, self.notes())
     }
 
-    /// TCP flags, see [`eastwest_types::flag`].
+    /// Returns the TCP flags, see [`eastwest_types::flag`].
     pub fn flags(&self) -> u8 {
         self.flags
     }
 
-    /// Whether its transport understands marks (RFC 3168).
+    /// Whether the packet is ECT: its transport supports ECN (RFC 3168).
     pub fn understands_marks(&self) -> bool {
         self.tos & ecn::MASK != ecn::NOT_ECT
     }
@@ -93,7 +94,7 @@ impl Stored {
     }
 }
 
-/// SACK blocks and the timestamp echo they took the place of.
+/// SACK blocks, and the timestamp echo whose place their index takes.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Side {
     blocks: SackBlocks,
@@ -345,7 +346,7 @@ mod tests {
     #[test]
     fn a_packet_is_the_same_in_another_pool() {
         let (mut here, mut there) = (PacketPool::default(), PacketPool::default());
-        // slots differ: one is taken there
+        // slots of the two pools differ: slot 0 of the other one is taken
         there.insert(&Packet::blank(HostId(9)));
         let blocks = [(70_000, 71_448), (1, 2), (0, 0), (0, 0)];
         for sack in [false, true] {

@@ -1,20 +1,19 @@
-//! A first-in, first-out ring of small values that knows which memory it will need next.
+//! FIFO ring of small values that prefetches the memory it will need next.
 //!
-//! The rings of a large fabric lie in memory that is no longer in the cache when their turn comes
-//! again: a queue of 200 packets moves on by a cache line every few packets, and thousands of other
-//! ports have been busy meanwhile. `VecDeque` does not say where its next cell is; this ring asks for
-//! it a line ahead, at both ends.
+//! The rings of a large fabric are no longer in the cache at their next use: a queue of 200 packets moves on by
+//! a cache line every few packets, and thousands of other ports are used in between. `VecDeque` does not expose
+//! the address of its next cell; this ring prefetches one cache line ahead, at both ends.
 
 use eastwest_engine::memory;
 use serde::{Deserialize, Serialize};
 
-/// Cells ahead to ask for: a cache line holds two or three handles.
+/// Number of cells to prefetch ahead: a cache line holds two or three handles.
 const AHEAD: u32 = 4;
 
 /// A growing ring.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ring<T> {
-    /// Empty, or a power of two of them.
+    /// Storage: no cells, or a power of two.
     cells: Vec<T>,
     head: u32,
     len: u32,
@@ -27,13 +26,13 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// Number of values.
+    /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether it holds nothing.
+    /// Whether the ring is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -44,7 +43,7 @@ impl<T: Copy> Ring<T> {
         self.head.wrapping_add(place) as usize & (self.cells.len() - 1)
     }
 
-    /// Adds a value at the end.
+    /// Appends a value.
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.len as usize == self.cells.len() {
@@ -56,7 +55,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Takes the oldest value out.
+    /// Takes out the oldest value.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -69,18 +68,18 @@ impl<T: Copy> Ring<T> {
         Some(value)
     }
 
-    /// Takes the newest values out, so that only the `len` oldest are left.
+    /// Removes the newest values so that only the `len` oldest are left.
     pub fn truncate(&mut self, len: u32) {
         self.len = self.len.min(len);
     }
 
-    /// The value at `place`, counted from the oldest.
+    /// Returns the value at `place`, counted from the oldest.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {
         (place < self.len).then(|| &self.cells[self.cell(place)])
     }
 
-    /// Asks for the memory of the value at `place`, which may be empty.
+    /// Prefetches the cell at `place`, which may be empty.
     #[inline]
     pub fn prefetch(&self, place: u32) {
         memory::prefetch_item(&self.cells, self.cell(place));
@@ -94,7 +93,7 @@ impl<T: Copy> Ring<T> {
         change(&mut self.cells[cell]);
     }
 
-    /// Takes the value at `place` out, counted from the oldest; those before it move up.
+    /// Takes out the value at `place`, counted from the oldest; values before it move up.
     pub fn remove(&mut self, place: u32) -> T {
         let value = *self.get(place).expect("no value there");
         for to in (1..=place).rev() {
@@ -106,7 +105,7 @@ impl<T: Copy> Ring<T> {
         value
     }
 
-    /// The values, the oldest first.
+    /// Returns the values, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         (0..self.len).map(|place| &self.cells[self.cell(place)])
     }

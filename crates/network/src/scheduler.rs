@@ -6,20 +6,20 @@ use crate::queue::{self, Ports, QueueConfig, ReadQueue, Room};
 use eastwest_settings::reader::{Section, key};
 use eastwest_settings::{Dscp, Entry};
 
-/// How a port serves its priorities.
+/// Scheduling of priorities at a port.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchedulerConfig {
-    /// One queue for all.
+    /// One queue for all packets.
     Fifo,
     /// Two queues, each with the port's limit: codepoints 32–63 (priorities 4–7) before 0–31, without
     /// preemption.
     StrictPriority,
-    /// A queue for each of these, which together have every codepoint once.
+    /// A queue for each class; each codepoint belongs to one class.
     Classes(Vec<PortClass>),
 }
 
 impl SchedulerConfig {
-    /// The classes of a port; none where it has one queue for all.
+    /// Returns the classes of a port; none if it has one queue for all packets.
     pub fn classes(&self) -> Vec<PortClass> {
         match self {
             SchedulerConfig::Fifo => Vec::new(),
@@ -31,19 +31,19 @@ impl SchedulerConfig {
     }
 }
 
-/// A class of a port: some of its packets, with a queue of their own.
+/// A class of a port: the packets with certain codepoints, with a queue of their own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortClass {
     /// Mask of codepoints: bit d for DSCP d.
     pub dscps: u64,
-    /// Its share of what strict classes leave, in proportion to the others'; none if it is strict
-    /// itself: served before all weighted ones, and before strict ones that come later.
+    /// Weight: share of the rate that strict classes leave, relative to other weights. `None`: a strict class,
+    /// served before all weighted ones and before later strict ones.
     pub weight: Option<u32>,
-    /// Its discipline, if not the port's.
+    /// Discipline; `None`: that of the port.
     pub queue: Option<QueueConfig>,
 }
 
-/// Reads `scheduler` and `[[fabric.class]]`; `others` are disciplines from outside.
+/// Reads `scheduler` and `[[fabric.class]]`; `others` are disciplines from other crates.
 pub fn read(
     s: &mut Section,
     ports: &Ports,
@@ -93,14 +93,14 @@ pub fn read(
     }
 }
 
-/// A class of a port as the file has it.
+/// A class of a port as given in the file.
 struct ReadClass {
-    /// Bit p is set for priority p.
+    /// Mask of priorities: bit p for priority p.
     priorities: u8,
-    /// Bit d is set for codepoint d, where it is named itself.
+    /// Mask of codepoints that the class names: bit d for DSCP d.
     dscps: u64,
     weight: Option<u32>,
-    /// Its share in percent, in place of a weight.
+    /// Share in percent, instead of a weight.
     share: Option<u32>,
     queue: Option<QueueConfig>,
 }
@@ -135,7 +135,7 @@ fn read_class(
     );
     let share = ets::read_share(c);
     let own = c.has("queue");
-    // one that is not given is that of the port, which hosts and switches have of their own
+    // The default is the discipline of the port, which differs between hosts and switches.
     let queue =
         c.table_if(own, "queue", "Discipline of this class; that of the port without it.", |q| {
             queue::read(q, ports, Room { alone: false, ..room }, others, notes)
@@ -158,13 +158,13 @@ fn read_class(
     }
 }
 
-/// All codepoints of a priority.
+/// Returns the mask of all codepoints of the priorities.
 fn of_priorities(priorities: u8) -> u64 {
     (0..8).filter(|p| priorities >> p & 1 == 1).fold(0, |bits, p| bits | 0xff << (8 * p))
 }
 
-/// Gives every codepoint one class: the one that names it, else that of its priority. Where codepoints
-/// are named, others wait with the default ones (RFC 2474, section 3).
+/// Gives every codepoint one class: the one that names it, else that of its priority. If classes name
+/// codepoints, all other codepoints join the class of the default one (RFC 2474, section 3).
 fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
     let named = classes.iter().fold(0, |bits, c| bits | c.dscps);
     let mut mapped: Vec<PortClass> = classes

@@ -1,10 +1,10 @@
 //! Shared memory of the ports of a switch, with dynamic thresholds (Choudhury and Hahne 1998).
 //!
 //! A queue may hold at most `alpha` times the memory that is free at the moment: a few long queues may take
-//! much, and many together leave each a fair part (n queues that want all get `alpha·B/(1 + alpha·n)` each). In
-//! any case each queue has `reserve` bytes. The limit of a queue and its discipline hold besides. Bytes are IP
-//! bytes of queued packets; memory is not divided into cells, and the packet being sent does not count, as
-//! everywhere in Eastwest.
+//! much, and many queues get a fair part each (n greedy queues get `alpha·B/(1 + alpha·n)` each). Each queue
+//! may always hold `reserve` bytes. The limit of a queue and its discipline apply as well. Bytes are IP bytes
+//! of queued packets; memory is not divided into cells, and the packet being sent does not count, as everywhere
+//! in Eastwest.
 
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};
@@ -16,14 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct SharedBufferConfig {
     /// Memory of all ports together in bytes.
     pub size: u64,
-    /// Share of the free memory that a queue may hold.
+    /// Factor of the free memory that a queue may hold.
     pub alpha: f64,
     /// Bytes that a queue may hold whatever other queues hold.
     pub reserve: u64,
 }
 
 impl SharedBufferConfig {
-    /// Reads `[fabric.shared_buffer]`, where packets have at most `mtu` bytes.
+    /// Reads `[fabric.shared_buffer]`; packets have at most `mtu` bytes.
     pub fn read(s: &mut Section, mtu: u32) -> Option<SharedBufferConfig> {
         let given = s.has("shared_buffer");
         let doc = "Memory that all ports of a switch share, beside the limit of each queue (Choudhury \
@@ -55,8 +55,8 @@ impl SharedBufferConfig {
     }
 }
 
-/// The memory of one switch.
-// Only the one thread that runs a simulation looks at it; the atomic lets ports share it.
+/// Shared memory of one switch.
+// Only the thread that runs the simulation uses it; the atomic allows ports to share it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SharedBuffer {
     config: SharedBufferConfig,
@@ -64,12 +64,12 @@ pub struct SharedBuffer {
 }
 
 impl SharedBuffer {
-    /// An empty memory.
+    /// Returns an empty memory.
     pub fn new(config: SharedBufferConfig) -> SharedBuffer {
         SharedBuffer { config, used: AtomicU64::new(0) }
     }
 
-    /// Bytes that wait in all queues.
+    /// Returns the IP bytes queued in all queues.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -82,7 +82,7 @@ impl SharedBuffer {
         ip_len <= free && (queue + ip_len <= c.reserve || queue < threshold)
     }
 
-    /// A queue that held `before` bytes holds `after` now.
+    /// Records that a queue that held `before` bytes now holds `after`.
     pub fn changed(&self, before: u64, after: u64) {
         let used = self.used().wrapping_sub(before).wrapping_add(after);
         self.used.store(used, Ordering::Relaxed);
@@ -97,7 +97,8 @@ mod tests {
         SharedBuffer::new(SharedBufferConfig { size: 1_000_000, alpha, reserve })
     }
 
-    /// What each of `n` queues holds when all take packets of 1000 B in turn until none is let in.
+    /// Returns the bytes that each of `n` queues holds after they took packets of 1000 B in turn until none was
+    /// admitted.
     fn filled(buffer: &SharedBuffer, n: usize) -> Vec<u64> {
         let mut queues = vec![0; n];
         loop {

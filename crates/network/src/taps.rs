@@ -1,4 +1,5 @@
-//! Packet captures (taps) at the far ends of chosen links: they see a packet when its last bit has arrived.
+//! Packet captures (taps) at the far ends of selected links: they capture a packet when its last bit has
+//! arrived.
 
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
@@ -14,7 +15,7 @@ pub struct Seen {
     pub link: u32,
     /// The packet, with 32 bits of stream positions.
     pub packet: Packet,
-    /// Its SACK blocks.
+    /// SACK blocks of the packet.
     pub sack: Option<SackBlocks>,
 }
 
@@ -44,7 +45,7 @@ impl Taps {
         if let Some(Some(last)) = self.at.get_mut(link as usize) {
             let (mut packet, sack) = pool.peek(handle.slot);
             (packet.dst, packet.ip_len) = (handle.dst, handle.ip_len());
-            // where delays vary: a packet that would overtake arrives together with the one before it
+            // With variable delays, a packet that would overtake arrives together with the one before it.
             *last = handle.arrived().max(*last);
             self.seen = Some(Seen { at: *last, link, packet, sack });
         }

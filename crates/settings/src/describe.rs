@@ -5,8 +5,8 @@ use crate::reader::{Describing, Section, State, read_table};
 use crate::row::KeyDoc;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All rows of the schema, in the order of reading. Calls `read`, which reads the whole file: first with the
-/// default kinds, then with every other kind of every section met on the way.
+/// Returns all rows of the schema, in the order of reading. Calls `read`, which reads the whole file: first
+/// with the default kinds, then with each other kind of every section that was met.
 pub fn rows(read: impl Fn(&mut Section)) -> Vec<KeyDoc> {
     let mut rows: Vec<KeyDoc> = Vec::new();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
@@ -42,8 +42,8 @@ pub fn rows(read: impl Fn(&mut Section)) -> Vec<KeyDoc> {
     rows
 }
 
-/// Adds a row after the one that was read before it in its section, or its kind to the same row
-/// seen in an earlier walk. Gives the place of the row.
+/// Adds a row after `before`, the row that was read last in its section, or adds its kind to an equal row of an
+/// earlier walk. Returns the index of the row.
 fn merge(rows: &mut Vec<KeyDoc>, row: KeyDoc, before: Option<usize>) -> usize {
     if let Some(at) = rows.iter().position(|r| r.same_but_for_kinds(&row)) {
         for kind in row.kinds {

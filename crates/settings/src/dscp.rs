@@ -42,12 +42,12 @@ const NAMES: [(&str, u8); 24] = [
 ];
 
 impl Dscp {
-    /// The class selector of a priority 0 to 7.
+    /// Returns the class selector of a priority, 0 to 7.
     pub fn of_priority(priority: u8) -> Dscp {
         Dscp((priority & 7) << 3)
     }
 
-    /// The priority it stands for where nothing else is said: its upper three bits.
+    /// Returns the priority that the codepoint stands for by default: its upper three bits.
     pub fn priority(self) -> u8 {
         self.0 >> 3
     }
@@ -57,7 +57,7 @@ impl Dscp {
         self.0 & 7 == 0
     }
 
-    /// Its name, or its number where it has none.
+    /// Returns the name of the codepoint, or its number where it has no name.
     pub fn name(self) -> String {
         let known = NAMES.iter().find(|(_, number)| *number == self.0);
         known.map_or_else(|| self.0.to_string(), |(name, _)| (*name).to_owned())

@@ -1,7 +1,7 @@
 //! A declarative reader of settings in TOML: each key is declared once, where it is read, with its
 //! default, its range and one line of meaning.
 //!
-//! Mechanisms use [`Section`], [`key`] and the types of [`quantity`]. The rest serves whoever reads a
+//! Mechanisms use [`Section`], [`key`] and the types of [`quantity`]. The other modules serve readers of a
 //! whole file: [`syntax`] gives tables with the lines of their keys, [`overrides`] replaces values,
 //! [`describe`] collects the schema, [`resolve`] writes the file with every default spelled out.
 

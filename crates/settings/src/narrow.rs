@@ -1,9 +1,10 @@
-//! Numbers in fewer bits. What does not fit becomes the nearest that does, and never another number:
-//! a value outside the range of its key is refused by name elsewhere, and may come by here before.
+//! Conversion of numbers to types with fewer bits. A number that does not fit becomes the nearest one that
+//! does; it never wraps. The reader reports a value outside the range of its key by name, but the value may be
+//! converted before that.
 
-/// A type of numbers that others are brought into.
+/// A type of numbers to which larger types are converted.
 pub trait Narrow {
-    /// The largest of its numbers.
+    /// The largest number of the type.
     const LARGEST: Self;
 }
 
@@ -23,12 +24,12 @@ impl Narrow for usize {
     const LARGEST: usize = usize::MAX;
 }
 
-/// The number, or the largest of the type where that is smaller.
+/// Returns the number, or the largest number of the target type if that is smaller.
 pub fn at_most<T: Narrow + TryFrom<N>, N>(number: N) -> T {
     T::try_from(number).unwrap_or(T::LARGEST)
 }
 
-/// The whole part of a number; 0 for what is below 0 or no number.
+/// Returns the whole part of a number; 0 if it is negative or not a number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

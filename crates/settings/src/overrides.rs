@@ -1,12 +1,12 @@
-//! `--set path=value`: values put into the table before it is read, so that they are checked like
-//! any other. Members of arrays are named by number or by the value of their key `name`.
+//! `--set path=value`: values that are put into the table before it is read, so that they are checked like
+//! values of the file. Members of arrays are named by number or by the value of their key `name`.
 
 use crate::problem::{Problem, nearest, shorten};
 use crate::quantity::literal;
 use toml::{Table, Value};
 
-/// Puts the overrides into the table, in order. Gives the problems, and the paths that were set,
-/// members of arrays by number.
+/// Puts the overrides into the table, in order. Returns the problems, and the paths that were set, with members
+/// of arrays by number.
 pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> (Vec<Problem>, Vec<String>) {
     let (mut problems, mut paths) = (Vec::new(), Vec::new());
     for (path, text) in overrides {
@@ -21,7 +21,7 @@ pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> (Vec<Problem>
     (problems, paths)
 }
 
-/// Longest path, in steps: none in the schema is longer.
+/// Longest path, in steps; no path of the schema is longer.
 const MOST_STEPS: usize = 16;
 
 type Refusal = (String, Option<String>);
@@ -37,7 +37,7 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
     let (mut here, mut rest) = (table, steps.as_slice());
     let mut walked = String::new();
     while let [step, inner @ ..] = rest {
-        // A key whose name has dots, such as a property of Hadoop.
+        // Keys may contain dots: properties of Hadoop.
         let dotted = rest.join(".");
         if !inner.is_empty() && here.contains_key(&dotted) {
             here.insert(dotted.clone(), value);
@@ -70,7 +70,7 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
     Ok(walked + steps.last().unwrap_or(&""))
 }
 
-/// The table among `items` that has this number or name, with its number.
+/// Returns the table among `items` that has this number or name, with its number.
 fn member_of<'a>(
     items: &'a mut [Value],
     array: &str,

@@ -1,16 +1,16 @@
-//! What is wrong with a user's input: where, what stands there, what is allowed, and the name that
-//! was probably meant.
+//! Problems of a user's input: the place, the value found, what is allowed, and the name that was probably
+//! meant.
 
 use std::fmt;
 
-/// One problem of a scenario. All problems of a file are reported together.
+/// A problem of a scenario. All problems of a file are reported together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Place in the file: `fabric.queue.limit`, `workload.0.bytes`; empty for the file as a whole.
     pub path: String,
     /// Line in the file, from 1, where known.
     pub line: Option<usize>,
-    /// The value found there, shortened; `None` where nothing stands there.
+    /// The value found at the path, shortened; `None` where there is none.
     pub value: Option<String>,
     /// What is wrong and what is allowed.
     pub message: String,
@@ -19,7 +19,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with a file as a whole.
+    /// Returns a problem with a file as a whole.
     pub fn of_file(message: impl Into<String>) -> Problem {
         Problem {
             path: String::new(),
@@ -54,7 +54,7 @@ impl fmt::Display for Problem {
 /// Longest value quoted in a message, in characters.
 const QUOTED: usize = 60;
 
-/// A value as messages quote it: on one line, without control characters, not too long.
+/// Returns a value as messages quote it: on one line, without control characters, shortened.
 pub fn quote(value: &toml::Value) -> String {
     match value {
         toml::Value::Table(_) => "{…}".to_owned(),
@@ -70,13 +70,12 @@ pub fn quote(value: &toml::Value) -> String {
     }
 }
 
-/// `text` on one line, cut after sixty characters, with everything escaped that a terminal might
-/// obey.
+/// Returns `text` on one line, cut after sixty characters, with control characters escaped.
 pub fn shorten(text: &str) -> String {
     shorten_to(text, QUOTED)
 }
 
-/// Text from elsewhere with at most so many characters, and nothing that a terminal might obey.
+/// Returns untrusted text cut to `most` characters, with control characters escaped.
 pub fn shorten_to(text: &str, most: usize) -> String {
     let mut short = String::new();
     for c in text.chars().take(most) {
@@ -91,10 +90,10 @@ pub fn shorten_to(text: &str, most: usize) -> String {
     short
 }
 
-/// Most names compared: a topology may have very many.
+/// Most names that are compared: a topology may have very many.
 const MOST_CANDIDATES: usize = 500;
 
-/// The candidate closest to `name`, if it is close enough to have been meant.
+/// Returns the candidate closest to `name`, if it is close enough to have been meant.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.chars().nth(QUOTED).is_some() {
         return None;

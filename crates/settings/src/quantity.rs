@@ -13,13 +13,13 @@ pub trait Quantity: Clone {
     const TYPE: &'static str;
     /// Name of a list of such values in the schema.
     const LIST: &'static str = "list";
-    /// The value, or what is wrong with it.
+    /// Returns the value, or a message that says what is wrong with it.
     fn parse(value: &Value) -> Result<Self, String>;
-    /// TOML text that reads back as the same value.
+    /// Returns TOML text that reads back as an equal value.
     fn show(&self) -> String;
-    /// Any value: stands in for one that could not be read, until the problem has been reported.
+    /// Returns any valid value, which stands in for an unreadable one until the problem is reported.
     fn placeholder() -> Self;
-    /// Whether it lies between two others; `true` where they cannot be compared.
+    /// Whether the value lies between two others; `true` where they cannot be compared.
     fn within(&self, _low: &Self, _high: &Self) -> bool {
         true
     }
@@ -29,7 +29,7 @@ pub trait Quantity: Clone {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Bytes(pub u64);
 
-/// The rate of a disk or of computing, written in bytes per second.
+/// The rate of a disk or of a computation, written in bytes per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ByteRate(pub Rate);
 
@@ -37,7 +37,7 @@ pub struct ByteRate(pub Rate);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Octets(pub u32);
 
-/// A share of one: `0.4` or `"40 %"`.
+/// A fraction of one: `0.4` or `"40 %"`.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Fraction(pub f64);
 
@@ -45,19 +45,19 @@ pub struct Fraction(pub f64);
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Ratio(pub f64);
 
-/// A name: letters, digits, `-`, `_` and `.`, at most 64 of them.
+/// A name: letters, digits, `-`, `_` and `.`, at most 64 characters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Name(pub String);
 
-/// A file, by its path from the directory of the scenario.
+/// A file, by its path relative to the directory of the scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileName(pub String);
 
-/// Properties by their names, as Hadoop has them; values as text.
+/// Properties by name, as in Hadoop's configuration; values as text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Properties(pub BTreeMap<String, String>);
 
-/// What stands there instead of the expected type.
+/// Returns the type of a value in words, for the message about a wrong type.
 pub fn instead(value: &Value) -> &'static str {
     match value {
         Value::String(_) => "is text",
@@ -70,7 +70,7 @@ pub fn instead(value: &Value) -> &'static str {
     }
 }
 
-/// A value with a unit.
+/// Reads a value with a unit, in the smallest unit.
 fn with_unit(value: &Value, units: &Units) -> Result<u64, String> {
     match value {
         Value::String(text) => units.parse(text),
@@ -79,7 +79,7 @@ fn with_unit(value: &Value, units: &Units) -> Result<u64, String> {
     }
 }
 
-/// A whole number, not negative.
+/// Reads a whole number from 0 to `max`.
 fn whole(value: &Value, max: u64) -> Result<u64, String> {
     match value {
         Value::Integer(n) => match u64::try_from(*n) {
@@ -91,7 +91,7 @@ fn whole(value: &Value, max: u64) -> Result<u64, String> {
     }
 }
 
-/// Any finite number.
+/// Reads any finite number.
 fn number(value: &Value, form: &str) -> Result<f64, String> {
     let n = match value {
         Value::Integer(n) => *n as f64,
@@ -101,7 +101,7 @@ fn number(value: &Value, form: &str) -> Result<f64, String> {
     if n.is_finite() { Ok(n) } else { Err(format!("is not finite; write {form}")) }
 }
 
-/// Text in TOML quotes.
+/// Returns the text in TOML quotes.
 fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
@@ -114,7 +114,7 @@ macro_rules! ordered {
     };
 }
 
-/// Longest time a scenario may speak of: event keys end at 26 days.
+/// Longest time in a scenario: keys of events end at 26 days.
 const LONGEST: Span = Span::from_secs(20 * 86_400);
 
 impl Quantity for Span {
@@ -248,7 +248,7 @@ impl Quantity for Fraction {
                 .ok_or_else(|| format!("is not a share; write {FORM}"))?,
             other => number(other, FORM)?,
         };
-        // Adding zero turns a negative zero into the other one.
+        // Adding zero turns −0.0 into 0.0.
         Ok(Fraction(share + 0.0))
     }
     fn show(&self) -> String {
@@ -274,7 +274,7 @@ impl Quantity for Ratio {
     ordered!();
 }
 
-/// Most packets and bytes a queue may be given room for.
+/// Largest capacity of a queue, in packets and in bytes.
 const QUEUE_PACKETS: u32 = 10_000_000;
 const QUEUE_BYTES: u64 = 100_000_000_000;
 
@@ -374,13 +374,13 @@ impl Quantity for FileName {
     }
 }
 
-/// Most properties, and the longest name and value.
+/// Limits: number of properties, length of a name and of a value.
 const PROPERTIES: usize = 10_000;
 const PROPERTY_NAME: usize = 256;
 const PROPERTY_VALUE: usize = 4096;
 
 impl Properties {
-    /// Adds the values of a table; the names of tables within tables are joined by dots.
+    /// Adds the values of a table; names of nested tables are joined by dots.
     fn collect(&mut self, table: &Table, before: &str) -> Result<(), String> {
         for (name, value) in table {
             let name = format!("{before}{name}");
@@ -449,11 +449,11 @@ impl<T: Quantity> Quantity for Vec<T> {
     }
 }
 
-/// The value that `text` stands for where no quotes are wanted: in defaults, ranges and `--set`.
-/// TOML if it is TOML, text otherwise.
+/// Returns the value of `text` in places without quotes (defaults, ranges, `--set`): TOML if it is TOML,
+/// otherwise a string.
 pub fn literal(text: &str) -> Value {
     let document = format!("v = {text}");
-    // A line break could smuggle in further keys; text then.
+    // Text with a line break could add further keys, so it is a string.
     let parsed =
         if text.contains(['\n', '\r']) { None } else { document.parse::<toml::Table>().ok() };
     match parsed.and_then(|mut table| table.remove("v")) {
@@ -462,10 +462,10 @@ pub fn literal(text: &str) -> Value {
     }
 }
 
-/// A value that a default or range in the code stands for.
+/// Returns the value of a default or range that is written in the code.
 ///
 /// # Panics
-/// When the text in the code is not a value of the type: a test reads all of them.
+/// If the text is not a value of the type. A test reads the texts of all declared keys.
 pub fn constant<T: Quantity>(text: &'static str) -> T {
     let value = if let Ok(n) = text.parse() {
         Value::Integer(n)

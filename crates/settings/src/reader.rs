@@ -1,8 +1,8 @@
 //! A declarative reader of TOML tables: every key is declared once, where it is read.
 //!
-//! One declaration gives the checked value, all problems at once, the resolved text with every
-//! default spelled out, and (in describing mode, where nothing is read) the rows of the schema.
-//! A section is read inside a closure; when the closure returns, keys nobody declared are reported.
+//! One declaration gives the checked value, all problems at once, the resolved text with every default spelled
+//! out, and (in describing mode, where nothing is read) the rows of the schema. A section is read inside a
+//! closure; when the closure returns, keys that were not declared are reported.
 
 use crate::problem::{Problem, nearest, quote, shorten};
 use crate::quantity::{Quantity, constant, instead};
@@ -12,41 +12,41 @@ use crate::row::{KeyDoc, misplaced};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// Most problems collected; a file with more is not a scenario.
+/// Most problems that are collected; a file with more is not a scenario.
 const MOST_PROBLEMS: usize = 1000;
 
-/// What all sections of one reading share.
+/// State that all sections of one reading share.
 #[derive(Default)]
 pub struct State {
     /// Problems found so far.
     pub problems: Vec<Problem>,
-    /// Lines of keys and tables by path.
+    /// Line of each key and table, by path.
     pub lines: BTreeMap<String, usize>,
-    /// Set in describing mode.
+    /// State of describing mode; `None` when a file is read.
     pub describing: Option<Describing>,
-    /// All rows of the schema, for keys that stand in a section where they do not belong.
+    /// Returns all rows of the schema: messages use them for keys in a section to which they do not belong.
     pub schema: Option<fn() -> &'static [KeyDoc]>,
 }
 
-/// Describing mode: which kinds to walk through, and what was seen.
+/// Describing mode: the kinds to walk through, and the kinds and rows that were met.
 #[derive(Default)]
 pub struct Describing {
-    /// Kind to choose at each place; the default elsewhere.
+    /// Kind to choose at each place; the default at all others.
     pub forced: BTreeMap<String, &'static str>,
-    /// Kinds met: place and names.
+    /// Kinds that were met: place and names.
     pub met: Vec<(String, Vec<&'static str>)>,
     /// Rows of the schema.
     pub keys: Vec<KeyDoc>,
 }
 
 impl State {
-    /// All problems in the order of their lines; those without line first.
+    /// Returns all problems in the order of their lines, those without line first.
     pub fn into_problems(mut self) -> Vec<Problem> {
         self.problems.sort_by_key(|problem| problem.line);
         self.problems
     }
 
-    /// Whether there are so many problems that no more are collected: time to stop looking.
+    /// Whether the limit of collected problems is reached, so that reading can stop.
     pub fn full(&self) -> bool {
         self.problems.len() >= MOST_PROBLEMS
     }
@@ -67,7 +67,7 @@ impl State {
     }
 }
 
-/// What a key's value is where the file has none.
+/// The value of a key that the file does not give.
 #[derive(Clone)]
 enum Absent<T> {
     Required,
@@ -86,43 +86,42 @@ pub struct Key<T> {
     range: Option<(&'static str, &'static str)>,
 }
 
-/// A key that the file must have, until it is given a default. `doc` is one line and says where
-/// the default comes from.
+/// Declares a key that is required until it is given a default. `doc` is one line and states the source of the
+/// default.
 pub fn key<T: Quantity>(name: &'static str, doc: &'static str) -> Key<T> {
     Key { name, doc, absent: Absent::Required, range: None }
 }
 
 impl<T: Quantity> Key<T> {
-    /// Its default, written as in a file.
+    /// Sets the default, written as in a file.
     pub fn default(self, text: &'static str) -> Key<T> {
         Key { absent: Absent::Default(text), ..self }
     }
-    /// Its default where another crate is the home of it.
+    /// Sets the default to a value that another crate defines.
     pub fn value(self, value: T) -> Key<T> {
         Key { absent: Absent::Value(value), ..self }
     }
-    /// Its default where that follows from other values; `said` explains how. The file may also say
-    /// `"auto"`.
+    /// Sets a default that follows from other values; `said` explains how. The file may also give `"auto"`.
     pub fn computed(self, said: &'static str, value: T) -> Key<T> {
         Key { absent: Absent::Computed(said, value), ..self }
     }
-    /// It may be absent; `said` tells what that means. Read it with [`Section::find`].
+    /// Makes the key optional; `said` tells what its absence means. [`Section::find`] reads the key.
     pub fn optional(self, said: &'static str) -> Key<T> {
         Key { absent: Absent::Optional(said), ..self }
     }
-    /// Least and greatest value allowed, written as in a file.
+    /// Sets the least and the greatest value allowed, written as in a file.
     pub fn range(self, low: &'static str, high: &'static str) -> Key<T> {
         Key { range: Some((low, high)), ..self }
     }
 }
 
-/// What a choice says that mechanisms from outside can join.
+/// Addition to messages about choices to which a user's own mechanisms can belong.
 const OWN: &str = "; a mechanism of your own has to be named where the scenario is run (--with)";
 
-/// One of the names a choice allows: name, value, one line of explanation.
+/// A name that a choice allows: name, value, one line of explanation.
 pub type Choice<T> = (&'static str, T, &'static str);
 
-/// Values for keys that a file does not give, and where they come from.
+/// Values for keys that a file does not give, and the source of these values.
 #[derive(Clone, Default)]
 struct Presets {
     values: Table,
@@ -132,22 +131,22 @@ struct Presets {
 /// A table being read.
 pub struct Section<'s, 't> {
     state: &'s mut State,
-    /// Where it stands in the file: `workload.0`.
+    /// Path of the section in the file: `workload.0`.
     path: String,
-    /// Where it stands in the schema: `workload.*`.
+    /// Place of the section in the schema: `workload.*`.
     place: String,
     table: Option<&'t Table>,
-    /// Values of keys that the table does not give, before their own defaults.
+    /// Values of keys that the table does not give; they replace the default of the key.
     presets: Presets,
-    /// Presets of the tables below it, by name.
+    /// Presets of the tables below the section, by name.
     presets_below: BTreeMap<String, Presets>,
     kind: Option<&'static str>,
-    /// What a name that is none of a choice may be besides.
+    /// Addition to the message about an unknown name of a choice.
     besides: &'static str,
     declared: Vec<&'static str>,
     bad: Vec<&'static str>,
     judged: bool,
-    /// Whether the kind is a guess after a misspelt one.
+    /// Whether the kind was guessed from a misspelt one.
     assumed: bool,
     out: Out,
 }
@@ -189,7 +188,7 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Whether this walk only collects the schema: no file is to be opened.
+    /// Whether this walk only collects the schema, so that no file must be opened.
     pub fn describing(&self) -> bool {
         self.state.describing.is_some()
     }
@@ -199,14 +198,14 @@ impl<'s, 't> Section<'s, 't> {
         self.table.is_some_and(|t| t.contains_key(name))
     }
 
-    /// Lets these values stand for keys of this section that the file does not give; they replace
-    /// presets of the same keys.
+    /// Adds values for keys of this section that the file does not give. They replace earlier presets of these
+    /// keys.
     pub fn preset(&mut self, presets: Table) {
         self.presets.values.extend(presets);
     }
 
-    /// Lets a value stand for a key below this section (`shuffle.parallel_copies`), of every member
-    /// where that is an array. `source` says in messages where it comes from.
+    /// Adds a value for a key below this section (`shuffle.parallel_copies`) that the file does not give; in an
+    /// array, for every member. Messages name `source` as the origin of the value.
     pub fn preset_below(&mut self, path: &str, value: Value, source: String) {
         let (presets, name) = match path.split_once('.') {
             Some((table, name)) => (self.presets_below.entry(table.to_owned()).or_default(), name),
@@ -216,14 +215,14 @@ impl<'s, 't> Section<'s, 't> {
         presets.sources.insert(name.to_owned(), source);
     }
 
-    /// The value that the file itself gives at a path below this section.
+    /// Returns the value that the file itself gives at a path below this section, without presets.
     pub fn own(&self, path: &str) -> Option<&Value> {
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));
         let value = self.table?.get(first)?;
         if rest.is_empty() { Some(value) } else { value.as_table()?.get(rest) }
     }
 
-    /// The value of a key in the file or, where it is not there, among the presets.
+    /// Returns the value of a key in the file or, if the file has none, the preset.
     fn given(&self, name: &str) -> Option<&Value> {
         self.table.and_then(|t| t.get(name)).or_else(|| self.presets.values.get(name))
     }
@@ -233,12 +232,12 @@ impl<'s, 't> Section<'s, 't> {
         !self.bad.iter().any(|bad| names.contains(bad))
     }
 
-    /// What the other parts of this reading share.
+    /// Returns the state that all sections of this reading share.
     pub fn state(&mut self) -> &mut State {
         self.state
     }
 
-    /// Reads a key that has a value in any case.
+    /// Reads a key that is required or has a default.
     pub fn get<T: Quantity>(&mut self, key: Key<T>) -> T {
         let fallback = match &key.absent {
             Absent::Default(text) => constant(text),
@@ -263,7 +262,7 @@ impl<'s, 't> Section<'s, 't> {
         self.look_up(&key)
     }
 
-    /// The value in the file, if there is one; reports what is wrong with it.
+    /// Returns the value in the file, if there is one; reports a wrong one.
     fn look_up<T: Quantity>(&mut self, key: &Key<T>) -> Option<T> {
         self.declare(key.name);
         self.describe_key(key);
@@ -291,7 +290,7 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reads a key of earlier versions, which others have replaced: it is no part of the schema.
+    /// Reads a key of an earlier version that other keys have replaced. It is not part of the schema.
     pub fn former<T: Quantity>(&mut self, name: &'static str) -> Option<T> {
         if self.describing() {
             return None;
@@ -301,7 +300,7 @@ impl<'s, 't> Section<'s, 't> {
         parsed.map_err(|message| self.wrong(name, message)).ok()
     }
 
-    /// Reads one of several names. The first stands in where the file has none of them.
+    /// Reads a key whose value is one of several names. The first one is the default.
     pub fn choice<T: Clone>(
         &mut self,
         name: &'static str,
@@ -313,7 +312,7 @@ impl<'s, 't> Section<'s, 't> {
         choices[index].1.clone()
     }
 
-    /// Like [`Section::choice`], where users may add names of their own mechanisms.
+    /// Reads a choice like [`Section::choice`], to which users may add names of their own mechanisms.
     pub fn open_choice<T: Clone>(
         &mut self,
         name: &'static str,
@@ -327,7 +326,7 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// As [`Section::kind`], where who runs the scenario may have added kinds of their own.
+    /// Reads the kind like [`Section::kind`]; users may add kinds of their own.
     pub fn open_kind<T: Clone>(
         &mut self,
         doc: &'static str,
@@ -340,9 +339,8 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// Reads the key `kind`, on which the rest of the section depends. A misspelt kind is reported
-    /// and the nearest one assumed; `None` when there is none near, and nothing else of the section
-    /// is judged then.
+    /// Reads the key `kind`, which decides the other keys of the section. A misspelt kind is reported and the
+    /// nearest one assumed. Returns `None` if none is near: then the rest of the section is not checked.
     pub fn kind<T: Clone>(
         &mut self,
         doc: &'static str,
@@ -363,7 +361,7 @@ impl<'s, 't> Section<'s, 't> {
         index.map(|i| choices[i].1.clone())
     }
 
-    /// In describing mode: the kind to walk through this time.
+    /// Returns the kind that this walk of describing mode goes through.
     fn walk_kinds<T>(&mut self, default: Option<&'static str>, choices: &[Choice<T>]) -> usize {
         let place = self.place.clone();
         let Some(describing) = &mut self.state.describing else { return 0 };
@@ -423,14 +421,15 @@ impl<'s, 't> Section<'s, 't> {
         index
     }
 
-    /// The kind that a misspelt `kind` most likely means, so that the rest of the section is judged.
+    /// Returns the index of the kind that a misspelt `kind` probably means, so that the rest of the section can
+    /// be checked.
     fn likely_kind<T>(&self, choices: &[Choice<T>]) -> Option<usize> {
         let text = self.table?.get("kind")?.as_str()?;
         let likely = nearest(text, choices.iter().map(|c| c.0))?;
         choices.iter().position(|c| c.0 == likely)
     }
 
-    /// Reads a table below this one where it is given; the resolved text has it only then.
+    /// Reads a table below this one if the file gives it; the resolved text has it only then.
     pub fn table_if<T>(
         &mut self,
         given: bool,
@@ -446,7 +445,7 @@ impl<'s, 't> Section<'s, 't> {
         given.then_some(value)
     }
 
-    /// Reads a table below this one; absent counts as empty.
+    /// Reads a table below this one; an absent table counts as empty.
     pub fn table<T>(
         &mut self,
         name: &'static str,
@@ -537,12 +536,12 @@ impl<'s, 't> Section<'s, 't> {
         values
     }
 
-    /// Reports a problem with a key of this section, whatever else is wrong with it.
+    /// Reports a problem with a key of this section, also if the key has other problems.
     pub fn wrong(&mut self, name: &'static str, message: impl Into<String>) {
         self.wrong_hint(name, message, None);
     }
 
-    /// Like [`Section::wrong`], with the name that was probably meant.
+    /// Reports a problem like [`Section::wrong`], with the name that was probably meant.
     pub fn wrong_hint(
         &mut self,
         name: &'static str,
@@ -559,7 +558,7 @@ impl<'s, 't> Section<'s, 't> {
         self.state.problem(&path, raw, message, hint);
     }
 
-    /// Reports a problem with one entry of a key whose entries the user names.
+    /// Reports a problem with one entry of a key whose entries have names given by the user.
     pub fn wrong_below(
         &mut self,
         name: &'static str,
@@ -573,8 +572,8 @@ impl<'s, 't> Section<'s, 't> {
         self.state.problem(&path, table.and_then(|t| t.get(below)), message, hint);
     }
 
-    /// Demands something that involves several keys: reported at the first of them, and only if all
-    /// of them are otherwise in order.
+    /// Checks a condition on several keys. A violation is reported at the first key, and only if no key has
+    /// another problem.
     pub fn demand(
         &mut self,
         holds: bool,
@@ -586,8 +585,8 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reports an objection of the form `path: reason` at that path below this section, or at the
-    /// section itself where its first name is no key here.
+    /// Reports an objection `path: reason` at that path below this section; at the section itself if the first
+    /// name of the path is no key of it.
     pub fn object(&mut self, objection: &str) {
         let named = objection.split_once(": ").filter(|(path, _)| {
             let first = path.split('.').next().unwrap_or("");
@@ -601,27 +600,27 @@ impl<'s, 't> Section<'s, 't> {
         self.state.problem(&path, raw, reason.to_owned(), None);
     }
 
-    /// Whether nothing was wrong with this section and those below it so far.
+    /// Whether this section and those below it have no problem so far.
     fn unspoilt(&self) -> bool {
         self.judged && self.bad.is_empty()
     }
 
-    /// Like `unspoilt`, but false in describing mode, where values mean nothing.
+    /// Whether the section has no problem so far and values are real; false in describing mode.
     pub fn all_good(&self) -> bool {
         self.unspoilt() && !self.describing()
     }
 
-    /// Where it stands in the file, such as `workload.0`.
+    /// Returns the path of the section in the file, for example `workload.0`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Replaces what the resolved text says of a key.
+    /// Replaces the text of a key in the resolved text.
     pub fn resolve_as(&mut self, name: &'static str, text: String) {
         self.out.replace(name, text);
     }
 
-    /// Replaces what the resolved text says of a table.
+    /// Replaces a table of the resolved text.
     pub fn resolve_table(&mut self, name: &'static str, body: Body) {
         self.out.tables.retain(|(n, _)| *n != name);
         self.out.tables.push((name, body));
@@ -677,7 +676,7 @@ impl<'s, 't> Section<'s, 't> {
         self.describe(row);
     }
 
-    /// Reports presets that stand for no key.
+    /// Reports presets that belong to no key.
     fn reject_presets(&mut self) {
         let tables = std::mem::take(&mut self.presets_below);
         let tables = tables.iter().flat_map(|(n, below)| Some((n, below.sources.values().next()?)));
@@ -690,7 +689,7 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reports keys nobody declared.
+    /// Reports keys that were not declared, and returns the resolved text of the section.
     fn finish(mut self) -> Out {
         self.out.order(&self.declared);
         if self.judged {

@@ -1,14 +1,14 @@
-//! Mechanisms from outside, by their names.
+//! Registries of mechanisms that are not built in, by name.
 
 use std::sync::Arc;
 
-/// A mechanism: a scenario may name it beside the built-in ones of its family.
+/// A mechanism that scenarios may name beside the built-in ones of its family.
 pub struct Entry<R: ?Sized> {
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: &'static str,
     /// One line of explanation.
     pub doc: &'static str,
-    /// Reads its settings.
+    /// Function that reads the settings of the mechanism.
     pub read: Arc<R>,
 }
 

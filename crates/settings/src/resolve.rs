@@ -1,18 +1,18 @@
-//! The resolved scenario as TOML text: every value spelled out, defaults included.
+//! The resolved scenario as TOML text: all values, defaults included.
 
 /// A table of the resolved text.
 #[derive(Default)]
 pub struct Out {
     values: Vec<(&'static str, String)>,
-    /// Tables below it, written after its values.
+    /// Tables below this one, written after its values.
     pub tables: Vec<(&'static str, Body)>,
 }
 
-/// A table, or an array of tables.
+/// Body of a table: one table, or an array of tables.
 pub enum Body {
-    /// `[name]`
+    /// Written under `[name]`.
     Table(Out),
-    /// `[[name]]`
+    /// Written under `[[name]]`.
     Array(Vec<Out>),
 }
 
@@ -22,7 +22,7 @@ impl Out {
         self.values.push((name, text));
     }
 
-    /// Sets `name = text`, whether or not it is there.
+    /// Sets `name = text`; adds the key if it is not present.
     pub fn replace(&mut self, name: &'static str, text: String) {
         match self.values.iter_mut().find(|(n, _)| *n == name) {
             Some(entry) => entry.1 = text,
@@ -30,14 +30,14 @@ impl Out {
         }
     }
 
-    /// Puts values and tables into the order of these names.
+    /// Sorts values and tables in the order of `names`.
     pub fn order(&mut self, names: &[&'static str]) {
         let place = |name: &str| names.iter().position(|n| *n == name);
         self.values.sort_by_key(|(name, _)| place(name));
         self.tables.sort_by_key(|(name, _)| place(name));
     }
 
-    /// The whole as TOML.
+    /// Returns the table as TOML text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write("", &mut text);

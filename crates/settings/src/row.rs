@@ -6,30 +6,30 @@ use std::collections::BTreeSet;
 /// A row of the schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyDoc {
-    /// The section it stands in: `workload.*`.
+    /// Place of the section that has the key: `workload.*`.
     pub place: String,
-    /// Its name.
+    /// Name of the key.
     pub name: &'static str,
     /// Type of its values; `table` and `tables` for sections.
     pub kind_of_value: &'static str,
     /// One line that explains the setting; the reference page prints it.
     pub doc: &'static str,
-    /// Whether it must be given.
+    /// Whether the key is required.
     pub required: bool,
-    /// Its default as text.
+    /// Default as text.
     pub default: Option<String>,
-    /// What holds where an optional setting is not given: `it ends with its work`.
+    /// Meaning of an optional setting that is not given: `it ends with its work`.
     pub absent: Option<&'static str>,
     /// Least and greatest value.
     pub range: Option<(&'static str, &'static str)>,
-    /// The names a choice allows, each with its meaning.
+    /// The names that a choice allows, each with its meaning.
     pub choices: Vec<(&'static str, &'static str)>,
-    /// Kinds of the section it belongs to; empty for all.
+    /// Kinds of the section that have the key; empty for all kinds.
     pub kinds: Vec<&'static str>,
 }
 
 impl KeyDoc {
-    /// A row without default, range or choices.
+    /// Returns a row without default, range and choices.
     pub fn new(
         place: &str,
         name: &'static str,
@@ -50,7 +50,7 @@ impl KeyDoc {
         }
     }
 
-    /// Its path in a file.
+    /// Returns the path of the key in a file.
     pub fn path(&self) -> String {
         join(&self.place, self.name)
     }
@@ -61,7 +61,7 @@ impl KeyDoc {
     }
 }
 
-/// A path and a name below it; a path that ends in a colon is the name of a file.
+/// Joins a path and a name below it. A path that ends in a colon is the name of a file.
 pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() || path.ends_with(": ") {
         format!("{path}{name}")
@@ -70,7 +70,7 @@ pub fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Where a key that is unknown in one section belongs, if it exists elsewhere.
+/// Returns where an unknown key exists, if it does: for other kinds of its section, or in other sections.
 pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -> Option<String> {
     let mut named = rows.iter().filter(|row| row.name == name);
     let here = named.clone().find(|row| row.place == place);
@@ -82,7 +82,7 @@ pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -
     if paths.is_empty() { None } else { Some(format!("it exists as {}", paths.join(", "))) }
 }
 
-/// A row as a JSON object.
+/// Returns a row as a JSON object.
 pub fn row_json(row: &KeyDoc) -> Value {
     let mut object = json!({ "path": row.path(), "type": row.kind_of_value, "doc": row.doc });
     if row.required {

@@ -1,24 +1,24 @@
-//! From text to TOML tables: all syntax errors with their place, and the line of every key.
+//! Parsing of TOML: all syntax errors with their places, and the line of every key.
 
 use crate::problem::Problem;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-/// Most bytes of a scenario.
+/// Largest scenario file, in bytes.
 const MOST_BYTES: usize = 1 << 20;
-/// Most syntax errors reported: one unclosed quote can make a hundred.
+/// Most syntax errors that are reported: one unclosed quote can cause a hundred.
 const MOST_ERRORS: usize = 20;
 
-/// A file as TOML.
+/// A parsed TOML file.
 pub struct Document {
-    /// Its content.
+    /// Content of the file.
     pub table: Table,
-    /// Lines, from 1, of keys and tables by path.
+    /// Line of each key and table, from 1, by path.
     pub lines: BTreeMap<String, usize>,
 }
 
-/// Parses a scenario, or says all that is wrong with its syntax.
+/// Parses a scenario, or returns all syntax errors.
 pub fn parse(text: &str) -> Result<Document, Vec<Problem>> {
     parse_within(text, MOST_BYTES)
 }
@@ -50,7 +50,7 @@ pub fn parse_within(text: &str, most: usize) -> Result<Document, Vec<Problem>> {
     }
 }
 
-/// Where lines start.
+/// Offsets in bytes at which lines start.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -59,14 +59,14 @@ impl Lines {
         Lines(std::iter::once(0).chain(breaks).collect())
     }
 
-    /// Line and column, from 1, of a byte.
+    /// Returns line and column of a byte, both from 1.
     fn place(&self, byte: usize) -> (usize, usize) {
         let line = self.0.partition_point(|start| *start <= byte);
         (line, byte - self.0[line - 1] + 1)
     }
 }
 
-/// Turns spanned values into plain ones and remembers where they stood.
+/// Converts values with spans into plain ones and records the lines of keys.
 struct Walk {
     starts: Lines,
     lines: BTreeMap<String, usize>,

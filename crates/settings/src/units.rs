@@ -1,26 +1,26 @@
 //! Numbers with units, read exactly: decimal digits times a power of ten or two, in integers.
 //!
-//! Sizes follow IEC 80000-13: `KB`, `MB`, `GB`, `TB` are powers of 1000, `KiB` … `TiB` of 1024.
-//! Rates are powers of 1000 bits (or bytes, for disks) per second. Nothing passes through floating
-//! point, so `"12.5 ns"` is 12,500 ps and a value finer than the smallest unit is refused.
+//! Sizes follow IEC 80000-13: `KB`, `MB`, `GB`, `TB` are powers of 1000, `KiB` … `TiB` of 1024. Rates are
+//! powers of 1000 bits (or bytes, for disks) per second. Floating point is not used, so `"12.5 ns"` is 12,500
+//! ps and a value finer than the smallest unit is refused.
 
 use crate::narrow::at_most;
 
 /// A family of units: name and size in the smallest unit, from large to small.
 pub struct Units {
-    /// What a value is called in messages: `a length of time`.
+    /// Name of the quantity in messages: `a length of time`.
     pub called: &'static str,
-    /// An example in messages.
+    /// Example for messages.
     pub example: &'static str,
-    /// The unit of zero.
+    /// Unit in which zero is printed.
     pub base: &'static str,
     /// Whether printing may use decimals.
     pub decimals: bool,
-    /// What the integers count: `1 ps`.
+    /// The smallest unit, which the integers count: `1 ps`.
     pub smallest: &'static str,
-    /// Units offered in messages and used for printing, large to small.
+    /// Units that messages offer and printing uses, large to small.
     pub units: &'static [(&'static str, u64)],
-    /// Other spellings understood.
+    /// Other spellings that are accepted.
     pub also: &'static [(&'static str, u64)],
 }
 
@@ -79,7 +79,7 @@ pub const RATE: Units = Units {
     ],
 };
 
-/// Rates of disks and of computing, in bits per second but written in bytes.
+/// Rates of disks and of computations, in bits per second but written in bytes.
 pub const BYTE_RATE: Units = Units {
     called: "a rate",
     example: "100 MB/s",
@@ -96,7 +96,7 @@ pub const BYTE_RATE: Units = Units {
     also: &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000)],
 };
 
-/// Sizes, in bytes. Printing prefers powers of 1000 where they divide.
+/// Sizes, in bytes. Printing prefers powers of 1000 where they divide the size.
 pub const SIZE: Units = Units {
     called: "a size",
     example: "64 MB",
@@ -118,7 +118,7 @@ pub const SIZE: Units = Units {
 };
 
 impl Units {
-    /// The integer that `text` stands for.
+    /// Returns the value of `text` in the smallest unit.
     pub fn parse(&self, text: &str) -> Result<u64, String> {
         let text = text.trim();
         let split = text
@@ -145,14 +145,14 @@ impl Units {
         })
     }
 
-    /// How values are written, for messages.
+    /// Describes how values are written, for messages.
     pub fn form(&self) -> String {
         let names: Vec<&str> = self.units.iter().map(|u| u.0).collect();
         format!("a number and one of {}, such as \"{}\"", names.join(", "), self.example)
     }
 
-    /// `n` in a unit that keeps it short; reads back as `n`. Sizes stay whole numbers, times and
-    /// rates may have up to three decimals.
+    /// Returns `n` with a unit that keeps the text short; the text reads back as `n`. Sizes stay whole numbers,
+    /// times and rates may have up to three decimals.
     pub fn show(&self, n: u64) -> String {
         if n == 0 {
             return format!("0 {}", self.base);
@@ -179,7 +179,7 @@ enum Wrong {
     TooFine,
 }
 
-/// A decimal number times `scale`, which must come out whole.
+/// Returns a decimal number times `scale`, which must be an integer.
 fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let (whole, part) = (digits(whole)?, fraction.trim_end_matches('0'));
@@ -188,7 +188,7 @@ fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     } else {
         (digits(part)?, at_most(part.bytes().filter(u8::is_ascii_digit).count()))
     };
-    // Below 10¹⁹ · 4 · 10¹⁵: far from the end of 128 bits.
+    // The product is below 10¹⁹ · 4 · 10¹⁵, which fits into 128 bits.
     let ten = 10u128.checked_pow(places).filter(|_| places <= 19).ok_or(Wrong::TooFine)?;
     let part = u128::from(part) * u128::from(scale);
     if part % ten != 0 {
@@ -198,7 +198,7 @@ fn scaled(number: &str, scale: u64) -> Result<u64, Wrong> {
     u64::try_from(value).map_err(|_| Wrong::TooLarge)
 }
 
-/// Decimal digits, with `_` between groups.
+/// Reads decimal digits, with `_` between groups.
 fn digits(text: &str) -> Result<u64, Wrong> {
     let plain: String = text.chars().filter(|&c| c != '_').collect();
     if plain.is_empty() || !plain.bytes().all(|b| b.is_ascii_digit()) {

@@ -1,11 +1,11 @@
-//! A scenario file packet by packet and as flows, for profilers and quick looks:
-//! `cargo run --release --example modes -- FILE packet|flow [path=value]…` prints the summary.
+//! Runs a scenario file packet by packet or as flows, for profilers and quick checks: `cargo run --release
+//! --example modes -- FILE packet|flow [path=value]…` prints the summary.
 
 use eastwest_sim::run::run;
 use eastwest_sim::scenario::{Context, read};
 use std::path::PathBuf;
 
-/// As in the Python extension.
+/// The allocator of the Python extension.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

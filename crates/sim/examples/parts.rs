@@ -1,5 +1,5 @@
-//! A scenario on several threads: `parts FILE THREADS [path=value]…`; with PACE=together all
-//! parts always at the same time, with PACE=alone always one after the other.
+//! Runs a scenario on several threads: `parts FILE THREADS [path=value]…`. With PACE=together all parts always
+//! run in parallel, with PACE=alone always one after the other.
 
 use eastwest_sim::plan::Plan;
 use eastwest_sim::results::Results;
@@ -9,7 +9,7 @@ use eastwest_sim::world::{Progress, RunError, World};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// As in the Python extension.
+/// The allocator of the Python extension.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,8 +1,7 @@
-//! Scenario S1 without anything around it, for profilers: `cargo run --release --example s1`. Words that
-//! follow change it: `short`, `x10`, `reference`, `capture`, `classic` or `linux` for these profiles of
-//! TCP with an ACK for each segment, and `step`, `red`, `red-silent`, `red-now`,
-//! `pie` or `codel` for that discipline at all ports, `eee` or `coalescing` for links that sleep, `pfc` and
-//! `qcn` for data-centre bridging at all ports.
+//! Runs scenario S1 alone, for profilers: `cargo run --release --example s1`. Arguments change it: `short`,
+//! `x10`, `reference`, `capture`, `classic` or `linux` for these profiles of TCP with an ACK for each segment,
+//! and `step`, `red`, `red-silent`, `red-now`, `pie` or `codel` for that discipline at all ports, `eee` or
+//! `coalescing` for links that sleep, `pfc` and `qcn` for data-centre bridging at all ports.
 
 use eastwest_network::config::{FabricConfig, PortSet};
 use eastwest_network::dcb::{DcbConfig, PfcConfig, QcnConfig};
@@ -27,11 +26,12 @@ use eastwest_types::*;
 use eastwest_workload::stride::*;
 use eastwest_workload::*;
 
-/// As in the Python extension.
+/// The allocator of the Python extension.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Standard Energy-Efficient Ethernet, or with coalescing by 12 µs and ten packets, on all links.
+/// Returns the energy settings of all links: standard Energy-Efficient Ethernet, or coalescing with 12 µs and
+/// ten packets.
 fn energy(args: &[String]) -> EnergyConfig {
     let named = |name: &str| args.iter().any(|a| a == name);
     let policy = if named("eee") {
@@ -46,7 +46,7 @@ fn energy(args: &[String]) -> EnergyConfig {
     EnergyConfig { host: class, fabric: class }
 }
 
-/// PFC and QCN on all ports, with the values of the study and 150 KB a port.
+/// Returns settings of PFC and QCN at all ports, with the values of the study and 150 KB per port.
 fn dcb(args: &[String]) -> DcbConfig {
     let named = |name: &str| args.iter().any(|a| a == name);
     let pfc = PfcConfig {
@@ -80,7 +80,7 @@ fn dcb(args: &[String]) -> DcbConfig {
     DcbConfig { pfc: named("pfc").then_some(pfc), qcn: named("qcn").then_some(qcn) }
 }
 
-/// TCP as scenario S1 asks: NewReno with SACK, an ACK for each segment.
+/// Returns TCP settings of scenario S1: NewReno with SACK, an ACK for each segment.
 fn tcp() -> TcpConfig {
     TcpConfig {
         segment: 1448,
@@ -126,7 +126,7 @@ fn tcp_of(profile: &str) -> TcpConfig {
     }
 }
 
-/// The discipline of all ports: such thresholds and targets that it acts.
+/// Returns the discipline of all ports, with thresholds and targets at which it acts.
 fn queue(args: &[String]) -> QueueConfig {
     let limit = Limit::Packets(200);
     let signal = Signal { ecn: true, protection: Protection::Default };
@@ -140,8 +140,8 @@ fn queue(args: &[String]) -> QueueConfig {
             limit,
         })
     } else if named("red") || named("red-silent") || named("red-now") {
-        // the second averages queues and never signals: what RED costs without what TCP does then;
-        // the third takes the queue of the moment
+        // `red-silent` averages queues and never signals: the cost of RED without the reaction of TCP;
+        // `red-now` uses the current queue
         let (min, max) = if named("red-silent") { (1e6, 2e6) } else { (50.0, 150.0) };
         QueueConfig::Red(RedConfig {
             min: Level::Packets(min),

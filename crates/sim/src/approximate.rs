@@ -1,33 +1,33 @@
-//! What a run without packets says of itself: how far off the mode was where it was compared with packet
-//! mode (`flow_validation.json`, made by `tools/flow_validation.py`; docs/validation/flow-mode.md), and
-//! whether this run is one of those it is not made for.
+//! Notes of a run without packets: the errors of flow mode where it was compared with packet mode
+//! (`flow_validation.json`, made by `tools/flow_validation.py`; docs/validation/flow-mode.md), and whether this
+//! run is outside the range for which the mode is made.
 
 use eastwest_fluid::network::Overflows;
 use serde_json::{Value, json};
 
-/// Errors against packet mode, measured.
+/// Measured errors against packet mode.
 const MEASURED: &str = include_str!("flow_validation.json");
 
-/// A run of flows in place of packets.
+/// Data of a run with flows instead of packets.
 #[derive(Clone, Debug)]
 pub struct Approximate {
-    /// Starts that packets would have paid for with losses.
+    /// Number of starts at which packets would have been lost.
     pub overflows: Overflows,
-    /// Ports at which that was so.
+    /// Number of ports at which packets would have been lost.
     pub ports: usize,
 }
 
-/// What was measured.
+/// Returns the measured errors.
 fn measured() -> Value {
     serde_json::from_str(MEASURED).expect("the measured errors are JSON")
 }
 
-/// A share in per cent, for people.
+/// Returns a share in percent, as text.
 fn percent(v: &Value) -> String {
     v.as_f64().map_or("unknown".to_owned(), |share| format!("{:.1} %", 100.0 * share))
 }
 
-/// The mode's errors in one sentence.
+/// Returns the errors of the mode in one sentence.
 fn statement(m: &Value) -> String {
     let of = |of: &str| {
         let (m, typical, worst) = (&m[of], "typical", "worst");
@@ -49,7 +49,7 @@ fn statement(m: &Value) -> String {
 }
 
 impl Approximate {
-    /// Why times of this run are too short, if they are.
+    /// Returns why completion times of this run are too short, if they are.
     fn warning(&self, limit: f64) -> Option<String> {
         let Overflows { starts, at_full, of } = self.overflows;
         if starts as f64 > limit * of as f64 {
@@ -66,7 +66,7 @@ impl Approximate {
         })
     }
 
-    /// `flow_mode` of the summary.
+    /// Returns `flow_mode` of the summary.
     pub fn summary(&self) -> Value {
         let (m, Overflows { starts, at_full, of }) = (measured(), self.overflows);
         let limit = m["loss_dominated_above"].as_f64().unwrap_or(1.0);

@@ -1,8 +1,7 @@
-//! The capture of chosen ports: what taps at the far ends of links see becomes `capture.pcapng`.
+//! Capture of packets: what taps at the far ends of links capture becomes `capture.pcapng`.
 //!
-//! Packets come here when their event happens, which at a host is up to one processing jitter after
-//! their last bit has arrived. They wait for that long, so that the file is in order of arrival;
-//! nothing else is held back.
+//! Packets are passed on by their event, which at a host is up to one processing jitter after the arrival of
+//! their last bit. They are held for that time, so that the file is in order of arrival.
 
 use crate::connections::Opened;
 use crate::network::Network;
@@ -17,10 +16,10 @@ use eastwest_types::{EndpointId, HostId, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of an Ethernet header, which IP lengths do not count.
+/// Bytes of an Ethernet header, which IP lengths do not include.
 const ETHERNET: u32 = 14;
 
-/// A packet that waits for earlier ones.
+/// A captured packet that waits for earlier ones.
 #[derive(Serialize, Deserialize)]
 struct Waiting {
     headers: Vec<u8>,
@@ -28,15 +27,15 @@ struct Waiting {
     ends: [HostId; 2],
 }
 
-/// A capture under way.
+/// State of a capture.
 #[derive(Serialize, Deserialize)]
 pub struct Capture {
     file: Pcapng,
     /// Number of the interface by link.
     interfaces: BTreeMap<u32, u32>,
-    /// By time of arrival, interface and order of coming here.
+    /// Waiting packets by time of arrival, interface and order of capture.
     waiting: BTreeMap<(Time, u32, u64), Waiting>,
-    /// How long packets wait.
+    /// Time for which packets wait.
     hold: Span,
     /// Hosts whose names are in the file.
     named: BTreeSet<HostId>,
@@ -48,7 +47,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Puts taps to the ports to capture; `None` where there are none.
+    /// Puts taps at the ports to capture; returns `None` if there are none.
     pub fn new(config: &CaptureConfig, hold: Span, fabric: &mut Fabric) -> Option<Capture> {
         let chosen = |from: u32, to: u32| config.ports.contains(&(from, to));
         let links: Vec<u32> = (0..fabric.links.len() as u32)
@@ -82,18 +81,18 @@ impl Capture {
         })
     }
 
-    /// Packets captured, and those that found the capture full.
+    /// Returns the number of packets captured, and of packets not captured because the limit was reached.
     pub fn counts(&self) -> (u64, u64) {
         (self.taken, self.left_out)
     }
 
-    /// The file, with all packets.
+    /// Returns the file, with all packets.
     pub fn finish(mut self, names: &[String]) -> Vec<u8> {
         self.write_before(Time::NEVER, names);
         self.file.into_bytes()
     }
 
-    /// Writes the packets that arrived before this time; none of them can come any more.
+    /// Writes the packets that arrived before this time, when no more of them can follow.
     fn write_before(&mut self, time: Time, names: &[String]) {
         while let Some(first) = self.waiting.first_entry()
             && first.key().0 < time
@@ -108,7 +107,7 @@ impl Capture {
         }
     }
 
-    /// Takes a packet that a tap has seen; `origin` says whose it is.
+    /// Adds a packet that a tap has captured; `origin` is its connection.
     pub fn take(&mut self, network: &Network, stack: &Stack, origin: &Origin, seen: &Seen) {
         if seen.at < self.from || seen.at >= self.until {
             return;

@@ -1,20 +1,20 @@
-//! Checkpoints: a run is written down between two events and goes on later, in another process, to
-//! exactly the results it would have had.
+//! Checkpoints: a run is saved between two events and continues later, in another process, to exactly the
+//! results that it would have had.
 //!
-//! **The rule.** Everything a [`World`] holds is written, what the plan gave included: every type below
-//! it derives how it is written and read, so a field that is added is written too, or does not
-//! compile. What is left out is marked `#[serde(skip)]` where it stands, and there are two kinds of it:
-//! what is empty between two events, and mechanisms from outside, whose state nobody here can see: a
-//! run that uses such is not kept, and [`obstacle`] says why. The memory that the ports of a switch share
-//! is written by each of them, and shared again on reading. Nothing is computed anew on reading.
+//! **The rule.** The complete state of a [`World`] is saved, including the plan's values: every type in it
+//! derives its serialization, so a new field is saved too, or does not compile. Exceptions are marked
+//! `#[serde(skip)]` in two cases: what is empty between two events, and mechanisms of other crates, whose state
+//! is unknown. A run with such mechanisms cannot be saved, and [`obstacle`] explains why. The memory that the
+//! ports of a switch share is saved with each port, and shared again on loading. Nothing is recomputed on
+//! loading.
 //!
-//! **The file.** [`MAGIC`], the number of the format, what the run is of ([`Identity`]), the world, or all that
-//! a run on several threads has, and the SHA-256 of all this. Identity and worlds are in the format of
-//! postcard: integers take the bytes they need, fields have no names. Such a file means nothing to a core whose
-//! types differ, so it is read only by the very build that wrote it, for the very plan it was written of.
+//! **The file.** [`MAGIC`], the number of the format, the [`Identity`] of the run, the world, or all parts of a
+//! run on several threads, and the SHA-256 of all this. Identity and worlds are in the format of postcard:
+//! integers take the bytes they need, fields have no names. A core with other types cannot interpret such a
+//! file, so it is loaded only by the build that wrote it, for the plan for which it was written.
 //!
-//! **Trust.** A file is read only if its hash is right, so one that was cut off or damaged is refused
-//! before anything is made of it. Lengths in it are never taken as sizes to reserve.
+//! **Trust.** A file is loaded only if its hash is right, so a truncated or damaged file is refused before it
+//! is interpreted. Lengths in it never determine the size of an allocation.
 
 use crate::scenario::{Fidelity, Scenario};
 use crate::site::Site;
@@ -34,33 +34,33 @@ use std::io::{self, Write};
 /// The first bytes of every checkpoint.
 const MAGIC: &[u8; 20] = b"eastwest checkpoint\n";
 
-/// The layout that this file describes.
+/// Version of the layout of the file.
 const FORMAT: u32 = 2;
 
 /// Bytes of a hash.
 const HASH: usize = 32;
 
-/// What a checkpoint is of.
+/// Identity of a checkpoint: build and plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Version and build of the core.
     pub build: String,
-    /// The plan, see [`plan`].
+    /// Hash of the plan, see [`plan`].
     pub plan: String,
 }
 
-/// Why a checkpoint cannot be used.
+/// Reason for which a checkpoint cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It does not begin like one.
+    /// The file does not begin with [`MAGIC`].
     Foreign,
-    /// It has this format.
+    /// The file has this other format.
     Format(u32),
-    /// It was cut off, or some of it is not what was written.
+    /// The file is truncated or damaged.
     Damaged,
-    /// It was written by this build.
+    /// The file was written by this other build.
     Build(String),
-    /// It is of this plan.
+    /// The file belongs to this other plan.
     Plan(String),
 }
 
@@ -78,8 +78,8 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Stands for everything that decides the results of a scenario: the hash of its resolved text, of the
-/// files it reads, and of whether all ports are in the two-event mode.
+/// Returns a hash of everything that decides the results of a scenario: its resolved text, the files it reads,
+/// and whether all ports are in the two-event mode.
 pub fn plan(scenario: &Scenario, reference: bool) -> String {
     let mut hash = Sha256::new();
     hash.update(scenario.resolved());
@@ -87,7 +87,7 @@ pub fn plan(scenario: &Scenario, reference: bool) -> String {
         hash.update(format!("\n{:?} {}\n", file.name, file.bytes.len()));
         hash.update(&file.bytes);
         if let Some(path) = &file.path {
-            // what cannot be read fails the run itself
+            // Files that cannot be read make the run itself fail.
             let _ = File::open(path).and_then(|mut file| io::copy(&mut file, &mut Into(&mut hash)));
         }
     }
@@ -95,7 +95,7 @@ pub fn plan(scenario: &Scenario, reference: bool) -> String {
     hex(&hash.finalize())
 }
 
-/// Hashes what is written to it.
+/// Writer that hashes what is written to it.
 struct Into<'a>(&'a mut Sha256);
 
 impl Write for Into<'_> {
@@ -113,7 +113,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Why a run of this scenario cannot be kept as a checkpoint, if it cannot.
+/// Returns why a run of this scenario cannot be saved as a checkpoint, if it cannot.
 pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     if scenario.fidelity == Fidelity::Flow {
         return Some("it is at flow level, whose state is not written down yet");
@@ -134,7 +134,7 @@ pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be written down")
 }
 
-/// Hashes what it hands on.
+/// Writer that hashes what it forwards.
 struct Hashing<W> {
     to: W,
     hash: Sha256,
@@ -152,17 +152,17 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// What is written of a run: a world that stands between two events, or all parts between two windows.
+/// State to save: a world between two events, or all parts between two windows.
 #[derive(Serialize)]
 pub enum Keep<'a> {
-    /// On one thread.
+    /// A run on one thread.
     One(&'a World),
-    /// On several.
+    /// A run on several threads.
     Parts(&'a PartsSnapshot<'a>),
 }
 
 impl Keep<'_> {
-    /// How far it is.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         match self {
             Keep::One(world) => world.site.network.now,
@@ -171,17 +171,17 @@ impl Keep<'_> {
     }
 }
 
-/// What is read back.
+/// State that was loaded.
 #[derive(Deserialize)]
 pub enum Kept {
     /// A run on one thread.
     One(Box<World>),
-    /// One on several.
+    /// A run on several threads.
     Parts(Parts),
 }
 
 impl Kept {
-    /// How far it is.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         match self {
             Kept::One(world) => world.site.network.now,
@@ -189,7 +189,7 @@ impl Kept {
         }
     }
 
-    /// The run that rows of tables have been handed out of, if any: parts keep all of theirs.
+    /// Returns the site whose tables have had rows handed out, if any: parts keep all rows.
     pub fn first(&self) -> &Site {
         match self {
             Kept::One(world) => &world.site,
@@ -197,7 +197,7 @@ impl Kept {
         }
     }
 
-    /// The world of a run on one thread.
+    /// Returns the world of a run on one thread.
     pub fn into_world(self) -> Option<World> {
         match self {
             Kept::One(world) => Some(*world),
@@ -213,7 +213,7 @@ impl Kept {
     }
 }
 
-/// Writes a run.
+/// Saves a run.
 pub fn save(run: &Keep, identity: &Identity, to: impl Write) -> io::Result<()> {
     let mut to = io::BufWriter::new(Hashing { to, hash: Sha256::new() });
     to.write_all(MAGIC)?;
@@ -224,7 +224,7 @@ pub fn save(run: &Keep, identity: &Identity, to: impl Write) -> io::Result<()> {
     to.write_all(&hash.finalize())
 }
 
-/// Reads a run back, if it is one of this identity.
+/// Loads a run, if it has this identity.
 pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Refused::Foreign)?;
     let (format, _) = rest.split_first_chunk().ok_or(Refused::Damaged)?;

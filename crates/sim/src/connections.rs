@@ -1,6 +1,6 @@
-//! Numbers of connections, in order of opening, and who is at their ends. An endpoint's slot is used
-//! again by later connections; its generation, which grows by two with each of them, tells the
-//! present one from the one before, whose last packets may still be under way.
+//! Numbers of connections, in order of opening, and the hosts at their ends. The slot of an endpoint is reused
+//! by later connections; its generation, which increases by two each time, distinguishes the current connection
+//! from the previous one, whose last packets may still be in flight.
 
 use eastwest_types::{EndpointId, HostId, Side};
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 /// A connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// Its number, from 0.
+    /// Number of the connection, from 0.
     pub number: u64,
-    /// Who opened it.
+    /// Host that opened the connection.
     pub client: HostId,
-    /// Who listened.
+    /// Host that accepted the connection.
     pub server: HostId,
     /// Numbers of the TCP settings of client and server.
     pub settings: (u8, u8),
 }
 
 impl Opened {
-    /// Sender and receiver of what this end sends.
+    /// Returns sender and receiver of the stream that this end sends.
     pub fn stream_of(&self, end: EndpointId) -> (HostId, HostId) {
         match end.side() {
             Side::Client => (self.client, self.server),
@@ -28,11 +28,11 @@ impl Opened {
     }
 }
 
-/// All connections whose packets can be met.
+/// All connections that may have packets in flight.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Connections {
     opened: u64,
-    /// By the slots of a connection's two ends, and by the second bit of the generation.
+    /// Connections by the slots of their ends and the second bit of the generation.
     slots: Vec<[Opened; 2]>,
 }
 
@@ -41,13 +41,13 @@ fn place(end: EndpointId) -> (usize, usize) {
 }
 
 impl Connections {
-    /// The number of the next connection.
+    /// Returns the number of the next connection, and counts it.
     pub fn number(&mut self) -> u64 {
         self.opened += 1;
         self.opened - 1
     }
 
-    /// A new connection has this number; `settings` are those of client and server.
+    /// Registers a connection with this number; `settings` are those of client and server.
     pub fn open(
         &mut self,
         number: u64,
@@ -64,7 +64,7 @@ impl Connections {
         self.slots[slot][generation] = new;
     }
 
-    /// The connection of an endpoint.
+    /// Returns the connection of an endpoint.
     pub fn of(&self, end: EndpointId) -> Opened {
         let (slot, generation) = place(end);
         self.slots[slot][generation]

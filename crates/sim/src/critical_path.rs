@@ -1,26 +1,26 @@
-//! Critical paths of messages: the chain of packets of which each was sent because the one before had
-//! arrived, from the write of a message until its last byte is there in order (Barford and Crovella,
-//! *Critical path analysis of TCP transactions*, SIGCOMM 2000). The time of a message is that of its path,
-//! and every moment of it is one of [`Parts`].
+//! Critical paths of messages: the chain of packets of which each was sent because the one before had arrived,
+//! from the write of a message until its last byte is there in order (Barford and Crovella, *Critical path
+//! analysis of TCP transactions*, SIGCOMM 2000). The time of a message is that of its path, and every instant
+//! of it belongs to one of [`Parts`].
 //!
-//! The path is not looked for at the end but carried along: each packet has with it what the path to its
-//! own sending has taken. Rules:
+//! The path is not searched at the end but recorded with each packet: the parts of the path up to its
+//! transmission. Rules:
 //!
-//! * What a host sends when a packet arrives, it sends because of it: its path goes on from that packet's.
-//!   A path through an acknowledgement is that of the data which it answers, on the way there and back.
-//! * What it sends later, when a timer has expired (pacing, a delayed acknowledgement), was held until then:
-//!   injection. What it sends because the application writes begins a path.
-//! * What is sent again goes on from where it was first sent; the time between is retransmission. That
-//!   holds for SYN and SYN-ACK, too.
-//! * A path is of one message. The first packet of a message that is sent because of packets before it
-//!   (the window was full of other messages) begins the path of that message, which was held since its
-//!   write. A handshake that began with the message or later is part of its path.
-//! * A packet that completes a message without having a path of it carries the end of the message behind
-//!   the end of another one, or fills a gap before it. The message was held until that packet was sent,
-//!   or, where it was sent again, waited for the retransmission.
+//! * A packet sent on the arrival of another one is caused by it and continues its path. A path through an
+//!   acknowledgement is that of the data which it acknowledges, in both directions.
+//! * A packet sent when a timer has expired (pacing, a delayed acknowledgement) was held until then: injection.
+//!   A packet sent because the application writes begins a path.
+//! * A retransmission continues the path of the first transmission; the time between them is retransmission.
+//!   That holds for SYN and SYN-ACK, too.
+//! * A path belongs to one message. The first packet of a message that is sent because of packets before it
+//!   (the window was full of other messages) begins the path of that message, which was held since its write. A
+//!   handshake that began with the message or later is part of its path.
+//! * A packet that completes a message without a path of that message carries the end of the message behind the
+//!   end of another one, or fills a gap before it. The message was held until that packet was sent, or, if it
+//!   is a retransmission, waited for the retransmission.
 //!
-//! This departs from the paper in one point: there, a loss is followed through the duplicate
-//! acknowledgements that tell of it; here, all from the first sending to the next is its price.
+//! One point differs from the paper: there, the path of a loss goes through the duplicate acknowledgements that
+//! report it; here, all time from the first transmission to the next counts as retransmission.
 
 use crate::messages::{Message, Messages};
 use crate::network::Network;
@@ -34,17 +34,17 @@ use eastwest_types::{EndpointId, Packet, Span, Time, flag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// In place of a message: a handshake, or what nothing has caused.
+/// Value of `message` for a handshake, or for packets without a cause.
 const NO_MESSAGE: u64 = u64::MAX;
 
-/// A path as far as it goes.
+/// A critical path up to a certain time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Path {
-    /// When it begins.
+    /// Time of its begin.
     origin: Time,
-    /// The first byte, in its sender's stream, of the message that it is of, or [`NO_MESSAGE`].
+    /// Position in the sender's stream of the first byte of the path's message, or [`NO_MESSAGE`].
     message: u64,
-    /// What it has taken.
+    /// Parts of its time.
     parts: Parts,
 }
 
@@ -57,19 +57,19 @@ impl Path {
         self.origin + self.parts.sum()
     }
 
-    /// It goes on at `now`, and a host has waited until then.
+    /// Returns the path continued to `now`, where a host has held data until then.
     fn held_until(mut self, now: Time) -> Path {
         self.parts.injection += now.since(self.end());
         self
     }
 
-    /// It goes on at `now`, when what was sent at its end is sent again.
+    /// Returns the path continued to `now`, where the data at its end is retransmitted.
     fn sent_again(mut self, now: Time) -> Path {
         self.parts.retransmission += now.since(self.end());
         self
     }
 
-    /// The path, which goes to `now`, as one of this message, whose first packet may be sent now.
+    /// Returns the path, which ends at `now`, as a path of this message, whose first packet may be sent now.
     fn of(mut self, message: &Message, now: Time) -> Path {
         if self.message == message.start {
             return self;
@@ -86,30 +86,30 @@ impl Path {
     }
 }
 
-/// A packet under way. Both paths end when it was sent.
+/// Paths of a packet in flight. Both end when it was sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sent {
-    /// To the sending of what it carries.
+    /// Path to the transmission of its data.
     data: Path,
-    /// To the sending of what it acknowledges.
+    /// Path to the transmission of what it acknowledges.
     ack: Path,
-    /// Whether what it carries had been sent before.
+    /// Whether its data had been sent before.
     again: bool,
 }
 
-/// An end of a connection.
+/// Paths at an end of a connection.
 #[derive(Debug, Serialize, Deserialize)]
 struct End {
     id: EndpointId,
-    /// Through the latest packet that came, as an acknowledgement.
+    /// Path through the latest arrival, as an acknowledgement.
     told: Path,
-    /// Through the latest one with something to acknowledge.
+    /// Path through the latest arrival that has to be acknowledged.
     given: Option<Path>,
-    /// Paths to first sendings, by their first position in the stream, of what is not acknowledged.
+    /// Paths to first transmissions of unacknowledged data, by their first position in the stream.
     first: VecDeque<(u64, Path)>,
-    /// One past the last position that has been sent.
+    /// Position after the last one that has been sent.
     next: u64,
-    /// To the request that the first SYN-ACK answers.
+    /// Path to the SYN that the first SYN-ACK answers.
     asked: Option<Path>,
 }
 
@@ -119,39 +119,39 @@ impl End {
         End { id, told, given: None, first: VecDeque::new(), next: 0, asked: None }
     }
 
-    /// The path to the first sending of a position.
+    /// Returns the path to the first transmission of a position.
     fn first_of(&self, position: u64) -> Option<Path> {
         let after = self.first.partition_point(|(start, _)| *start <= position);
         Some(self.first.get(after.checked_sub(1)?)?.1)
     }
 }
 
-/// All that is followed.
+/// Critical paths of all messages that are followed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CriticalPaths {
     senders: Senders,
     on: bool,
-    /// Whether what is sent now is not because of an arrival or a timer.
+    /// Whether packets sent now are caused neither by an arrival nor by a timer.
     unprompted: bool,
-    /// By slot of the packet pool.
+    /// Packets in flight, by slot of the packet pool.
     under_way: Vec<Option<Sent>>,
-    /// By slot of the endpoint.
+    /// Ends by slot of the endpoint.
     ends: Vec<Option<End>>,
-    /// The packet that is arriving, where it came to, and what its way has taken.
+    /// The packet that is arriving, its endpoint, and the parts of its journey.
     arriving: Option<(EndpointId, Sent, Parts)>,
-    /// By stream of frames: when the latest one to arrive had come up, and what its way has taken.
+    /// By stream of frames: generation time of the latest arrival, and the parts of its journey.
     frames: Vec<Option<(Time, Parts)>>,
-    /// What was found.
+    /// Rows of the table.
     pub rows: PartsTable,
 }
 
-/// Positions of a stream that a packet takes.
+/// Returns the number of stream positions that a packet takes.
 fn positions(packet: &Packet) -> u64 {
     let marks = (packet.flags & flag::SYN > 0, packet.flags & flag::FIN > 0);
     u64::from(packet.payload) + u64::from(marks.0) + u64::from(marks.1)
 }
 
-/// What a way of this length has taken.
+/// Returns the parts of a journey with this latency.
 fn travel(journey: Journey, latency: Span) -> Parts {
     let injection = journey.at_host.min(latency);
     let flight = journey.flight.min(latency - injection);
@@ -160,21 +160,20 @@ fn travel(journey: Journey, latency: Span) -> Parts {
 }
 
 impl CriticalPaths {
-    /// Follows what these send, for at most so many rows.
+    /// Returns the state that follows the messages of these senders, for at most `most` rows.
     pub fn new(senders: Senders, most: u64) -> CriticalPaths {
         let on = !senders.is_empty();
         let rows = PartsTable::new(most);
         CriticalPaths { senders, on, unprompted: true, rows, ..CriticalPaths::default() }
     }
 
-    /// Whether anything is followed.
+    /// Whether any messages are followed.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on
     }
 
-    /// From now on a host sends because of a packet or a timer (`true`), or because of what its
-    /// application does.
+    /// Sets whether hosts now send because of a packet or a timer (`true`), or because of their application.
     pub fn prompted(&mut self, prompted: bool) {
         self.unprompted = !prompted;
     }
@@ -191,7 +190,7 @@ impl CriticalPaths {
         end
     }
 
-    /// A packet is sent now, and will lie in this slot.
+    /// Records a packet that is sent now and will be in this slot.
     pub fn sends(&mut self, now: Time, packet: &Packet, messages: &Messages, slot: u32) {
         let (id, unprompted) = (packet.dst_endpoint.peer(), self.unprompted);
         let end = self.end(id, now);
@@ -223,7 +222,7 @@ impl CriticalPaths {
         self.under_way[slot] = Some(Sent { data, ack, again });
     }
 
-    /// A packet of a connection that is known has arrived out of this slot.
+    /// Records the arrival of a packet of a known connection, from this slot.
     fn arrives(&mut self, now: Time, packet: &Packet, (slot, journey): (u32, Journey)) {
         let Some(sent) = self.under_way.get_mut(slot as usize).and_then(Option::take) else {
             return;
@@ -237,7 +236,7 @@ impl CriticalPaths {
         self.arriving = Some((packet.dst_endpoint, sent, way));
     }
 
-    /// All before this position of a stream has been acknowledged.
+    /// Removes paths of positions before this one, which have been acknowledged.
     fn forget(&mut self, id: EndpointId, position: u64) {
         let Some(Some(end)) = self.ends.get_mut(id.slot()) else { return };
         while end.first.get(1).is_some_and(|(start, _)| *start <= position) {
@@ -245,11 +244,11 @@ impl CriticalPaths {
         }
     }
 
-    /// What the time of a message went into that the packet which is arriving completes.
+    /// Returns the parts of the time of a message that the arriving packet completes.
     fn of_message(&self, now: Time, receiver: EndpointId, message: &Message) -> Parts {
         let all = now.since(message.sent);
         let Some((_, sent, way)) = self.arriving.filter(|(to, ..)| *to == receiver) else {
-            // it has no bytes
+            // The message has no bytes.
             return Parts { injection: all, ..Parts::default() };
         };
         let left = sent.data.end();
@@ -266,7 +265,7 @@ impl CriticalPaths {
         parts
     }
 
-    /// Notes that a packet has reached its host, before TCP sees it.
+    /// Records that a packet has reached its host, before TCP processes it.
     pub fn arrives_at(&mut self, network: &Network, stack: &Stack, packet: &Packet) {
         self.arriving = None;
         if stack.is_live(packet.dst_endpoint) {
@@ -275,7 +274,7 @@ impl CriticalPaths {
         }
     }
 
-    /// Notes that TCP has seen the packet.
+    /// Records that TCP has processed the packet.
     pub fn has_arrived(&mut self, stack: &Stack, to: EndpointId) {
         self.prompted(false);
         if stack.is_live(to) {
@@ -308,7 +307,7 @@ impl CriticalPaths {
         });
     }
 
-    /// Notes that a frame of a stream has arrived.
+    /// Records that a frame of a stream has arrived.
     pub fn frame(&mut self, network: &Network, frame: &Packet) {
         let stream = frame.ack as usize - 1;
         if stream >= self.frames.len() {
@@ -319,7 +318,7 @@ impl CriticalPaths {
         self.frames[stream] = Some((frame.born, travel(journey, latency)));
     }
 
-    /// Adds streams of frames to the table: the time from the first frame to the last one that arrived.
+    /// Adds streams of frames to the table: the time from the first frame to the latest arrival.
     pub fn end_frames(&mut self, streams: &[StreamRow]) {
         let streams = streams.iter().zip(&self.frames);
         for (row, (stream, frame)) in (0..).zip(streams.filter(|(stream, _)| stream.sent > 0)) {

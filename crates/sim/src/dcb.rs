@@ -1,4 +1,4 @@
-//! What data-centre bridging leaves behind: pauses and buffers by link and priority, limiters, deadlock.
+//! Results of data-centre bridging: pauses and buffers by link and priority, rate limiters, deadlock.
 
 use crate::network::Network;
 use eastwest_measure::table;
@@ -8,7 +8,7 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// A link and a priority: what happened at the port that feeds the link, and at the input at its far end.
+/// Counts of a priority of a link, at the port that feeds the link and at the ingress buffer at its far end.
 struct Row {
     link: u32,
     priority: u32,
@@ -32,7 +32,7 @@ fn rows(fabric: &Fabric, now: Time) -> Vec<Row> {
         .collect()
 }
 
-/// The table `pfc`.
+/// Returns the table `pfc`.
 pub fn table(fabric: &Fabric, now: Time) -> Table {
     Pfc::of(&rows(fabric, now), ())
 }
@@ -84,7 +84,7 @@ table! {
     qcn_messages: u64 = row.output.messages;
 }
 
-/// What the summary says of bridging, where there is any.
+/// Returns the part of the summary about data-centre bridging, if it is on.
 pub fn summary(network: &Network) -> Option<Value> {
     let Network { fabric, now, .. } = network;
     let rows = rows(fabric, *now);

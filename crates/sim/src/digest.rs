@@ -1,6 +1,6 @@
 //! The digest of a run: SHA-256 over every flow, job, task, round and transaction as they finish, then every
-//! port's counters (with the running hash over each packet's fate) and the final clock. Two runs
-//! with one digest did the same to every packet.
+//! port's counters (with the running hash over each packet's fate) and the final clock. Two runs with equal
+//! digests treated every packet equally.
 
 use eastwest_engine::interrupt;
 use eastwest_measure::flows::FlowRow;
@@ -11,13 +11,13 @@ use eastwest_types::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Counts by kind with all pure acknowledgements in one, as digests of earlier versions have them.
+/// Returns counts by kind with all pure acknowledgements in one, as in digests of earlier versions.
 fn kinds(counts: [u64; PacketKind::COUNT]) -> [u64; PacketKind::COUNT - 1] {
     let [data, retransmission, ack, ece_ack, syn, syn_ack, fin, datagram] = counts;
     [data, retransmission, ack + ece_ack, syn, syn_ack, fin, datagram]
 }
 
-/// A digest under way.
+/// State of a digest.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Digest {
     #[serde(with = "state")]
@@ -32,14 +32,14 @@ impl Digest {
         }
     }
 
-    /// A message has arrived.
+    /// Adds a message that has arrived.
     pub fn flow(&mut self, f: &FlowRow) {
         let ends = u64::from(f.src.0) << 32 | u64::from(f.dst.0);
         let losses = u64::from(f.retransmits) << 32 | u64::from(f.timeouts);
         self.words(1, &[ends, f.bytes, f.start.0, f.finish.0, losses]);
     }
 
-    /// A job has finished.
+    /// Adds a finished job.
     pub fn job(&mut self, workload: usize, j: &JobRecord) {
         let id = (workload as u64) << 32 | u64::from(j.job);
         let tasks = u64::from(j.maps) << 32 | u64::from(j.reduces);
@@ -51,7 +51,7 @@ impl Digest {
         }
     }
 
-    /// A task has finished.
+    /// Adds a finished task.
     pub fn task(&mut self, workload: usize, t: &TaskRecord) {
         let id = (workload as u64) << 32 | u64::from(t.job);
         let task = (t.kind as u64) << 32 | u64::from(t.task);
@@ -61,12 +61,12 @@ impl Digest {
         self.words(3, &times);
     }
 
-    /// A round of a synchronized read has finished.
+    /// Adds a finished round of a synchronized read.
     pub fn round(&mut self, workload: usize, round: u32, started: Time, finished: Time) {
         self.words(4, &[(workload as u64) << 32 | u64::from(round), started.0, finished.0]);
     }
 
-    /// A transaction has finished.
+    /// Adds a finished transaction.
     pub fn transaction(&mut self, workload: usize, t: &TransactionRecord) {
         let id = (workload as u64) << 32 | u64::from(t.number);
         self.words(8, &[id, u64::from(t.recorded), t.network.0, t.compute.0]);
@@ -75,13 +75,13 @@ impl Digest {
         }
     }
 
-    /// A rank of an MPI program is through.
+    /// Adds a rank of an MPI program that has finished.
     pub fn mpi_rank(&mut self, workload: u16, r: &MpiRank) {
         let id = u64::from(workload) << 32 | u64::from(r.rank);
         self.words(12, &[id, u64::from(r.host.0), r.finished.0, r.sent.0, r.sent.1]);
     }
 
-    /// A message between ranks has been received.
+    /// Adds a message between ranks that has been received.
     pub fn mpi_message(&mut self, workload: u16, m: &MpiMessage) {
         let ends = u64::from(m.from) << 32 | u64::from(m.to);
         let times = [m.sent.0, m.arrived.0, m.matched.0, m.received.0];
@@ -89,7 +89,7 @@ impl Digest {
         self.words(13, &times);
     }
 
-    /// The end of the run: 32 hexadecimal digits.
+    /// Returns the digest at the end of the run: 32 hexadecimal digits.
     pub fn finish(mut self, links: &[Link], clock: Time) -> String {
         for l in links {
             interrupt::steps(4);
@@ -106,7 +106,7 @@ impl Digest {
     }
 }
 
-/// How a hash under way is written to a checkpoint.
+/// Serialization of the state of a hash in checkpoints.
 mod state {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,4 +1,4 @@
-//! The workloads of a run, which drive it, and the wake-ups that they wait for.
+//! Workloads of a run, and their pending wake-ups.
 
 use crate::network::{Network, Source};
 use crate::plan::{Transport, WorkloadPlan};
@@ -15,24 +15,24 @@ pub struct Driver {
     pub name: String,
     /// Whether the run may end without it.
     pub background: bool,
-    /// What carries its connections.
+    /// Transport of its connections.
     pub transport: Transport,
-    /// Whether it has nothing more to do.
+    /// Whether the workload has nothing more to do.
     pub finished: bool,
-    /// The state machine.
+    /// State machine of the workload.
     pub workload: Workload,
 }
 
 /// All workloads of a run.
 #[derive(Serialize, Deserialize)]
 pub struct Drivers {
-    /// By number.
+    /// Workloads by number.
     pub all: Vec<Driver>,
-    /// What they wait for.
+    /// Pending wake-ups of the workloads.
     pub wakes: Wakes,
-    /// Those that the run still waits for, or 1 where it waits for its end in time.
+    /// Number of workloads for which the run still waits, or 1 if it waits for its end in time.
     pub unfinished: usize,
-    /// Ends the run after the event that set it.
+    /// Error that ends the run after the current event.
     #[serde(skip)]
     pub stuck: Option<RunError>,
 }
@@ -81,7 +81,7 @@ impl Drivers {
         }
     }
 
-    /// Returns whether nothing but its end in time, `until`, ends the run.
+    /// Whether nothing but its end in time, `until`, ends the run.
     pub fn await_the_end(&self, until: Time) -> bool {
         until < Time::NEVER && self.all.iter().all(|d| d.background)
     }

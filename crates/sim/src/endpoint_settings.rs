@@ -1,5 +1,4 @@
-//! Which TCP settings an endpoint has: those of `[tcp]`, or those of the first `[[tcp.override]]` that
-//! matches it.
+//! TCP settings of an endpoint: those of `[tcp]`, or those of the first `[[tcp.override]]` that matches it.
 
 use eastwest_transport::tcp::MAX_SETTINGS;
 use eastwest_transport::tcp::config::TcpConfig;
@@ -7,8 +6,8 @@ use eastwest_types::{HostId, Side};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Most overrides of a scenario. Two ends with different settings agree on what both offer, so that a
-/// connection between the i-th and the j-th settings may need two more of them.
+/// Most overrides of a scenario. Two ends with different settings use what both offer, so a connection between
+/// the i-th and the j-th settings may need two more settings.
 pub const MOST_OVERRIDES: usize = 10;
 const _: () = assert!((MOST_OVERRIDES + 1) * (MOST_OVERRIDES + 1) <= MAX_SETTINGS);
 
@@ -21,7 +20,7 @@ pub struct TcpOverride {
     pub hosts: Option<BTreeSet<HostId>>,
     /// Hosts on which the other ends are.
     pub peers: Option<BTreeSet<HostId>>,
-    /// Whether it is the end that opens the connection, or the one that accepts it.
+    /// Side of the connection: the end that opens it, or the end that accepts it.
     pub side: Option<Side>,
     /// The settings.
     pub config: TcpConfig,
@@ -36,17 +35,17 @@ impl TcpOverride {
     }
 }
 
-/// The rules of a run.
+/// Assignment of settings to the endpoints of a run.
 #[derive(Serialize, Deserialize)]
 pub struct EndpointSettings {
     overrides: Vec<TcpOverride>,
-    /// Numbers, in the stack, of the settings of an end whose own are the i-th while the other end has the
-    /// j-th: `[i][j]`. The first are those of `[tcp]`.
+    /// Number, in the stack, of the settings of an end with the i-th settings whose peer has the j-th:
+    /// `[i][j]`. Index 0 is `[tcp]`.
     agreed: Vec<Vec<u8>>,
 }
 
 impl EndpointSettings {
-    /// The rules, and all settings by their number in the stack; the first are `base`.
+    /// Returns the assignment, and all settings by their number in the stack; the first are `base`.
     pub fn new(base: &TcpConfig, overrides: &[TcpOverride]) -> (EndpointSettings, Vec<TcpConfig>) {
         let own: Vec<&TcpConfig> =
             std::iter::once(base).chain(overrides.iter().map(|o| &o.config)).collect();
@@ -65,7 +64,7 @@ impl EndpointSettings {
         (EndpointSettings { overrides: overrides.to_vec(), agreed }, all)
     }
 
-    /// The numbers of the settings of client and server of a connection of this workload.
+    /// Returns the numbers of the settings of client and server of a connection of this workload.
     pub fn of(&self, workload: u16, client: HostId, server: HostId) -> (u8, u8) {
         if self.overrides.is_empty() {
             return (0, 0);

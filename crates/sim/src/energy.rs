@@ -1,5 +1,5 @@
-//! Energy of links, as columns, over time and in the summary: what each used, and what it would have
-//! used awake all the time or, for the same traffic, with transitions that take no time.
+//! Energy of links, as columns, over time and in the summary: the energy used, that of links that are always
+//! awake and, for equal traffic, that with transitions that take no time.
 
 use crate::network::Network;
 use crate::switch_power::SwitchPower;
@@ -10,7 +10,7 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// Energy and states of every link until now.
+/// Returns energy and state times of every link until now.
 pub fn of_links(network: &Network) -> Vec<(Joules, StateTimes)> {
     let Network { fabric, now, .. } = network;
     (0..fabric.links.len()).map(|link| fabric.energy_of(link, *now)).collect()
@@ -28,7 +28,7 @@ fn used((joules, times): &(Joules, StateTimes)) -> Used {
     }
 }
 
-/// What the links of each tier have used until `now`.
+/// Returns the energy that the links of each tier have used until `now`.
 pub fn by_tier(fabric: &Fabric, now: Time, tier_of_link: &[u8], tiers: usize) -> Vec<Used> {
     let mut sums = vec![Used::default(); tiers];
     for (link, &tier) in tier_of_link.iter().enumerate() {
@@ -45,7 +45,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Over links of hosts, of those between switches, or over all.
+    /// Returns sums over links of hosts, over links between switches, or over all links.
     fn over(fabric: &Fabric, links: &[(Joules, StateTimes)], of_hosts: Option<bool>) -> Sum {
         let hosts = fabric.graph.hosts;
         let mut sum = Sum::default();
@@ -69,12 +69,12 @@ impl Sum {
     }
 }
 
-/// A part of a whole; all of it where there is nothing.
+/// Returns a part of a whole as a fraction; 1 if the whole is 0.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-/// All links, those of hosts and those between switches, and what switches draw beside.
+/// Returns the summary: all links, those of hosts, those between switches, and switches.
 pub fn summary(
     network: &Network,
     switch_power: &SwitchPower,
@@ -101,7 +101,7 @@ pub fn summary(
     whole
 }
 
-/// Mean power of all links and switches.
+/// Returns the mean power of all links and switches, in watts.
 pub fn mean_watts(network: &Network, switch_power: &SwitchPower) -> f64 {
     let run_s = network.now.since(Time::ZERO).as_secs_f64();
     let links = Sum::over(&network.fabric, &of_links(network), None).used.joules;

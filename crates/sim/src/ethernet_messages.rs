@@ -1,15 +1,15 @@
 //! Messages as raw Ethernet frames, without connections: those of MPI programs on a lossless network.
 //!
 //! The messages of one host to another for a workload form a stream, or several streams if the workload says
-//! so. A message is split into full frames and a rest. The card of a host takes a frame from each of its
-//! streams in turn, as long as less than [`MAX_QUEUED_BYTES`] bytes wait there before them, and looks again
-//! when half of that can have left: it is never idle for want of frames, and a long message fills no memory.
-//! How fast frames leave is the network's business: line rate, the rate of QCN, or not at all while the
-//! priority is paused. Frames that QCN limits wait apart, so they hold up no other stream.
+//! so. A message is split into full frames and a rest. The NIC of a host takes a frame from each of its streams
+//! in turn while less than [`MAX_QUEUED_BYTES`] bytes are queued, and polls again when half of that may have
+//! left. So it is never idle for lack of frames, and a long message does not fill memory. The network decides
+//! how fast frames leave: line rate, the rate of QCN, or not at all while the priority is paused. Frames that
+//! QCN limits have a separate queue, so they delay no other stream.
 //!
-//! Receivers put frames in order. A message has arrived when its last frame and all before it have, so
-//! the messages of a stream keep their order. A frame that is lost is not sent again: the run then ends and
-//! says who waits for it.
+//! Receivers put frames in order. A message has arrived when its last frame and all before it have, so the
+//! messages of a stream keep their order. A lost frame is not retransmitted: the run then ends and names the
+//! receiver that waits for it.
 
 use crate::network::Network;
 use crate::streams::Streams;
@@ -20,9 +20,9 @@ use eastwest_workload::ethernet::EthernetConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bytes at a card before it takes no more: 32 full frames, 38 µs at 10 Gbit/s.
+/// Queued bytes at which a NIC takes no more frames: 32 full frames, 38 µs at 10 Gbit/s.
 const MAX_QUEUED_BYTES: u64 = 48_000;
-/// Frames that the streams of a card may have under way, whatever waits at the card.
+/// Frames that the streams of a NIC may have in flight, whatever is queued at the NIC.
 const WINDOW: u64 = 32;
 /// Most streams.
 const MAX_STREAMS: usize = 1_000_000;
@@ -33,7 +33,7 @@ struct OutgoingMessage {
     tag: u64,
     /// Bytes that the NIC has not taken.
     left: u64,
-    /// Number of its last frame, once the NIC has taken all.
+    /// Number of its last frame, after the NIC has taken all frames.
     last: u64,
 }
 
@@ -44,14 +44,14 @@ struct MessageStream {
     frame: u16,
     /// Messages that have not arrived, in order.
     messages: VecDeque<OutgoingMessage>,
-    /// How many of them the NIC has taken completely.
+    /// Number of messages that the NIC has taken completely.
     taken: usize,
 }
 
 /// NIC of a host with streams that wait.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct NicQueue {
-    /// Streams with bytes that it has not taken, in the order of service.
+    /// Streams with bytes that the NIC has not taken, in the order of service.
     ready: VecDeque<u32>,
     /// Whether a poll is scheduled.
     poll_pending: bool,
@@ -60,9 +60,9 @@ struct NicQueue {
 /// All message streams of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct EthernetMessages {
-    /// The number of the first of these streams; before it are those of open sources.
+    /// Number of the first message stream; lower numbers are streams of open sources.
     first: u32,
-    /// By workload, sender, receiver and line between them.
+    /// Streams by workload, sender, receiver and index among their streams.
     numbers: BTreeMap<(u16, u32, u32, u8), u32>,
     streams_state: Vec<MessageStream>,
     nics: BTreeMap<u32, NicQueue>,
@@ -78,8 +78,8 @@ impl EthernetMessages {
         &mut self.streams_state[(stream - self.first) as usize]
     }
 
-    /// Takes a message that is to travel as frames. Returns the host whose card has to be
-    /// [fed](Carrier::feed), or why that cannot be.
+    /// Accepts a message that travels as frames. Returns the host whose NIC has to be
+    /// [fed](EthernetMessages::feed), or why the message cannot be sent.
     pub fn take(
         &mut self,
         streams: &mut Streams,
@@ -183,7 +183,8 @@ impl EthernetMessages {
         }
     }
 
-    /// Takes the next message of a stream of which all frames up to number `done` have arrived: its tag.
+    /// Takes the next message of a stream if all its frames, up to number `done`, have arrived; returns its
+    /// tag.
     pub fn next_arrived(&mut self, stream: u32, done: u64) -> Option<u64> {
         let line = self.line(stream);
         if line.taken == 0 || line.messages[0].last > done {
@@ -194,7 +195,7 @@ impl EthernetMessages {
     }
 }
 
-/// Returns whether a NIC takes a frame of a stream, which is one of `streams`. If other traffic, such as
+/// Whether a NIC takes a frame of a stream, which is one of `streams`. If other traffic, such as
 /// connections, keeps the NIC full, the streams share a window, so that none waits for ever.
 fn has_room(network: &Network, row: &StreamRow, streams: u64) -> bool {
     row.under_way() * streams < WINDOW

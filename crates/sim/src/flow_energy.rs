@@ -1,29 +1,29 @@
-//! States of links that sleep, where no packet is sent: the closed forms of Energy-Efficient Ethernet
-//! under Poisson arrivals (python/eastwest/models/eee.py has them with their sources; S.
-//! Herrería-Alonso et al., IEEE Trans. Commun. 60(11), 2012), for the time that a link spent at each
-//! load. Flows say how loaded a link is, not when each packet comes: bursts and rests of TCP within a
-//! flow are taken for Poisson arrivals of full packets.
+//! State times of links that sleep, in runs without packets: the closed forms of Energy-Efficient Ethernet
+//! under Poisson arrivals (python/eastwest/models/eee.py has them with their sources; S. Herrería-Alonso et
+//! al., IEEE Trans. Commun. 60(11), 2012), for the time that a link spent at each load. Flows give the load of
+//! a link, not the arrival times of packets: the bursts of TCP within a flow are replaced by Poisson arrivals
+//! of full packets.
 
 use eastwest_fluid::share::{LOADS, LoadTimes};
 use eastwest_network::energy::eee::{Policy, StateTimes, Trigger};
 use eastwest_network::energy::phy::Phy;
 use eastwest_types::{Rate, Span};
 
-/// Arrivals of more frames than this always end holding, so far as these sums are concerned.
+/// Number of frames that always end holding, in the sums of this file.
 const MOST_FRAMES: u32 = 10_000;
-/// With less load than this nothing comes.
+/// Load below which a link counts as idle.
 const NO_LOAD: f64 = 1e-9;
 
-/// How a link sleeps at one load.
+/// Sleep of a link at one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Rest {
-    /// Share of time asleep.
+    /// Fraction of time asleep.
     asleep: f64,
-    /// Wakes in a second.
+    /// Wakes per second.
     wakes_per_s: f64,
 }
 
-/// Frames that end holding, and for how long the first is held, in seconds.
+/// Returns the number of frames that end holding, and the time for which the first frame is held, in seconds.
 fn holding(policy: &Policy, frame_bytes: f64) -> (u32, f64) {
     let frames = match policy.trigger {
         Trigger::Packets(n) => n,
@@ -32,7 +32,7 @@ fn holding(policy: &Policy, frame_bytes: f64) -> (u32, f64) {
     (frames.clamp(1, MOST_FRAMES), policy.hold.as_secs_f64())
 }
 
-/// Probabilities of at most 0, 1, 2 … arrivals where `mean` are expected.
+/// Returns the probabilities of at most 0, 1, 2 … arrivals if `mean` are expected.
 fn at_most(mean: f64) -> impl Iterator<Item = f64> {
     let (mut term, mut sum, mut k) = (libm::exp(-mean), 0.0, 0.0);
     std::iter::repeat_with(move || {
@@ -43,26 +43,26 @@ fn at_most(mean: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// The mean time asleep before waking begins, with `arrivals` a second: the integral of the probability
-/// that waking has not begun, from the end of falling asleep on.
+/// Returns the mean time asleep before waking begins, with `arrivals` per second: the integral of the
+/// probability that waking has not begun, from the end of the transition to sleep on.
 fn off_s(policy: &Policy, frame_bytes: f64, arrivals: f64, sleep_s: f64) -> f64 {
     let (frames, hold_s) = holding(policy, frame_bytes);
     if frames == 1 || hold_s == 0.0 {
         return libm::exp(-arrivals * sleep_s) / arrivals;
     }
-    // up to the timer's length: fewer than `frames` have come
+    // up to the length of the timer: fewer than `frames` have arrived
     let mut off = 0.0;
     if hold_s > sleep_s {
         let pairs = at_most(arrivals * sleep_s).zip(at_most(arrivals * hold_s));
         off = pairs.take(frames as usize).map(|(from, to)| from - to).sum::<f64>() / arrivals;
     }
-    // later: none has come that started the timer
+    // later: no arrival has started the timer
     let late = libm::exp(-arrivals * (sleep_s - hold_s).max(0.0)) / arrivals;
     let fewer = at_most(arrivals * hold_s).nth(frames as usize - 1);
     off + late * fewer.expect("there is one for every number")
 }
 
-/// A link at one load.
+/// Returns the sleep of a link at one load.
 fn at_load(policy: &Policy, phy: &Phy, load: f64, frame_bytes: f64, rate: Rate) -> Rest {
     if load >= 1.0 {
         return Rest { asleep: 0.0, wakes_per_s: 0.0 };
@@ -79,10 +79,9 @@ fn at_load(policy: &Policy, phy: &Phy, load: f64, frame_bytes: f64, rate: Rate) 
     Rest { asleep: cycles_per_s * sleeps * off, wakes_per_s: cycles_per_s * sleeps }
 }
 
-/// The states of a link that spent these times at these loads, of a run of `run`, of which it was `busy`
-/// sending. `single_bytes` of what it carried were single packets, `single` of them, which flows do not
-/// count. A link is awake while it sends: what the closed forms say for the middle of a range of loads
-/// ends there.
+/// Returns the state times of a link that spent these times at these loads in a run of `run`, of which it was
+/// sending for `busy`. `single_bytes` of its bytes were in `single` packets that do not belong to flows. A link
+/// is awake while it sends, which limits the result of the closed forms.
 pub fn states(
     (policy, phy): &(Policy, Phy),
     times: &LoadTimes,
@@ -157,7 +156,7 @@ mod tests {
         assert_eq!(s.total(), run);
         assert!(s.asleep > Span::from_ms(50) && s.asleep < Span::from_ms(90), "{s:?}");
         assert!(s.wakes > 100);
-        // while it sends it is awake, whatever the closed form says
+        // a link is awake while it sends, whatever the closed form gives
         let busy = of(Span::from_ms(95));
         assert_eq!((busy.total(), busy.awake.0 >= Span::from_ms(95).0), (run, true));
     }

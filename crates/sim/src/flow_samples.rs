@@ -1,6 +1,6 @@
-//! What the receivers of chosen senders got over time: the table `flow_samples`. Every byte counts once,
-//! when it first arrives and its receiver keeps it, also behind a gap: those of a queue pair keep nothing
-//! behind a gap. Of streams of frames those of every frame that has arrived count.
+//! Throughput over time at the receivers of selected senders: the table `flow_samples`. Every byte counts once,
+//! when it first arrives and its receiver keeps it, also above a gap; queue pairs keep nothing above a gap. For
+//! streams of frames, the bytes of every frame that has arrived count.
 
 use crate::connections::Opened;
 use crate::scenario::{FlowSamplesConfig, Senders};
@@ -11,37 +11,37 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The receiving end of a connection or queue pair.
+/// Receiving end of a connection or queue pair.
 #[derive(Debug, Serialize, Deserialize)]
 struct Receiver {
     id: EndpointId,
-    /// Bytes of the stream that are counted.
+    /// Bytes of the stream that have been counted.
     counted: u64,
     meter: Meter,
 }
 
-/// What a connection is of.
+/// Transport of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum StreamTransport {
     /// TCP.
     Tcp,
-    /// Queue pairs, which have slots of their own.
+    /// RoCEv2, whose queue pairs have slots of their own.
     RoceV2,
 }
 
-/// Everything that is sampled.
+/// All streams that are sampled.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Sampler {
     senders: Senders,
     rows: FlowSamples,
-    /// By [what they are of](Over) and the slot of the end.
+    /// Receivers by [transport](StreamTransport) and slot of the end.
     receivers: [Vec<Option<Receiver>>; 2],
-    /// By number.
+    /// Streams of frames by number.
     streams: BTreeMap<u32, Meter>,
 }
 
 impl Sampler {
-    /// Samples what these senders send.
+    /// Returns a sampler of the streams of these senders.
     pub fn new(asked: FlowSamplesConfig) -> Sampler {
         Sampler {
             senders: asked.senders,
@@ -51,12 +51,12 @@ impl Sampler {
         }
     }
 
-    /// Whether anyone is sampled.
+    /// Whether any sender is sampled.
     pub fn is_on(&self) -> bool {
         !self.senders.is_empty()
     }
 
-    /// A workload has opened a connection, or a queue pair.
+    /// Registers a connection or queue pair that a workload has opened.
     pub fn open(
         &mut self,
         over: StreamTransport,
@@ -85,27 +85,27 @@ impl Sampler {
         }
     }
 
-    /// The receiver at this end, if it is sampled.
+    /// Returns the receiver at this end, if it is sampled.
     fn receiver(
         &mut self,
         over: StreamTransport,
         end: EndpointId,
     ) -> Option<(&mut Receiver, &mut FlowSamples)> {
         let receiver = self.receivers[over as usize].get_mut(end.slot())?.as_mut()?;
-        // packets of the connection that had the slot before may still come
+        // Packets of the connection that had the slot before may still arrive.
         (receiver.id == end).then_some((receiver, &mut self.rows))
     }
 
-    /// Notes that `arrived` bytes of a stream have arrived at this end.
+    /// Records that `arrived` bytes of a stream have arrived at this end.
     pub fn arrived(&mut self, over: StreamTransport, end: EndpointId, now: Time, arrived: u64) {
         if let Some((receiver, rows)) = self.receiver(over, end) {
-            // a connection that is given up forgets what waited behind a gap
+            // A failed connection drops the data above a gap.
             rows.add(&mut receiver.meter, now, arrived.saturating_sub(receiver.counted));
             receiver.counted = arrived.max(receiver.counted);
         }
     }
 
-    /// A frame of a stream has arrived.
+    /// Records a frame of a stream that has arrived.
     pub fn frame(&mut self, stream: u32, row: &StreamRow, now: Time, bytes: u16) {
         if !self.senders.contains(row.src, row.dst) {
             return;
@@ -118,7 +118,7 @@ impl Sampler {
         self.rows.add(meter, now, u64::from(bytes));
     }
 
-    /// The run is over: takes what the last intervals hold, and numbers streams by their rows.
+    /// Ends the run: closes the last intervals, and numbers streams by their rows.
     pub fn end(&mut self, streams: &[StreamRow]) {
         if !self.is_on() {
             return;
@@ -135,7 +135,7 @@ impl Sampler {
         self.rows.number_streams(&rows.collect::<Vec<u64>>());
     }
 
-    /// For the summary, where anyone is sampled.
+    /// Returns the summary, if any sender is sampled.
     pub fn summary(&self) -> Option<Value> {
         let (rows, left_out) = self.rows.counts();
         let interval_s = self.rows.interval().as_secs_f64();
@@ -143,7 +143,7 @@ impl Sampler {
             .then(|| json!({ "rows": rows, "left_out": left_out, "interval_s": interval_s }))
     }
 
-    /// The rows.
+    /// Returns the rows.
     pub fn into_rows(self) -> FlowSamples {
         self.rows
     }

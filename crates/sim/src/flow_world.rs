@@ -1,5 +1,5 @@
-//! A run with flows in place of packets: the same drivers, routes and probes as with packets, over
-//! `eastwest-fluid`. What only packets can tell stays empty.
+//! A run with flows instead of packets: with the drivers, routes and probes of packet mode, over
+//! `eastwest-fluid`. Results that need packets stay empty.
 
 use crate::approximate::Approximate;
 use crate::flow_energy;
@@ -18,22 +18,23 @@ use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Limit, Side, Span, Time};
 use eastwest_workload::{Action, Event};
 
-/// How many events pass between two looks at the caller's wishes: rates of all flows may change with one.
+/// Number of events between two calls of the caller: rates of all flows may change with one event.
 const EVENTS_PER_CHECK: u64 = 1 << 4;
-/// Rates are made fair at most once in about a round trip.
+/// Minimum time between two computations of rates, about a round trip.
 const LEAST_PACE: Span = Span::from_us(20);
-/// Rates are made fair less often where many flows share a large fabric: added for each flow and host.
+/// Additional time between computations for each flow and host, since they take longer with many flows in a
+/// large fabric.
 const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
 
-/// A simulated data centre whose packets are not sent.
+/// A simulated data centre without packets.
 pub struct FlowWorld {
-    /// Drivers, routes, records. Its packets and timers stay where they are.
+    /// Drivers, routes, records. Its packets and timers are not used.
     site: Site,
     net: Network,
     /// Number, client and server of every connection of the network.
     opened: Vec<(u64, HostId, HostId)>,
     connections: u64,
-    /// The delay that the queue of every port aims at.
+    /// Target delay of the queue of every port.
     targets: Vec<Option<Span>>,
     /// Bytes of a full packet on a link.
     full: f64,
@@ -41,7 +42,7 @@ pub struct FlowWorld {
     sleeps: bool,
 }
 
-/// Bytes that a queue has room for.
+/// Returns the capacity of a queue in bytes.
 fn room(queue: &QueueConfig, packet: u64) -> u64 {
     match queue.limit() {
         Limit::Packets(n) => u64::from(n) * packet,
@@ -49,7 +50,7 @@ fn room(queue: &QueueConfig, packet: u64) -> u64 {
     }
 }
 
-/// The ports of a fabric.
+/// Returns the ports of a fabric.
 fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSpec> {
     let full = config.mtu + config.framing;
     let jitter = Span(config.processing_jitter.0 / 2);
@@ -60,7 +61,7 @@ fn ports(network: &crate::network::Network, config: &FabricConfig) -> Vec<PortSp
         let queue = if at_host { &config.host_queue } else { &config.switch_queue };
         let mut bytes = room(queue, u64::from(full));
         if let Some(shared) = config.shared_buffer.filter(|_| !at_host) {
-            // what the only queue that is not empty may take
+            // limit of a queue if all others are empty
             let alone = shared.alpha / (1.0 + shared.alpha) * shared.size as f64;
             bytes = bytes.min((alone as u64).max(shared.reserve));
         }
@@ -89,7 +90,7 @@ fn rules(tcp: &TcpConfig, config: &FabricConfig) -> Rules {
 }
 
 impl FlowWorld {
-    /// Builds the world of a plan. Fails where routes cannot be followed.
+    /// Builds the world of a plan. Fails if routes cannot be followed.
     pub fn new(plan: Plan) -> Result<FlowWorld, String> {
         let (config, rules) = (plan.fabric.clone(), rules(&plan.tcp, &plan.fabric));
         let site = Site::new(plan)?;
@@ -111,8 +112,8 @@ impl FlowWorld {
         Ok(FlowWorld { site, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
     }
 
-    /// Runs to the end. `look` is called now and then, and may take rows out of the world's tables; where
-    /// it returns false the run stops.
+    /// Runs to the end. `look` is called regularly, and may take rows out of the tables; if it returns false
+    /// the run stops.
     pub fn run(&mut self, look: &mut dyn FnMut(&mut Site) -> bool) -> Result<(), RunError> {
         for w in 0..self.site.drivers.all.len() {
             self.tell(w as u16, Event::Begin);
@@ -161,7 +162,7 @@ impl FlowWorld {
         self.site.drivers.stuck.take().map_or(Ok(()), Err)
     }
 
-    /// What is still to arrive, and who waits.
+    /// Describes the messages that have not arrived, and who waits for them.
     fn describe_stuck(&self) -> String {
         let outstanding = self.site.transports.tcp.messages.outstanding().map(|(slot, side, m)| {
             let (_, client, server) = self.opened[slot / 2];
@@ -171,7 +172,7 @@ impl FlowWorld {
         self.site.describe_stuck(outstanding)
     }
 
-    /// Returns what results are made of.
+    /// Returns the site, of which results are made.
     pub fn finish(mut self) -> Site {
         self.count_bytes();
         if self.sleeps {
@@ -184,7 +185,7 @@ impl FlowWorld {
         self.site
     }
 
-    /// Copies what ports have carried to the links.
+    /// Copies the bytes that ports have carried to the links.
     fn count_bytes(&mut self) {
         let carried = self.net.carried(self.site.network.now);
         for (link, carried) in self.site.network.fabric.links.iter_mut().zip(carried) {
@@ -193,7 +194,7 @@ impl FlowWorld {
         }
     }
 
-    /// Notes how long links that sleep were in which state.
+    /// Records the state times of links that sleep.
     fn note_states(&mut self) {
         let w = &mut self.site;
         let run = w.network.now.since(Time::ZERO);
@@ -219,7 +220,7 @@ impl FlowWorld {
                 }
             })
             .collect();
-        // one direction knows nothing of the other's naps: both asleep as if by chance
+        // the sleep of both directions is taken as independent
         let both = |i: usize| {
             let (a, b) = (always[i], always[i ^ 1]);
             let share = b.asleep.0 as f64 / run.0.max(1) as f64;
@@ -230,7 +231,7 @@ impl FlowWorld {
             .collect();
     }
 
-    /// A message has arrived.
+    /// Delivers a message that has arrived.
     fn deliver(&mut self, delivered: Delivered) {
         let client = EndpointId::new(2 * delivered.conn as usize, 0);
         let receiver = match delivered.from {
@@ -258,7 +259,7 @@ impl FlowWorld {
         }
     }
 
-    /// Tells a workload what happened and does what it asks for.
+    /// Notifies a workload of an event and executes its actions.
     fn tell(&mut self, workload: u16, event: Event) {
         let now = self.site.network.now;
         for action in self.site.drivers.handle(workload, now, event) {
@@ -293,7 +294,7 @@ impl FlowWorld {
                 self.site.transports.tcp.messages.push(client, from, message);
                 self.net.send(now, (client.slot() / 2) as u32, from, bytes);
             }
-            // a FIN of one side alone has no effect that flows could show
+            // flows show no effect of a FIN of one side
             Action::Shutdown { .. } => {}
             Action::Close { conn } => {
                 let client = self.site.transports.tcp.messages.close(workload, conn.0);
@@ -307,7 +308,7 @@ impl FlowWorld {
                 self.site.transports.tcp.messages.gone(client);
             }
             Action::Ask { conn } => {
-                // as in packet mode: an earlier answer may have led to its end
+                // as in packet mode: the reaction to an earlier answer may have closed it
                 let Some(client) = self.site.transports.tcp.messages.find(workload, conn.0) else {
                     return;
                 };
@@ -371,7 +372,7 @@ mod tests {
         let plan = Plan::new(&scenario).unwrap_or_else(|p| panic!("{p:?}"));
         let mut run = FlowWorld::new(plan).expect("routes");
         run.open(0, 0, HostId(1), HostId(3), ClassId(0));
-        // a message that the network knows nothing of never arrives
+        // a message that the network does not know never arrives
         let client = run.site.transports.tcp.messages.endpoint(0, 0);
         for (from, payload) in [(Side::Client, 700), (Side::Server, 900)] {
             let message = Message {

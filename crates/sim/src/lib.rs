@@ -1,4 +1,4 @@
-//! The only crate that knows the others: scenario → plan → world → run → results.
+//! Simulation of a scenario with all other crates: scenario → plan → world → run → results.
 
 mod approximate;
 mod capture;

@@ -1,5 +1,5 @@
-//! Low-power idle of chosen ports, nap by nap: the table `lpi`. Ports share its rows equally, so that
-//! it stays bounded and says the same of a port whatever others do.
+//! Periods of low-power idle of selected ports: the table `lpi`. Ports have equal shares of its rows, so that
+//! its size is bounded and the rows of a port do not depend on other ports.
 
 use crate::scenario::MeasureConfig;
 use eastwest_measure::table;
@@ -9,7 +9,7 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// Logs the naps of the ports that are asked for and sleep.
+/// Logs the LPI periods of the selected ports whose links sleep.
 pub fn start(fabric: &mut Fabric, measure: &MeasureConfig) {
     let lpi = &measure.lpi;
     let chosen = |from, to| lpi.ports.contains(from, to);
@@ -21,7 +21,7 @@ pub fn start(fabric: &mut Fabric, measure: &MeasureConfig) {
     }
 }
 
-/// What was logged.
+/// Logged LPI periods.
 #[derive(Default)]
 pub struct Naps {
     rows: Vec<(u32, LpiPeriod)>,
@@ -29,7 +29,7 @@ pub struct Naps {
 }
 
 impl Naps {
-    /// Takes all logs out of the links.
+    /// Takes the logs out of all links.
     pub fn take(fabric: &mut Fabric, now: Time) -> Naps {
         let mut naps = Naps::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {
@@ -41,12 +41,12 @@ impl Naps {
         naps
     }
 
-    /// For the summary.
+    /// Returns the summary.
     pub fn summary(&self) -> Value {
         json!({ "rows": self.rows.len(), "left_out": self.left_out })
     }
 
-    /// The table `lpi`.
+    /// Returns the table `lpi`.
     pub fn table(&self) -> Table {
         Lpi::of(&self.rows, ())
     }

@@ -1,10 +1,9 @@
-//! Mechanisms from outside that a scenario may name beside the built-in ones: queue disciplines,
-//! congestion controls, choices among equal paths. Each comes with a function that reads its
-//! settings, with the same means and so with the same messages as the built-in ones
-//! ([`crate::parameters`]).
+//! Mechanisms of other crates that a scenario may name beside the built-in ones: queue disciplines, congestion
+//! controls, choices among equal paths. Each has a function that reads its settings as built-in mechanisms do,
+//! with equal messages ([`crate::parameters`]).
 //!
-//! Who runs a scenario says which mechanisms there are; the scenario itself only names them. So a
-//! scenario file alone can never make a program run code that its user has not asked for.
+//! The user who runs a scenario chooses the available mechanisms; the scenario only names them. So a scenario
+//! file alone can never make a program run code that its user has not chosen.
 
 use eastwest_network::queue::{QueueModel, ReadQueue};
 use eastwest_network::routing::{ReadRouting, RoutingModel};
@@ -14,7 +13,7 @@ use eastwest_types::Limit;
 use std::fmt;
 use std::sync::Arc;
 
-/// All mechanisms from outside.
+/// All mechanisms of other crates.
 #[derive(Clone, Default)]
 pub struct Mechanisms {
     pub(crate) queues: Vec<Entry<ReadQueue>>,
@@ -29,8 +28,8 @@ impl fmt::Debug for Mechanisms {
 }
 
 impl Mechanisms {
-    /// Adds a queue discipline. `read` reads its settings from the table of the queue, where the
-    /// limit has been read already; `doc` explains it in one line.
+    /// Adds a queue discipline. `read` reads its settings from the table of the queue, after the limit has been
+    /// read; `doc` explains it in one line.
     pub fn queue<M: QueueModel + 'static>(
         &mut self,
         name: &'static str,
@@ -64,7 +63,7 @@ impl Mechanisms {
         self.routing.push(Entry { name, doc, read });
     }
 
-    /// Kind and name of each, in the order of their adding within a kind.
+    /// Returns kind and name of each mechanism, in the order of their adding within a kind.
     pub fn names(&self) -> Vec<(&'static str, &'static str)> {
         let queues = self.queues.iter().map(|e| ("queue", e.name));
         let congestion = self.congestion.iter().map(|e| ("congestion", e.name));
@@ -72,7 +71,7 @@ impl Mechanisms {
         queues.chain(congestion).chain(routing).collect()
     }
 
-    /// What is wrong with their names, if anything: scenarios could not tell them apart.
+    /// Returns the problem of their names, if there is one: scenarios could not distinguish them.
     pub fn problem(&self) -> Option<String> {
         let names = self.names();
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
@@ -93,7 +92,7 @@ impl Mechanisms {
     }
 }
 
-/// The names of the built-in mechanisms of a kind: `queue`, `congestion` or `routing`.
+/// Returns the names of the built-in mechanisms of a kind: `queue`, `congestion` or `routing`.
 fn built_in(kind: &str) -> Vec<&'static str> {
     match kind {
         "queue" => eastwest_network::queue::BUILT_IN.iter().map(|c| c.0).collect(),

@@ -1,9 +1,9 @@
-//! How much memory a run takes at least, told from its scenario before anything of it is built.
+//! Estimate of the minimum memory of a run, made from its scenario before anything is built.
 //!
-//! Each crate knows the size of its own parts; this file adds them up. It counts what stands before the
-//! first packet, the flows that a pattern starts together, and the tables of ports at the end. What
-//! comes and goes with packets, and tables that grow with the length of a run, are not known before.
-//! docs/internals/memory.md compares the numbers with what was measured.
+//! Each crate knows the size of its own parts; this file adds them up. It counts what exists before the first
+//! packet, the flows that a pattern starts together, and the tables of ports at the end. Memory of packets in
+//! flight, and of tables that grow with the length of a run, is not known in advance. docs/internals/memory.md
+//! compares the estimates with measurements.
 
 use crate::scenario::{Fidelity, Scenario, WorkloadKind};
 use eastwest_engine::tournament::Tournament;
@@ -14,23 +14,23 @@ use eastwest_network::routing::{Ecmp, RoutingConfig};
 use eastwest_network::topology::Topology;
 use eastwest_workload::flow_list::ListedFlow;
 
-/// Bytes that any run takes: code that is loaded with its first use, buffers, what the allocator keeps.
+/// Bytes of every run: code, buffers, memory kept by the allocator.
 const ANY_RUN: u64 = 18_000_000;
-/// Bytes of a connection at work: both of its ends, its messages, timers and packets under way.
+/// Bytes of an active connection: both ends, messages, timers and packets in flight.
 const CONNECTION: u64 = 1_500;
 /// Bytes of a connection without packets.
 const FLUID_CONNECTION: u64 = 900;
-/// Bytes of a row of the table `links`, as columns and as what is made of them for the file.
+/// Bytes of a row of the table `links`, as columns and as data of the file.
 const LINK_ROW: u64 = 500;
 
-/// What takes memory, and how much.
+/// A part of a run, and its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// For messages.
+    /// Name in messages.
     pub name: &'static str,
-    /// Bytes.
+    /// Memory in bytes.
     pub bytes: u64,
-    /// Whether it is there before the first event; else it comes later.
+    /// Whether it is allocated before the first event.
     pub built: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
     parts
 }
 
-/// Whether several threads could each have a world of its own, as far as the fabric tells.
+/// Whether each thread could have a world of its own, as far as the fabric decides it.
 fn may_be_divided(scenario: &Scenario) -> bool {
     let fabric = &scenario.fabric;
     scenario.fidelity != Fidelity::Flow
@@ -70,7 +70,7 @@ fn may_be_divided(scenario: &Scenario) -> bool {
         && fabric.routing == RoutingConfig::Ecmp(Ecmp)
 }
 
-/// Bytes of flows that a file lists, as read and as handed to who starts them.
+/// Returns the bytes of flows that a file lists: one copy as read, and one for the workload.
 fn listed(scenario: &Scenario) -> u64 {
     let of = |kind: &WorkloadKind| match kind {
         WorkloadKind::FlowList(c) => 2 * c.flows.len() as u64 * size_of::<ListedFlow>() as u64,
@@ -79,7 +79,7 @@ fn listed(scenario: &Scenario) -> u64 {
     scenario.workloads.iter().map(|w| of(&w.kind)).sum()
 }
 
-/// Bytes of the connections that patterns start together.
+/// Returns the bytes of the connections that patterns start together.
 fn connections(scenario: &Scenario, hosts: u64) -> u64 {
     let together = |kind: &WorkloadKind| match kind {
         WorkloadKind::Stride(c) => hosts.saturating_mul(u64::from(c.count)),
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_large_torus_is_a_matter_of_ports_not_of_routes() {
         let all = parts("kind = 'torus'\nsizes = [300, 300]", 1);
-        // 90,000 switches with as many columns would be 32 GB
+        // 90,000 switches with 90,000 columns would be 32 GB
         assert!(bytes(&all, "routes") < 100_000_000, "{all:?}");
         let ports = bytes(&all, "ports");
         assert!((540_000 * 256..540_000 * 320).contains(&ports), "{all:?}");
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_fabric_without_rule_is_a_matter_of_routes() {
         let all = parts("kind = 'dcell'\nn = 10\nlevels = 2", 1);
-        // 12,210 relays with a mini-switch for ten of them, and a column for each relay
+        // 12,210 relays with a mini-switch for each ten of them, and a column for each relay
         assert!(bytes(&all, "routes") > 13_431 * 12_210 * 4, "{all:?}");
     }
 

@@ -1,5 +1,5 @@
-//! Applications on top of byte streams: which message ends where in which stream, and the names
-//! that workloads give to connections.
+//! Applications on top of byte streams: positions at which messages end in streams, and the names that
+//! workloads give to connections.
 
 use eastwest_measure::flows::FlowRow;
 use eastwest_transport::tcp::Endpoint;
@@ -30,7 +30,7 @@ impl LossCounts {
         LossCounts { retransmits, timeouts, ..LossCounts::default() }
     }
 
-    /// Retransmissions, timeouts and lost windows of the sender since its connection opened.
+    /// Returns retransmissions, timeouts and lost windows of the sender since its connection opened.
     pub fn by(sender: &Endpoint) -> LossCounts {
         let c = sender.counters();
         let (retransmits, timeouts) = (c.retransmits, c.timeouts);
@@ -39,26 +39,26 @@ impl LossCounts {
     }
 }
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Message {
     /// Bytes of the stream before its first byte.
     pub start: u64,
     /// Stream position after its last byte.
     pub end: u64,
-    /// Handed back to the workload.
+    /// Tag that is returned to the workload.
     pub tag: u64,
     /// Payload bytes, without application framing.
     pub payload: u64,
     /// Purpose, for tables.
     pub purpose: Purpose,
-    /// The job it belongs to.
+    /// Job of the message.
     pub job: Option<u32>,
-    /// Whether it gets a row.
+    /// Whether the message gets a row in the table of flows.
     pub record: bool,
-    /// When it was written.
+    /// Time at which the message was written.
     pub sent: Time,
-    /// The sender's counters at that time.
+    /// Counters of the sender at the time of writing.
     pub before: LossCounts,
 }
 
@@ -66,10 +66,10 @@ pub struct Message {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Connection {
     workload: u16,
-    /// The workload's name for it; `None` once closed.
+    /// Name that the workload has given it; `None` once closed.
     name: Option<u32>,
     class: ClassId,
-    /// Messages sent by the client, by the server, not yet delivered.
+    /// Messages of the client, and of the server, that are not delivered.
     in_flight: [VecDeque<Message>; 2],
 }
 
@@ -77,7 +77,7 @@ struct Connection {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Messages {
     connections: Vec<Option<Connection>>,
-    /// Per workload, its names.
+    /// Client endpoints by workload and name.
     names: Vec<Vec<Option<EndpointId>>>,
 }
 
@@ -134,7 +134,7 @@ impl Messages {
         Some((c.workload, c.name))
     }
 
-    /// Returns whether the connection is open or has messages in flight.
+    /// Whether the connection is open or has messages in flight.
     pub fn is_needed(&self, end: EndpointId) -> bool {
         let c = self.connections[end.slot() / 2].as_ref();
         c.is_some_and(|c| c.name.is_some() || c.in_flight.iter().any(|queue| !queue.is_empty()))
@@ -205,7 +205,7 @@ impl Messages {
         }
     }
 
-    /// (client's endpoint, sender's side, message) of all that is not delivered.
+    /// Returns (client's endpoint, sender's side, message) for all messages that are not delivered.
     pub fn outstanding(&self) -> impl Iterator<Item = (usize, Side, &Message)> {
         self.connections.iter().enumerate().filter_map(|(i, c)| Some((i, c.as_ref()?))).flat_map(
             |(i, c)| {
@@ -217,23 +217,22 @@ impl Messages {
     }
 }
 
-/// A message that has arrived, and whose it is.
+/// A message that has arrived, with its connection.
 pub struct Delivered {
     /// The message.
     pub message: Message,
-    /// Who sent it.
+    /// Side that sent it.
     pub from: Side,
-    /// Whose connection it came over.
+    /// Workload of the connection.
     pub workload: u16,
-    /// The workload's name for the connection, unless it has closed it.
+    /// Name that the workload has given to the connection, unless it is closed.
     pub name: Option<u32>,
-    /// Class of the connection.
+    /// Traffic class of the connection.
     pub class: ClassId,
 }
 
 impl Delivered {
-    /// The row of this message, which arrived at `finish`, from sender to receiver; `now` is what the
-    /// sender has suffered since.
+    /// Returns the row of this message, which arrived at `finish`; `now` are the sender's counters now.
     pub fn row(
         &self,
         finish: Time,
@@ -256,7 +255,7 @@ impl Delivered {
             ideal,
             retransmits: now.retransmits - before.retransmits,
             timeouts: now.timeouts - before.timeouts,
-            // what looked lost before the message was written may have come since
+            // Data that counted as lost before the message was written may have arrived since.
             lost_windows: now.lost_windows.saturating_sub(before.lost_windows),
             lost_ack_windows: now.lost_ack_windows.saturating_sub(before.lost_ack_windows),
             job: m.job,

@@ -1,4 +1,4 @@
-//! What is remembered of MPI programs: their ranks, what these did when, and their messages.
+//! Records of MPI programs: ranks, their states over time, and messages.
 
 use crate::digest::Digest;
 use eastwest_measure::mpi::{MpiMessages, MpiRanks, MpiStates};
@@ -7,7 +7,7 @@ use eastwest_types::{Activity, MpiMessage, MpiRank, MpiState, Span, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Rows of a table of which there may be too many.
+/// Rows of a table, up to a limit.
 #[derive(Serialize, Deserialize)]
 struct Rows<T> {
     rows: Vec<(u16, T)>,
@@ -33,12 +33,12 @@ impl<T> Default for Rows<T> {
 /// Records of all MPI programs of a run.
 #[derive(Default, Serialize, Deserialize)]
 pub struct MpiRecords {
-    /// Most rows of messages, and of states.
+    /// Largest number of rows of messages, and of states.
     most: u64,
     ranks: Vec<(u16, MpiRank)>,
     states: Rows<MpiState>,
     messages: Rows<MpiMessage>,
-    /// Messages: how many, their bytes; those that crossed the network; those that asked first.
+    /// Messages: number, bytes; number over the network; number with rendezvous.
     count: u64,
     bytes: u64,
     over_network: u64,
@@ -46,23 +46,23 @@ pub struct MpiRecords {
 }
 
 impl MpiRecords {
-    /// Nothing yet; of messages and states at most so many are kept.
+    /// Returns empty records that keep at most `most` messages and states.
     pub fn new(most: u64) -> MpiRecords {
         MpiRecords { most, ..MpiRecords::default() }
     }
 
-    /// A rank is through.
+    /// Records that a rank has finished.
     pub fn rank(&mut self, workload: u16, rank: MpiRank, digest: &mut Digest) {
         digest.mpi_rank(workload, &rank);
         self.ranks.push((workload, rank));
     }
 
-    /// A rank has done something for a while.
+    /// Records a state of a rank.
     pub fn state(&mut self, workload: u16, state: MpiState) {
         self.states.push((workload, state), self.most);
     }
 
-    /// A message has been received.
+    /// Records that a message has been received.
     pub fn message(&mut self, workload: u16, message: MpiMessage, digest: &mut Digest) {
         digest.mpi_message(workload, &message);
         self.count += 1;
@@ -81,7 +81,7 @@ impl MpiRecords {
         ]
     }
 
-    /// The sums, if there was any program.
+    /// Returns the summary, if there was any program.
     pub fn summary(&self) -> Option<Value> {
         if self.ranks.is_empty() && self.count == 0 {
             return None;

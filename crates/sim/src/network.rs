@@ -1,5 +1,4 @@
-//! The network of a run with the order of its events: links, switches, and the timers of transports that
-//! act on it.
+//! Network of a run and the order of its events: links, switches, and timers of transports.
 
 use crate::plan::ClassPlan;
 use eastwest_engine::order::{Class, Key};
@@ -10,7 +9,7 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// Sources of events beside the links; their numbers follow those of the links.
+/// Sources of events other than links; their numbers follow those of the links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Source {
@@ -20,12 +19,12 @@ pub enum Source {
     Wakes = 1,
     /// Samples over time.
     Samples = 2,
-    /// Changes of links.
+    /// Begins and ends of faults.
     Faults = 3,
 }
 
 impl Source {
-    /// All, in the order of their numbers.
+    /// All sources, in the order of their numbers.
     const ALL: [Source; 4] = [Source::Timers, Source::Wakes, Source::Samples, Source::Faults];
 }
 
@@ -42,7 +41,7 @@ pub struct Network {
     pub timers: Timers,
     /// Traffic classes.
     pub classes: Vec<ClassPlan>,
-    /// Connections and datagrams so far: stands for the client's port.
+    /// Number of connections and datagrams so far: replaces the client's port in hashes.
     pub opened: u64,
 }
 
@@ -87,14 +86,14 @@ impl Network {
         }
     }
 
-    /// Takes the timer that has expired: the number that it was armed with.
+    /// Takes the timer that has expired; returns the number with which it was armed.
     pub fn take_timer(&mut self) -> u64 {
         let id = self.timers.pop().expect("the timer list stood in the tree");
         self.set(Source::Timers, self.timers.first());
         id
     }
 
-    /// Arms a timer of a transport; `id` is what it hears when the timer expires.
+    /// Arms a timer of a transport; `id` identifies it at its expiry.
     #[inline]
     pub fn arm(&mut self, at: Time, id: u64) {
         if self.timers.push(at, id, id) {
@@ -102,7 +101,7 @@ impl Network {
         }
     }
 
-    /// Puts a packet into the card of its host.
+    /// Enqueues a packet at the NIC of its host.
     #[inline]
     pub fn send(&mut self, from: HostId, packet: Packet, sack: Option<eastwest_types::SackBlocks>) {
         self.fabric.send(self.now, from, packet, sack, &mut self.sources);
@@ -116,7 +115,7 @@ impl Network {
     /// Returns the hashes of a new connection's packets, to the server and back.
     pub fn hashes_of_new(&mut self, client: HostId, server: HostId) -> (u16, u16) {
         assert_ne!(client, server, "a host never talks to itself over the network");
-        // stands for the client's port: connections of a pair of hosts hash differently
+        // Replaces the client's port: connections of a pair of hosts have different hashes.
         self.opened += 1;
         let tuple = mix(u64::from(client.0) << 32 | u64::from(server.0)) ^ self.opened;
         (
@@ -125,7 +124,7 @@ impl Network {
         )
     }
 
-    /// Returns a packet without connection, of a class; `number` tells it from others of its sender.
+    /// Returns a packet of a class without a connection; `number` distinguishes it from others of its sender.
     pub fn datagram(&self, from: HostId, to: HostId, class: ClassId, ip_len: u16) -> Packet {
         Packet {
             born: self.now,
@@ -138,7 +137,7 @@ impl Network {
         }
     }
 
-    /// Whether this world simulates a host: in a run in parts others may.
+    /// Whether this world simulates a host; in a partitioned run, other parts may.
     pub fn owns(&self, host: HostId) -> bool {
         self.fabric.partition.as_ref().is_none_or(|partition| partition.owns(host))
     }

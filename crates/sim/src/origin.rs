@@ -1,4 +1,4 @@
-//! Whose packet a packet is.
+//! Origin of a packet: its connection or queue pair.
 
 use crate::connections::Opened;
 use eastwest_types::EndpointId;
@@ -6,7 +6,7 @@ use eastwest_types::EndpointId;
 /// The connection or queue pair of a packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Origin {
-    /// None: it is a datagram, or a frame of a stream.
+    /// No connection: a datagram, or a frame of a stream.
     None,
     /// A connection of TCP.
     Tcp {

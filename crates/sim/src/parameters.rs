@@ -1,5 +1,5 @@
-//! How settings of a mechanism are read: each key is declared once, where it is read, with its
-//! default, its range and one line of meaning. See [`Section::get`] and [`key`].
+//! Reading of the settings of a mechanism: each key is declared once, where it is read, with its default, its
+//! range and one line of meaning. See [`Section::get`] and [`key`].
 
 pub use eastwest_network::queue::read_signal;
 pub use eastwest_settings::{

@@ -20,7 +20,7 @@ pub struct PartState {
     pub done: u64,
     /// By slot of a receiver in this part, the promised arrival time of the last byte of its message.
     pub promised: Vec<Option<Time>>,
-    /// Why the run cannot be partitioned after all: it has to be repeated undivided.
+    /// Reason for which the run has to be repeated undivided.
     #[serde(skip)]
     pub abort_reason: Option<&'static str>,
     /// Number of events that every part executes.

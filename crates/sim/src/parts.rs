@@ -1,9 +1,16 @@
-//! What a world does that is one part of a run: it acts for its own hosts, and tells the others what
-//! they have to know in time.
+//! Behaviour of a world that is one part of a run: it simulates its own hosts, and informs other parts in time.
 //!
-//! Every part has all connections and is told of all openings, in the same order, so that slots and
-//! hashes are those of one run; an end is simulated where its host is. Two things reach from one end to
-//! the other at once, faster than any packet:
+//! Every part has all connections and all openings in equal order, so that slots and hashes are those of an
+//! undivided run; an end is simulated in the part of its host. Two effects reach the other end at once, faster
+//! than any packet:
+//!
+//! • * The arrival of a message makes a row with the sender's counters, and the workload closes both ends. The
+//! part of the receiver knows it early: when the packet that completes the message is enqueued at the last
+//! port, at least the delay of a cable before. It *promises* the time to the part of the sender, where it is an
+//! event of that link. • * A timeout of a sender inspects the data of the receiver. Such a timer is known
+//! before; a window ends there, and the event is executed with all parts at that time ([`crate::threads`]).
+//!
+//! Any other effect is detected, and the run is repeated undivided.
 //!
 //! * A message that has arrived makes a row with the sender's counters, and the workload closes both
 //!   ends. The part of the receiver knows it early: when the packet that completes the message enters
@@ -29,7 +36,7 @@ use eastwest_workload::Event;
 /// Windows between two counts of packet transmissions.
 const WINDOWS_PER_COUNT: u64 = 64;
 
-/// Streams beyond this length have positions of which 32 bits are not enough to tell what was lost.
+/// Stream length beyond which 32 bits of a position do not identify lost data.
 const LONGEST_STREAM: u64 = 1 << 31;
 
 impl World {
@@ -59,7 +66,7 @@ impl World {
         self.site.network.fabric.partition.as_deref_mut().expect("it is a part")
     }
 
-    /// Returns whether this part simulates this end of a connection.
+    /// Whether this part simulates this end of a connection.
     pub(crate) fn owns(&self, end: EndpointId) -> bool {
         let site = &self.site;
         site.network.owns(site.transports.tcp.stack.endpoint(end).local())
@@ -372,7 +379,7 @@ impl World {
         };
         part_state.rows.sort_by_key(order);
         part_state.rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
-        // at one time what TCP does goes first, see `incidents`
+        // At equal times, events of TCP go first, see `incidents`.
         part_state.events.sort_by_key(|(order, row)| (row.at, row.drop.is_some(), *order));
         part_state
             .events

@@ -1,5 +1,5 @@
-//! Pauses of chosen ports, one by one: the table `pauses`. Ports share its rows equally, so that it stays
-//! bounded and says the same of a port whatever others do.
+//! Pauses of selected ports: the table `pauses`. Ports have equal shares of its rows, so that its size is
+//! bounded and the rows of a port do not depend on other ports.
 
 use crate::scenario::PausesConfig;
 use eastwest_measure::table;
@@ -9,7 +9,7 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// Logs the pauses of the ports that are asked for.
+/// Logs the pauses of the selected ports.
 pub fn start(fabric: &mut Fabric, asked: &PausesConfig) {
     let chosen = |from, to| asked.ports.contains(from, to);
     let ports = fabric.links.iter().filter(|l| chosen(l.from, l.to)).count();
@@ -19,16 +19,16 @@ pub fn start(fabric: &mut Fabric, asked: &PausesConfig) {
     }
 }
 
-/// What was logged.
+/// Logged pauses.
 #[derive(Default)]
 pub struct Pauses {
-    /// Links, with a pause each, by link and beginning.
+    /// Rows: link and pause, in the order of links and begins.
     rows: Vec<(u32, Pause)>,
     left_out: u64,
 }
 
 impl Pauses {
-    /// Takes all logs out of the links.
+    /// Takes the logs out of all links.
     pub fn take(fabric: &mut Fabric, now: Time) -> Pauses {
         let mut all = Pauses::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {
@@ -41,12 +41,12 @@ impl Pauses {
         all
     }
 
-    /// For the summary.
+    /// Returns the summary.
     pub fn summary(&self) -> Value {
         json!({ "rows": self.rows.len(), "left_out": self.left_out })
     }
 
-    /// The table `pauses`.
+    /// Returns the table `pauses`.
     pub fn table(&self) -> Table {
         PauseRows::of(&self.rows, ())
     }

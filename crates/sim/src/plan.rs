@@ -1,4 +1,4 @@
-//! What a run is made of: the checked scenario with nothing left to decide.
+//! Plan of a run: the checked scenario with all choices made.
 
 #![cfg_attr(
     not(test),
@@ -26,50 +26,50 @@ pub struct ClassPlan {
     pub dscp: u8,
 }
 
-/// A workload and how it takes part.
+/// A workload and its role in the run.
 pub struct WorkloadPlan {
     /// Name in tables.
     pub name: String,
     /// Whether the run may end without it.
     pub background: bool,
-    /// What carries its connections.
+    /// Transport of its connections.
     pub transport: Transport,
-    /// The state machine.
+    /// State machine of the workload.
     pub workload: Workload,
 }
 
-/// Everything a run needs.
+/// Plan of a run.
 pub struct Plan {
     /// Seed of all random streams.
     pub seed: u64,
-    /// The run ends here at the latest.
+    /// Latest end of the run.
     pub until: Time,
     /// Links, switches, routes.
     pub fabric: FabricConfig,
-    /// What switches draw.
+    /// Power of switches.
     pub switch_power: SwitchPower,
     /// Settings of all TCP endpoints that no override matches.
     pub tcp: TcpConfig,
-    /// Settings of some endpoints.
+    /// Overrides of settings for some endpoints.
     pub tcp_overrides: Vec<TcpOverride>,
-    /// Settings of all queue pairs, where a workload has such.
+    /// Settings of all queue pairs, if a workload uses them.
     pub rocev2: Option<RoceV2Config>,
     /// Traffic classes; actions name them by index.
     pub classes: Vec<ClassPlan>,
-    /// What drives the network.
+    /// Workloads of the run.
     pub workloads: Vec<WorkloadPlan>,
-    /// What is sampled and remembered.
+    /// Measurements.
     pub measure: MeasureConfig,
 }
 
 impl Plan {
-    /// The plan of a checked scenario. Workloads whose settings contradict the fabric were refused
-    /// when it was read; what is left to fail is a defect of ours.
+    /// Returns the plan of a checked scenario. Workloads whose settings contradict the fabric were refused when
+    /// it was read, so an error here is a defect of Eastwest.
     pub fn new(scenario: &Scenario) -> Result<Plan, Vec<String>> {
         let rack_of = racks(&scenario.fabric.topology);
         let mut workloads = Vec::new();
         for spec in &scenario.workloads {
-            // a seed of its own: two workloads of one kind must not draw the same numbers
+            // Each workload has its own seed: two workloads of one kind must not draw equal numbers.
             let seed = Stream::new(scenario.seed, &format!("workload/{}", spec.name)).next_u64();
             let cluster = Cluster { rack_of: rack_of.clone(), seed };
             workloads.push(WorkloadPlan {

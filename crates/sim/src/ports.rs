@@ -1,4 +1,4 @@
-//! What ports have counted, as tables and in the summary: who was lost, why, and who was marked.
+//! Counts of ports, as tables and in the summary: lost packets by cause, and marked packets.
 
 use crate::energy;
 use crate::network::Network;
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 const SHORT_CAUSES: [&str; Cause::ALL.len()] =
     ["full", "loss", "link_down", "no_route", "early", "shared_buffer", "sojourn"];
 
-/// Share of the run during which a link was sending.
+/// Returns the fraction of the run during which a link was sending.
 fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
     if run == Span::ZERO {
         return 0.0;
@@ -28,7 +28,7 @@ fn utilisation(bytes: u64, rate_bps: u64, run: Span) -> f64 {
     bytes as f64 * 8.0 / rate_bps as f64 / run.as_secs_f64()
 }
 
-/// The table `links`.
+/// Returns the table `links`.
 pub fn links(network: &Network, records: &Records) -> Table {
     let energy = energy::of_links(network);
     let links = (0..).zip(&network.fabric.links).zip(energy);
@@ -158,7 +158,7 @@ table! {
     wakes since 5: u64 = energy.1.wakes;
 }
 
-/// The table `drops`.
+/// Returns the table `drops`.
 pub fn drops(fabric: &Fabric) -> Table {
     let links = (0..).zip(&fabric.links);
     let rows =
@@ -220,7 +220,7 @@ table! {
     drops_sojourn: u64 = counts.lost[Cause::Sojourn as usize];
 }
 
-/// The histograms of measured ports, with link and class.
+/// Returns the histograms of measured ports, with link and class.
 fn meters(fabric: &Fabric) -> impl Iterator<Item = (u32, u32, &ClassMeter)> {
     let links = fabric.links.iter().zip(0u32..);
     links.flat_map(|(l, link)| {
@@ -229,7 +229,7 @@ fn meters(fabric: &Fabric) -> impl Iterator<Item = (u32, u32, &ClassMeter)> {
     })
 }
 
-/// The table `depths`.
+/// Returns the table `depths`.
 pub fn depths(fabric: &Fabric) -> Table {
     let rows = meters(fabric).flat_map(|(link, class, meter)| {
         let both = [("packets", &meter.packets), ("bytes", &meter.bytes)];
@@ -264,7 +264,7 @@ table! {
     count: u64 = count;
 }
 
-/// The table `sojourn`.
+/// Returns the table `sojourn`.
 pub fn sojourn(fabric: &Fabric) -> Table {
     let rows = meters(fabric)
         .flat_map(|(link, class, meter)| meter.sojourn.rows().map(move |row| (link, class, row)));
@@ -295,7 +295,7 @@ fn by_kind(counts: [u64; PacketKind::COUNT]) -> Value {
     counts.into_iter().collect::<Map<_, _>>().into()
 }
 
-/// Sums over ports, by kind of packet.
+/// Returns sums over ports, by kind of packet.
 fn sums<'a>(links: impl Iterator<Item = &'a Link>, of: impl Fn(&Counts) -> u64) -> Value {
     let mut sums = [0; PacketKind::COUNT];
     for link in links {
@@ -304,7 +304,7 @@ fn sums<'a>(links: impl Iterator<Item = &'a Link>, of: impl Fn(&Counts) -> u64) 
     by_kind(sums)
 }
 
-/// Packets lost at these ports, by cause and kind.
+/// Returns the packets lost at these ports, by cause and kind.
 pub fn lost<'a>(links: impl Iterator<Item = &'a Link> + Clone) -> Value {
     let causes = SHORT_CAUSES.into_iter().enumerate();
     let of = |(cause, name): (usize, &str)| {
@@ -313,12 +313,12 @@ pub fn lost<'a>(links: impl Iterator<Item = &'a Link> + Clone) -> Value {
     causes.map(of).collect::<Map<_, _>>().into()
 }
 
-/// Packets marked at these ports, by kind.
+/// Returns the packets marked at these ports, by kind.
 pub fn marked<'a>(links: impl Iterator<Item = &'a Link>) -> Value {
     sums(links, |counts| counts.marks)
 }
 
-/// The ports of hosts and those of switches apart.
+/// Returns the summary, with ports of hosts and of switches separate.
 pub fn summary(fabric: &Fabric) -> Value {
     let hosts = fabric.graph.hosts;
     let of = |at_host: bool| {

@@ -1,4 +1,4 @@
-//! Everything that looks at a run and remembers what it sees.
+//! Probes: everything that observes a run and records data.
 
 use crate::capture::Capture;
 use crate::critical_path::CriticalPaths;
@@ -10,18 +10,18 @@ use crate::tracer::Tracer;
 use crate::{lpi, pauses};
 use serde::{Deserialize, Serialize};
 
-/// All that measures.
+/// All probes of a run.
 #[derive(Serialize, Deserialize)]
 pub struct Probes {
     /// Rows, histograms and samples.
     pub records: Records,
-    /// Windows of chosen senders.
+    /// Traces of the windows of selected senders.
     pub tracer: Tracer,
-    /// Critical paths of the messages of chosen senders.
+    /// Critical paths of the messages of selected senders.
     pub paths: CriticalPaths,
-    /// What chosen senders' receivers got over time.
+    /// Throughput over time at the receivers of selected senders.
     pub flow_samples: Sampler,
-    /// Packets of chosen ports.
+    /// Capture of packets at selected ports.
     pub capture: Option<Capture>,
 }
 
@@ -45,7 +45,7 @@ impl Probes {
         }
     }
 
-    /// Returns whether anything looks at single packets on their way or at single segments.
+    /// Whether single packets in flight or single segments are observed.
     pub fn look_inside(&self, network: &Network) -> bool {
         self.tracer.is_on()
             || network.fabric.taps.any()

@@ -3,7 +3,7 @@
 use eastwest_types::Time;
 use std::fmt;
 
-/// Why a run ended without result.
+/// Error that ends a run without results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The caller asked to stop.

@@ -1,4 +1,4 @@
-//! What a run remembers while it goes on.
+//! Records that a run makes.
 
 use crate::digest::Digest;
 use crate::energy;
@@ -14,27 +14,27 @@ use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time, TransactionRecor
 use eastwest_workload::Action;
 use serde::{Deserialize, Serialize};
 
-/// Samples × links that an adaptive series keeps at most.
+/// Maximum of samples × links in an adaptive series.
 const MOST_QUEUE_SAMPLES: usize = 500_000;
 /// First interval of an adaptive series.
 const FIRST_INTERVAL: Span = Span::from_ms(1);
 
-/// Everything remembered.
+/// Records of a run.
 #[derive(Serialize, Deserialize)]
 pub struct Records {
-    /// Per class: latency of packets with payload, of those without.
+    /// Latency by class: of packets with payload, of those without.
     pub latency: Vec<[Histogram; 2]>,
     /// Messages that have arrived.
     pub flows: FlowTable,
-    /// What happened to connections.
+    /// Events of connections.
     pub events: EventLog,
     /// Finished jobs, with their workload.
     pub jobs: Vec<(u16, JobRecord)>,
-    /// Finished tasks, with their workload, without those handed out.
+    /// Finished tasks, with their workload, except those handed out.
     pub tasks: Vec<(u16, TaskRecord)>,
-    /// Tasks handed out.
+    /// Number of tasks handed out.
     pub tasks_handed_out: u64,
-    /// When the first of all tasks started, and the last one finished.
+    /// Start of the first task, and end of the last one.
     pub tasks_span: Option<(Time, Time)>,
     /// Finished rounds.
     pub rounds: Vec<Round>,
@@ -47,16 +47,16 @@ pub struct Records {
     /// Names of the tiers, and the tier of every link.
     #[serde(with = "eastwest_types::name")]
     pub tiers: Vec<&'static str>,
-    /// See [`Records::tiers`].
+    /// Tier of every link, an index into [`Records::tiers`].
     pub tier_of_link: Vec<u8>,
-    /// Whether energy is sampled: some links do not stay awake.
+    /// Whether energy is sampled: some links sleep.
     saves_power: bool,
-    /// See [`Digest`].
+    /// Digest of the run.
     pub digest: Digest,
 }
 
 impl Records {
-    /// Nothing has happened yet.
+    /// Returns empty records.
     pub fn new(fabric: &Fabric, plan: &Plan) -> Records {
         let mut tiers: Vec<&'static str> = Vec::new();
         let mut tier_of_link = Vec::with_capacity(fabric.links.len());
@@ -95,30 +95,30 @@ impl Records {
         }
     }
 
-    /// A packet of a connection has reached its host.
+    /// Records a packet of a connection that has reached its host.
     #[inline]
     pub fn latency(&mut self, class: u8, packet: &Packet, latency: Span) {
         self.latency[usize::from(class)][usize::from(packet.payload == 0)].record(latency);
     }
 
-    /// A datagram has reached its host; its endpoint field holds the class.
+    /// Records a datagram that has reached its host; its endpoint field holds the class.
     pub fn datagram(&mut self, packet: &Packet, latency: Span) {
         self.latency[packet.dst_endpoint.0 as usize][0].record(latency);
     }
 
-    /// A message has arrived.
+    /// Records a message that has arrived.
     pub fn flow(&mut self, row: FlowRow) {
         self.digest.flow(&row);
         self.flows.push(row);
     }
 
-    /// A job has finished.
+    /// Records a finished job.
     fn job(&mut self, workload: u16, job: JobRecord) {
         self.digest.job(usize::from(workload), &job);
         self.jobs.push((workload, job));
     }
 
-    /// A task has finished.
+    /// Records a finished task.
     fn task(&mut self, workload: u16, task: TaskRecord) {
         self.digest.task(usize::from(workload), &task);
         let (first, last) = self.tasks_span.unwrap_or((task.started, task.finished));
@@ -126,10 +126,10 @@ impl Records {
         self.tasks.push((workload, task));
     }
 
-    /// Remembers what a workload reports.
+    /// Records what a workload reports.
     ///
     /// # Panics
-    /// Where the action asks for something in place of reporting.
+    /// If the action is a request and not a report.
     pub fn take(&mut self, workload: u16, now: Time, report: Action) {
         match report {
             Action::Job(job) => self.job(workload, *job),
@@ -147,19 +147,19 @@ impl Records {
         }
     }
 
-    /// A transaction has finished.
+    /// Records a finished transaction.
     fn transaction(&mut self, workload: u16, transaction: TransactionRecord) {
         self.digest.transaction(usize::from(workload), &transaction);
         self.transactions.push((workload, transaction));
     }
 
-    /// A round has finished.
+    /// Records a finished round.
     fn round(&mut self, workload: u16, round: u32, started: Time, finished: Time, bytes: u64) {
         self.digest.round(usize::from(workload), round, started, finished);
         self.rounds.push(Round { workload, round, started, finished, bytes });
     }
 
-    /// Looks at all links.
+    /// Samples all links.
     pub fn sample(&mut self, fabric: &Fabric, now: Time) {
         let mut totals = vec![0; self.tiers.len()];
         for (link, &tier) in fabric.links.iter().zip(&self.tier_of_link) {

@@ -70,15 +70,15 @@ pub const TABLES: [Declared; 27] = [
 pub struct Results {
     /// All tables, by file stem.
     pub tables: Vec<Table>,
-    /// Files for the result folder as they are: name and content.
+    /// Files of the result folder: name and content.
     pub files: Vec<(&'static str, Vec<u8>)>,
-    /// The fields of `run --json` that do not depend on the machine.
+    /// Fields of `run --json` that do not depend on the machine.
     pub summary: Value,
 }
 
 impl Results {
-    /// Takes the results out of a world that has run. What has become a table is given back at once:
-    /// a run's peak of memory should be the run, not its end.
+    /// Makes the results of a world that has run. Records are released as soon as they have become a table, so
+    /// that the peak of memory is that of the run.
     pub fn new(run: impl Into<Site>) -> Results {
         let mut site: Site = run.into();
         let digest = site.digest();
@@ -142,14 +142,14 @@ pub fn handed_out(site: &Site) -> [(&'static str, u64); 2] {
     [("flows", records.flows.handed_out()), ("tasks", records.tasks_handed_out)]
 }
 
-/// Returns whether such a table holds at least `most` rows.
+/// Whether a table that grows with the run holds at least `most` rows.
 pub fn holds(site: &Site, most: usize) -> bool {
     let records = &site.probes.records;
     records.flows.held().max(records.tasks.len()) >= most
 }
 
-/// Takes the rows out of such a table that holds at least `most` of them: the next part of it. What a
-/// run leaves at its end has the rest.
+/// Takes the rows out of a growing table that holds at least `most` of them: the next part of the table. The
+/// results at the end of the run have the remaining rows.
 pub fn hand_out(site: &mut Site, most: usize) -> Option<Table> {
     let names = names(&site.drivers, &site.network, &site.probes.records);
     let records = &mut site.probes.records;
@@ -164,7 +164,7 @@ pub fn hand_out(site: &mut Site, most: usize) -> Option<Table> {
     None
 }
 
-/// The names that the tables of a run refer to.
+/// Returns the names to which the tables of a run refer.
 fn names(drivers: &Drivers, network: &Network, records: &Records) -> Names {
     Names {
         workloads: drivers.all.iter().map(|d| d.name.clone()).collect(),
@@ -181,7 +181,7 @@ fn latency(r: &Records, names: &Names) -> Table {
     Latency::of(rows, names)
 }
 
-/// Mean and percentiles of a sample; empty where there is none.
+/// Returns mean and percentiles of a sample; empty for an empty sample.
 fn spread(mut values: Vec<f64>) -> Value {
     if values.is_empty() {
         return json!({});
@@ -274,7 +274,7 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     summary
 }
 
-/// Each part on its own: flows have heavy-tailed sizes, so that sums say little.
+/// Returns the summary of each part separately: flow sizes are heavy-tailed, so sums mean little.
 fn parts_summary(rows: &PartsTable) -> Value {
     let counts = rows.counts();
     let us = |of: fn(&Parts) -> Span| spread(rows.parts().map(|p| of(p).as_us_f64()).collect());
@@ -328,8 +328,8 @@ fn flows_summary(site: &Site, totals: &[FlowTotals]) -> Value {
     })
 }
 
-/// Returns how many messages have arrived in part, and how many not at all. Without packets nobody knows, and
-/// all are of the first kind.
+/// Returns how many messages have arrived in part, and how many not at all. Without packets that is not known,
+/// and all count as the first kind.
 fn unfinished(site: &Site) -> [u64; 2] {
     if site.approximate.is_none() {
         return site.transports.unfinished();
@@ -338,7 +338,7 @@ fn unfinished(site: &Site) -> [u64; 2] {
     [messages.filter(|(.., m)| m.record).count() as u64, 0]
 }
 
-/// Latencies of all packets, of those with and without payload, and of those of each class.
+/// Returns the latencies of all packets, of those with and without payload, and of those of each class.
 fn latency_summary(network: &Network, r: &Records) -> Value {
     let all = &r.latency;
     let mut latency = latencies(all.iter().flatten());
@@ -370,7 +370,7 @@ fn tcp_summary(stack: &Stack) -> Value {
     })
 }
 
-/// Bytes of all rounds over the time from the first request to the last byte.
+/// Returns the bytes of all rounds over the time from the first request to the last byte, in bit/s.
 fn goodput_bps(r: &Records) -> f64 {
     let r = &r.rounds;
     let (Some(first), Some(last)) =

@@ -21,16 +21,16 @@ pub const ROCEV2_TIMER: u64 = 1 << 40;
 pub struct RoceV2 {
     /// Queue pairs.
     pub stack: Stack,
-    /// Messages under way.
+    /// Messages in flight.
     pub messages: Messages,
     connections: Connections,
-    /// Empty between two events.
+    /// Notices for applications; empty between two events.
     #[serde(skip)]
     notices: Vec<(EndpointId, Notice)>,
 }
 
 impl RoceV2 {
-    /// No queue pairs yet.
+    /// Returns the state without queue pairs.
     pub fn new(config: RoceV2Config, workloads: usize) -> RoceV2 {
         RoceV2 {
             stack: Stack::new(config),
@@ -40,7 +40,7 @@ impl RoceV2 {
         }
     }
 
-    /// Returns whose packet a packet of a queue pair is.
+    /// Returns the origin of a packet of a queue pair.
     pub fn origin_of(&self, packet: &Packet) -> Origin {
         let sender = packet.dst_endpoint.peer();
         let near = self.stack.end(sender).acknowledged();
@@ -175,7 +175,7 @@ impl RoceV2 {
         self.work(network, |stack, now, out| stack.on_packet(now, packet, out));
     }
 
-    /// Processes a timer of a queue pair or a card that has expired, by the number it was armed with.
+    /// Processes an expired timer of a queue pair or a NIC, by the number with which it was armed.
     #[cold]
     pub fn on_timer(&mut self, network: &mut Network, number: u64) {
         let target = TimerTarget::of_number(number & !ROCEV2_TIMER);

@@ -82,7 +82,7 @@ impl Site {
         }
     }
 
-    /// Returns whether no event is pending but samples and changes of links, which alone must not keep the run
+    /// Whether no event is pending but samples and changes of links, which alone must not keep the run
     /// going.
     pub fn is_idle(&self) -> bool {
         self.network.timers.first() == Key::NEVER

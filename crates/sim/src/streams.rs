@@ -1,4 +1,4 @@
-//! Streams of frames: their numbers, what has been sent of each, and what became of it.
+//! Streams of frames: their numbers, frames sent, and fates of frames.
 
 use crate::network::Network;
 use eastwest_engine::random::mix;
@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 /// All streams of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Streams {
-    /// By number.
+    /// Rows by number of the stream.
     pub rows: Vec<StreamRow>,
-    /// By workload: the number of its first stream, frames that have neither arrived nor been lost, and
-    /// whether it has sent all.
+    /// By workload: number of its first stream, frames that have neither arrived nor been lost, and whether it
+    /// has sent all.
     workloads: Vec<(u32, u64, bool)>,
-    /// Streams of open sources; those of [messages](crate::ethernet_messages) come after them.
+    /// Number of streams of open sources; those of [messages](crate::ethernet_messages) follow them.
     open: u32,
 }
 
 impl Streams {
-    /// Those of all workloads, in order.
+    /// Returns the streams of all workloads, in order.
     pub fn new<'a>(workloads: impl Iterator<Item = &'a Workload>) -> Streams {
         let mut streams = Streams::default();
         for (number, workload) in (0..).zip(workloads) {
@@ -38,7 +38,7 @@ impl Streams {
         streams
     }
 
-    /// Whether there are any.
+    /// Whether there are any streams.
     pub fn any(&self) -> bool {
         !self.rows.is_empty()
     }
@@ -74,13 +74,13 @@ impl Streams {
         packet.payload = bytes;
         packet.seq = u64::from(row.sends(network.now, bytes));
         packet.ack = u64::from(stream) + 1;
-        // one path for a stream
+        // one path for all frames of a stream
         let tuple = mix(u64::from(stream) ^ 0x6574_6865 << 32);
         packet.hash = network.fabric.flow_hash(row.src, row.dst, tuple);
         network.send(row.src, packet, None);
     }
 
-    /// Returns whether the receiver would hold a frame that arrives, since earlier ones are missing.
+    /// Whether the receiver would hold a frame that arrives, since earlier ones are missing.
     pub fn would_hold(&self, packet: &Packet) -> bool {
         self.rows[packet.ack as usize - 1].order.would_hold(packet.seq as u32)
     }
@@ -99,17 +99,17 @@ impl Streams {
         self.workloads[usize::from(workload)].2 = true;
     }
 
-    /// Returns whether a workload has sent its last frame.
+    /// Whether a workload has sent its last frame.
     pub fn has_sent_all(&self, workload: u16) -> bool {
         self.workloads[usize::from(workload)].2
     }
 
-    /// Returns whether all frames of a workload have arrived or were lost.
+    /// Whether all frames of a workload have arrived or were lost.
     pub fn none_under_way(&self, workload: u16) -> bool {
         self.workloads[usize::from(workload)].1 == 0
     }
 
-    /// What a summary says of them.
+    /// Returns the summary.
     pub fn summary(&self) -> Value {
         let used = || self.rows.iter().filter(|r| r.sent > 0);
         let sum = |of: fn(&StreamRow) -> u64| used().map(of).sum::<u64>();

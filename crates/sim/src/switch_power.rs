@@ -1,12 +1,11 @@
-//! What switches draw, apart from the transceivers of their links: base + ports + lanes.
+//! Power of switches, apart from the transceivers of their links: base + ports + lanes.
 //!
-//! P = base + Σ over ports (port + lanes of the port × lane), all the time: the linear model of
-//! P. Mahadevan et al. (*A Power Benchmarking Framework for Network Devices*, Networking 2009) for one
-//! configuration, without its line cards and its factor for load. A port is an end of a cable; ports
-//! that nothing is plugged into draw nothing. A lane carries 25 Gbit/s where that divides the rate of
-//! the port and 10 Gbit/s otherwise, as in IEEE 802.3 (40GBASE-R has four, 25GBASE-R one, 100GBASE-R
-//! four), unless the scenario says what a lane carries. There are no watts that fit all switches, so
-//! they default to none.
+//! P = base + Σ over ports (port + lanes of the port × lane), constant over time: the linear model of P.
+//! Mahadevan et al. (*A Power Benchmarking Framework for Network Devices*, Networking 2009) for one
+//! configuration, without its line cards and its load factor. A port is an end of a cable; ports without a
+//! cable use no power. A lane carries 25 Gbit/s if that divides the rate of the port and 10 Gbit/s otherwise,
+//! as in IEEE 802.3 (40GBASE-R has four, 25GBASE-R one, 100GBASE-R four), unless the scenario sets the rate of
+//! a lane. No values fit all switches, so the defaults are 0 W.
 
 use eastwest_network::topology::Graph;
 use eastwest_settings::quantity::Ratio;
@@ -15,7 +14,7 @@ use eastwest_types::Rate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Watts of a switch.
+/// Power of a switch, in watts.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SwitchPower {
     /// Power of a switch without cables, in watts: chassis, fans, processor, switching chip.
@@ -24,23 +23,23 @@ pub struct SwitchPower {
     pub port_w: f64,
     /// Power of a lane of a port with a cable, in watts.
     pub lane_w: f64,
-    /// What a lane carries, if that does not follow from the rate of the port.
+    /// Rate of a lane; `None`: it follows from the rate of the port.
     pub lane_rate: Option<Rate>,
 }
 
-/// What switches used.
+/// Energy of switches, in joules.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SwitchJoules {
-    /// Whatever is plugged in.
+    /// Energy of chassis, independent of cables.
     pub base: f64,
-    /// Because of ports.
+    /// Energy of ports.
     pub ports: f64,
-    /// Because of lanes.
+    /// Energy of lanes.
     pub lanes: f64,
 }
 
 impl SwitchPower {
-    /// Reads `[fabric.switch_power]`; without it switches draw nothing.
+    /// Reads `[fabric.switch_power]`; without it switches use no power.
     pub fn read(s: &mut Section) -> SwitchPower {
         let doc =
             "What switches draw, counted apart from links; without watts they are not counted.";
@@ -70,14 +69,14 @@ impl SwitchPower {
         })
     }
 
-    /// Lanes of a port.
+    /// Returns the number of lanes of a port.
     pub fn lanes(&self, rate: Rate) -> u64 {
         let by_rate = if rate.0 % Rate::gbit(25).0 == 0 { 25 } else { 10 };
         let each = self.lane_rate.unwrap_or(Rate::gbit(by_rate));
         rate.0.div_ceil(each.0)
     }
 
-    /// What the switches of a fabric use in so many seconds.
+    /// Returns the energy of the switches of a fabric in `seconds`.
     pub fn joules(&self, graph: &Graph, seconds: f64) -> SwitchJoules {
         let (mut ports, mut lanes) = (0, 0);
         for cable in &graph.cables {
@@ -94,12 +93,12 @@ impl SwitchPower {
 }
 
 impl SwitchJoules {
-    /// All of it.
+    /// Returns the total energy.
     pub fn total(&self) -> f64 {
         self.base + self.ports + self.lanes
     }
 
-    /// For the summary.
+    /// Returns the summary.
     pub fn summary(&self) -> Value {
         json!({
             "total": self.total(), "base": self.base, "ports": self.ports, "lanes": self.lanes,

@@ -18,11 +18,11 @@ use serde::{Deserialize, Serialize};
 pub struct Tcp {
     /// Endpoints.
     pub stack: Stack,
-    /// Which settings an endpoint has.
+    /// Assignment of settings to endpoints.
     settings: EndpointSettings,
     /// Numbers and ends of connections.
     pub connections: Connections,
-    /// Messages under way.
+    /// Messages in flight.
     pub messages: Messages,
     /// Notices of endpoints for applications; empty between two events.
     #[serde(skip)]

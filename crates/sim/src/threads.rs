@@ -58,9 +58,9 @@ impl Default for ParallelOptions {
 
 /// Outcome of a run on several threads.
 pub enum Outcome {
-    /// It is finished, with the results of an undivided run.
+    /// The run has finished, with the results of an undivided run.
     Done(Box<Finished>),
-    /// It has to be repeated undivided on one thread, for this reason.
+    /// The run has to be repeated undivided on one thread, for this reason.
     Sequential(&'static str),
 }
 
@@ -176,7 +176,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Returns the simulated time of the part that is furthest.
+    /// Returns the simulated time of the part that has advanced furthest.
     pub fn now(&self) -> Time {
         self.worlds.iter().map(|world| world.site.network.now).max().unwrap_or(Time::ZERO)
     }

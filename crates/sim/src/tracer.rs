@@ -1,6 +1,5 @@
-//! Which senders' windows are traced, and when there is a row: where the congestion window, the
-//! threshold or the phase differs from the row before. The first row of a sender comes when it has
-//! first been given something to send.
+//! Traces of the windows of selected senders: a row is written when congestion window, threshold or phase
+//! differs from the previous row. The first row of a sender is written when it first has data to send.
 
 use crate::connections::Connections;
 use crate::scenario::Senders;
@@ -10,21 +9,21 @@ use eastwest_transport::tcp::sender_state::{SenderState, WindowPhase};
 use eastwest_types::{EndpointId, HostId, Time};
 use serde::{Deserialize, Serialize};
 
-/// What was last written of a window.
+/// Values of the last row of a window.
 type Seen = (u64, Option<u64>, WindowPhase);
 
-/// What is traced.
+/// Traces of windows.
 #[derive(Serialize, Deserialize)]
 pub struct Tracer {
     senders: Senders,
-    /// By slot of the endpoint: `None` where it is not traced.
+    /// By slot of the endpoint: `None` if it is not traced.
     slots: Vec<Option<Option<Seen>>>,
-    /// The rows.
+    /// Rows of the table.
     pub rows: TraceTable,
 }
 
 impl Tracer {
-    /// Traces these senders, with at most so many rows.
+    /// Returns a tracer of these senders, with at most `most` rows.
     pub fn new(senders: Senders, most: u64) -> Tracer {
         Tracer { senders, slots: Vec::new(), rows: TraceTable::new(most as usize) }
     }
@@ -34,7 +33,7 @@ impl Tracer {
         !self.senders.is_empty()
     }
 
-    /// A connection has been opened.
+    /// Registers a connection that has been opened.
     pub fn open(&mut self, end: EndpointId, client: HostId, server: HostId) {
         if !self.is_on() {
             return;
@@ -48,7 +47,7 @@ impl Tracer {
         }
     }
 
-    /// Whether the state of a traced sender is news.
+    /// Whether the state of a traced sender has changed.
     fn is_news(&mut self, end: EndpointId, state: &SenderState) -> bool {
         let Some(Some(seen)) = self.slots.get_mut(end.slot()) else { return false };
         let now = Some((state.cwnd, state.ssthresh, state.phase));
@@ -59,7 +58,7 @@ impl Tracer {
         self.slots.get(end.slot()).is_some_and(Option::is_some)
     }
 
-    /// Something has happened to an endpoint: writes a row if its window is traced and has changed.
+    /// Writes a row for an endpoint if its window is traced and has changed.
     pub fn look(&mut self, now: Time, stack: &Stack, connections: &Connections, end: EndpointId) {
         let e = stack.endpoint(end);
         if !self.traces(end) || e.id() != end || e.written() == 0 {

@@ -1,5 +1,4 @@
-//! What a run leaves behind of transactions: a row for each, a row for each of their calls, and their
-//! part of the summary.
+//! Results of transactions: a row for each, a row for each of their calls, and their part of the summary.
 
 use crate::drivers::Drivers;
 use crate::energy;
@@ -12,7 +11,7 @@ use eastwest_workload::Workload;
 use eastwest_workload::transactions::{Book, Call, Recorded, Transactions};
 use serde_json::{Value, json};
 
-/// A finished transaction with what it replays.
+/// A finished transaction with the one that it replays.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     workload: u16,
@@ -25,12 +24,12 @@ impl<'a> Row<'a> {
         self.replay.book()
     }
 
-    /// The transaction that it replays.
+    /// Returns the recorded transaction that it replays.
     fn recorded(&self) -> &'a Recorded {
         &self.book().transactions[self.record.recorded as usize]
     }
 
-    /// The call of that with this number.
+    /// Returns the recorded call with this number.
     fn call(&self, number: u32) -> &'a Call {
         &self.recorded().calls[number as usize]
     }
@@ -43,7 +42,7 @@ fn rows<'a>(drivers: &'a Drivers, records: &'a Records) -> impl Iterator<Item = 
     })
 }
 
-/// The tables `transactions` and `calls`.
+/// Returns the tables `transactions` and `calls`.
 pub fn tables(drivers: &Drivers, records: &Records, names: &Names) -> [Table; 2] {
     let calls = rows(drivers, records)
         .flat_map(|row| (0..).zip(&row.record.calls).map(move |(n, c)| (row, n, c)));
@@ -146,7 +145,7 @@ table! {
     compute_us: us = call.compute;
 }
 
-/// How many, how long they took, how many a second, and a second and watt.
+/// Returns the summary of transactions: number, response times, rate per second, and rate per watt.
 pub fn summary(site: &Site) -> Value {
     let all = || site.probes.records.transactions.iter().map(|(_, t)| t);
     let count = all().count();
@@ -166,8 +165,8 @@ pub fn summary(site: &Site) -> Value {
     })
 }
 
-/// Transactions over the time from the first arrival to the last response; and that over the mean
-/// power of links and switches in the run.
+/// Returns the rate of transactions over the time from the first arrival to the last response, and that rate
+/// over the mean power of links and switches.
 fn rates<'a>(site: &Site, of: impl Iterator<Item = &'a TransactionRecord> + Clone) -> (f64, f64) {
     let first = of.clone().map(TransactionRecord::arrived).min().unwrap_or_default();
     let last = of.clone().map(TransactionRecord::finished).max().unwrap_or_default();
@@ -176,7 +175,7 @@ fn rates<'a>(site: &Site, of: impl Iterator<Item = &'a TransactionRecord> + Clon
     (per_second, if watts > 0.0 { per_second / watts } else { 0.0 })
 }
 
-/// Mean and percentiles of a sample that is not empty.
+/// Returns mean and percentiles of a sample that is not empty.
 fn quantiles(mut values: Vec<f64>) -> Value {
     values.sort_by(f64::total_cmp);
     let at =

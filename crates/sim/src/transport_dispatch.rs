@@ -78,7 +78,7 @@ impl World {
                 self.abort(via, client);
             }
             Action::Ask { conn } => {
-                // a workload that asks about several may have closed this one at an earlier answer
+                // The reaction to an earlier answer may have closed this connection.
                 let Some(client) = self.messages(via).find(workload, conn.0) else { return };
                 let transports = &mut self.site.transports;
                 let bytes = match via {
@@ -221,7 +221,7 @@ impl World {
             StreamTransport::RoceV2 => transports.queue_pairs().stack.is_live(client),
         };
         if known {
-            // the slot is free at once: losses on it are recorded while it is known
+            // The slot is free at once, so losses on it are recorded while it is known.
             self.record_losses(Time::NEVER);
             let transports = &mut self.site.transports;
             match via {
@@ -387,7 +387,7 @@ impl World {
 
     /// Delivers a frame that has reached its host.
     pub(crate) fn frame_arrived(&mut self, packet: &Packet, latency: Span) {
-        // lost frames are taken from the network first, so that the receiver knows of them at once
+        // Lost frames are first taken from the network, so that the receiver knows of them at once.
         if self.site.transports.streams.would_hold(packet) {
             self.record_losses(Time::NEVER);
         }

@@ -1,8 +1,8 @@
-//! What carries the data of a workload.
+//! Transports of workloads.
 
 use serde::{Deserialize, Serialize};
 
-/// What carries the connections of a workload.
+/// Transport of the connections of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transport {
     /// TCP.
@@ -10,6 +10,6 @@ pub enum Transport {
     Tcp,
     /// Reliable queue pairs of RoCEv2.
     RoceV2,
-    /// None: messages travel as raw frames.
+    /// No transport: messages travel as raw frames.
     Ethernet,
 }

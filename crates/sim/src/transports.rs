@@ -1,4 +1,4 @@
-//! What carries the data of workloads: TCP, queue pairs of RoCEv2, and streams of raw Ethernet frames.
+//! Transports of the data of workloads: TCP, queue pairs of RoCEv2, and streams of raw Ethernet frames.
 
 use crate::ethernet_messages::EthernetMessages;
 use crate::messages::Message;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub struct Transports {
     /// TCP.
     pub tcp: Tcp,
-    /// Queue pairs, where a workload has them.
+    /// Queue pairs, if a workload uses them.
     pub rocev2: Option<Box<RoceV2>>,
     /// Streams of frames.
     pub streams: Streams,
@@ -38,12 +38,12 @@ impl Transports {
         }
     }
 
-    /// Returns the queue pairs; there are some where a workload has them.
+    /// Returns the queue pairs, which exist if a workload uses them.
     pub fn queue_pairs(&mut self) -> &mut RoceV2 {
         self.rocev2.as_mut().expect("a workload has queue pairs")
     }
 
-    /// Returns whose packet a packet is.
+    /// Returns the origin of a packet.
     pub fn origin_of(&self, packet: &Packet) -> Origin {
         if packet.notes & Packet::DATAGRAM == 0 {
             let sender = packet.dst_endpoint.peer();
@@ -86,7 +86,7 @@ impl Transports {
         }
     }
 
-    /// Returns what is under way over TCP and queue pairs: sender, receiver, message.
+    /// Returns the messages in flight over TCP and queue pairs: sender, receiver, message.
     pub fn outstanding(&self) -> impl Iterator<Item = (HostId, HostId, &Message)> {
         let over_tcp = self.tcp.messages.outstanding().map(|(slot, side, message)| {
             let end = self.tcp.stack.endpoint(EndpointId::new(slot + side as usize, 0));
@@ -95,7 +95,7 @@ impl Transports {
         over_tcp.chain(self.rocev2.iter().flat_map(|all| all.outstanding()))
     }
 
-    /// Returns how many messages of which rows are kept have arrived in part, and how many not at all.
+    /// Returns how many messages whose rows are kept have arrived in part, and how many not at all.
     pub fn unfinished(&self) -> [u64; 2] {
         let receiver = |slot: usize, side: Side| {
             let client = EndpointId::new(slot, 0);

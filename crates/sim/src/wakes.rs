@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 pub struct Wakes {
     timers: Timers,
-    /// (workload, token); free places are listed.
+    /// (workload, token) of each wake-up; free places are in a list.
     tokens: Vec<(u16, u64)>,
     free: Vec<u32>,
 }

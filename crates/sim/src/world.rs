@@ -37,7 +37,7 @@ const EVENTS_PER_CHECK: u64 = 1 << 16;
 const LINKS_PER_CHECK: usize = 1 << 22;
 
 impl World {
-    /// Builds the world of a plan. Fails where routes cannot be followed.
+    /// Builds the world of a plan. Fails if routes cannot be followed.
     pub fn new(plan: Plan) -> Result<World, String> {
         Ok(World { site: Site::new(plan)?, has_started: false, part_state: None, links_visited: 0 })
     }
@@ -78,7 +78,7 @@ impl World {
         max_events: u64,
         keep_running: &mut dyn FnMut(&mut World) -> bool,
     ) -> Result<(), RunError> {
-        // runs without detailed probes or bridged ports have a loop of their own, without a branch per event
+        // runs without detailed probes or DCB ports have a loop of their own, without a branch per event
         let (probes, network) = (&self.site.probes, &self.site.network);
         let ended = match (probes.look_inside(network), network.fabric.has_dcb()) {
             (false, false) => self.run_loop::<false, false>(max_events, keep_running),

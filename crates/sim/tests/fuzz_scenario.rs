@@ -1,14 +1,14 @@
-//! Mutated scenarios: whatever a file holds, reading it ends without a panic, and what is accepted
-//! resolves to a text that reads back as the same scenario.
+//! Mutated scenarios: for any content of a file, reading ends without a panic, and an accepted file resolves to
+//! a text that reads back as an equal scenario.
 //!
-//! Deterministic: input `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets how many are tried.
+//! Input `i` is always the same. `EASTWEST_FUZZ_INPUTS` sets the number of inputs.
 
 use eastwest_engine::random::Stream;
 use eastwest_settings::problem::Problem;
 use eastwest_sim::scenario::{Context, Scenario, read};
 use std::path::Path;
 
-/// Inputs tried unless the environment says otherwise.
+/// Default number of inputs.
 const INPUTS: u64 = 100_000;
 
 const TRACE: &str = "job0\t9\t9\t1762\t0\t14347\njob1\t18\t9\t970\t609\t697\n\
@@ -17,13 +17,13 @@ const MESH: &str = "hosts = ['a', 'b', 'c']\nswitches = ['s', 't']\n\
     [[cable]]\na = 'a'\nb = 's'\nrate = '1 Gbit/s'\n[[cable]]\na = 't'\nb = 'b'\nrate = '1 Gbit/s'\n\
     [[cable]]\na = 'c'\nb = 's'\nrate = '1 Gbit/s'\n[[cable]]\na = 's'\nb = 't'\nrate = '9 Gbit/s'\n";
 
-/// Properties of Hadoop: a setting, something taken for granted, something else, a reference.
+/// Properties of Hadoop: a setting, one with an assumed value, one that is not modelled, a reference.
 const SITE: &str = "<configuration><property><name>mapred.reduce.tasks</name><value>${n}</value>\
     </property><property><name>n</name><value>3</value><final>true</final></property>\
     <property name='mapreduce.map.output.compress' value='true'/>\
     <property name='hadoop.tmp.dir' value='/tmp'/></configuration>";
 
-/// What the shipped scenarios do not use.
+/// Settings that the shipped scenarios do not use.
 const RARE: &str = "schema = 1
 [fabric]
 kind = 'graph'
@@ -177,7 +177,7 @@ bytes = '10 KB'
 ];
 const ROUTES: &str = "from,to,via\nh1,h3,left near0 far1 right\n";
 
-/// Values that are wrong nearly everywhere, or large.
+/// Values that are wrong at most keys, or large.
 const ODD: [&str; 24] = [
     "0",
     "-1",
@@ -237,7 +237,7 @@ impl Mutator {
         lines.join("\n")
     }
 
-    /// A value replaced by an odd one, or by one of another line.
+    /// Replaces a value by an odd one, or by one of another line.
     fn odd_value(&mut self, lines: &mut [String]) {
         let (to, from) = (self.below(lines.len()), self.below(lines.len()));
         let value = match lines[from].split_once('=') {
@@ -249,7 +249,7 @@ impl Mutator {
         }
     }
 
-    /// A digit of a number replaced, or put in.
+    /// Replaces or inserts a digit of a number.
     fn number(&mut self, lines: &mut [String]) {
         let at = self.below(lines.len());
         let digits: Vec<usize> =
@@ -262,7 +262,7 @@ impl Mutator {
         }
     }
 
-    /// Lines of another scenario put in.
+    /// Inserts lines of another scenario.
     fn splice(&mut self, lines: &mut Vec<String>) {
         let other = self.below(self.seeds.len());
         let donor: Vec<String> = self.seeds[other].lines().map(str::to_owned).collect();
@@ -272,7 +272,7 @@ impl Mutator {
         lines.splice(to..to, taken);
     }
 
-    /// A letter of a key replaced.
+    /// Replaces a letter of a key.
     fn key(&mut self, lines: &mut [String]) {
         let at = self.below(lines.len());
         let letter = self.below(12);
@@ -281,7 +281,7 @@ impl Mutator {
         }
     }
 
-    /// Bytes changed anywhere.
+    /// Changes bytes anywhere.
     fn bytes(&mut self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         for _ in 0..1 + self.below(4) {
@@ -300,7 +300,7 @@ impl Mutator {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Sometimes an override.
+    /// Returns overrides, mostly none.
     fn overrides(&mut self) -> Vec<(String, String)> {
         const PATHS: [&str; 9] = [
             "fabric.queue.limit",

@@ -1,8 +1,7 @@
-//! Clusters described by Hadoop's own properties: what they mean, which are refused, and files that
-//! have been tampered with.
+//! Clusters described by Hadoop's own properties: their meaning, refused properties, and damaged files.
 //!
-//! `data/terasort_job_conf.xml.gz` is the configuration of a TeraSort on Hadoop 3.4.2 as its job
-//! history keeps it: 1,500 properties.
+//! `data/terasort_job_conf.xml.gz` is the configuration of a TeraSort on Hadoop 3.4.2 in its job history: 1,500
+//! properties.
 
 use eastwest_engine::random::Stream;
 use eastwest_settings::problem::Problem;
@@ -17,7 +16,7 @@ fn context(files: &[(&str, &[u8])]) -> Context {
     Context { files: files.collect(), ..Context::default() }
 }
 
-/// A cluster of four workers with these lines in its workload.
+/// Reads a cluster of four workers with these lines in its workload.
 fn scenario(lines: &str, files: &[(&str, &[u8])]) -> Result<Scenario, Vec<Problem>> {
     let text = format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 5\nhost_rate = '50 Mbit/s'\n[[workload]]\n\
@@ -37,7 +36,7 @@ fn config(lines: &str, files: &[(&str, &[u8])]) -> (MapReduceConfig, Vec<String>
     ((**config).clone(), scenario.notes.clone())
 }
 
-/// The problems, one a line.
+/// Returns the problems, one per line.
 fn refused(lines: &str, files: &[(&str, &[u8])]) -> String {
     let problems = scenario(lines, files).err().unwrap_or_default();
     problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
@@ -289,7 +288,7 @@ fn a_machine_s_profile_stands_behind_what_is_given() {
     }
 }
 
-/// Files tried; `EASTWEST_FUZZ_INPUTS` sets another number.
+/// Number of files; `EASTWEST_FUZZ_INPUTS` sets another one.
 const INPUTS: u64 = 20_000;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Scenario files as users meet them: shipped ones that read back as themselves, wrong ones that
-//! list all their problems, and a reference page that is up to date.
+//! Tests of scenario files: shipped ones read back as themselves, wrong ones list all their problems, and the
+//! reference page is up to date.
 
 use eastwest_settings::problem::Problem;
 use eastwest_sim::scenario::{Context, Scenario, WorkloadKind, read, reference_page, schema};
@@ -17,7 +17,7 @@ fn context() -> Context {
     }
 }
 
-/// A fabric to put workloads on.
+/// A fabric for workloads.
 const STAR: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n";
 
 fn problems_with(text: &str, context: &Context, overrides: &[(&str, &str)]) -> Vec<Problem> {
@@ -26,14 +26,14 @@ fn problems_with(text: &str, context: &Context, overrides: &[(&str, &str)]) -> V
     read(text, context, &owned).err().unwrap_or_default()
 }
 
-/// The problems of a text, one a line.
+/// Returns the problems of a text, one per line.
 fn listed(text: &str) -> String {
     let problems = problems_with(text, &context(), &[]);
     let lines = problems.iter().map(Problem::to_string);
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The only problem of a text.
+/// Returns the only problem of a text.
 #[track_caller]
 fn only(text: &str) -> String {
     let listed = listed(text);
@@ -73,7 +73,7 @@ fn a_profile_without_sack_asks_for_nothing_that_needs_it() {
     };
     let scenario = read(&file(""), &context(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
     assert!(!scenario.tcp.recovery.probes && !scenario.tcp.recovery.late_sacks);
-    // what the file itself asks for is refused
+    // a setting that the file itself gives is refused
     assert!(only(&file("dsack = true\n")).contains("tcp.dsack"));
 }
 
@@ -87,7 +87,7 @@ fn shipped_scenarios_are_right_and_read_back_as_themselves() {
     }
 }
 
-/// Paths of all values below a table, members of arrays as `*`.
+/// Collects the paths of all values below a table, with members of arrays as `*`.
 fn paths(value: &toml::Value, path: &str, found: &mut Vec<String>) {
     match value {
         toml::Value::Table(table) => {
@@ -118,7 +118,7 @@ fn every_key_that_is_read_is_in_the_schema_with_its_default() {
             let rows: Vec<_> = keys.iter().filter(|k| k["path"] == path.as_str()).collect();
             assert!(!rows.is_empty(), "{path} of {file} is not in the schema");
             let defaults = rows.iter().any(|k| !k["default"].is_null() || !k["absent"].is_null());
-            // Classes exist by being named.
+            // Classes exist as soon as they are named.
             let stands = given.contains(&path) || path == "class.*.name";
             assert!(defaults || stands, "{path} of {file} has no default");
         }
@@ -349,7 +349,7 @@ fn impossible_shapes_are_refused_with_the_reason() {
     refuse(&cases);
 }
 
-/// Each of these fabrics is refused for this reason.
+/// Checks that each of these fabrics is refused for this reason.
 fn refuse(cases: &[(&str, &str)]) {
     let work = "[[workload]]\nname='w'\nkind='stride'\nstride=1\ncount=1\nbytes='1 B'\n";
     for (fabric, reason) in cases {
@@ -583,7 +583,7 @@ fn traces_are_scaled_cut_and_attached() {
     assert_eq!(config.jobs[0].submit.as_secs_f64(), 2.0);
     assert_eq!(reread(&scenario), scenario);
 
-    // columns with names: fractions of seconds, and tasks that are not those of the rule
+    // columns with names: fractions of seconds, and numbers of tasks other than by the rule
     let named = "submit_s\tmaps\treduces\tinput_bytes\tshuffle_bytes\toutput_bytes\n\
         5\t\t\t10\t10\t10\n12.25\t9\t4\t3000\t600\t\n";
     let mut notes = read(&text, &with_files(&[("t.tsv", named)]), &[]).expect("one job");
@@ -722,7 +722,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
     ] {
         assert_eq!(notes(acts), Vec::<String>::new(), "{acts}");
     }
-    // half of the memory is all that a single queue gets
+    // a single queue gets at most half of the memory
     let text = format!(
         "{STAR}shared_buffer={{ size='120 KB' }}\nqueue={{ kind='red', min='50 packets', \
          max='60 packets' }}\n{FLOW}"
@@ -733,7 +733,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
         "{STAR}queue={{ kind='red', min='60 packets', max='50 packets' }}\n{FLOW}"
     ));
     assert!(found.contains("is above `max`"), "{found}");
-    // marks that nobody asks for
+    // marks that no transport can carry
     let text = format!("{STAR}queue={{ kind='step-marking', threshold='9 packets' }}\n{FLOW}");
     let found = read(&text, &context(), &[]).expect("a queue that marks").notes;
     assert!(found.len() == 1 && found[0].contains("do not ask for marks"), "{found:?}");
@@ -762,8 +762,8 @@ fn the_schema_describes_every_key_and_the_page_is_current() {
     assert!(written == page, "docs/reference/scenario.md is out of date: EASTWEST_WRITE_DOCS=1");
 }
 
-/// Found by ten million mutated files: the time of a packet at 1 kbit/s is beyond the range of the
-/// setting whose default it is, so the resolved file was refused.
+/// Found with ten million mutated files: the transmission time of a packet at 1 kbit/s is outside the range of
+/// a setting whose default it is, so the resolved file was refused.
 #[test]
 fn a_very_slow_fabric_resolves_to_a_file_that_reads_back() {
     let text = format!("{STAR}[[workload]]\nname = 'w'\nkind = 'permutation'\nbytes = '1 KB'\n");
@@ -830,7 +830,7 @@ fn the_linux_profile_has_hystart_with_cubic_only() {
     assert_eq!(hystart("hystart = 'plus-plus'\n", &[]), "plus-plus");
 }
 
-/// Faults on a leaf–spine of two leaves and two spines with two cables between each pair.
+/// Reads faults on a leaf–spine of two leaves and two spines with two cables between each pair.
 fn with_faults(faults: &[&str]) -> String {
     let mut text = "schema = 1\nduration = '1 s'\n[fabric]\nleaves = 2\nhosts_per_leaf = 2\n\
         spines = 2\ncables_per_spine = 2\nhost_rate = '1 Gbit/s'\nuplink_rate = '10 Gbit/s'\n\
@@ -884,14 +884,14 @@ fn faults_of_one_kind_must_not_contradict_each_other() {
     assert!(found.contains("fault.1: sets for leaf0->spine1 at 2 s"), "{found}");
     let found = listed_with(&loss("h0->leaf0", 2, 4), &loss("h0", 1, 3));
     assert!(found.contains("fault.0: sets for h0->leaf0 at 2 s"), "{found}");
-    // all within a longer one are told, also those that do not meet each other
+    // all faults within a longer one are reported, also those that do not overlap each other
     let within = [loss("h0", 1, 9), loss("h0", 2, 3), loss("h0->leaf0", 5, 6)];
     let found = listed(&with_faults(&within.each_ref().map(String::as_str)));
     for number in [1, 2] {
         assert!(found.contains(&format!("fault.{number}: sets for h0->leaf0")), "{found}");
     }
     assert_eq!(found.matches("what fault 0").count(), 2, "{found}");
-    // one after the other, in other directions, of other kinds, failures
+    // consecutive faults, other directions, other kinds, failures
     for (a, b) in [
         (loss("h0", 1, 3), loss("h0", 3, 4)),
         (loss("h0->leaf0", 1, 3), loss("leaf0->h0", 2, 4)),

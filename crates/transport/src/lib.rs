@@ -1,6 +1,6 @@
-//! Transport protocols as polled state machines: time is an argument, and what should happen next
-//! goes into a sink ([`tcp::Sink`], [`rocev2::Sink`]) that the simulator provides. Nothing here knows of
-//! links or workloads.
+//! Transport protocols as polled state machines: time is an argument, and requested actions go to a sink
+//! ([`tcp::Sink`], [`rocev2::Sink`]) that the simulator provides. The protocols know neither links nor
+//! workloads.
 
 pub mod congestion;
 pub mod rocev2;

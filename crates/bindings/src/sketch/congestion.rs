@@ -7,7 +7,7 @@ use eastwest_transport::congestion::{self, CongestionControl, SenderPlace, new_r
 use eastwest_types::{Span, Time};
 use pyo3::prelude::*;
 
-/// A class that decides about windows, with its settings.
+/// A class that controls windows, with its settings.
 #[derive(Debug)]
 pub struct Model {
     pub origin: Origin,
@@ -40,7 +40,7 @@ impl CongestionModel for Model {
     }
 }
 
-/// A sender. What the class does not have is done as in RFC 5681.
+/// A sender. Methods that the class does not have behave as in RFC 5681.
 #[derive(Debug)]
 struct SketchCongestion {
     object: Object,
@@ -126,7 +126,7 @@ struct Window {
     ssthresh: u64,
 }
 
-/// An ACK that lets the window grow.
+/// An ACK that allows the window to grow.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Ack {
     now_ps: u64,
@@ -136,7 +136,7 @@ struct Ack {
     in_slow_start: bool,
 }
 
-/// Any ACK.
+/// An ACK of any kind.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Seen {
     now_ps: u64,

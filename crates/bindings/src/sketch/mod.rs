@@ -1,8 +1,8 @@
 //! Mechanisms written in Python: a first sketch of an idea, some hundred times slower than Rust.
 //!
-//! A sketch is a class; every port, sender or switch gets an object of it. What it is handed and
-//! answers is in `python/eastwest/mechanisms/sketch.py`. The first exception ends the run: from then on
-//! nothing is asked any more, and the exception is what the run ends with.
+//! A sketch is a class; every port, sender or switch gets an object of it. Its arguments and answers are
+//! described in `python/eastwest/mechanisms/sketch.py`. The first exception ends the run: from then on no
+//! sketch is called, and the exception is the run's error.
 
 mod congestion;
 mod object;

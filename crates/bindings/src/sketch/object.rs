@@ -1,4 +1,4 @@
-//! A sketch, its objects, and how they are asked.
+//! Sketches, their objects, and calls of their methods.
 
 use super::settings::Settings;
 use eastwest_engine::random::Stream;
@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A class with what it says of itself, see `Sketch` in python/eastwest/mechanisms/sketch.py.
+/// A class with its description, see `Sketch` in python/eastwest/mechanisms/sketch.py.
 #[derive(FromPyObject)]
 pub struct Sketch {
     /// `queue`, `congestion` or `routing`.
     pub kind: String,
-    /// Its name in scenarios.
+    /// Name in scenarios.
     pub name: String,
     /// One line that explains it, for the schema and error messages.
     pub doc: String,
     /// Name of its stream of random numbers.
     stream: String,
-    /// Name, type, default as TOML text.
+    /// Name, type, default as TOML text, of each parameter.
     parameters: Vec<(String, String, String)>,
-    /// Names of the methods that the class has of its own.
+    /// Names of the methods that the class defines.
     methods: Vec<String>,
     #[pyo3(attribute("class_"))]
     class: Py<PyAny>,
@@ -33,8 +33,7 @@ impl Sketch {
     }
 }
 
-/// Counts the calls of one run's sketches and the time that they took, and holds the exception of the first
-/// one that failed.
+/// Counts the calls of one run's sketches and their time, and holds the exception of the first one that failed.
 #[derive(Debug, Default)]
 pub struct Watch {
     calls: AtomicU64,
@@ -44,7 +43,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Asks Python, unless something has gone wrong before.
+    /// Calls Python, unless a sketch has failed before.
     fn ask<R>(&self, question: impl FnOnce(Python<'_>) -> PyResult<R>) -> Option<R> {
         if self.failed() {
             return None;
@@ -70,18 +69,18 @@ impl Watch {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// The exception.
+    /// Takes out the exception.
     pub fn take_error(&self) -> Option<PyErr> {
         self.error.lock().ok()?.take()
     }
 
-    /// How often sketches were asked, and for how many seconds they worked.
+    /// Returns the number of calls of sketches, and their time in seconds.
     pub fn cost(&self) -> (u64, f64) {
         (self.calls.load(Ordering::Relaxed), self.ns.load(Ordering::Relaxed) as f64 / 1e9)
     }
 }
 
-/// A sketch with its settings: what its objects are made of.
+/// A sketch with its settings, from which its objects are made.
 pub struct Origin {
     /// The class.
     pub sketch: Arc<Sketch>,
@@ -105,7 +104,8 @@ impl Origin {
         Origin { sketch: sketch.clone(), settings, watch: watch.clone() }
     }
 
-    /// An object of the class with its settings and what `set` gives it, all before its `__init__`.
+    /// Returns an object of the class with its settings and the attributes from `set`, all set before its
+    /// `__init__`.
     pub fn object(
         &self,
         random: impl Fn(&str) -> Stream,
@@ -124,7 +124,7 @@ impl Origin {
     }
 }
 
-/// An object of a sketch; none where its making went wrong.
+/// An object of a sketch; none if its creation failed.
 #[derive(Debug)]
 pub struct Object {
     object: Option<Py<PyAny>>,
@@ -132,7 +132,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Calls a method and takes what it answers as `take` does.
+    /// Calls a method and converts its answer with `take`.
     pub fn call<A, R>(
         &self,
         method: &str,
@@ -150,7 +150,7 @@ impl Object {
     }
 }
 
-/// Says what a method should have answered.
+/// Returns the exception for a wrong answer of a method.
 fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAny>) -> PyErr {
     let class = object.get_type();
     let class = class.name().map_or_else(|_| "the sketch".to_owned(), |n| n.to_string());
@@ -172,12 +172,12 @@ struct Random {
 
 #[pymethods]
 impl Random {
-    /// Uniform in [0, 1).
+    /// Returns a number uniform in [0, 1).
     fn unit(&mut self) -> f64 {
         self.stream.unit()
     }
 
-    /// A whole number from 0 to `n` - 1.
+    /// Returns a whole number from 0 to `n` - 1.
     fn below(&mut self, n: u64) -> PyResult<u64> {
         match n {
             0 => Err(pyo3::exceptions::PyValueError::new_err("there is no number below 0")),

@@ -88,7 +88,7 @@ impl CustomQueue for SketchQueue {
     }
 }
 
-/// The numbers of `Verdict` in python/eastwest/mechanisms/sketch.py.
+/// Returns the verdict of a number of `Verdict` in python/eastwest/mechanisms/sketch.py.
 fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     match answer.extract::<u8>()? {
         0 => Ok(Verdict::Enqueue),
@@ -99,7 +99,7 @@ fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
     }
 }
 
-/// What disciplines see of a packet.
+/// A packet as disciplines see it.
 #[derive(Clone, Copy)]
 struct Packet {
     ip_bytes: Option<u32>,
@@ -130,7 +130,7 @@ impl Packet {
     }
 }
 
-/// A packet that comes to a port.
+/// A packet that arrives at a port.
 #[pyclass(module = "eastwest", frozen)]
 struct Arrival {
     #[pyo3(get)]

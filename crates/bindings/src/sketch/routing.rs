@@ -37,7 +37,7 @@ impl CustomRouting for SketchRouting {
     }
 }
 
-/// A packet with several ways on.
+/// A packet with several possible paths.
 #[pyclass(module = "eastwest", frozen, get_all)]
 struct Choice {
     now_ps: u64,

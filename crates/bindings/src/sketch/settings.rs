@@ -1,11 +1,11 @@
-//! Settings of a sketch: read with the means of the scenario, set on its objects.
+//! Settings of a sketch: read with the reader of scenarios, set on its objects.
 
 use eastwest_sim::parameters::{Key, Quantity, Ratio, Section, key};
 use pyo3::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// A value by the name of its attribute.
+/// Value of a setting.
 #[derive(Clone, Copy, Debug)]
 enum Value {
     Whole(u64),
@@ -18,7 +18,7 @@ enum Value {
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// Reads parameters, given as name, type and default; types are those that sketch.py checks.
+    /// Reads parameters, given as name, type and default; sketch.py checks the types.
     pub fn read(s: &mut Section, parameters: &[(String, String, String)]) -> Settings {
         let read = |(name, kind, default): &(String, String, String)| {
             let name = lasting(name);
@@ -32,7 +32,7 @@ impl Settings {
         Settings(parameters.iter().map(read).collect())
     }
 
-    /// Sets them on an object.
+    /// Sets the settings on an object.
     pub fn set(&self, object: &Bound<'_, PyAny>) -> PyResult<()> {
         for (name, value) in &self.0 {
             match *value {
@@ -49,8 +49,8 @@ fn declared<T: Quantity>(name: &'static str, default: &str) -> Key<T> {
     key(name, "A parameter of the sketch.").default(lasting(default))
 }
 
-/// The text for as long as the program runs. The reader of scenarios wants such names; those of
-/// sketches are few, and each is kept once.
+/// Returns the text with the lifetime of the program. The reader of scenarios needs static names; sketches have
+/// few, and each is stored once.
 pub fn lasting(text: &str) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut kept = KEPT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

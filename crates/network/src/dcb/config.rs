@@ -19,7 +19,7 @@ impl DcbConfig {
         self.pfc.is_some() || self.qcn.is_some()
     }
 
-    /// Mask of lossless priorities: bit p for priority p.
+    /// Returns the mask of lossless priorities: bit p for priority p.
     pub(crate) fn lossless(&self) -> u8 {
         self.pfc.as_ref().map_or(0, |c| c.priorities)
     }

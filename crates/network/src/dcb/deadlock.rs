@@ -95,7 +95,7 @@ pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     Some(Deadlock { at: now, priority: first.1, cycle, bytes, stuck: stuck.len() })
 }
 
-/// Follows queues from one that does not move until a link comes again; returns the cycle.
+/// Follows queues from one that does not move until a link occurs again; returns the cycle.
 fn cycle_from(
     first: Place,
     stuck: &BTreeSet<Place>,

@@ -1,10 +1,10 @@
 //! Whether pauses could ever wait for each other in a cycle: a cycle in the channel dependency graph (Dally and
 //! Seitz, *Deadlock-free message routing in multiprocessor interconnection networks*, 1987).
 //!
-//! A channel is a link between two switches. It depends on the channel on which a packet that came by it goes
-//! on: while that one is paused, packets behind it cannot leave either. Routes without a cycle of such
-//! dependencies cannot deadlock; with a cycle they can, if there is traffic on all of it at the wrong moment.
-//! All pairs of hosts count, over all links on which their packets may go.
+//! A channel is a link between two switches. It depends on the next channel of a packet that arrives on it:
+//! while that one is paused, packets behind it cannot leave either. Routes without a cycle of such dependencies
+//! cannot deadlock; with a cycle they can, if there is traffic on all of it at the wrong moment. All pairs of
+//! hosts count, over all links on which their packets may go.
 
 use crate::config::FabricConfig;
 use crate::footprint::Footprint;
@@ -69,9 +69,9 @@ fn ends(graph: &Graph, link: u32) -> (u32, u32) {
 struct Channels<'a> {
     graph: &'a Graph,
     routing: &'a Routing,
-    /// By host, its switch.
+    /// Switch of each host.
     edge: Vec<u32>,
-    /// By link, the links that it depends on.
+    /// By link, the links on which it depends.
     next: Vec<Vec<u32>>,
     /// By switch, the destination and route (each from 1) for which its links were last followed.
     seen: Vec<(u32, u32)>,
@@ -96,7 +96,7 @@ impl<'a> Channels<'a> {
 
     /// Adds the dependencies of the packets from one host to another.
     fn follow(&mut self, from: HostId, to: HostId) {
-        // the hash says which explicit route it is; where there is none all hashes count
+        // The hash is the number of the explicit route; without one, all hashes are possible.
         let hash = self.routing.route_of(from, to);
         let mark = (to.0 + 1, u32::from(hash) + 1);
         let mut switches = vec![self.edge[from.0 as usize]];

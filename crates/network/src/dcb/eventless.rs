@@ -238,8 +238,8 @@ impl Link {
     }
 
     /// Enqueues a packet and precommits its departure, where nothing holds up the port. Returns whether the
-    /// packet has started, `None` where departures cannot be precommitted. A packet that leaves towards the
-    /// node it came from cannot be: it may set off a PAUSE frame that goes first.
+    /// packet has started, `None` where departures cannot be precommitted. The departure of a packet towards
+    /// its last node cannot be precommitted: it may cause a PAUSE frame that goes first.
     pub(super) fn enqueue_precommitted(
         &mut self,
         now: Time,

@@ -1,17 +1,16 @@
-//! Log of the pauses of a port, where the scenario wants one: from when to when each priority was paused, and
-//! what ended the pause.
+//! Log of the pauses of a port, if the scenario asks for one: start, end and cause of the end of each pause.
 
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// What has ended a pause.
+/// Cause of the end of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// A PAUSE frame with 0 quanta (XON).
     Released,
-    /// It has expired.
+    /// The pause expired.
     RanOut,
-    /// Nothing before the end of the run.
+    /// The pause lasted until the end of the run.
     NotYet,
 }
 
@@ -38,7 +37,7 @@ pub struct Pause {
     pub began: Time,
     /// Time at which the port may send again, or the end of the run.
     pub until: Time,
-    /// What has ended the pause.
+    /// Cause of the end of the pause.
     pub ended: Ended,
 }
 

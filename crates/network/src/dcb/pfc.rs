@@ -1,7 +1,7 @@
 //! Priority-based flow control (IEEE 802.1Q, clause 36, once 802.1Qbb): no frame of a lossless priority is
 //! lost to congestion.
 //!
-//! A switch counts, for every input port and priority, the IP bytes that came in there and have not left the
+//! A switch counts, for every input port and priority, the IP bytes that arrived there and have not left the
 //! switch yet (the *occupancy*). When the occupancy reaches XOFF, the switch sends a PAUSE frame back over the
 //! cable: the neighbour stops that priority after the frame that it is sending. When the occupancy is down to
 //! XON, another frame ends the pause. A pause lasts for a number of *quanta* of 512 bit times and is refreshed
@@ -337,7 +337,7 @@ impl PauseState {
     }
 }
 
-/// Ingress buffer of a link, at the switch at its far end: by priority, the bytes that came in and have not
+/// Ingress buffer of a link, at the switch at its far end: by priority, the bytes that arrived and have not
 /// left.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[repr(C)] // what every packet touches comes first
@@ -404,8 +404,9 @@ impl Input {
         self.headroom
     }
 
-    /// Fast path of [`Input::add`]: counts the packet if the occupancy then sets no new maximum and stays below
-    /// XOFF. The occupancy may still include packets that have left. Returns whether the packet was counted.
+    /// Counts a packet like [`Input::add`], if the occupancy then sets no new maximum and stays below XOFF
+    /// (fast path). The occupancy may still include packets that have left. Returns whether the packet was
+    /// counted.
     #[inline]
     pub fn add_fast_path(&mut self, priority: u8, bytes: u32) -> bool {
         let occupancy = &mut self.occupancies[usize::from(priority)];
@@ -432,7 +433,7 @@ impl Input {
         fits
     }
 
-    /// Counts a packet that has come in. Returns whether XOFF is to be sent now.
+    /// Counts a packet that has arrived. Returns whether XOFF is to be sent now.
     pub fn add(&mut self, priority: u8, bytes: u32) -> bool {
         let p = usize::from(priority);
         let occupancy = &mut self.occupancies[p];
@@ -643,7 +644,7 @@ mod tests {
             assert_eq!(input.add(3, 1_500), n == 7);
         }
         assert!(!input.admits(3, 1_500) && input.admits(0, 1_500));
-        // full, and never so much of another priority
+        // full, and no room for as many bytes of another priority
         assert!(!input.add_fast_path(3, 1_500) && !input.add_fast_path(0, 1_500));
         for n in (0..10).rev() {
             assert_eq!(input.remove(3, 1_500), n == 4, "{n}");

@@ -178,8 +178,8 @@ impl PriorityQueues {
         DcbAdmission::Admitted { mark }
     }
 
-    /// Fast path of [`PriorityQueues::admit`]: counts the packet if the discipline need not be asked and the
-    /// queue sets no new maximum. The backlog may still include packets that have left. Returns whether the
+    /// Admits a packet like [`PriorityQueues::admit`], if the discipline need not be asked and the queue sets
+    /// no new maximum (fast path). The backlog may still include packets that have left. Returns whether the
     /// packet was counted.
     #[inline(always)]
     pub fn admit_fast_path(&mut self, now: Time, priority: u8, bytes: u32) -> bool {
@@ -229,7 +229,8 @@ impl PriorityQueues {
         self.store_in_flow(handle, ingress, priority, flow);
     }
 
-    /// As [`PriorityQueues::store`], where the index of its flow among the limited ones is known.
+    /// Stores a packet like [`PriorityQueues::store`], where the index of its flow among the limited ones is
+    /// known.
     #[inline]
     pub fn store_in_flow(
         &mut self,

@@ -234,7 +234,7 @@ fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
 pub(super) mod tests {
     use super::*;
 
-    /// The settings of the study.
+    /// Returns the settings of the study of Gusat et al. (2009).
     pub fn config() -> QcnConfig {
         QcnConfig {
             priorities: 1,
@@ -291,7 +291,7 @@ pub(super) mod tests {
         assert_eq!(comes(0), (100, None));
         assert_eq!(comes(0), (100, None));
         assert_eq!(comes(200_000), (100, Some(63)));
-        // 150 kB / 8, and then the queue rests at 167 kB too much
+        // 150 kB / 8; then the queue stays 167 kB above the set point
         assert_eq!(comes(200_000), (13, Some(63)));
         assert_eq!(comes(33_000 + 33_000), (13, None));
         assert_eq!((point.samples, point.messages), (5, 2));

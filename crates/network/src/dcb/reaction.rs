@@ -1,5 +1,5 @@
 //! Reaction points of QCN (IEEE 802.1Q, clause 32): rate limiters of hosts, one for each flow for which a CNM
-//! has come. A flow is what a host sends to one destination in one priority.
+//! has arrived. A flow is what a host sends to one destination in one priority.
 //!
 //! With feedback F, the current rate becomes the target rate and is cut to `CR·(1 − G_d·F)`, by half at most
 //! (63/128 with the standard's values). It recovers in cycles. A cycle of the byte counter ends when

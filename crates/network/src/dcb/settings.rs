@@ -14,11 +14,10 @@ use crate::scheduler::SchedulerConfig;
 use crate::topology::CableConfig;
 use eastwest_settings::Section;
 
-/// Documentation of the room of a host's queue: nobody else needs it, it only bounds the memory of a
-/// simulation.
+/// Documentation of the capacity of a host's queue: it only bounds the memory of a simulation.
 const HOST_BACKLOG: &str = "With [fabric.pfc] what a host is not allowed to send waits here: 1 GB.";
 
-/// Returns the room of hosts' queues with PFC.
+/// Returns the capacity of hosts' queues with PFC.
 pub fn room_of_hosts() -> Room {
     Room { limit: "1 GB", doc: HOST_BACKLOG, shared: None, alone: true }
 }

@@ -134,8 +134,8 @@ impl Fabric {
         }
     }
 
-    /// As `enqueue_at_port`, with exact counts. `is_counted`: the ingress buffer has counted the packet, or
-    /// there is none.
+    /// Enqueues a packet like `enqueue_at_port`, with exact counts. `is_counted`: the ingress buffer has
+    /// counted the packet, or there is none.
     #[inline(never)]
     fn enqueue_at_port_slow(
         &mut self,

@@ -1,4 +1,4 @@
-//! Links that hold packets as [coalescing](super::Coalescing) ones do, with a timer that adapts.
+//! Links that hold packets like [coalescing](super::Coalescing) links, with an adaptive holding timer.
 
 use super::eee::{Policy, Trigger};
 use super::policy::LinkSettings;
@@ -7,18 +7,18 @@ use eastwest_settings::{Fraction, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// How a holding timer adapts.
+/// Settings of the adaptive holding timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Adaptive {
-    /// How long a frame may be held, and what is held may take to be sent; otherwise half of the
-    /// delay that the queue of the port aims at, or [`Adaptive::DELAY`].
+    /// Longest time for which a frame may be held, and for which the held frames may be transmitted. `None`:
+    /// half of the target delay of the port's queue, or [`Adaptive::DELAY`].
     pub delay: Option<Span>,
-    /// See [`Policy::waste_ppm`].
+    /// Share of time in transitions above which frames are held longer, see [`Policy::waste_ppm`].
     pub waste_ppm: u32,
 }
 
 impl Adaptive {
-    /// Where the queue aims at nothing.
+    /// Value of `delay` at a port whose queue has no target delay.
     pub const DELAY: Span = Span::from_us(100);
 }
 
@@ -45,8 +45,8 @@ impl LinkSettings for Adaptive {
         Adaptive { delay, waste_ppm: at_most(whole_part(waste.0 * 1e6)) }
     }
 
-    // at a port whose queue aims at this delay: what is held for longer, or takes longer to be sent
-    // once the link is awake, would make the queue signal congestion that is not there.
+    // Limits at a port whose queue has a target delay: frames that are held longer, or take longer to be
+    // transmitted after the wake, would make the queue signal congestion that does not exist.
     fn sleep(&self, rate: Rate, target: Option<Span>) -> Option<Policy> {
         let delay = self.delay.or(target.map(|t| Span(t.0 / 2))).unwrap_or(Adaptive::DELAY);
         let bytes = u128::from(delay.0) * u128::from(rate.0) / 8_000_000_000_000;

@@ -4,7 +4,7 @@ use super::policy::LinkSettings;
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// It stays awake.
+/// Policy of a link that is always awake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AlwaysOn;
 

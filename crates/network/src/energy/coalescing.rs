@@ -1,5 +1,5 @@
-//! Links that hold packets while they sleep, until enough of them wait or the first has waited for long
-//! enough (Christensen et al., IEEE Comm. Mag. 48(11), 2010).
+//! Links that hold packets while they sleep, until enough packets wait or the first has waited long enough
+//! (Christensen et al., IEEE Comm. Mag. 48(11), 2010).
 
 use super::eee::{Policy, Trigger};
 use super::policy::LinkSettings;
@@ -7,12 +7,12 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// It falls asleep at once and wakes for several packets together.
+/// Policy of a link that falls asleep at once and wakes for several packets together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Coalescing {
-    /// How long the first packet that finds it asleep is held.
+    /// Time for which the first packet that finds the link asleep is held.
     pub hold: Span,
-    /// What ends holding before.
+    /// Number of packets or bytes that ends holding earlier.
     pub trigger: Trigger,
 }
 

@@ -1,12 +1,12 @@
 //! Energy-Efficient Ethernet (IEEE 802.3az): low-power idle (LPI) of one direction of a link.
 //!
 //! A port that has nothing left to send stays awake for the stall timer, then goes to sleep, which takes Ts,
-//! and is asleep. Packets that come after that are held until waking may begin, and for the wake time Tw more.
-//! Waking may begin when the link is asleep and, where packets are coalesced, the first held packet has waited
-//! for the holding timer or the trigger is reached (Christensen et al., IEEE Comm. Mag. 48(11), 2010; Reviriego
-//! et al., IEEE Comm. Lett. 13(9), 2009). The transition to sleep cannot be interrupted. A packet that comes at
-//! the instant at which the transition would begin finds the link awake: otherwise back-to-back packets of
-//! equal rates would each meet a sleeping link.
+//! and is asleep. Packets that arrive after that are held until waking may begin, and for the wake time Tw
+//! more. Waking may begin when the link is asleep and, where packets are coalesced, the first held packet has
+//! waited for the holding timer or the trigger is reached (Christensen et al., IEEE Comm. Mag. 48(11), 2010;
+//! Reviriego et al., IEEE Comm. Lett. 13(9), 2009). The transition to sleep cannot be interrupted. A packet
+//! that comes at the instant at which the transition would begin finds the link awake: otherwise back-to-back
+//! packets of equal rates would each meet a sleeping link.
 //!
 //! The holding timer may adapt. Where the transitions took more than a given share of the time since the last
 //! wake, the next packets are held for twice as long, and otherwise for half: with little traffic sleeping
@@ -45,7 +45,7 @@ pub enum SleepBuffer {
 }
 
 impl SleepBuffer {
-    /// Reads it from the table of links that sleep.
+    /// Reads the setting from the table of links that sleep.
     pub(super) fn read(s: &mut Section) -> SleepBuffer {
         let below = s.choice(
             "sleep_buffer",
@@ -92,7 +92,7 @@ impl SleepBuffer {
     }
 }
 
-/// When a link goes to sleep and wakes.
+/// Policy that decides when a link goes to sleep and wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Policy {
     /// Time for which the link stays awake with nothing to send.
@@ -104,7 +104,7 @@ pub struct Policy {
     /// For an adaptive timer of up to `hold`: share of time in transitions, in millionths, above which packets
     /// are held for longer.
     pub waste_ppm: Option<u32>,
-    /// Where packets wait meanwhile.
+    /// Where packets wait while the link is not awake.
     pub buffer: SleepBuffer,
 }
 
@@ -212,7 +212,7 @@ pub struct LpiState {
     past: StateTimes,
     /// Time of the last wake.
     awake_since: Time,
-    /// Time for which both directions slept, as far as [`LpiState::add_common_sleep`] was told.
+    /// Time for which both directions slept: the sum of the spans of [`LpiState::add_common_sleep`].
     common_sleep: Span,
     /// Time at which a packet last bypassed the queue into the buffer of the link layer.
     last_bypass: Time,
@@ -307,7 +307,7 @@ impl LpiState {
         self.idle_since.max(self.awake_since) + self.policy.stall
     }
 
-    /// Whether a packet that comes now must wait for the link to wake; for a link that is not sending.
+    /// Whether a packet that arrives now must wait for the link to wake; for a link that is not sending.
     pub fn is_asleep(&self, now: Time) -> bool {
         self.idle_since != Time::NEVER && now > self.idle_since + self.policy.stall
     }
@@ -317,8 +317,9 @@ impl LpiState {
         self.idle_since = now;
     }
 
-    /// Plans the wake of a link that [is asleep](LpiState::is_asleep), for these held packets, the one that has
-    /// just come included. Returns when the link will be awake. Later packets can only bring that time forward.
+    /// Plans the wake of a link that [is asleep](LpiState::is_asleep), for these held packets, including the
+    /// one that has just arrived. Returns when the link will be awake. Later packets can only bring that time
+    /// forward.
     pub fn plan_wake(&mut self, now: Time, packets: usize, bytes: u64) -> Time {
         let sleep_from = self.idle_since + self.policy.stall;
         let held_until = match self.policy.trigger {
@@ -388,7 +389,8 @@ impl LpiState {
         self.common_sleep += span;
     }
 
-    /// Returns the time that [`LpiState::add_common_sleep`] was told.
+    /// Returns the time for which both directions slept: the sum of the spans of
+    /// [`LpiState::add_common_sleep`].
     pub fn common_sleep(&self) -> Span {
         self.common_sleep
     }
@@ -452,7 +454,7 @@ mod tests {
         assert_eq!((us(times.falling), us(times.asleep), us(times.waking)), (2.88, 97.12, 4.48));
         assert_eq!((times.awake, times.wakes), (Span::ZERO, 1));
 
-        // while it falls asleep
+        // while the link falls asleep
         link.become_idle(at(110.0));
         assert_eq!(link.plan_wake(at(111.0), 1, 1500), at(117.36));
         link.send(at(117.36));
@@ -546,7 +548,8 @@ mod tests {
         assert_eq!(link.plan_wake(at(1.0), 2, 3000), at(7.36), "asleep first");
     }
 
-    /// Poisson arrivals of 1500 B without framing: power relative to active, mean wait in µs.
+    /// Returns the power relative to active, and the mean wait in µs, for Poisson arrivals of 1500 B without
+    /// framing.
     fn under_poisson(policy: Policy, load: f64) -> (f64, f64) {
         const FRAME: Span = Span::from_ns(1200);
         let mut random = Stream::new(3, "eee");
@@ -585,7 +588,7 @@ mod tests {
 
     #[test]
     fn power_and_wait_are_those_of_the_formulas() {
-        // checks 18 to 20; the last ones from `eastwest model eee`
+        // checks 18 to 20 of the model; the last ones are from `eastwest model eee`
         let count = Policy { hold: Span::MAX, ..COALESCE };
         for (policy, load, power, wait) in [
             (Policy::STANDARD, 0.1, 0.545, 4.196),

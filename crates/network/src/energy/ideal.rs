@@ -1,4 +1,4 @@
-//! Links that sleep and wake in no time.
+//! Links with transitions that take no time.
 
 use super::eee::StateTimes;
 use super::policy::LinkSettings;
@@ -6,7 +6,8 @@ use eastwest_settings::Section;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// It sleeps and wakes in no time and for nothing: the lower bound for the same traffic.
+/// Policy of a link whose transitions take neither time nor energy: the lower bound of the energy for the same
+/// traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ideal;
 

@@ -1,6 +1,6 @@
-//! What links draw while they send, wait and sleep.
+//! Power of links in each state, and their sleep policies.
 //!
-//! What a link does with nothing to send is one file for each policy, and one line in the list of the family.
+//! Each policy has a file of its own and one line in the list of the family.
 
 mod adaptive;
 mod always_on;
@@ -28,21 +28,21 @@ use serde::{Deserialize, Serialize};
 
 type ReadPolicy = fn(&mut Section) -> LinkPolicy;
 
-/// Makes the settings and the list of names of the family, and hands each call on to the policy.
+/// Defines the settings and the list of names of the family, and forwards each call to the policy.
 macro_rules! family {
     ($($name:ident),* $(,)?) => {
-        /// What a link does while it has nothing to send.
+        /// Policy of a link while it has nothing to send.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         pub enum LinkPolicy {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)*
         }
 
-        /// The policies: name, how the settings are read, explanation.
+        /// The policies: name, function that reads the settings, explanation.
         pub const BUILT_IN: &[Choice<ReadPolicy>] =
             &[$((<$name>::NAME, |s| LinkPolicy::$name(<$name>::read(s)), <$name>::DOC)),*];
 
         impl LinkPolicy {
-            /// Whether links fall asleep and wake, which takes them time.
+            /// Whether links have transitions to sleep and back, which take time.
             pub fn falls_asleep(&self) -> bool {
                 match self {
                     $(LinkPolicy::$name(_) => <$name>::SLEEPS,)*
@@ -55,14 +55,15 @@ macro_rules! family {
                 }
             }
 
-            /// The longest time for which a packet is held, where the queue of the port aims at no delay.
+            /// Returns the longest time for which a packet is held, at a port whose queue has no target delay.
             pub fn hold(&self) -> Span {
                 match self {
                     $(LinkPolicy::$name(policy) => policy.hold(),)*
                 }
             }
 
-            /// States of a link that does not fall asleep, in a run in which it was sending for `busy`.
+            /// Returns the state times of a link without transitions in a run in which it was sending for
+            /// `busy`.
             pub fn states(&self, run: Span, busy: Span) -> StateTimes {
                 match self {
                     $(LinkPolicy::$name(policy) => policy.states(run, busy),)*
@@ -82,24 +83,24 @@ family! {
 }
 
 impl LinkPolicy {
-    /// Whether links save power: only those that are always on do not.
+    /// Whether links save power: all policies but always-on do.
     pub fn saves_power(&self) -> bool {
         *self != LinkPolicy::AlwaysOn(AlwaysOn)
     }
 }
 
-/// Links of one class.
+/// Energy settings of one class of links.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClassEnergy {
-    /// What they do with nothing to send.
+    /// Policy while there is nothing to send.
     pub policy: LinkPolicy,
-    /// Their transceivers, where they are not those of each link's rate.
+    /// Transceiver; `None`: the one for the rate of each link.
     pub phy: Option<Phy>,
-    /// What of these is otherwise.
+    /// Values that replace those of the transceiver.
     pub own: OwnPhy,
-    /// Power is saved only while both directions of a cable sleep.
+    /// Whether power is saved only while both directions of a cable sleep.
     pub both: bool,
-    /// Where packets wait that come to a link that is not awake.
+    /// Where packets wait that arrive while the link is not awake.
     pub buffer: SleepBuffer,
 }
 
@@ -122,7 +123,7 @@ impl ClassEnergy {
         ClassEnergy { policy, phy, own, both, buffer }
     }
 
-    /// The transceivers of a link of this rate.
+    /// Returns the transceiver of a link of this rate.
     pub fn phy(&self, rate: Rate) -> Phy {
         let base = self.phy.unwrap_or(Phy::of_rate(rate).0);
         let active_w = self.own.active_w.unwrap_or(base.active_w);
@@ -135,32 +136,33 @@ impl ClassEnergy {
         }
     }
 
-    /// How its links sleep, if they do, at a port whose queue aims at this delay.
+    /// Returns the policy of times and triggers of a link that sleeps, at a port of this rate and target delay;
+    /// `None` if it does not sleep.
     pub fn sleeping(&self, rate: Rate, target: Option<Span>) -> Option<(Policy, Phy)> {
         let policy = self.policy.sleep(rate, target)?;
         Some((Policy { buffer: self.buffer, ..policy }, self.phy(rate)))
     }
 }
 
-/// Power of all links.
+/// Energy settings of all links.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EnergyConfig {
-    /// Cables of hosts, both directions.
+    /// Settings of cables of hosts, for both directions.
     pub host: ClassEnergy,
-    /// Cables between switches.
+    /// Settings of cables between switches.
     pub fabric: ClassEnergy,
 }
 
-/// Rates of the links that each table is about.
+/// Rates of the links to which each table applies.
 pub struct LinkRates {
-    /// Those of hosts.
+    /// Rates of links of hosts.
     pub host: Vec<Rate>,
-    /// Those between switches.
+    /// Rates of links between switches.
     pub fabric: Vec<Rate>,
 }
 
 impl EnergyConfig {
-    /// Settings of the cables of hosts, or of those between switches.
+    /// Returns the settings of the cables of hosts, or of those between switches.
     pub fn of_link(&self, of_host: bool) -> &ClassEnergy {
         if of_host { &self.host } else { &self.fabric }
     }
@@ -196,14 +198,14 @@ impl Default for EnergyConfig {
     }
 }
 
-/// Joules of one direction of a link in a run.
+/// Energy of one direction of a link in a run, in joules.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Joules {
-    /// What it used.
+    /// Energy used.
     pub used: f64,
-    /// What it would have used awake all the time.
+    /// Energy of a link that is always awake.
     pub always_on: f64,
-    /// What it would have used asleep whenever it had nothing to send, without transitions.
+    /// Energy of a link that sleeps whenever it has nothing to send, without transitions.
     pub ideal: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Transceivers: how fast they fall asleep and wake, and what they draw.
+//! Transceivers: times of transitions, and power in each state.
 //!
 //! | name | Tw, µs | Ts, µs | active, W | asleep |
 //! |---|---|---|---|---|
@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 /// A transceiver, one direction of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phy {
-    /// Time from the request to wake until the first bit can be sent (Tw).
+    /// Time from the request to wake until the first bit can be sent (Tw), in ps.
     pub wake: Span,
-    /// Time it takes to fall asleep (Ts).
+    /// Duration of the transition to sleep (Ts).
     pub sleep: Span,
     /// Watts while active, falling asleep or waking.
     pub active_w: f64,
@@ -32,8 +32,7 @@ pub struct Phy {
     pub asleep_w: f64,
 }
 
-/// The transceivers that are known by name, with the rate they are made for, slowest first and for
-/// each rate the one that saves most first.
+/// Known transceivers: name, rate, values; slowest first, and for each rate the one that saves most first.
 pub const KNOWN: [(&str, Rate, Phy); 9] = [
     ("100BASE-TX", Rate::mbit(100), phy(30_500, 200_000, 0.5, 0.1)),
     ("1000BASE-T", Rate::gbit(1), phy(16_500, 182_000, 0.5, 0.1)),
@@ -52,8 +51,8 @@ const fn phy(wake_ns: u64, sleep_ns: u64, active_w: f64, share: f64) -> Phy {
 }
 
 impl Phy {
-    /// The slowest known one that is fast enough for a link of this rate, or the fastest of all; and
-    /// whether it is made for exactly this rate.
+    /// Returns the slowest known transceiver that is fast enough for a link of this rate, or the fastest of
+    /// all; and whether it is made for exactly this rate.
     pub fn of_rate(rate: Rate) -> (Phy, bool) {
         let found = KNOWN.iter().find(|(_, r, _)| *r >= rate);
         let (_, made_for, phy) = found.unwrap_or(&KNOWN[KNOWN.len() - 2]);
@@ -61,20 +60,20 @@ impl Phy {
     }
 }
 
-/// What a scenario says of transceivers itself; the rest is that of the known ones.
+/// Values of transceivers that a scenario gives; the others are those of the known transceiver.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct OwnPhy {
     /// Time to wake.
     pub wake: Option<Span>,
-    /// Time to fall asleep.
+    /// Time to go to sleep.
     pub sleep: Option<Span>,
     /// Watts awake.
     pub active_w: Option<f64>,
-    /// Power asleep as a share of that.
+    /// Power asleep as a fraction of the power awake.
     pub asleep_share: Option<f64>,
 }
 
-/// The transceivers, where they are not those of the links' rates, and what the file says of them.
+/// Reads the transceiver, if it is not the one for the links' rate, and the values that the file gives.
 pub(super) fn read(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy>, OwnPhy) {
     const DOC: &str = "Transceivers; auto takes those of each link's rate, or the next faster \
                        ones for links that do not sleep.";

@@ -1,4 +1,4 @@
-//! Links that stay awake for a while with nothing to send.
+//! Links that stay awake for some time after the last packet.
 
 use super::eee::Policy;
 use super::policy::LinkSettings;
@@ -6,10 +6,10 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// It falls asleep after an idle period.
+/// Policy of a link that falls asleep after an idle period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StallTimer {
-    /// How long it stays awake with nothing to send.
+    /// Time for which the link stays awake with nothing to send.
     pub stall: Span,
 }
 

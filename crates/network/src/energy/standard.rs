@@ -1,4 +1,5 @@
-//! Links as IEEE 802.3az has them: asleep as soon as nothing is left to send, awake for the first packet.
+//! Links as in IEEE 802.3az: they go to sleep as soon as nothing is left to send, and wake for the first
+//! packet.
 
 use super::eee::Policy;
 use super::policy::LinkSettings;
@@ -6,7 +7,7 @@ use eastwest_settings::Section;
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// It falls asleep at once and wakes for the first packet.
+/// Policy of a link that goes to sleep at once and wakes for the first packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Standard;
 

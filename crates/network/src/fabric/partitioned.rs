@@ -39,7 +39,7 @@ impl Fabric {
         self.partition = Some(Box::new(partition));
     }
 
-    /// Enqueues a packet that came on link `before` at a port with packets of several parts.
+    /// Enqueues a packet that arrived on link `before` at a port with packets of several parts.
     pub(crate) fn enqueue_partitioned(
         &mut self,
         now: Time,
@@ -64,7 +64,7 @@ impl Fabric {
             }
             return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
-        // a packet that arrives in another part at this very instant may go before this one or after it
+        // A packet that arrives in another part at this instant may go before or after this one.
         let key = Key::new(now, Class::Arrival);
         let tie = events.goes_before(key, link, before);
         let part = partition.part_of(handle.dst);
@@ -135,7 +135,7 @@ impl Fabric {
     }
 
     /// Returns when the packet is handed over that completes a stream up to `end`, if it is on this link, and
-    /// how many packets the link hands over before. All bytes before `next` have arrived, and those of the
+    /// how many packets the link hands over before it. All bytes before `next` have arrived, and those of the
     /// ranges `held`.
     pub fn completes(
         &self,

@@ -4,38 +4,38 @@ use super::loss::LossModel;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// An effect on links for a time.
+/// An effect on links during an interval of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     /// Numbers of the links.
     pub links: Vec<u32>,
     /// Effect on these links.
     pub effect: Effect,
-    /// From when on; zero means that the links have never been otherwise.
+    /// Start of the effect; zero: in force before the run starts.
     pub from: Time,
-    /// Until when, or [`Time::NEVER`].
+    /// End of the effect, or [`Time::NEVER`].
     pub until: Time,
 }
 
 /// Effect of a fault on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Packets do not arrive, at random.
+    /// Random loss of packets.
     Loss(LossModel),
-    /// The link sends more slowly.
+    /// Lower rate of transmission.
     Degrade(Degraded),
-    /// Packets take longer.
+    /// Longer propagation delay.
     Delay {
-        /// Added to the propagation delay.
+        /// Constant addition to the propagation delay.
         extra: Span,
-        /// Width of a further uniform delay of each packet, in order.
+        /// Width of a further uniform delay of each packet; packets stay in order.
         jitter: Span,
     },
-    /// Nothing arrives.
+    /// The link is down: no packet arrives.
     Down {
-        /// After this time switches know that a link has failed, or has been repaired.
+        /// Time after which switches know that a link has failed or has been repaired.
         reroute: Span,
-        /// Fails again and again.
+        /// Periodic failures, if the fault flaps.
         flapping: Option<Flapping>,
     },
 }
@@ -43,14 +43,14 @@ pub enum Effect {
 /// Rate of a degraded link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Degraded {
-    /// A rate, or the link's own where that is lower.
+    /// Absolute rate, if it is lower than the link's own.
     Rate(Rate),
-    /// A share of the link's own.
+    /// Fraction of the link's own rate.
     Share(f64),
 }
 
 impl Degraded {
-    /// The rate of a link whose own is `rate`.
+    /// Returns the degraded rate of a link whose own rate is `rate`.
     pub fn of(self, rate: Rate) -> Rate {
         match self {
             Degraded::Rate(left) => left.min(rate),
@@ -59,12 +59,12 @@ impl Degraded {
     }
 }
 
-/// Fails at the start of every period.
+/// Periodic failure: the link goes down at the start of every period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flapping {
-    /// From one failure to the next.
+    /// Time from one failure to the next.
     pub period: Span,
-    /// How long each lasts.
+    /// Duration of each failure.
     pub down: Span,
 }
 

@@ -1,38 +1,38 @@
-//! Loss of packets at random, in bursts or one by one.
+//! Random loss of packets, independent or in bursts.
 
 use eastwest_engine::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Loss by a chain of two states that steps with every packet (Gilbert 1960, Elliott 1963). Without
-/// bad state losses are independent.
+/// Loss by a Markov chain of two states that steps with every packet (Gilbert 1960, Elliott 1963). Without the
+/// bad state, losses are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossModel {
     /// Probability that a packet in the good state is followed by one in the bad state.
     pub good_to_bad: f64,
-    /// And the other way round.
+    /// Probability that a packet in the bad state is followed by one in the good state.
     pub bad_to_good: f64,
     /// Probability that a packet is lost in the good state.
     pub loss_in_good: f64,
-    /// In the bad state.
+    /// Probability that a packet is lost in the bad state.
     pub loss_in_bad: f64,
 }
 
 impl LossModel {
-    /// Each packet is lost with this probability, whatever became of the others.
+    /// Returns a model that loses each packet with probability `share`, independently of the others.
     pub fn independent(share: f64) -> LossModel {
         LossModel { good_to_bad: 0.0, bad_to_good: 1.0, loss_in_good: share, loss_in_bad: 1.0 }
     }
 
-    /// Gilbert's model with all packets lost in the bad state and none in the good one: this share
-    /// of packets, in bursts of this many in the mean. Both states must last a packet at least, so
-    /// that `share` / (1 − `share`) must not exceed `mean_burst`.
+    /// Returns Gilbert's model, with all packets lost in the bad state and none in the good one: a fraction
+    /// `share` of packets, in bursts of `mean_burst` packets on average. Both states last at least one packet,
+    /// so `share` / (1 − `share`) must not exceed `mean_burst`.
     pub fn bursty(share: f64, mean_burst: f64) -> LossModel {
         let bad_to_good = 1.0 / mean_burst;
         let good_to_bad = bad_to_good * share / (1.0 - share);
         LossModel { good_to_bad, bad_to_good, loss_in_good: 0.0, loss_in_bad: 1.0 }
     }
 
-    /// The share of packets in the bad state in the long run.
+    /// Returns the fraction of packets in the bad state in the long run.
     pub fn share_of_bad(&self) -> f64 {
         match self.good_to_bad + self.bad_to_good {
             0.0 => 0.0,
@@ -41,7 +41,7 @@ impl LossModel {
     }
 }
 
-/// A loss model at work.
+/// State of a loss model.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LossChain {
     model: LossModel,
@@ -49,12 +49,12 @@ pub(crate) struct LossChain {
 }
 
 impl LossChain {
-    /// Starts in the bad state as often as the chain is there in the long run.
+    /// Returns a chain whose first state is random, with the long-run probabilities.
     pub fn new(model: LossModel, random: &mut Stream) -> LossChain {
         LossChain { model, bad: random.unit() < model.share_of_bad() }
     }
 
-    /// Whether the next packet is lost.
+    /// Steps the chain. Returns whether the next packet is lost.
     pub fn loses(&mut self, random: &mut Stream) -> bool {
         let m = &self.model;
         let (loss, turn) =
@@ -69,7 +69,7 @@ impl LossChain {
 mod tests {
     use super::*;
 
-    /// Share of packets lost, and mean and variance of the length of bursts of losses.
+    /// Returns the fraction of packets lost, and mean and variance of the length of bursts of losses.
     fn measure(model: LossModel, packets: u32, seed: u64) -> (f64, f64, f64) {
         let mut random = Stream::new(seed, "loss");
         let mut chain = LossChain::new(model, &mut random);

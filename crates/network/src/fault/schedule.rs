@@ -1,7 +1,7 @@
 //! Schedule of faults: when they begin and end, and when switches know of it.
 //!
 //! Changes of one instant have a fixed order: ends, begins, then what switches learn; among these the order of
-//! the faults. Of a fault that flaps only the next change is here.
+//! the faults. For a fault that flaps, the schedule holds only the next change.
 
 use super::effect::{Effect, Fault};
 use eastwest_types::{Span, Time};
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Something changes; the number is that of the fault.
+/// A change of a fault; the value is the number of the fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Change {
-    /// It is no longer in force, at least for a while.
+    /// The fault is no longer in force; one that flaps may return.
     Ends(u32),
-    /// It is in force.
+    /// The fault comes into force.
     Begins(u32),
-    /// Switches know that its links are up again.
+    /// Switches learn that the links of the fault are up again.
     KnownUp(u32),
-    /// Switches know that its links are down.
+    /// Switches learn that the links of the fault are down.
     KnownDown(u32),
 }
 
-/// Changes to come.
+/// Future changes of faults, in order of time.
 #[derive(Serialize, Deserialize)]
 pub struct Schedule {
     faults: Vec<Fault>,
@@ -36,17 +36,17 @@ impl Schedule {
         Schedule { faults, pending }
     }
 
-    /// A fault by its number.
+    /// Returns the fault with this number.
     pub fn fault(&self, number: u32) -> &Fault {
         &self.faults[number as usize]
     }
 
-    /// When the next change comes; [`Time::NEVER`] where none does.
+    /// Returns the time of the next change; [`Time::NEVER`] if there is none.
     pub fn next(&self) -> Time {
         self.pending.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Takes the next change off that is due by now.
+    /// Takes out the next change that is due by now.
     pub fn pop(&mut self, now: Time) -> Option<Change> {
         let &Reverse((at, change)) = self.pending.peek()?;
         if at > now {
@@ -64,7 +64,7 @@ impl Schedule {
                 end = end.min(at + f.down);
                 again = at + Span(f.period.0 - f.down.0);
             }
-            // what has never been up was never in a route
+            // A link that has never been up was never in a route.
             let known = if at == Time::ZERO { at } else { at + *reroute };
             let what = if begins { Change::KnownDown(number) } else { Change::KnownUp(number) };
             self.push(known, what);
@@ -117,12 +117,12 @@ mod tests {
             all(vec![down(10, 30, 5, None)], 9),
             [(10, Begins(0)), (15, KnownDown(0)), (30, Ends(0)), (35, KnownUp(0))]
         );
-        // a repair before anyone has noticed: both are learned, later
+        // repaired before switches knew of the failure: they learn of both, later
         assert_eq!(
             all(vec![down(10, 12, 5, None)], 9),
             [(10, Begins(0)), (12, Ends(0)), (15, KnownDown(0)), (17, KnownUp(0))]
         );
-        // from the very start on
+        // down from the start of the run
         assert_eq!(
             all(vec![down(0, Time::NEVER.0, 5, None)], 9),
             [(0, Begins(0)), (0, KnownDown(0))]

@@ -1,8 +1,8 @@
 //! Ports of links that sleep (low-power idle).
 //!
-//! A two-event port has an event when the link is awake. An eager one needs none: when a packet comes, it is
+//! A two-event port has an event when the link is awake. An eager one needs none: when a packet arrives, it is
 //! known when the link will be awake at the latest; a packet that ends holding brings all held packets forward.
-//! Both do the same to every packet.
+//! Both treat every packet equally.
 //!
 //! Where the link layer has a buffer of its own (`SleepBuffer::Link`), a packet goes through queue, buffer and
 //! wire: it bypasses the empty queue while the link is not awake, and waits in the queue once the link is
@@ -17,19 +17,19 @@ use crate::queue::{Arrival, Backlog, Discipline, Verdict};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Whether a packet that comes now has to wait for the link to wake.
+    /// Whether a packet that arrives now has to wait for the link to wake.
     pub(super) fn is_asleep(&self, now: Time) -> bool {
         self.lpi.as_ref().is_some_and(|s| s.is_asleep(now))
     }
 
-    /// Returns when the port is clear for a packet that comes now. Where the link sleeps also the first packet
-    /// waits, and needs room.
+    /// Returns when the port is clear for a packet that arrives now. Where the link sleeps also the first
+    /// packet waits, and needs room.
     pub(super) fn clear_for(&self, now: Time, asleep: bool) -> Time {
         if asleep { self.busy_until.max(now.next()) } else { self.busy_until }
     }
 
-    /// Sets when the sleeping link of a two-event port will be awake, after a packet has come. Returns whether
-    /// that is sooner than before.
+    /// Sets when the sleeping link of a two-event port will be awake, after an arrival. Returns whether that is
+    /// sooner than before.
     pub(super) fn plan_wake_two_event(&mut self, now: Time) -> bool {
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let held = q.backlog().and(q.link_buffer());

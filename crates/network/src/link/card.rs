@@ -1,6 +1,5 @@
-//! Flow control between a port and the network card before it: when the card hands over the next packet. A card
-//! that keeps its packets until then can still slow down a flow or reorder packets that would otherwise wait at
-//! the port.
+//! Flow control between a port and the NIC before it: when the NIC hands over the next packet. A NIC that keeps
+//! its packets until then can still slow down a flow, or reorder packets that would otherwise wait at the port.
 
 use super::Link;
 use crate::fabric::Fabric;
@@ -9,8 +8,8 @@ use eastwest_types::{HostId, Rate, Time};
 impl Link {
     /// Returns when the port takes the next packet of a codepoint. A port with a single queue takes it when it
     /// has sent all packets that it has. Any other takes it when none of that codepoint's class (with DCB:
-    /// priority) is queued; if the returned time is in the future, the card asks again then, when a packet will
-    /// have left or one of `ip_len` bytes could have.
+    /// priority) is queued; if the returned time is in the future, the NIC asks again at that time, when a
+    /// packet will have left, or one of `ip_len` bytes could have left.
     ///
     /// `sent` says that a packet of `ip_len` bytes has been handed over just now; the next one follows after
     /// the transmission time of that one, even if it was dropped.
@@ -24,7 +23,7 @@ impl Link {
             None => q.backlog_of(q.class_of(dscp)).packets > 0,
         };
         match (waits, q.sent_at) {
-            // paused, or lost
+            // the packet is paused, or was lost
             (true, Time::NEVER) => after_one,
             (true, sent_at) => sent_at.max(now.next()),
             (false, Time::NEVER) if sent => after_one,

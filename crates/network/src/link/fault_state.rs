@@ -1,13 +1,13 @@
-//! State of a link under faults. Both kinds of ports follow the same rules, so that they do the same to every
-//! packet; a change at an instant comes after everything else at that instant.
+//! State of a link under faults. Both kinds of ports follow the same rules, so that they treat every packet
+//! equally; a change at an instant is carried out after all other events of that instant.
 //!
 //! * **Loss** is decided when a packet gets to the far end, by the loss model in force then.
 //! * **A rate** holds for packets whose first bit is sent after the change: the one being sent finishes as it
 //!   started, queued packets are timed anew.
 //! * **Delay and jitter** hold for the same packets. A link keeps the order: a packet that would overtake the
 //!   one in front of it arrives together with it.
-//! * **Down**: the port goes on as if nothing had happened, and what it sends is lost. A packet arrives only if
-//!   the link was up from its first bit sent until its arrival.
+//! * **Down**: the port sends as before, and its packets are lost. A packet arrives only if the link was up
+//!   from its first bit sent until its arrival.
 //!
 //! A packet that is lost in flight is removed at the time of its arrival, as an event of [`Class::Departure`].
 

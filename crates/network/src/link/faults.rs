@@ -39,7 +39,7 @@ impl Link {
             Effect::Loss(model) => {
                 let f = self.faults();
                 f.loss = begins.then(|| LossChain::new(*model, &mut f.random));
-                // the first packet to arrive is the first of the new model
+                // The first packet to arrive is the first of the new model.
                 f.drawn = None;
             }
             Effect::Degrade(left) => {
@@ -220,7 +220,7 @@ mod tests {
     use eastwest_types::{HostId, Packet};
 
     const DELAY: Span = Span::from_us(5);
-    /// A full packet at 1 Gbit/s: 1538 B.
+    /// Transmission time of a full packet at 1 Gbit/s: 1538 B.
     const FULL: Span = Span::from_ns(12_304);
 
     fn link(limit: u32, mode: Mode, jitter: Span, delay: Span) -> Link {
@@ -250,7 +250,7 @@ mod tests {
         Packet { ip_len, ..Packet::blank(HostId(1)) }
     }
 
-    /// What happened to packets, and how many waited when each was offered.
+    /// Fates of packets, and the queue before each enqueue.
     #[derive(Debug, Default, PartialEq)]
     struct Log {
         arrived: Vec<(Time, u32)>,
@@ -326,10 +326,10 @@ mod tests {
         }
     }
 
-    /// A packet is offered, or a fault begins or is over.
+    /// A packet that is enqueued, or a fault that begins (`true`) or ends.
     type Step = (Time, Result<Packet, (Effect, bool)>);
 
-    /// Packets and changes of all kinds, on a grid that makes ties frequent.
+    /// Returns packets and changes of all kinds, on a grid of times that makes ties frequent.
     fn script(seed: u64) -> Vec<Step> {
         let mut random = Stream::new(seed, "faults");
         let mut script = Vec::new();
@@ -350,7 +350,7 @@ mod tests {
                 script.push((at, Err((effect, false))));
             }
         }
-        // what is offered at an instant goes before what changes then
+        // packets of an instant are enqueued before its changes
         script.sort_by_key(|(at, what)| (*at, what.is_err()));
         script
     }
@@ -385,7 +385,8 @@ mod tests {
         assert!(full > 1_000 && random > 1_000 && down > 1_000, "{seen:?}");
     }
 
-    /// Ten full packets at once and one change; when each got there, or `None`.
+    /// Enqueues ten full packets at once and makes one change; returns when each arrived, `None` if it was
+    /// lost.
     fn ten(change_at: Span, effect: Effect, over_at: Option<Span>) -> Vec<Option<Span>> {
         let [eager, reference] = [Mode::Eager, Mode::TwoEvent].map(|mode| {
             let mut play = Play::new(link(99, mode, Span::ZERO, DELAY));
@@ -407,13 +408,13 @@ mod tests {
     #[test]
     fn a_degraded_link_finishes_the_packet_being_sent_and_then_has_exactly_the_new_rate() {
         let tenth = Effect::Degrade(Degraded::Rate(Rate::mbit(100)));
-        // in the middle of the third packet
+        // change in the middle of the third packet
         let times = ten(FULL * 2 + Span(1), tenth.clone(), None);
         for (i, time) in times.iter().enumerate() {
             let slow = (i as u64).saturating_sub(2);
             assert_eq!(*time, Some(FULL * (1 + i as u64 - slow) + FULL * 10 * slow + DELAY));
         }
-        // and back to its own in the middle of the fifth
+        // and back to the link's own rate in the middle of the fifth
         let back = FULL * 3 + FULL * 10 + Span(1);
         let times = ten(FULL * 2 + Span(1), tenth, Some(back));
         assert_eq!(times[4], Some(FULL * 3 + FULL * 20 + DELAY));
@@ -426,12 +427,12 @@ mod tests {
         let slow = Effect::Delay { extra, jitter: Span::ZERO };
         let times = ten(FULL, slow, Some(FULL * 5));
         let plain = |i: u64| FULL * (i + 1) + DELAY;
-        // a packet that starts at the instant of a change is not concerned
+        // a change at the instant at which a packet starts does not concern that packet
         for i in 0..10 {
             let time = match i {
                 0 | 1 => plain(i),
                 2..=5 => plain(i) + extra,
-                // those behind would be there before the sixth
+                // packets behind the sixth would overtake it, so they arrive with it
                 _ => plain(i).max(plain(5) + extra),
             };
             assert_eq!(times[i as usize], Some(time), "{i}");
@@ -454,7 +455,8 @@ mod tests {
     #[test]
     fn a_failure_takes_what_is_sent_or_under_way_and_spares_what_starts_after_the_repair() {
         let down = Effect::Down { reroute: Span::ZERO, flapping: None };
-        // the first is there, the second on the wire, the third being sent; repaired within the sixth
+        // the first packet has arrived, the second is on the wire, the third is being sent; repaired during the
+        // sixth
         let at = FULL * 2 + Span::from_us(6);
         let times = ten(at, down, Some(FULL * 5 + Span(1)));
         let arrived: Vec<usize> = (0..10).filter(|&i| times[i].is_some()).collect();
@@ -467,7 +469,7 @@ mod tests {
     #[test]
     fn a_short_failure_takes_all_that_was_under_way() {
         let down = Effect::Down { reroute: Span::ZERO, flapping: None };
-        // while the second packet is being sent the first is on the wire
+        // while the second packet is being sent, the first is on the wire
         let times = ten(FULL + Span::from_us(2), down, Some(FULL + Span::from_us(3)));
         assert_eq!(times.iter().position(Option::is_some), Some(2));
         assert_eq!(times.iter().flatten().count(), 8);

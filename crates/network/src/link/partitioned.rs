@@ -26,7 +26,7 @@ impl Link {
             self.can_be_partitioned() && self.on_wire.is_empty(),
             "only idle eager ports are divided"
         );
-        // started packets are counted anew for each packet, without RED's fast path
+        // Started packets are counted anew for each packet, without RED's fast path.
         (self.plain, self.counted, self.red_fast_path) = (false, false, None);
         self.tracks_started = crosses;
         self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
@@ -113,8 +113,8 @@ impl Link {
         waiting
     }
 
-    /// Puts the packets of all parts into `on_wire`, for whoever reads the queue (`open`); or restores the ring
-    /// of this part.
+    /// Puts the packets of all parts into `on_wire`, so that the queue can be read (`open`); or restores the
+    /// ring of this part.
     pub(crate) fn expose_all(&mut self, open: bool) {
         let Some(partitioned) = self.partitioned.as_mut().filter(|d| d.crosses) else { return };
         if !open {
@@ -194,10 +194,11 @@ mod tests {
     use eastwest_engine::random::Stream;
     use eastwest_types::Limit;
 
-    /// What a port did: arrivals, losses, queues before each offer.
+    /// Behaviour of a port: arrivals, losses, queue before each enqueue.
     type Did = (Vec<(Time, u32)>, Vec<u32>, Vec<(u32, u64)>);
 
-    /// Offers packets, of which those that `crosses` names arrive elsewhere, and runs the port empty.
+    /// Enqueues packets, of which those selected by `crosses` arrive in another part, and runs until the port
+    /// is empty.
     fn play(link: &mut Link, offers: &[(Time, u16)], crosses: impl Fn(usize) -> bool) -> Did {
         let (mut pool, mut next) = (PacketPool::default(), Key::NEVER);
         let (mut arrived, mut lost, mut queues) = (Vec::new(), Vec::new(), Vec::new());
@@ -253,7 +254,7 @@ mod tests {
                 0 => QueueConfig::DropTail(DropTail(packets)),
                 1 => QueueConfig::DropTail(DropTail(Limit::Bytes(1_500 + random.below(9_000)))),
                 2 => QueueConfig::Red(red(0.3, false, packets)),
-                // the undivided port uses RED's fast path now and then
+                // the undivided port uses RED's fast path at times
                 3 => QueueConfig::Red(fast_path_red(1.0, false)),
                 _ => QueueConfig::Red(fast_path_red(0.02, false)),
             };

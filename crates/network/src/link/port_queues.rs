@@ -459,7 +459,7 @@ impl ClassQueue {
     }
 }
 
-/// How a checkpoint stores the class of every codepoint.
+/// Serialization of the class of every codepoint in checkpoints.
 mod codepoints {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

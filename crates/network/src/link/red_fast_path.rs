@@ -67,7 +67,7 @@ impl RedFastPath {
         })
     }
 
-    /// Returns whether an arrival that finds `held` packets needs no decision; if so, logs it.
+    /// Whether an arrival that finds `held` packets needs no decision; if so, logs it.
     #[inline(always)]
     pub fn admits(&mut self, held: usize, now: Time, clear_at: Time) -> bool {
         if self.budget == 0 || held >= self.max_held as usize {

@@ -1,4 +1,4 @@
-//! Ports of all modes under all disciplines, and what classes and flows share.
+//! Tests: ports of all modes with all disciplines, and how classes and flows share a link.
 
 use super::*;
 use crate::energy::eee::{SleepBuffer, Trigger};
@@ -38,8 +38,7 @@ pub(super) fn packet(ip_len: u16, priority: u8) -> Packet {
     Packet { ip_len, tos: priority << 5, ..Packet::blank(HostId(1)) }
 }
 
-/// What a link did: (time of arrival, number of the packet), and the numbers of those lost and of
-/// those marked.
+/// Behaviour of a link: (time of arrival, number of the packet), and the numbers of lost and of marked packets.
 #[derive(Debug, PartialEq, Default)]
 struct Log {
     arrived: Vec<(Time, u32)>,
@@ -58,8 +57,8 @@ impl Log {
     }
 }
 
-/// Offers packets in order of time to one link and runs it empty. As in a run, what happens at
-/// the link at the time of an offer or before goes first if it is a departure.
+/// Enqueues packets in order of time at one link and runs until it is empty. As in a run, departures at or
+/// before the time of an enqueue are carried out first.
 fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
     let mut log = Log::default();
     let mut next = Key::NEVER;
@@ -110,12 +109,12 @@ fn step(link: &mut Link, key: Key, log: &mut Log, pool: &mut PacketPool) -> Key 
     next
 }
 
-/// Bursts and pauses around the capacity of the link, on a grid that makes ties frequent; four
-/// packets of five understand marks.
+/// Returns bursts and pauses around the capacity of the link, on a grid of times that makes ties frequent; four
+/// packets of five are ECT.
 fn traffic(seed: u64, mtu: u32) -> Vec<(Time, Packet)> {
     let mut random = Stream::new(seed, "traffic");
     let mut now = Time::ZERO;
-    // an ACK of 80 B is the one packet that a very small MTU does not keep out
+    // with a very small MTU, only ACKs of up to 80 B are allowed
     let sizes: &[u16] = if mtu < 80 { &[40, 52, 68, 68, 80] } else { &[40, 52, 80, 576, 1500] };
     (0..400)
         .map(|_| {
@@ -129,7 +128,7 @@ fn traffic(seed: u64, mtu: u32) -> Vec<(Time, Packet)> {
         .collect()
 }
 
-/// Disciplines that decide at enqueue, and whether they mark.
+/// Returns disciplines that decide at enqueue, and whether they mark.
 fn queues() -> Vec<(QueueConfig, bool)> {
     let packets = |n: u32| Limit::Packets(n);
     let drop_tail = [
@@ -159,7 +158,7 @@ fn queues() -> Vec<(QueueConfig, bool)> {
     for (weight, ecn) in [(1.0, true), (0.02, true), (0.01, false)] {
         queues.push((QueueConfig::Red(fast_path_red(weight, ecn)), ecn));
     }
-    // the probability reaches 0.5 at six packets: some signals are marks and some are drops
+    // the probability reaches 0.5 at six packets, so some signals are marks and some are drops
     let some = RedConfig { mark_below: Some(0.25), ..red(0.1, true, packets(9)) };
     queues.push((QueueConfig::Red(some), true));
     let (target, red) = (Span::from_us(20), red(0.3, true, packets(9)));
@@ -193,7 +192,7 @@ pub(super) fn red(weight: f64, ecn: bool, limit: Limit) -> RedConfig {
     }
 }
 
-/// Ports with it use the fast path of RED now and then.
+/// Returns RED settings with which ports use the fast path at times.
 pub(super) fn fast_path_red(weight: f64, ecn: bool) -> RedConfig {
     let (min, max) = (Level::Packets(6.0), Level::Packets(9.0));
     RedConfig { min, max, ..red(weight, ecn, Limit::Packets(40)) }
@@ -218,7 +217,7 @@ fn ports_with_red_use_the_fast_path_while_nothing_can_be_signalled() {
             now = key.time();
         }
         assert!(on_fast_path > 390, "{on_fast_path}");
-        // a burst is looked at again
+        // a second burst
         let burst: Vec<Outcome> = (0..300).map(|_| enqueue(&mut link, now, &mut pool)).collect();
         assert!(
             !link.is_on_red_fast_path() && burst.contains(&Outcome::Dropped(Cause::Early)),
@@ -227,7 +226,7 @@ fn ports_with_red_use_the_fast_path_while_nothing_can_be_signalled() {
     }
 }
 
-/// Disciplines that decide at dequeue, and whether they mark.
+/// Returns disciplines that decide at dequeue, and whether they mark.
 fn queues_at_dequeue() -> Vec<(QueueConfig, bool)> {
     let mut queues = Vec::new();
     let limit = Limit::Packets(9);
@@ -273,7 +272,8 @@ fn links_sleep_alike_in_both_modes() {
     }
 }
 
-/// A port of this mode does to every packet what a two-event port does; returns how often its link woke.
+/// Checks that a port of this mode treats every packet as a two-event port does; returns the number of wakes of
+/// its link.
 fn assert_same(queue: &QueueConfig, marks: bool, mode: Mode, sleep: Option<(Policy, Phy)>) -> u64 {
     let mut wakes = 0;
     for (jitter, mtu) in [(0, 1500), (0, 68), (3_000, 1500), (40_000, 1500)] {
@@ -395,7 +395,7 @@ fn urgent_packets_overtake_what_waits_but_not_what_is_being_sent() {
     assert_eq!(log.lost, [4, 6]);
     let order: Vec<u32> = log.arrived.iter().map(|a| a.1).collect();
     assert_eq!(order, [0, 2, 3, 7, 1, 5]);
-    // never idle while something waits
+    // the port is never idle while packets wait
     let sent = Span::from_ns(12_304);
     assert!(log.arrived.windows(2).all(|w| w[1].0 == w[0].0 + sent));
 }
@@ -407,7 +407,7 @@ fn classes_need_two_events() {
     Link::new(LinkSpec { classes, ..spec(Limit::Packets(2), Mode::Eager) });
 }
 
-/// Bytes of each class among the packets that arrive while all classes wait.
+/// Returns the bytes of each class among the packets that arrive while all classes have packets.
 fn shares(classes: &[PortClass], sizes: [u16; 3]) -> [u64; 3] {
     let spec =
         LinkSpec { classes: classes.to_vec(), ..spec(Limit::Packets(100_000), Mode::TwoEvent) };
@@ -433,7 +433,7 @@ fn weights_share_what_strict_classes_leave() {
     let weighted = [class(0, Some(1)), class(1, Some(3)), class(2, Some(4)), rest.clone()];
     let [a, b, c] = shares(&weighted, [1500, 576, 1000]).map(|n| n as f64);
     assert!((b / a - 3.0).abs() < 0.02 && (c / a - 4.0).abs() < 0.02, "{a} {b} {c}");
-    // the first one found the port idle
+    // the first packet found the port idle
     let [a, b, c] =
         shares(&[class(0, Some(1)), class(1, None), class(2, Some(1)), rest], [1500; 3]);
     assert!(a == 1500 && c == 0 && b == 8_999 * 1500, "{a} {b} {c}");
@@ -473,7 +473,7 @@ fn flows_share_by_bytes_and_a_new_one_goes_first() {
     let flow = |ip_len, hash| Packet { hash, ..packet(ip_len, 0) };
     let mut offers = vec![(Time::ZERO, flow(1500, 1)); 200];
     offers.extend(vec![(Time::ZERO, flow(500, 2)); 600]);
-    // when both have long been old ones a third sends a single packet
+    // when both flows have long been old ones, a third flow sends a single packet
     offers.push((Time::ZERO + Span::from_us(2_000), flow(100, 3)));
     let log = play(&mut Link::new(spec), &offers);
     assert!(log.lost.is_empty());
@@ -497,12 +497,12 @@ fn beyond_the_limit_the_longest_flow_loses_at_its_head() {
     assert_eq!(log.arrived.len(), 11);
 }
 
-/// Sleep of which the buffer lies below the queue.
+/// Returns a sleep setting with the buffer below the queue.
 fn below(policy: Policy, limit: Option<Limit>) -> Option<(Policy, Phy)> {
     Some((Policy { buffer: SleepBuffer::Link(limit), ..policy }, TEN_GIGABIT))
 }
 
-/// `packets` full packets, one in every `gap`, from 100 µs on, when the link is asleep.
+/// Returns `packets` full packets, one every `gap`, from 100 µs on, when the link is asleep.
 fn steady(packets: usize, gap: Span) -> Vec<(Time, Packet)> {
     let mut at = Time::ZERO + Span::from_us(100);
     let next = |_| {
@@ -535,7 +535,7 @@ fn links_with_a_buffer_of_their_own_sleep_alike_in_both_modes() {
 fn a_trigger_beyond_the_limit_of_the_queue_is_met_below_it() {
     let hold = Span::from_ms(100);
     let policy = Policy { hold, trigger: Trigger::Packets(1_000), ..Policy::STANDARD };
-    // 1000 packets in 1 ms, then room for 85 in the queue while the buffer drains for 12.3 ms
+    // 1000 packets in 1 ms, then the queue has room for 85 while the buffer drains for 12.3 ms
     let offers = steady(1_100, Span::from_us(1));
     for mode in [Mode::Eager, Mode::TwoEvent] {
         let mut link =
@@ -545,10 +545,10 @@ fn a_trigger_beyond_the_limit_of_the_queue_is_met_below_it() {
         let sent = Span::from_ns(12_304);
         assert_eq!(log.arrived[0], (awake + sent + Span::from_us(5), 0), "{mode:?}");
         assert!(log.arrived.windows(2).all(|w| w[1].0 == w[0].0 + sent && w[1].1 > w[0].1));
-        // 5 come while it wakes (4.48 µs: the last of them is there before it is awake)
+        // 5 arrive during the wake time (4.48 µs: the last one arrives before the link is awake)
         let stored = 1_000 + 4;
         assert_eq!(log.queues[stored], (0, 0));
-        // one is being sent, from the buffer; none of those behind is sent within 0.1 ms
+        // one packet of the buffer is being sent; none behind it is sent within 0.1 ms
         let first_lost = stored as u32 + 85;
         assert_eq!(log.lost, (first_lost..1_100).collect::<Vec<_>>(), "{mode:?}");
         assert_eq!(log.queues[stored + 50], (50, 75_000));
@@ -558,7 +558,7 @@ fn a_trigger_beyond_the_limit_of_the_queue_is_met_below_it() {
         assert_eq!(link.counters.max_backlog, wait, "{mode:?}");
         assert_eq!(link.state_times(Time::ZERO + Span::from_ms(90)).map(|t| t.wakes), Some(1));
 
-        // with the port's queue, 85 packets wait, the trigger is never met, and the rest is lost
+        // with the buffer in the queue, 85 packets wait, the trigger is never reached, and the rest is lost
         let sleep = Some((policy, TEN_GIGABIT));
         let mut link = Link::new(LinkSpec { sleep, ..spec(Limit::Packets(85), mode) });
         let log = play(&mut link, &offers);
@@ -585,7 +585,7 @@ fn disciplines_see_only_what_waits_in_the_queue() {
     let signal = Signal { ecn: true, protection: Protection::Default };
     let (target, interval) = (Span::from_us(500), Span::from_us(1));
     let codel = QueueConfig::CoDel(CoDelConfig { target, interval, signal, limit });
-    // 200 packets are stored, and 4 while the link wakes; the other 51 wait in the queue
+    // 200 packets are buffered, and 4 more during the wake time; the other 51 wait in the queue
     let offers = steady(255, Span::from_us(1));
     for (queue, two_event_only) in
         [(step(false), false), (step(true), true), (red, false), (codel, true)]
@@ -622,7 +622,7 @@ fn a_buffer_with_a_limit_leaves_the_rest_to_the_queue() {
         let sleep = below(policy, Some(Limit::Packets(4)));
         let mut link = Link::new(LinkSpec { sleep, ..spec(Limit::Packets(6), mode) });
         let log = play(&mut link, &offers);
-        // 4 below and 6 in the queue are the trigger; the next ones find the queue full
+        // 4 in the buffer and 6 in the queue reach the trigger; later packets find the queue full
         assert_eq!(log.queues[9], (5, 7_500), "{mode:?}");
         assert_eq!(log.lost, [10, 11], "{mode:?}");
         let awake = offers[9].0 + TEN_GIGABIT.wake;

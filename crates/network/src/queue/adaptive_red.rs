@@ -1,9 +1,9 @@
-//! RED that finds its thresholds from a delay, and its probability by itself.
+//! RED with thresholds derived from a delay, and an adaptive probability.
 //!
-//! **Thresholds** follow from the delay `d` that packets may find and the rate of the port: `min` is
-//! `d` times the packets a second of the port at a mean packet size, `max = 3·min`. For 1000 B these
-//! are the "auto" thresholds of E-EON, table 5.2 (100 µs at 1 Gbit/s: 12.5 and 37.5 packets). ns-2 and
-//! Floyd, Gummadi and Shenker (*Adaptive RED*, 2001, section 4.2) take half of it, and 5 at least.
+//! **Thresholds** follow from the permitted delay `d` and the rate of the port: `min` is `d` times the rate of
+//! the port in packets of mean size, and `max = 3·min`. For 1000 B these are the "auto" thresholds of E-EON,
+//! table 5.2 (100 µs at 1 Gbit/s: 12.5 and 37.5 packets). ns-2 and Floyd, Gummadi and Shenker (*Adaptive RED*,
+//! 2001, section 4.2) use half of `min`, and at least 5.
 //!
 //! **The probability** at the upper threshold is adapted if asked (same paper, section 4.1): every
 //! half second it grows by min(0.01, a quarter of itself) while the average is above the middle fifth
@@ -21,22 +21,22 @@ use serde::{Deserialize, Serialize};
 
 /// Time between two adaptations.
 const INTERVAL: Span = Span::from_ms(500);
-/// Adaptations after which the probability has reached one of its bounds from wherever it was.
+/// Adaptations after which the probability has reached one of its bounds from any value.
 const MOST_STEPS: u64 = 100;
 
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaptiveRedConfig {
-    /// How long a packet may have to wait on average.
+    /// Mean waiting time that is permitted.
     pub target: Span,
     /// Whether the probability is adapted.
     pub adapt: bool,
-    /// Everything else; its thresholds are not used.
+    /// All other settings; the thresholds in them are not used.
     pub red: RedConfig,
 }
 
 impl AdaptiveRedConfig {
-    /// Thresholds in packets for a port of this rate.
+    /// Returns the thresholds in packets for a port of this rate.
     pub fn thresholds(&self, rate: Rate) -> (f64, f64) {
         let bits = 8.0 * f64::from(self.red.mean_packet);
         let min = self.target.0 as f64 * 1e-12 * rate.0 as f64 / bits;
@@ -108,12 +108,12 @@ pub struct AdaptiveRed {
     adapt: bool,
     min: f64,
     max: f64,
-    /// When the probability was last adapted.
+    /// Time of the last adaptation.
     adapted: Time,
 }
 
 impl AdaptiveRed {
-    /// A queue without packets at a port of this rate.
+    /// Returns an empty queue at a port of this rate.
     pub fn new(
         config: AdaptiveRedConfig,
         rate: Rate,
@@ -126,8 +126,8 @@ impl AdaptiveRed {
         AdaptiveRed { red, adapt: config.adapt, min, max, adapted: Time::ZERO }
     }
 
-    /// The average changes with packets that come only, so that all steps since the last one see the
-    /// same.
+    /// Carries out the adaptations since the last packet. The average changes only on arrivals, so all of them
+    /// use one value.
     fn adapt(&mut self, now: Time) {
         let steps = now.since(self.adapted).0 / INTERVAL.0;
         self.adapted += INTERVAL * steps;

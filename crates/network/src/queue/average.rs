@@ -1,6 +1,6 @@
 //! Average queue length of RED: `avg ← avg + w·(q − avg)` with every packet that arrives, and `avg ← avg·(1 −
 //! w)^m` after an idle time in which `m` packets could have been sent (Floyd and Jacobson 1993, section 4 and
-//! equation 2.1). `w = 1` takes the present queue.
+//! equation 2.1). With `w = 1` the average is the current queue.
 
 use super::decision::{Level, least_packets};
 use eastwest_types::{Limit, Span};
@@ -53,7 +53,8 @@ impl Average {
             return u32::MAX;
         }
         let (room, each) = (self.min.value() - self.value, self.weight * f64::from(most));
-        // the cast gives zero below zero; rounding is far less than what `most` is above `most − 1`
+        // The cast saturates negative values to zero; the rounding error is far below the margin of one packet
+        // in `most − 1`.
         (room / each) as u32
     }
 
@@ -75,14 +76,14 @@ impl Average {
         }
     }
 
-    /// Sets the value, for tests of what follows from it.
+    /// Sets the value, for tests.
     #[cfg(test)]
     pub(super) fn set(&mut self, value: f64) {
         self.value = value;
     }
 }
 
-/// `base` to a whole power by squaring: the same bits on every machine.
+/// Returns `base` to an integer power, by squaring: bit-identical on every machine.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 && result > 0.0 {

@@ -1,13 +1,13 @@
-//! CoDel (RFC 8289; Nichols and Jacobson, ACM Queue 2012): what leaves the queue is dropped while
-//! packets have had to wait for longer than a target for a whole interval, at times that come closer
-//! and closer together, so that TCP slows down and the queue empties.
+//! CoDel (RFC 8289; Nichols and Jacobson, ACM Queue 2012): packets are dropped at dequeue once all packets have
+//! waited longer than a target for a whole interval. The times between drops become shorter and shorter, so
+//! that TCP slows down and the queue empties.
 //!
-//! A packet is above the target if it waited for at least `target` and more than one full packet is
-//! left behind it. Once that has been so for `interval`, one is dropped, the next after `interval`, then
-//! after `interval/√2`, `interval/√3` … each counted from the last, until a packet is below (RFC 8289,
-//! 5). If dropping begins again within 16 intervals it goes on near the pace where it ended. With `ecn`
-//! packets of transports that understand marks are marked instead (Linux, `sch_codel`). A packet that is
-//! [spared](super::protection) leaves and changes nothing: the next one is looked at in its place.
+//! A packet is above the target if it waited for at least `target` and more than one full packet is left behind
+//! it. Once all packets have been above for `interval`, one is dropped, the next after `interval`, then after
+//! `interval/√2`, `interval/√3` …, until a packet is below the target (RFC 8289, 5). If dropping begins again
+//! within 16 intervals, it continues near the last rate. With `ecn`, ECT packets are marked instead (Linux,
+//! `sch_codel`). A packet that is [protected](super::protection) leaves and changes nothing: the decision is
+//! about the next one.
 
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoDelConfig {
-    /// How long a packet may wait.
+    /// Target of the waiting time.
     pub target: Span,
-    /// How long all may have to wait for longer.
+    /// Time for which all packets must be above the target before the first drop.
     pub interval: Span,
-    /// Whether to mark or to drop.
+    /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
-    /// What does not fit is lost.
+    /// Limit of the queue: packets beyond it are lost.
     pub limit: Limit,
 }
 
@@ -85,9 +85,9 @@ impl QueueSettings for CoDelConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoDel {
     config: CoDelConfig,
-    /// A queue with less than this left is never too long.
+    /// The queue counts as short if no more bytes than this are left.
     mtu: u64,
-    /// When dropping may begin if packets stay above the target; never while they do not.
+    /// Time at which dropping may begin if packets stay above the target; never while they are below it.
     above_at: Time,
     dropping: bool,
     drop_next: Time,
@@ -96,7 +96,7 @@ pub struct CoDel {
 }
 
 impl CoDel {
-    /// A queue without packets.
+    /// Returns an empty queue.
     pub fn new(config: CoDelConfig, mtu: u32) -> CoDel {
         CoDel {
             config,
@@ -113,13 +113,13 @@ impl CoDel {
         head.map_or(Verdict::Enqueue, |h| self.config.signal.verdict(h.packet))
     }
 
-    /// The time after `from` of the drop with this number (RFC 8289, 5.4).
+    /// Returns the time after `from` of the drop with number `count` (RFC 8289, 5.4).
     fn next_drop(&self, from: Time, count: u64) -> Time {
         let interval = u128::from(self.config.interval.0);
         from + Span((interval * interval / u128::from(count.max(1))).isqrt() as u64)
     }
 
-    /// Whether this packet may be dropped: all have been above the target for an interval.
+    /// Whether this packet may be dropped: all packets have been above the target for an interval.
     fn is_late(&mut self, now: Time, head: Option<Head>) -> bool {
         let target = self.config.target;
         let above = head.is_some_and(|h| now.since(h.since) >= target && h.left.bytes > self.mtu);
@@ -133,7 +133,8 @@ impl CoDel {
         false
     }
 
-    /// The port takes the next packet of the queue, whose packets `heads` gives in turn.
+    /// Dequeues: decides about the packets that `heads` yields in order, and returns what the port does with
+    /// them.
     pub fn next<'p>(&mut self, now: Time, mut heads: impl Iterator<Item = Head<'p>>) -> Plan {
         let head = heads.next();
         let late = self.is_late(now, head);
@@ -159,7 +160,7 @@ impl CoDel {
         plan
     }
 
-    /// While it is dropping.
+    /// Continues dequeueing in the dropping state.
     fn go_on<'p>(
         &mut self,
         now: Time,
@@ -212,8 +213,7 @@ impl Discipline for CoDel {
         least_packets(self.config.limit, mtu)
     }
 
-    /// Whether the next packet leaves without further ado, having waited since then; if so that is
-    /// noted.
+    /// Whether the next packet, queued since `since`, leaves without a decision; if so, the state is updated.
     #[inline]
     fn passes_without_decision(&mut self, now: Time, since: Time) -> bool {
         let calm = !self.dropping && now.since(since) < self.config.target;
@@ -242,7 +242,7 @@ mod tests {
         Stored::new(&Packet { tos, payload: 1448, ..Packet::blank(HostId(1)) })
     }
 
-    /// A packet that has waited for so long with so many bytes behind it.
+    /// Returns a packet that has waited for `waited_ms` with `left` bytes behind it.
     fn head(now: Time, waited_ms: u64, left: u64, packet: &Stored) -> Head<'_> {
         let since = Time(now.0 - Span::from_ms(waited_ms).0);
         Head { since, left: Backlog { packets: 1, bytes: left }, packet }
@@ -252,8 +252,8 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// When packets are dropped, in units of 100 µs, if from 1 s on each has waited for 10 ms with so
-    /// much left behind; one leaves each 100 µs.
+    /// Returns the times of drops, in units of 100 µs, if from 1 s on each packet has waited for 10 ms with
+    /// `left` bytes behind it; one leaves every 100 µs.
     fn drops(c: &mut CoDel, left: u64, until_ms: u64) -> Vec<u64> {
         let (ect, mut times) = (stored(ecn::ECT0), Vec::new());
         for step in 0..until_ms * 10 {
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn drops_come_at_the_times_of_check_12() {
         let times = drops(&mut codel(false), 100_000, 480);
-        // the first 100 ms after crossing, the others counted from it
+        // the first drop is 100 ms after the target was exceeded, the others are counted from it
         assert_eq!(times[0], 1_000);
         let after: Vec<u64> = times[1..].iter().map(|t| t - 1_000).collect();
         let expected = [1_000, 1_707, 2_284, 2_784, 3_232, 3_640];
@@ -290,7 +290,7 @@ mod tests {
         let short = head(at(1_400_100), 0, 100_000, &ect);
         let plan = c.next(at(1_400_100), std::iter::repeat(short));
         assert_eq!(plan, Plan::default());
-        // above again: after an interval the pace is the one where it ended, not the first
+        // above the target again: after an interval, drops continue at the last rate, not at the first
         let count = c.count;
         let mut times = Vec::new();
         for step in 0..1_600 {
@@ -317,12 +317,12 @@ mod tests {
 
     #[test]
     fn a_spared_packet_leaves_the_next_one_in_its_place() {
-        // without ECN and with the bypass, what is not ECT is spared
+        // without ECN and with bypass, packets that are not ECT are protected
         let mut c = codel(false);
         let (ect, other, mut drops) = (stored(ecn::ECT0), stored(ecn::NOT_ECT), Vec::new());
         for step in 0..2_000 {
             let now = at(1_000_000 + step * 100);
-            // from 90 to 110 ms after the crossing, when the first drop is due
+            // from 90 to 110 ms after the target was exceeded, when the first drop is due
             let packet = if (900..1_100).contains(&step) { &other } else { &ect };
             if c.next(now, std::iter::repeat(head(now, 10, 9_000, packet))).drop > 0 {
                 drops.push(step);

@@ -1,9 +1,9 @@
-//! Disciplines from outside of this crate: what a mechanism crate (`eastwest new`) implements.
+//! Disciplines from other crates: the interface for a mechanism crate (`eastwest new`).
 //!
-//! A [`QueueModel`] is what a scenario sets: from it every port, or every class of a port, gets a
-//! [`CustomQueue`] of its own. It sees what the built-in disciplines see and answers with the same
-//! [`Verdict`] and [`Plan`]. Two things are kept whatever it answers: a packet that does not fit into
-//! the limit of the queue is lost, and no more packets are dropped from a queue than wait in it.
+//! A [`QueueModel`] has the settings of a scenario: from it every port, or every class of a port, gets its own
+//! [`CustomQueue`]. It sees what the built-in disciplines see and answers with a [`Verdict`] or [`Plan`] as
+//! they do. Two rules hold for every answer: a packet beyond the limit of the queue is lost, and no more
+//! packets are dropped than are queued.
 
 use super::decision::{Arrival, Head, Place, Plan, Verdict};
 use super::discipline::{Discipline, QueueSettings};
@@ -12,43 +12,43 @@ use eastwest_types::{Limit, Time};
 use std::fmt;
 use std::sync::Arc;
 
-/// The discipline of one queue: settings and state.
+/// Discipline of one queue: settings and state.
 pub trait CustomQueue: fmt::Debug + Send {
-    /// A packet comes to the port.
+    /// Decides about a packet that arrives at the port.
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
-    /// The port takes the next packet; `heads` gives what waits, the next one first. Only asked
-    /// where the model [decides at dequeue](QueueModel::decides_at_dequeue).
+    /// Decides about the packets that the port would send next; `heads` yields queued packets in order. Called
+    /// only if the model [decides at dequeue](QueueModel::decides_at_dequeue).
     fn at_dequeue(&mut self, now: Time, heads: &mut dyn Iterator<Item = Head<'_>>) -> Plan {
         let _ = (now, heads);
         Plan::default()
     }
 }
 
-/// The settings of a discipline, from which each queue is made.
+/// Settings of a discipline, from which each queue is made.
 pub trait QueueModel: fmt::Debug + Send + Sync {
-    /// A queue without packets.
+    /// Returns an empty queue.
     fn start(&self, place: &Place) -> Box<dyn CustomQueue>;
 
-    /// Whether it decides about packets when they leave; its ports are then
+    /// Whether the discipline decides about packets at dequeue; its ports are then
     /// [lazy](crate::link::Mode::Lazy).
     fn decides_at_dequeue(&self) -> bool {
         false
     }
 
-    /// Whether it has to see packets that come to an idle port, which wait for nothing: where it
-    /// keeps an average, for instance. Without, runs are faster.
+    /// Whether the discipline has to see packets that arrive at an idle port and do not wait, for example to
+    /// update an average. Runs are faster if it need not.
     fn sees_all(&self) -> bool {
         true
     }
 }
 
-/// A discipline from outside as the scenario sets it.
+/// Settings of a queue with a discipline from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomQueueConfig {
-    /// Its settings.
+    /// Settings of the discipline.
     pub model: Arc<dyn QueueModel>,
-    /// What does not fit is lost.
+    /// Limit of the queue: packets beyond it are lost.
     pub limit: Limit,
 }
 
@@ -74,10 +74,10 @@ impl QueueSettings for CustomQueueConfig {
     }
 }
 
-/// Reads the settings of a discipline from outside.
+/// Function that reads the settings of a discipline from another crate.
 pub type ReadQueue = dyn Fn(&mut Section, Limit) -> Arc<dyn QueueModel> + Send + Sync;
 
-/// A discipline from outside at work.
+/// State of a discipline from another crate.
 #[derive(Debug)]
 pub struct Custom {
     queue: Box<dyn CustomQueue>,
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use eastwest_types::Rate;
 
-    /// Lets everything in and, at dequeue, drops everything.
+    /// Admits every packet and drops every packet at dequeue.
     #[derive(Debug)]
     struct Careless;
 

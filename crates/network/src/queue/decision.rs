@@ -1,4 +1,4 @@
-//! What a discipline is told of a packet and of its port, and what it may answer.
+//! Input and output of a discipline: the packet and its port, and the possible answers.
 
 use crate::losses::Cause;
 use crate::pool::Stored;
@@ -6,11 +6,11 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The largest packet without payload, which a very small MTU does not cut: an ACK of 40 B with
-/// timestamps and three SACK blocks.
+/// Largest packet without payload, which even a very small MTU allows: an ACK of 40 B with timestamps and three
+/// SACK blocks.
 const LARGEST_BARE_PACKET: u32 = 80;
 
-/// What waits at a port before a packet: the one being sent does not count.
+/// Queued packets at a port, without the one that is being sent.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Backlog {
     /// Packets.
@@ -20,17 +20,17 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// The two together.
+    /// Returns the sum of two backlogs.
     pub fn and(self, other: Backlog) -> Backlog {
         Backlog { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
 
-    /// What is left without the other, which is part of it.
+    /// Returns the difference to `other`, which is part of this backlog.
     pub fn without(self, other: Backlog) -> Backlog {
         Backlog { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
 
-    /// Whether a packet of so many IP bytes fits into the limit behind this.
+    /// Whether a packet of `ip_len` IP bytes fits into the limit behind this backlog.
     #[inline]
     pub fn has_room_for(self, ip_len: u32, limit: Limit) -> bool {
         match limit {
@@ -39,7 +39,7 @@ impl Backlog {
         }
     }
 
-    /// Whether this or more waits.
+    /// Whether the backlog is at or above a threshold.
     #[inline]
     pub fn reaches(self, threshold: Limit) -> bool {
         match threshold {
@@ -49,7 +49,7 @@ impl Backlog {
     }
 }
 
-/// A length of the queue, which may be a mean and so need not be whole.
+/// A queue length, in packets or bytes. It may be a mean, so it need not be an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Level {
     /// Packets.
@@ -87,7 +87,7 @@ pub struct Ports {
     pub rates: Vec<Rate>,
 }
 
-/// What a discipline may know of a packet that arrives at a port.
+/// Properties of an arriving packet and its port that a discipline may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'p> {
     /// Time of the arrival.
@@ -111,7 +111,7 @@ impl Arrival<'_> {
         self.clear_at <= self.now
     }
 
-    /// Returns the verdict of a queue that has nothing but a limit.
+    /// Returns the verdict of a queue that has only a limit.
     #[inline]
     pub fn fits(&self, limit: Limit) -> Verdict {
         if self.idle() {
@@ -121,16 +121,16 @@ impl Arrival<'_> {
     }
 }
 
-/// What is done with a packet that arrives.
+/// Decision about an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is queued.
+    /// The packet is queued.
     Enqueue,
-    /// It is queued, and marked if its transport supports ECN.
+    /// The packet is queued, and marked if its transport supports ECN.
     Mark,
-    /// It does not fit and is dropped.
+    /// The packet does not fit and is dropped.
     Drop,
-    /// It is dropped though there was room.
+    /// The packet is dropped although there is room.
     DropEarly,
 }
 
@@ -145,7 +145,7 @@ pub struct Head<'p> {
     pub packet: &'p Stored,
 }
 
-/// What is done with the head of a queue.
+/// Decision about the head of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
     /// Number of packets at the head to drop.
@@ -155,7 +155,7 @@ pub struct Plan {
 }
 
 impl Verdict {
-    /// Returns why the packet is dropped, if it is.
+    /// Returns the cause of the loss, if the packet is dropped.
     #[inline]
     pub fn loss(self) -> Option<Cause> {
         match self {
@@ -166,7 +166,7 @@ impl Verdict {
     }
 }
 
-/// What a discipline knows of its port.
+/// Properties of the port of a discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Rate of the link.
@@ -209,7 +209,7 @@ pub(super) mod tests {
     use crate::pool::PacketPool;
     use eastwest_types::{HostId, Packet};
 
-    /// What a packet of 1500 B without ECT finds at a port.
+    /// State of a port at which a packet of 1500 B without ECT arrives.
     pub(in crate::queue) struct Port {
         pub now: Time,
         pub packets: usize,
@@ -231,7 +231,7 @@ pub(super) mod tests {
         arrive_as(port, &Packet::blank(HostId(1)), judge)
     }
 
-    /// Like `arrive`, for a packet of 1500 B whose other fields are those of `packet`.
+    /// Returns the verdict like `arrive`, for a packet of 1500 B whose other fields are those of `packet`.
     pub(in crate::queue) fn arrive_as(
         port: &Port,
         packet: &Packet,

@@ -1,4 +1,4 @@
-//! First in, first out; a packet that does not fit is lost, nothing else is.
+//! FIFO queue that drops only packets that do not fit.
 
 use super::decision::{Arrival, Place, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -6,7 +6,7 @@ use eastwest_settings::Section;
 use eastwest_types::Limit;
 use serde::{Deserialize, Serialize};
 
-/// The limit of one port; it has no state.
+/// Limit of one port; the discipline has no state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DropTail(pub Limit);
 

@@ -24,11 +24,11 @@ use std::collections::VecDeque;
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FqCoDelConfig {
-    /// Number of queues that flows are hashed to.
+    /// Number of queues to which flows are hashed.
     pub flows: u32,
-    /// IP bytes a queue may send in its turn.
+    /// IP bytes that a queue may send in its turn.
     pub quantum: u32,
-    /// The CoDel of every queue; its limit is that of all together.
+    /// CoDel settings of every queue; the limit is that of all queues together.
     pub codel: CoDelConfig,
 }
 
@@ -95,13 +95,13 @@ struct Flow {
     listed: bool,
 }
 
-/// The queues of one port or one class of it.
+/// Queues of one port or one class of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FqCoDel {
     config: FqCoDelConfig,
     mtu: u32,
     seed: u64,
-    /// Made with their first packet.
+    /// Queues by hash; created with their first packet.
     flows: Vec<Option<Box<Flow>>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -109,7 +109,7 @@ pub struct FqCoDel {
 }
 
 impl FqCoDel {
-    /// Queues without packets; `seed` makes the hash this port's own.
+    /// Returns empty queues; `seed` makes the hash differ between ports.
     pub fn new(config: FqCoDelConfig, mtu: u32, seed: u64) -> FqCoDel {
         FqCoDel {
             config,
@@ -122,12 +122,12 @@ impl FqCoDel {
         }
     }
 
-    /// What waits.
+    /// Returns the backlog of all queues.
     pub fn backlog(&self) -> Backlog {
         self.held
     }
 
-    /// Packets that wait, in no order that matters.
+    /// Returns all queued packets, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &PacketHandle> {
         self.flows.iter().flatten().flat_map(|flow| flow.packets.iter())
     }
@@ -145,8 +145,8 @@ impl FqCoDel {
         })
     }
 
-    /// Takes in a packet; returns those that have to make room, which it may be itself. At an `idle`
-    /// port it goes out at once and needs none.
+    /// Enqueues a packet. Returns the packets dropped to make room, possibly the new one. At an `idle` port the
+    /// packet is sent at once and needs no room.
     pub fn push(&mut self, handle: PacketHandle, idle: bool) -> Vec<PacketHandle> {
         self.insert(handle);
         let mut out = Vec::new();
@@ -195,8 +195,8 @@ impl FqCoDel {
         self.held.bytes -= u64::from(handle.ip_len());
     }
 
-    /// The packet that is next in turn and whether it is to be marked; what CoDel drops before it goes
-    /// to `dropped`.
+    /// Dequeues the next packet; returns it and whether it is to be marked. Packets that CoDel drops before it
+    /// are added to `dropped`.
     pub fn pop(
         &mut self,
         now: Time,
@@ -215,7 +215,7 @@ impl FqCoDel {
                 continue;
             }
             let Some((handle, mark)) = self.take(number, now, pool, dropped) else {
-                // a new flow goes through the old ones once before it is forgotten
+                // A new flow passes through the list of old flows once before it is forgotten.
                 let keep = is_new && !self.old.is_empty();
                 self.flow(number).listed = keep;
                 self.move_on(is_new, keep);
@@ -226,7 +226,7 @@ impl FqCoDel {
         }
     }
 
-    /// Takes the first flow off its list; `keep` puts it at the end of the old ones.
+    /// Removes the first flow from its list; `keep` appends it to the list of old flows.
     fn move_on(&mut self, is_new: bool, keep: bool) {
         let list = if is_new { &mut self.new } else { &mut self.old };
         let number = list.pop_front().expect("a flow is in turn");
@@ -263,8 +263,8 @@ impl FqCoDel {
     }
 }
 
-/// Its port hands packets to [`FqCoDel::push`] and takes them with [`FqCoDel::pop`]; a port that asks what
-/// to do with packets of one FIFO gets the answer of its limit.
+/// Ports use [`FqCoDel::push`] and [`FqCoDel::pop`]. For a port that asks about packets of one FIFO queue, only
+/// the limit decides.
 impl Discipline for FqCoDel {
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict {
         arrival.fits(self.config.codel.limit)

@@ -1,32 +1,32 @@
-//! Queues that never act: warnings with the arithmetic.
+//! Disciplines that never act: warnings with the arithmetic.
 //!
-//! A threshold that the buffer never reaches, or a target above the delay of a full queue, turns a
-//! discipline into drop-tail without a word. That is so for most thresholds published for 10 Gbit/s on
-//! queues of 200 packets, and for targets meant for the Internet at the speeds of a data centre.
+//! A threshold that the queue never reaches, or a target above the delay of a full queue, makes a discipline
+//! work as drop-tail without notice. That is so for most thresholds published for 10 Gbit/s with queues of 200
+//! packets, and for targets meant for the Internet at the rates of a data centre.
 
 use super::decision::{Level, Ports};
 use crate::shared_buffer::SharedBufferConfig;
 use eastwest_settings::narrow::whole_part;
 use eastwest_types::{Limit, Span};
 
-/// What a queue never gets to see, by what its ports send and hold.
+/// Bounds of what a queue can see, from the rates and limits of its ports.
 #[derive(Debug)]
 pub struct Inert<'a> {
-    /// Its ports.
+    /// Ports of the queue.
     pub ports: &'a Ports,
-    /// Largest packet.
+    /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// What their ports share beside the limit of each.
+    /// Memory that the ports share, in addition to the limit of each.
     pub shared: Option<SharedBufferConfig>,
-    /// Whether no other queue has a part of the link's rate.
+    /// Whether no other queue shares the rate of the link.
     pub alone: bool,
 }
 
-/// The most a queue ever holds, in full packets.
+/// The most that a queue ever holds, in full packets.
 struct Most {
     packets: u64,
     bytes: u64,
-    /// How that comes about.
+    /// Explanation of that maximum.
     why: String,
 }
 
@@ -37,7 +37,7 @@ impl Most {
             Limit::Packets(n) => (u64::from(n), u64::from(n) * mtu),
             Limit::Bytes(n) => (n / mtu, n),
         };
-        // what the only queue that is not empty may take: α·B/(1 + α)
+        // what a queue may take if all others are empty: α·B/(1 + α)
         let shared = inert.shared.map_or(u64::MAX, |c| {
             let alone = c.alpha / (1.0 + c.alpha) * c.size as f64;
             whole_part(alone).max(c.reserve)
@@ -58,7 +58,7 @@ impl Most {
         Most { packets, bytes, why }
     }
 
-    /// Whether the queue never gets so far that a discipline acts which waits for so much.
+    /// Whether the queue always stays below this level.
     fn stays_below(&self, level: Level) -> bool {
         match level {
             Level::Packets(n) => n >= self.packets as f64,
@@ -82,7 +82,8 @@ fn show(level: Level) -> String {
 }
 
 impl Inert<'_> {
-    /// What thresholds never see; `name` says whose they are.
+    /// Returns a warning about thresholds that the queue never reaches; `name` is the name of the discipline in
+    /// messages.
     pub fn thresholds(&self, name: &str, min: Level, max: Level, limit: Limit) -> Option<String> {
         let most = Most::new(limit, self);
         if most.stays_below(min) {
@@ -104,7 +105,7 @@ impl Inert<'_> {
         })
     }
 
-    /// A threshold of marking that the queue never gets to.
+    /// Returns a warning about a marking threshold that the queue never reaches.
     pub fn marking(&self, name: &str, mark_from: Limit, limit: Limit) -> Option<String> {
         let (most, from) = (Most::new(limit, self), Level::from(mark_from));
         most.stays_below(from).then(|| {
@@ -112,9 +113,9 @@ impl Inert<'_> {
         })
     }
 
-    /// A target that even a full queue does not exceed, by rate.
+    /// Returns a warning, for each rate, about a target that even a full queue does not exceed.
     pub fn target(&self, name: &str, target: Span, limit: Limit) -> Vec<String> {
-        // a class that shares the rate with others may wait for longer than its own packets take
+        // In a class that shares the rate with others, packets may wait longer than its own backlog takes.
         if !self.alone {
             return Vec::new();
         }

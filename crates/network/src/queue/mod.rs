@@ -46,31 +46,31 @@ use serde::{Deserialize, Serialize};
 
 type ReadBuiltIn = fn(&mut Section, Limit, &Ports) -> QueueConfig;
 
-/// Makes the settings, the queues and the list of names of the family, and hands each call on to the
-/// discipline. `$d` stands for the dollar sign of the macros that it makes.
+/// Defines the settings, the queues and the list of names of the family, and forwards each call to the
+/// discipline. `$d` stands for the dollar sign of the macros that it defines.
 macro_rules! family {
     ($d:tt $($name:ident($settings:ty)),* $(,)?) => {
         /// Queue discipline of a port: its settings.
         #[derive(Clone, Debug, PartialEq)]
         pub enum QueueConfig {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
-            /// One from outside.
+            /// A discipline from another crate.
             Custom(CustomQueueConfig),
         }
 
-        /// The discipline of one port or of one class of it: small where there is nothing but a limit.
+        /// Discipline of one port or of one class of it; small if there is only a limit.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Queue {
             $(
                 #[doc = concat!("See [`", stringify!($settings), "`].")]
                 $name(<$settings as QueueSettings>::Queue),
             )*
-            /// One from outside.
+            /// A discipline from another crate.
             #[serde(skip)]
             Custom(Box<Custom>),
         }
 
-        /// The built-in disciplines: name, how the settings are read, explanation.
+        /// The built-in disciplines: name, function that reads the settings, explanation.
         pub const BUILT_IN: &[Choice<ReadBuiltIn>] = &[$((
             <$settings>::NAME,
             |s, limit, ports| QueueConfig::$name(<$settings>::read(s, limit, ports)),
@@ -78,7 +78,7 @@ macro_rules! family {
         )),*];
 
         impl QueueConfig {
-            /// A queue of this kind, without packets.
+            /// Returns an empty queue with these settings.
             pub fn start(&self, place: &Place) -> Queue {
                 match self {
                     $(QueueConfig::$name(settings) => Queue::$name(settings.start(place)),)*
@@ -87,7 +87,7 @@ macro_rules! family {
             }
         }
 
-        /// Hands a call on to the settings.
+        /// Forwards a call to the settings.
         macro_rules! settings {
             ($d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -97,7 +97,7 @@ macro_rules! family {
             };
         }
 
-        /// Hands a call on to the queue.
+        /// Forwards a call to the queue.
         macro_rules! queue {
             ($d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -197,9 +197,9 @@ pub struct Room {
     pub limit: &'static str,
     /// Explanation of the limit in the reference.
     pub doc: &'static str,
-    /// Shared buffer of their ports, which takes the place of the limit.
+    /// Shared buffer of the ports, which replaces the limit.
     pub shared: Option<SharedBufferConfig>,
-    /// Whether no other queue has a part of the link's rate.
+    /// Whether no other queue shares the rate of the link.
     pub alone: bool,
 }
 
@@ -213,7 +213,7 @@ impl Room {
     }
 }
 
-/// Reads the table of a queue; `others` are disciplines from outside.
+/// Reads the table of a queue; `others` are disciplines from other crates.
 pub fn read(
     s: &mut Section,
     ports: &Ports,

@@ -1,22 +1,21 @@
-//! PIE (RFC 8033; Pan et al. 2013): a packet that comes is dropped or marked with a probability that a
-//! controller holds where the time spent waiting is near a target.
+//! PIE (RFC 8033; Pan et al. 2013): an arriving packet is dropped or marked with a probability that a
+//! controller sets so that the queueing delay stays near a target.
 //!
-//! Every `update`, with `d` the delay a packet would find and `d'` the one found an update earlier,
+//! At every `update`, with the current queueing delay `d` and the delay `d'` at the previous update,
 //!
 //! ```text
 //! p ← p + scale(p) · (α·(d − target) + β·(d − d'))          (RFC 8033, 4.2)
 //! ```
 //!
-//! where `scale` makes steps small while `p` is small, a step is at most 0.02 once `p` is 0.1, and `p`
-//! decays by 2 % while the queue stays empty. Nothing is dropped during the first `burst` of
-//! congestion (4.4), while the delay was below half the target and `p` below 0.2, or behind no more
-//! than two packets (5.1). Drops are spread: their accumulated probability must reach 0.85 and not
-//! exceed 8.5 between two (5.4). Packets that understand marks are marked while `p` is at most
-//! `mark_up_to`, and dropped above (5.1).
+//! where `scale` makes steps small while `p` is small, a step is at most 0.02 once `p` is 0.1, and `p` decays
+//! by 2 % while the queue stays empty. Nothing is dropped during the first `burst` of congestion (4.4), while
+//! the delay was below half the target and `p` below 0.2, or behind no more than two packets (5.1). Drops are
+//! spread: their accumulated probability must reach 0.85 and not exceed 8.5 between two (5.4). ECT packets are
+//! marked while `p` is at most `mark_up_to`, and dropped above (5.1).
 //!
-//! The delay is known here: it is the time the port needs to send what waits, so that no rate of
-//! departure is estimated (4.3). Updates are carried out with the next packet, each with the delay at
-//! its time; PIE is never off (the RFC's 5.3 is not used).
+//! The delay is known exactly: it is the time to send the backlog, so no departure rate is estimated (4.3).
+//! Updates are carried out at the next arrival, each with the delay at its time. PIE is always active (5.3 of
+//! the RFC is not used).
 
 use super::decision::{Arrival, Place, Ports, Verdict};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -30,21 +29,21 @@ use serde::{Deserialize, Serialize};
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PieConfig {
-    /// The delay to hold (RFC 8033: QDELAY_REF, 15 ms).
+    /// Target of the queueing delay (RFC 8033: QDELAY_REF, 15 ms).
     pub target: Span,
     /// Time between updates (T_UPDATE, 15 ms).
     pub update: Span,
-    /// Weight of the distance to the target, 1/s (0.125).
+    /// Weight of the difference to the target, in 1/s (0.125).
     pub alpha: f64,
-    /// Weight of the change, 1/s (1.25).
+    /// Weight of the change of the delay, in 1/s (1.25).
     pub beta: f64,
-    /// Congestion of less than this goes unpunished (MAX_BURST, 150 ms).
+    /// Congestion shorter than this causes no drops (MAX_BURST, 150 ms).
     pub burst: Span,
-    /// Packets are marked up to this probability (MARK_ECNTH, 0.1).
+    /// Packets are marked up to this probability, dropped above (MARK_ECNTH, 0.1).
     pub mark_up_to: f64,
-    /// Whether to mark or to drop.
+    /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
-    /// What does not fit is lost.
+    /// Limit of the queue: packets beyond it are lost.
     pub limit: Limit,
 }
 
@@ -105,22 +104,22 @@ impl QueueSettings for PieConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pie {
     config: PieConfig,
-    /// Bytes of two packets (the RFC's twice MEAN_PKTSIZE).
+    /// IP bytes of two packets (RFC 8033: twice MEAN_PKTSIZE).
     two_packets: u64,
     probability: f64,
-    /// Probability added up since the last drop.
+    /// Sum of probabilities since the last drop.
     accumulated: f64,
     burst_left: Span,
-    /// The delay at the last update.
+    /// Queueing delay at the last update.
     delay: Span,
     updated: Time,
-    /// When what came until the last packet has been sent, its own time not counted.
+    /// Time at which all packets before the latest one will have been sent.
     clear_at: Time,
     random: Stream,
 }
 
 impl Pie {
-    /// A queue without packets.
+    /// Returns an empty queue.
     pub fn new(config: PieConfig, mtu: u32, random: Stream) -> Pie {
         Pie {
             config,
@@ -135,7 +134,7 @@ impl Pie {
         }
     }
 
-    /// Steps are small while the probability is (RFC 8033, 4.2).
+    /// Returns the factor of a step, which is small while the probability is small (RFC 8033, 4.2).
     fn scale(&self) -> f64 {
         match self.probability {
             p if p < 0.000_001 => 1.0 / 2048.0,
@@ -175,7 +174,7 @@ impl Pie {
         self.delay = delay;
     }
 
-    /// Carries out the updates that were due before a packet comes.
+    /// Carries out the updates that are due before an arrival.
     fn catch_up(&mut self, arrival: &Arrival) {
         let at_rest = |p: &Pie| {
             p.probability == 0.0 && p.delay == Span::ZERO && p.burst_left == p.config.burst
@@ -183,12 +182,13 @@ impl Pie {
         while self.updated + self.config.update <= arrival.now {
             let at = self.updated + self.config.update;
             if self.clear_at <= at && at_rest(self) {
-                // nothing changes until the next packet
+                // no packet arrived in between, so all steps depend on `clear_at` alone
                 let steps = arrival.now.since(self.updated).0 / self.config.update.0;
                 self.updated += self.config.update * steps;
                 break;
             }
-            // what came since the update before had come by then, or has been sent since
+            // Packets that arrived since the last update were already there at this one, or have been sent
+            // since.
             self.update(Span(self.clear_at.0.saturating_sub(at.0)));
             self.updated = at;
         }
@@ -218,7 +218,8 @@ impl Pie {
         self.spread()
     }
 
-    /// The port tells when it will have sent what waits, this packet included if it waits.
+    /// Decides about an arrival and records when the port will have sent its backlog, with this packet if it is
+    /// queued.
     fn judge(&mut self, arrival: &Arrival) -> Verdict {
         let fits = arrival.fits(self.config.limit);
         if fits != Verdict::Enqueue || !self.signals(arrival) {
@@ -266,7 +267,7 @@ mod tests {
         Pie::new(config, 1500, Stream::new(3, "pie"))
     }
 
-    /// A packet every millisecond that finds `delay_ms` of waiting.
+    /// Enqueues a packet every millisecond with a queueing delay of `delay_ms`.
     fn offer(pie: &mut Pie, from_ms: u64, to_ms: u64, delay_ms: u64) -> Vec<(u64, Verdict)> {
         (from_ms..to_ms)
             .map(|ms| {
@@ -307,10 +308,10 @@ mod tests {
         assert!(early(&offer(&mut pie, 0, 140, 60)).is_empty());
         let drops = early(&offer(&mut pie, 140, 4_000, 60));
         assert!(drops.len() > 50, "{}", drops.len());
-        // more and more often
+        // drops become more frequent
         let half = drops.partition_point(|&ms| ms < 2_000);
         assert!(half * 2 < drops.len());
-        // and no longer once the queue has been empty for a while
+        // and end when the queue has been empty for some time
         offer(&mut pie, 4_000, 60_000, 0);
         assert!(early(&offer(&mut pie, 60_000, 60_100, 60)).is_empty());
     }

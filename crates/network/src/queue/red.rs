@@ -1,24 +1,23 @@
-//! Random early detection (Floyd and Jacobson 1993): the longer the queue, the more likely a packet
-//! that comes is dropped or marked, so that senders slow down before the queue is full.
+//! Random early detection (Floyd and Jacobson 1993): the longer the queue, the more likely an arriving packet
+//! is dropped or marked, so that senders slow down before the queue is full.
 //!
-//! With every packet that comes an [average](super::average) of the queue follows. Weight 1 takes the
-//! queue of the moment, as E-EON does. Below `min` nothing is done. Between the thresholds the probability grows to `max_probability`,
+//! Every arrival updates an [average](super::average) of the queue. With weight 1 it is the current queue, as
+//! in E-EON. Below `min`, all packets pass. Between the thresholds the probability grows to `max_probability`,
 //!
 //! ```text
 //! p_b = max_probability · (avg − min) / (max − min)        p = p_b / (1 − n·p_b)
 //! ```
 //!
-//! where the second form, for `n` packets let through since the last signal, spreads signals evenly:
-//! gaps are uniform on 1 … 1/p_b (section 7). ns-2 by default (`wait_ true`) lets 1/p_b packets pass
-//! first, so that gaps are uniform on 1/p_b … 2/p_b ([`Spread::Wait`]). From `max` on every packet is
-//! signalled, or with `gentle` the probability goes on to grow to one at twice `max` (Floyd 2000). In
-//! the paper the queue counts all packets at the gateway; here the one being sent does not count, as
-//! in ns-2.
+//! where the second form, with `n` packets passed since the last signal, spreads signals evenly: gaps are
+//! uniform on 1 … 1/p_b (section 7). ns-2 by default (`wait_ true`) lets 1/p_b packets pass first, so that gaps
+//! are uniform on 1/p_b … 2/p_b ([`Spread::Wait`]). From `max` on every packet is signalled; with `gentle` the
+//! probability grows further, to one at twice `max` (Floyd 2000). In the paper the queue counts all packets at
+//! the gateway; here the one being sent does not count, as in ns-2.
 //!
-//! Which signals may be marks: RFC 3168, section 7, lets a router drop ECN-capable packets as well
-//! once its average is above an upper threshold. `mark_below` is the probability from which on they
-//! are dropped, as in ns-2's `queue/red.cc` (`REDQueue::drop_early`), which compares `v_prob1`: the
-//! probability *before* it is spread. Packets that [protection](super::protection) spares are not.
+//! Which signals may be marks: RFC 3168, section 7, lets a router drop ECN-capable packets as well once its
+//! average is above an upper threshold. `mark_below` is the probability from which they are dropped, as in
+//! ns-2's `queue/red.cc` (`REDQueue::drop_early`), which compares `v_prob1`: the probability *before* it is
+//! spread. Packets under [protection](super::protection) are not dropped.
 
 use super::average::Average;
 use super::decision::{Arrival, Level, Place, Ports, Verdict};
@@ -33,33 +32,32 @@ use serde::{Deserialize, Serialize};
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RedConfig {
-    /// Average from which on packets are signalled.
+    /// Average from which packets are signalled.
     pub min: Level,
-    /// Average from which on all are.
+    /// Average from which all packets are signalled.
     pub max: Level,
-    /// Weight of the queue of the moment in its average.
+    /// Weight of the current queue in the average.
     pub weight: f64,
     /// Probability just below `max`.
     pub max_probability: f64,
-    /// From `max` on the probability grows further instead of jumping to one.
+    /// Whether the probability grows further from `max` on, instead of jumping to one.
     pub gentle: bool,
-    /// How signals are spread over the packets that come.
+    /// How signals are spread over arriving packets.
     pub spread: Spread,
-    /// IP bytes of the packets that would have passed in an idle time.
+    /// Mean packet in IP bytes, to count the packets that could have been sent in an idle time.
     pub mean_packet: u32,
-    /// Whether to mark or to drop.
+    /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
-    /// Marks are drops from this probability on, before it is spread.
+    /// Probability, before it is spread, from which packets are dropped instead of marked.
     pub mark_below: Option<f64>,
-    /// What does not fit is lost.
+    /// Limit of the queue: packets beyond it are lost.
     pub limit: Limit,
 }
 
-/// How signals are spread over the packets that come. `n` counts the packets let through since the
-/// last signal.
+/// How signals are spread over arriving packets. `n` counts the packets passed since the last signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spread {
-    /// Each packet by itself, with p_b: gaps are geometric.
+    /// Each packet independently, with p_b: gaps are geometric.
     Alone,
     /// p_b / (1 − n·p_b): gaps are uniform on 1 … 1/p_b (Floyd and Jacobson 1993, section 7).
     Even,
@@ -73,13 +71,13 @@ pub enum Spread {
 pub struct Red {
     config: RedConfig,
     average: Average,
-    /// Packets let through since the last signal while the average was between the thresholds.
+    /// Packets passed since the last signal while the average was between the thresholds.
     unsignalled: u32,
     random: Stream,
 }
 
 impl RedConfig {
-    /// Reads what RED and adaptive RED share; the thresholds are zero.
+    /// Reads the settings common to RED and adaptive RED; the thresholds are zero.
     pub(super) fn read_rest(s: &mut Section, limit: Limit) -> RedConfig {
         let weight: Ratio = s.get(
             key(
@@ -216,23 +214,23 @@ fn read_mark_below(s: &mut Section) -> Option<f64> {
 }
 
 impl Red {
-    /// A queue without packets. `packet_ps` is the time a mean packet takes to be sent.
+    /// Returns an empty queue. `packet_ps` is the transmission time of a mean packet.
     pub fn new(config: RedConfig, packet_ps: u64, random: Stream) -> Red {
         let average = Average::new(config.weight, config.min, config.limit, packet_ps);
         Red { config, average, unsignalled: 0, random }
     }
 
-    /// The average of the queue.
+    /// Returns the average of the queue.
     pub fn average(&mut self) -> &mut Average {
         &mut self.average
     }
 
-    /// The probability at the upper threshold, to adapt it.
+    /// Returns the probability at the upper threshold, which adaptive RED changes.
     pub(super) fn max_probability(&mut self) -> &mut f64 {
         &mut self.config.max_probability
     }
 
-    /// The probability of a signal before it is spread.
+    /// Returns the probability of a signal before it is spread.
     fn probability(&self) -> f64 {
         let c = &self.config;
         let (avg, min, max) = (self.average.value(), c.min.value(), c.max.value());
@@ -272,17 +270,17 @@ impl Discipline for Red {
         }
         let p = self.probability();
         if p <= 0.0 {
-            // the average is below `min`, or not above it
+            // the average is at most `min`
             self.unsignalled = 0;
             return Verdict::Enqueue;
         }
-        // p / rest is the probability spread; where that is one or more the packet is signalled
+        // p / rest is the spread probability; if it is one or more, the packet is signalled
         let rest = match self.config.spread {
             Spread::Alone => 1.0,
             Spread::Even => 1.0 - f64::from(self.unsignalled) * p,
             Spread::Wait => 2.0 - (f64::from(self.unsignalled) + 1.0) * p,
         };
-        // `rest` is above 1 with `Wait` alone, for the packets that pass first
+        // `rest` is above 1 only with `Wait`, for the packets that pass first
         let signalled = rest <= 1.0 && (p >= 1.0 || self.random.unit() * rest < p);
         if !signalled {
             self.unsignalled += 1;
@@ -327,7 +325,8 @@ mod tests {
 
     #[test]
     fn the_average_is_that_of_check_13() {
-        // L arrivals fill a queue from 0 to L: L+1 + ((1−w)^(L+1) − 1)/w, for 50 and 0.0042 5.005
+        // L arrivals fill a queue from 0 to L: avg = L+1 + ((1−w)^(L+1) − 1)/w, which is 5.005 for L = 50 and w
+        // = 0.0042
         let mut red = red(config(100.0, 200.0, 0.0042));
         for queue in 0..=50 {
             let busy = Port { clear_at: Time(2), ..Port::waiting(queue) };
@@ -342,7 +341,7 @@ mod tests {
     fn the_average_decays_while_nothing_is_sent() {
         let mut red = red(config(100.0, 200.0, 0.002));
         red.average().set(50.0);
-        // 1000 packets' time and a half
+        // idle for 1000.5 packet times
         let idle = Port { now: Time(12_304_000 * 1_000 + 6_152_000), ..Port::waiting(0) };
         arrive(&idle, |a| red.at_enqueue(a));
         assert!((red.average().value() - 50.0 * times(0.998, 1_000)).abs() < 1e-9);
@@ -352,7 +351,7 @@ mod tests {
         assert!((red.average().value() - before * 0.998).abs() < 1e-12);
     }
 
-    /// Packets from one signal to the next while the queue stays at `queue`.
+    /// Returns the number of packets from each signal to the next while the queue stays at `queue`.
     fn gaps(mut red: Red, queue: usize, packets: usize) -> Vec<usize> {
         let (mut gaps, mut gap) = (Vec::new(), 0);
         for _ in 0..packets {
@@ -448,7 +447,8 @@ mod tests {
         RedConfig { signal, mark_below, ..gentle }
     }
 
-    /// What becomes of 1000 ECN-capable packets that find so many waiting: marked, dropped.
+    /// Returns how many of 1000 ECT packets that find `waiting` packets queued are marked, and how many
+    /// dropped.
     fn signals(config: RedConfig, waiting: usize, flags: u8) -> (usize, usize) {
         let mut red = red(config);
         let verdicts: Vec<Verdict> = (0..1_000)
@@ -465,8 +465,8 @@ mod tests {
             (marked > 0, dropped > 0)
         };
         let (none, marks, drops) = ((false, false), (true, false), (false, true));
-        // p_b = 0.5 · (q − 10)/10 is 0.05, 0.1 and 0.15 with 11, 12 and 13 waiting. What even spreading
-        // makes of it, one at the end of every gap, does not count
+        // p_b = 0.5 · (q − 10)/10 is 0.05, 0.1 and 0.15 with 11, 12 and 13 waiting. The spread probability, one
+        // at the end of every gap, does not count
         let at = [10, 11, 12, 13, 39, 40];
         assert_eq!(at.map(|q| outcome(Some(0.1), q)), [none, marks, drops, drops, drops, drops]);
         // p_b = 0.5 + 0.5 · (q − 20)/20 is 0.975 with 39 waiting and 1 from 40 on
@@ -480,16 +480,16 @@ mod tests {
         let at = |protection, flags| signals(marking(Some(0.1), protection), 40, flags);
         assert_eq!(at(Protection::Default, flag::ECE), (0, 1_000));
         assert_eq!(at(Protection::EceBit, flag::ECE), (0, 0));
-        // data that can be marked is not what these spare
+        // packets that can be marked are not affected by protection
         for protection in [Protection::EceBit, Protection::AckSyn, Protection::Bypass] {
             assert_eq!(at(protection, flag::ACK), (0, 1_000));
         }
     }
 
-    // sch_red of Linux with `ecn` and `harddrop`; RFC 3168, section 7
+    // Linux `sch_red` with `ecn` and `harddrop`; RFC 3168, section 7.
     #[test]
     fn ecn_packets_are_dropped_from_the_upper_threshold_on_where_that_is_asked_for() {
-        // thresholds of 10 and 20 packets, 0.1 just below the upper one
+        // thresholds of 10 and 20 packets, probability 0.1 just below the upper one
         let red = |gentle, mark_below, waiting| {
             let base = RedConfig {
                 gentle,
@@ -508,8 +508,8 @@ mod tests {
         assert_eq!(red(false, None, 20), (1_000, 0), "all are marked");
     }
 
-    /// Shares of packets marked and dropped where ECN-capable ones come at 1.05 times the rate of the
-    /// port whatever becomes of them. Thresholds of 20 and 60 packets, 0.2 at the upper one.
+    /// Returns the fractions of ECT packets marked and dropped that arrive at 1.05 times the rate of the port
+    /// whatever happens to them. Thresholds of 20 and 60 packets, probability 0.2 at the upper one.
     fn at_overload(mark_below: Option<f64>, spread: Spread) -> (f64, f64) {
         let base = RedConfig { spread, ..marking(mark_below, Protection::Default) };
         let (min, max) = (Level::Packets(20.0), Level::Packets(60.0));
@@ -536,9 +536,8 @@ mod tests {
 
     #[test]
     fn shares_at_overload_are_those_of_ns_2() {
-        // what is too much is dropped, 1 − 1/1.05, with the probability about where drops begin: at 0.1
-        // with gaps of 5.5 on average, of 10 or of 14.5, at 1 with gaps of one; with `wait` of two
-        // just below it
+        // The excess, 1 − 1/1.05, is dropped, with a probability near the one where drops begin: at 0.1 with
+        // mean gaps of 5.5, 10 or 14.5; at 1 with gaps of one packet, with `Wait` of two just below it.
         for (below, spread, signals) in [
             (0.1, Spread::Even, 1.0 / 5.5),
             (0.1, Spread::Alone, 0.1),

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 /// Packets that are protected from early drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Protection {
-    /// None.
+    /// No packet is protected.
     #[default]
     Default,
     /// Packets with the ECE bit in the TCP header.
     EceBit,
-    /// Those with the ECE bit, and all packets of connections without payload.
+    /// Packets with the ECE bit, and all packets of connections without payload.
     AckSyn,
     /// All packets that cannot be marked.
     Bypass,
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(spared(0, syn | ece | flag::CWR, 0), [false, true, true, true]);
         assert_eq!(spared(0, syn | ack | ece, 0), [false, true, true, true]);
         assert_eq!(spared(0, ack | flag::FIN, 0), [false, false, true, true]);
-        // data without ECT: retransmissions are such (RFC 3168, 6.1.5)
+        // data without ECT: retransmissions are not ECT (RFC 3168, 6.1.5)
         assert_eq!(spared(1448, ack, Packet::RETRANSMISSION), [false, false, false, true]);
         assert_eq!(spared(1448, ack | ece, 0), [false, true, true, true]);
         assert_eq!(spared(0, 0, Packet::DATAGRAM), [false, false, false, true]);

@@ -1,11 +1,10 @@
-//! Marking at a threshold: a packet that finds more than K waiting gets the mark "congestion
-//! experienced" of RFC 3168 if its transport understands marks. It is the marking of DCTCP (Alizadeh
-//! et al. 2010, section 3.1; RFC 8257, section 3.1), by the queue of the moment and without
-//! averaging. What happens to packets of other transports is the [protection](super::protection); by
-//! default they wait unmarked. What does not fit is lost.
+//! Marking at a threshold: a packet that finds more than K queued gets the CE mark of RFC 3168 if its transport
+//! supports ECN. It is the marking of DCTCP (Alizadeh et al. 2010, section 3.1; RFC 8257, section 3.1), by the
+//! current queue and without averaging. Packets of other transports are subject to
+//! [protection](super::protection); by default they are queued unmarked. Packets beyond the limit are lost.
 //!
-//! With `at_dequeue` the packet that leaves is marked if it leaves more than K behind: the sender
-//! learns of the queue a waiting time earlier (ECN*, Wu et al. 2012).
+//! With `at_dequeue` a leaving packet is marked if it leaves more than K behind: the sender learns of the queue
+//! earlier, by the queueing delay (ECN*, Wu et al. 2012).
 
 use super::decision::{Arrival, Head, Level, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};
@@ -18,14 +17,14 @@ use serde::{Deserialize, Serialize};
 /// Settings of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMarkingConfig {
-    /// A packet that finds so much or more waiting is marked; zero marks every packet. "More than K"
-    /// is [`Limit::plus_one`] of K.
+    /// Backlog from which an arriving packet is marked; zero marks every packet. "More than K" is
+    /// [`Limit::plus_one`] of K.
     pub mark_from: Limit,
-    /// Mark what leaves instead of what comes.
+    /// Whether packets are marked at dequeue instead of at enqueue.
     pub at_dequeue: bool,
-    /// What is not dropped behind the threshold though it cannot be marked.
+    /// Packets above the threshold that are not dropped though they cannot be marked.
     pub protection: Protection,
-    /// What does not fit is lost.
+    /// Limit of the queue: packets beyond it are lost.
     pub limit: Limit,
 }
 
@@ -90,7 +89,7 @@ impl QueueSettings for StepMarkingConfig {
         true
     }
 
-    /// What may wait unmarked.
+    /// Returns the transmission time of the backlog that causes no mark.
     fn target(&self, rate: Rate, full: u32) -> Option<Span> {
         let bytes = match self.mark_from {
             Limit::Packets(n) => f64::from(n.saturating_sub(1)) * f64::from(full),
@@ -104,14 +103,14 @@ impl QueueSettings for StepMarkingConfig {
     }
 }
 
-/// A port's settings; it has no state.
+/// Settings of a port; the discipline has no state.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct StepMarking {
     config: StepMarkingConfig,
 }
 
 impl StepMarking {
-    /// A queue without packets.
+    /// Returns an empty queue.
     pub fn new(config: StepMarkingConfig) -> StepMarking {
         StepMarking { config }
     }
@@ -138,7 +137,7 @@ impl Discipline for StepMarking {
         }
     }
 
-    /// The first packet that is not dropped leaves, marked where it leaves too much behind.
+    /// Sends the first packet that is not dropped, marked if the backlog behind it is at the threshold.
     fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
         &mut self,
         _: Time,
@@ -180,7 +179,7 @@ mod tests {
         arrive(&port, |a| StepMarking::new(config).at_enqueue(a))
     }
 
-    // the packet is not ECT and nothing is protected: where another is marked it is dropped
+    // the packet is not ECT and nothing is protected, so it is dropped where an ECT packet is marked
     #[test]
     fn signals_behind_more_than_the_threshold_and_drops_behind_the_limit() {
         let at = |packets| verdict(Limit::Packets(20).plus_one(), packets, packets as u64 * 1500);

@@ -3,8 +3,8 @@
 //! Ethernet-Federated Datacenter*, 2009).
 //!
 //! QCN (IEEE 802.1Qau) sends a notification message (CNM) from a congested port to the source of a packet that
-//! waits there. If the CNM goes the path of the flow backwards, it enters each switch by the very port by which
-//! the flow leaves. Switches read it:
+//! waits there. If the CNM takes the path of the flow backwards, it enters each switch by the port through
+//! which the flow leaves. Switches read it:
 //!
 //! 1. The switch marks this output port as congested for the receiving host of the flow, with the severity that
 //!    the CNM states (its quantised feedback).
@@ -28,11 +28,11 @@
 //! With `ageing` the severity of a mark is its feedback times the rest of its time, so that of two ports with
 //! the same feedback the one with the older mark comes first.
 //!
-//! Departs from these: the papers leave open whether a CNM that a switch has acted upon still reaches the
-//! source; here it does not, after the study's "only when no uncongested path is left does the source
-//! rate-limit". Nor do they state how CNMs find the path backwards; here switches know it (a real switch could
-//! learn it from the frames of the flow), and a CNM whose flow has taken another path meanwhile is routed like
-//! other packets. Paths stay shortest, so there are no loops.
+//! Differences: the papers leave open whether a CNM that a switch has acted upon still reaches the source; here
+//! it does not, after the study's "only when no uncongested path is left does the source rate-limit". Nor do
+//! they state how CNMs find the path backwards; here switches know it (a real switch could learn it from the
+//! frames of the flow), and a CNM whose flow has taken another path meanwhile is routed like other packets.
+//! Paths stay shortest, so there are no loops.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::modulo::modulo;
@@ -107,16 +107,16 @@ impl RoutingSettings for AdaptiveConfig {
     }
 }
 
-/// What a switch does with a CNM.
+/// Action of a switch on a CNM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snooped {
-    /// The CNM ends here: the flow goes another path.
+    /// The CNM ends here: the flow takes another path.
     Absorbed,
     /// The CNM goes on towards the source.
     Pass,
 }
 
-/// How often switches acted.
+/// Counts of actions of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdaptiveCounts {
     /// CNMs that marked a port.
@@ -144,7 +144,7 @@ type Marks = BTreeMap<(u32, u32), Mark>;
 struct Taken {
     link: u32,
     since: Time,
-    /// Number of CNMs about the port since.
+    /// Number of CNMs about the port since it was taken.
     cnms: u32,
     /// Time at which the last mark expires.
     until: Time,
@@ -194,7 +194,7 @@ impl Adaptive {
         members: &[u32],
         (link, severity): (u32, u8),
     ) -> Snooped {
-        // it came by a port that does not lead to the receiver: not on the way of the flow
+        // the CNM entered by a port that does not lead to the receiver: it is not on the path of the flow
         if !members.contains(&link) {
             return Snooped::Pass;
         }
@@ -212,7 +212,7 @@ impl Adaptive {
             return Snooped::Absorbed;
         }
         let Some(persistence) = self.persistence else { return Snooped::Pass };
-        // the flow was on this port, all others being marked as well, and it stays there
+        // whether the flow was on this port, with all others marked as well, and stays there
         let stays = before.0 == after.0 && before.1.is_some();
         let port = (switch, dst, members[after.0]);
         if self.persists(persistence, (now, until), port, stays, link) {
@@ -223,8 +223,8 @@ impl Adaptive {
         Snooped::Absorbed
     }
 
-    /// Whether a notification about `link` shows that the hotspot persists on the port that was taken
-    /// as the least severe one; `stays` tells that it was taken before.
+    /// Whether a CNM about `link` shows that the hotspot persists on the port that was taken as the least
+    /// severe one; `stays` tells that it was taken before.
     fn persists(
         &mut self,
         persistence: Persistence,
@@ -270,8 +270,8 @@ impl Chooser for Adaptive {
     }
 }
 
-/// The number of the preferred port to a host, and how congested it is, if it is: the feedback that was
-/// told of it, times what is left of its time if marks age.
+/// Returns the index of the preferred port to a host, and its severity if it is marked: the feedback, times the
+/// remaining time of the mark if marks age.
 fn best(
     marks: &Marks,
     ageing: bool,
@@ -318,7 +318,7 @@ mod tests {
         Time(Span::from_ms(ms).0)
     }
 
-    /// Ports 1, 2 and 0 get marks with feedback 9, 2 and 5, one a millisecond: port 2 is the least severe.
+    /// Marks ports 1, 2 and 0 with feedback 9, 2 and 5, one each millisecond: port 2 is the least severe.
     fn exhaust(a: &mut Adaptive, from_ms: u64) -> [Snooped; 3] {
         let mut ms = from_ms;
         [(22, 9), (24, 2), (20, 5)].map(|told| {
@@ -352,10 +352,10 @@ mod tests {
         assert_eq!(a.snoop(now, 0, DST, &PORTS, (22, 9)), Snooped::Absorbed);
         assert_eq!(a.snoop(now, 0, DST, &PORTS, (24, 2)), Snooped::Absorbed);
         assert_eq!(choose(&mut a, now, 0, DST), 0);
-        // nothing is left: it goes on to the source, and packets take the least evil
+        // no port is unmarked: the CNM goes on to the source, and packets take the least severe port
         assert_eq!(a.snoop(now, 0, DST, &PORTS, (20, 5)), Snooped::Pass);
         assert_eq!(choose(&mut a, now, 0, DST), 2);
-        // the latest word counts
+        // the latest CNM counts
         assert_eq!(a.snoop(now, 0, DST, &PORTS, (24, 60)), Snooped::Pass);
         assert_eq!(choose(&mut a, now, 0, DST), 0);
     }
@@ -387,12 +387,12 @@ mod tests {
         let mut a = persistent(Some(0), None);
         assert_eq!(exhaust(&mut a, 0), [Absorbed; 3]);
         assert_eq!(choose(&mut a, at(3), 0, DST), 2);
-        // about ports that the flow has left: late ones
+        // late CNMs about ports that the flow has left
         assert_eq!(a.snoop(at(3), 0, DST, &PORTS, (22, 9)), Absorbed);
         assert_eq!(a.snoop(at(4), 0, DST, &PORTS, (20, 5)), Absorbed);
-        // about the port that it took, which stays the least severe: the hotspot persists
+        // a CNM about the port that was taken, which stays the least severe: the hotspot persists
         assert_eq!(a.snoop(at(5), 0, DST, &PORTS, (24, 4)), Pass);
-        // now another one is less severe, and the flow goes there
+        // now another port is less severe, and the flow moves there
         assert_eq!(a.snoop(at(6), 0, DST, &PORTS, (24, 6)), Absorbed);
         assert_eq!(choose(&mut a, at(6), 0, DST), 0);
         assert_eq!(a.snoop(at(7), 0, DST, &PORTS, (20, 5)), Pass);
@@ -408,7 +408,7 @@ mod tests {
         let told = [(24, 1), (22, 9), (24, 1), (24, 1), (22, 9), (24, 1)];
         let became = told.map(|told| a.snoop(at(5), 0, DST, &PORTS, told));
         assert_eq!(became, [Absorbed, Absorbed, Absorbed, Pass, Absorbed, Pass]);
-        // the flow moves, and moves back: both times it counts anew
+        // the flow moves, and moves back: both times counting starts again
         assert_eq!(a.snoop(at(6), 0, DST, &PORTS, (24, 8)), Absorbed);
         let became = [5, 5, 5, 9].map(|fb| a.snoop(at(7), 0, DST, &PORTS, (20, fb)));
         assert_eq!(became, [Absorbed, Absorbed, Pass, Absorbed]);
@@ -427,7 +427,7 @@ mod tests {
             assert_eq!(a.snoop(at(12), 0, DST, &PORTS, (22, 9)), Absorbed);
             assert_eq!(a.snoop(at(12), 0, DST, &PORTS, (24, 2)), Pass);
         }
-        // whichever is over first
+        // the condition that is met first ends the absorption
         let mut a = persistent(Some(1), Some(Span::from_ms(10)));
         exhaust(&mut a, 0);
         assert_eq!(a.snoop(at(3), 0, DST, &PORTS, (24, 2)), Absorbed);
@@ -441,15 +441,15 @@ mod tests {
         exhaust(&mut a, 0);
         let became = [200, 201].map(|ms| a.snoop(at(ms), 0, DST, &PORTS, (24, 2)));
         assert_eq!(became, [Absorbed, Pass]);
-        // the marks of ports 1 and 0 expired at 250 and 252 ms: there are other ways again
+        // the marks of ports 1 and 0 expired at 250 and 252 ms, so there are unmarked ports again
         assert_eq!(choose(&mut a, at(252), 0, DST), 1);
         assert_eq!(a.snoop(at(300), 0, DST, &PORTS, (22, 9)), Absorbed);
-        // all are marked again, the third by this one, and port 2 is taken anew
+        // the third CNM marks the last port: port 2 is taken again
         let became = [(20, 5), (24, 2), (24, 2)].map(|n| a.snoop(at(301), 0, DST, &PORTS, n));
         assert_eq!(became, [Absorbed, Absorbed, Pass]);
         assert_eq!(a.snoop(at(302), 1, DST, &PORTS, (24, 2)), Absorbed);
         assert_eq!(a.snoop(at(302), 0, HostId(7), &PORTS, (24, 2)), Absorbed);
-        // without the settings the third notification goes on at once
+        // without the settings the third CNM goes on at once
         assert_eq!(exhaust(&mut adaptive(), 0), [Absorbed, Absorbed, Pass]);
     }
 
@@ -459,7 +459,7 @@ mod tests {
         a.snoop(at(0), 0, DST, &PORTS, (22, 12));
         a.snoop(at(50), 0, DST, &PORTS, (24, 9));
         a.snoop(at(100), 0, DST, &PORTS, (20, 12));
-        // 12 * 151, 9 * 201, 12 * 251; 12 * 150, 9 * 200; 12 * 149, 9 * 199
+        // severity at 99 ms: 12 · 151, 9 · 201, 12 · 251; then 12 · 150, 9 · 200; 12 · 149, 9 · 199
         assert_eq!(choose(&mut a, at(99), 0, DST), 2);
         assert_eq!(choose(&mut a, at(100), 0, DST), 1);
         assert_eq!(choose(&mut a, at(101), 0, DST), 1);

@@ -1,10 +1,10 @@
-//! What cables that are down change in the routes of a regular fabric, without searching all of it.
+//! Changes of routes in a regular fabric by cables that are down, without searching all of it.
 //!
-//! For one edge switch: a switch whose last shortest way is gone is **cut off**. Who is nearer than
-//! another switch is decided before it, so switches are looked at in the order of their hops while all
-//! cables were usable. Those cut off then get new ways, in the order of their new hops (Ramalingam and
-//! Reps, *An Incremental Algorithm for a Generalization of the Shortest-Path Problem*, 1996). A switch
-//! that is not cut off keeps its hops and can only lose ports: hops of others have not become fewer.
+//! For one edge switch: a switch that has lost all its shortest paths is **cut off**. That depends on the
+//! switches nearer to the edge switch, so switches are examined in the order of their hop counts over all
+//! cables. Those cut off then get new paths, in the order of their new hop counts (Ramalingam and Reps, *An
+//! Incremental Algorithm for a Generalization of the Shortest-Path Problem*, 1996). A switch that is not cut
+//! off keeps its hop count and can only lose ports: no hop count has decreased.
 
 use super::directions::{Directions, towards};
 use super::entry::{GROUP_BIT, NO_ROUTE};
@@ -13,28 +13,28 @@ use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A fabric and the cables of it that can be used.
+/// A regular fabric and its usable cables.
 pub struct Changes<'a> {
-    /// Positions.
+    /// Positions of switches.
     pub directions: &'a Directions,
-    /// Over all cables.
+    /// Neighbours over all cables.
     pub all: &'a Neighbours,
-    /// Over those that can be used.
+    /// Neighbours over usable cables.
     pub usable: &'a Neighbours,
 }
 
 /// The changes of next hops towards one edge switch that failed cables cause.
 #[derive(Default)]
 struct OfEdge {
-    /// Hops of switches that were cut off; `u32::MAX` where no way is left.
+    /// New hop counts of switches that were cut off; `u32::MAX` if no path is left.
     cut_off: BTreeMap<u32, u32>,
-    /// Others that have lost ports.
+    /// Other switches that have lost ports.
     poorer: Vec<u32>,
 }
 
 impl Changes<'_> {
-    /// Entries by switch and column that differ from those by direction, `entries`; `down` are the ends of the
-    /// cables that cannot be used.
+    /// Returns the entries by switch and column that differ from those by direction, `entries`; `down` are the
+    /// ends of the cables that cannot be used.
     pub fn find(
         &self,
         down: &[(u32, u32)],
@@ -58,7 +58,7 @@ impl Changes<'_> {
         changed
     }
 
-    /// Takes the sets of a switch that has all its cables for known.
+    /// Records the sets of ports of a switch that has all its cables.
     fn remember_sets(&self, switch: u32, entries: &[u32], sets: &mut Sets) {
         let mut ports = Vec::new();
         for edge in self.directions.examples(switch).into_iter().flatten() {
@@ -97,7 +97,7 @@ impl Changes<'_> {
         found
     }
 
-    /// Finds the new hops of switches that were cut off.
+    /// Finds the new hop counts of switches that were cut off.
     fn reconnect(&self, cut_off: &mut BTreeMap<u32, u32>, hops: &dyn Fn(u32) -> u32) {
         let mut next = BTreeSet::new();
         for &switch in cut_off.keys() {
@@ -114,7 +114,7 @@ impl Changes<'_> {
         }
     }
 
-    /// The ports that now lead from a switch to the edge switch.
+    /// Returns the ports that now lead from a switch to the edge switch.
     fn ports(&self, of_edge: &OfEdge, switch: u32, edge: u32, ports: &mut Vec<u32>) {
         let hops = |switch: u32| match of_edge.cut_off.get(&switch) {
             Some(&hops) => hops,

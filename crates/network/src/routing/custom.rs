@@ -1,9 +1,8 @@
-//! Choices among equal paths from outside of this crate: what a mechanism crate (`eastwest new`)
-//! implements.
+//! Choices among equal paths from other crates: the interface for a mechanism crate (`eastwest new`).
 //!
-//! A [`RoutingModel`] is what a scenario sets: from it every switch gets a [`CustomRouting`] of its
-//! own, which is asked for every packet that has more than one shortest path. The paths themselves,
-//! and what becomes of them when links fail, are the fabric's.
+//! A [`RoutingModel`] has the settings of a scenario: from it every switch gets its own [`CustomRouting`],
+//! which is called for every packet that has more than one shortest path. The fabric computes the paths, also
+//! when links fail.
 
 use super::chooser::{Chooser, RoutingSettings};
 use super::query::{Query, SwitchPlace, View};
@@ -15,28 +14,27 @@ use eastwest_types::{HostId, Rate, Time};
 use std::fmt;
 use std::sync::Arc;
 
-/// The choice of one switch: settings and state.
+/// Choice of one switch: settings and state.
 pub trait CustomRouting: fmt::Debug + Send {
-    /// The number of the path that a packet takes, below [`Choice::paths`]; of a larger number the
-    /// remainder counts.
+    /// Returns the number of the path that a packet takes, below [`Choice::paths`]; a larger number is taken
+    /// modulo the number of paths.
     fn choose(&mut self, choice: &Choice) -> usize;
 }
 
-/// The settings of a choice, from which that of each switch is made.
+/// Settings of a choice, from which that of each switch is made.
 pub trait RoutingModel: fmt::Debug + Send + Sync {
-    /// A switch that has seen no packet.
+    /// Returns the choice of a switch before any packet.
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting>;
 }
 
-/// A packet with several ways on.
+/// A packet with several possible paths.
 #[derive(Clone, Copy)]
 pub struct Choice<'f> {
     /// Simulated time.
     pub now: Time,
     /// Receiving host.
     pub dst: HostId,
-    /// 15 bits of a seeded hash of its five-tuple: the same for all packets of a connection in this
-    /// direction.
+    /// 15 bits of a seeded hash of the five-tuple: equal for all packets of a connection in this direction.
     pub flow_hash: u16,
     /// The packet.
     pub packet: &'f Stored,
@@ -45,18 +43,18 @@ pub struct Choice<'f> {
 }
 
 impl Choice<'_> {
-    /// How many paths there are, at least two. Their order does not change while no link fails.
+    /// Returns the number of paths, at least two. Their order does not change while no link fails.
     pub fn paths(&self) -> usize {
         self.members.len()
     }
 
-    /// What waits at the port of a path, the packet being sent not counted.
+    /// Returns the backlog at the port of a path, without the packet that is being sent.
     pub fn waiting(&self, path: usize) -> Backlog {
         let (packets, bytes) = self.link(path).queue(self.now);
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// The rate of the link of a path.
+    /// Returns the rate of the link of a path.
     pub fn rate(&self, path: usize) -> Rate {
         self.link(path).cable.rate
     }
@@ -66,7 +64,7 @@ impl Choice<'_> {
     }
 }
 
-/// A choice from outside as the scenario sets it.
+/// Settings of a choice from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomRoutingConfig(pub Arc<dyn RoutingModel>);
 
@@ -92,10 +90,10 @@ impl RoutingSettings for CustomRoutingConfig {
     }
 }
 
-/// Reads the settings of a choice from outside.
+/// Function that reads the settings of a choice from another crate.
 pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
 
-/// Choices from outside at work, one for every switch.
+/// State of a choice from another crate, one for every switch.
 pub struct Custom(Vec<Box<dyn CustomRouting>>);
 
 impl Chooser for Custom {

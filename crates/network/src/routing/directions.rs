@@ -1,5 +1,5 @@
-//! Directions in regular fabrics. From one switch, all edge switches of one direction are reached by the
-//! same ports, so that routes take room by switch × direction and not by switch × edge switch.
+//! Directions in regular fabrics. From one switch, all edge switches of one direction are reached by the same
+//! ports, so that the table has entries by switch × direction and not by switch × edge switch.
 //!
 //! - **Torus**: for each dimension whether the shorter way round the ring is none, up, down or both.
 //! - **Tree**: the child above the edge switch, or up where none is.
@@ -8,27 +8,27 @@ use super::neighbours::Neighbours;
 use crate::topology::regular::{Level, Regular};
 use serde::{Deserialize, Serialize};
 
-/// Positions of all switches, and how directions are numbered: those of switch 0, of switch 1, …
+/// Positions of all switches, and the numbering of directions: those of switch 0, of switch 1, …
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Directions {
-    /// See [`Regular::Torus`].
+    /// Positions in a torus, see [`Regular::Torus`].
     Torus(Torus),
-    /// See [`Regular::Tree`].
+    /// Positions in a tree, see [`Regular::Tree`].
     Tree(Tree),
 }
 
-/// A torus.
+/// Positions of switches in a torus.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Torus {
     /// Switches along each dimension.
     sizes: Vec<u32>,
-    /// Coordinates of all switches, those of one after the other.
+    /// Coordinates of all switches, one switch after the other.
     at: Vec<u32>,
-    /// Directions at each switch.
+    /// Number of directions at each switch.
     each: u32,
 }
 
-/// A tree.
+/// Positions of switches in a tree.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Tree {
     levels: Vec<Level>,
@@ -36,19 +36,20 @@ pub struct Tree {
     cells: u32,
 }
 
-/// A switch of a tree.
+/// Position of a switch in a tree.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
-    /// The number of its first direction.
+    /// Number of the first direction of the switch.
     first: u32,
-    /// The first edge switch below it, how many there are, and how many below each child.
+    /// First edge switch below it, number of edge switches below it, and number below each child.
     low: u32,
     edges: u32,
     per_child: u32,
     level: u32,
 }
 
-/// Directions along a ring of this size, two opposite points of which have two shortest ways.
+/// Returns the number of directions along a ring of this size; opposite points of an even ring have two
+/// shortest paths.
 fn along(size: u32) -> u32 {
     match size {
         2 => 2,
@@ -57,7 +58,7 @@ fn along(size: u32) -> u32 {
     }
 }
 
-/// The direction of a point that lies `ahead` of another on a ring.
+/// Returns the direction to a point that lies `ahead` of another on a ring.
 #[inline]
 fn turn(size: u32, ahead: u32) -> u32 {
     match 2 * ahead {
@@ -86,7 +87,7 @@ impl Torus {
         &self.at[switch as usize * self.sizes.len()..][..self.sizes.len()]
     }
 
-    /// For each dimension its size, and by how much `to` lies ahead of `from`.
+    /// Returns, for each dimension, its size and by how much `to` lies ahead of `from`.
     #[inline]
     fn ahead(&self, from: u32, to: u32) -> impl Iterator<Item = (u32, u32)> {
         let ends = self.coordinates(from).iter().zip(self.coordinates(to));
@@ -102,7 +103,7 @@ impl Torus {
         switch * self.each + turns
     }
 
-    /// A switch in a direction.
+    /// Returns an edge switch that lies in this direction of a switch.
     fn example(&self, switch: u32, direction: u32) -> u32 {
         let (mut left, mut step, mut edge) = (direction, 1, 0);
         for (&size, &at) in self.sizes.iter().zip(self.coordinates(switch)).rev() {
@@ -141,7 +142,7 @@ impl Tree {
 
     fn cell(&self, switch: u32, edge: u32) -> u32 {
         let place = &self.places[switch as usize];
-        // above the switch where the edge switch has a smaller number, too
+        // "up" also where the edge switch has a smaller number (the subtraction wraps)
         place.first + edge.wrapping_sub(place.low).min(place.edges) / place.per_child
     }
 
@@ -164,7 +165,7 @@ impl Tree {
 }
 
 impl Directions {
-    /// Those of a regular fabric.
+    /// Returns the positions in a regular fabric.
     pub fn new(regular: &Regular) -> Directions {
         match regular {
             Regular::Torus(sizes) => Directions::Torus(Torus::new(sizes)),
@@ -172,7 +173,7 @@ impl Directions {
         }
     }
 
-    /// Bytes of the positions in a regular fabric.
+    /// Returns the bytes of the positions in a regular fabric.
     pub fn bytes_of(regular: &Regular) -> u64 {
         let each = match regular {
             Regular::Torus(sizes) => sizes.len() * size_of::<u32>(),
@@ -181,7 +182,7 @@ impl Directions {
         u64::from(regular.switches()) * each as u64
     }
 
-    /// The number of the direction in which an edge switch lies from a switch.
+    /// Returns the number of the direction in which an edge switch lies from a switch.
     #[inline]
     pub fn cell(&self, switch: u32, edge: u32) -> usize {
         match self {
@@ -190,7 +191,7 @@ impl Directions {
         }
     }
 
-    /// For every direction of a switch, in order, an edge switch that lies there, if any does.
+    /// Returns, for every direction of a switch in order, an edge switch that lies there, if any does.
     pub fn examples(&self, switch: u32) -> Vec<Option<u32>> {
         match self {
             Directions::Torus(torus) => {
@@ -203,7 +204,7 @@ impl Directions {
         }
     }
 
-    /// Links on a shortest way from a switch to an edge switch.
+    /// Returns the number of links on a shortest path from a switch to an edge switch.
     pub fn hops(&self, switch: u32, edge: u32) -> u32 {
         match self {
             Directions::Torus(torus) => {
@@ -214,7 +215,7 @@ impl Directions {
     }
 }
 
-/// Directions of all switches together, without laying them out.
+/// Returns the number of directions of all switches together, without computing positions.
 pub fn count(regular: &Regular) -> u64 {
     match regular {
         Regular::Torus(sizes) => {
@@ -231,7 +232,8 @@ pub fn count(regular: &Regular) -> u64 {
     }
 }
 
-/// The ports of a switch that lead to an edge switch while all cables are usable, in the order of links.
+/// Returns the ports of a switch that lead to an edge switch while all cables are usable, in the order of
+/// links.
 pub fn towards(
     directions: &Directions,
     all: &Neighbours,

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 /// A set of equal ports.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Group {
-    /// Place of its first port among those of all sets.
+    /// Index of the first port of the set among the ports of all sets.
     pub first: u32,
-    /// How many ports it has.
+    /// Number of ports.
     pub count: u32,
-    /// The next one in turn.
+    /// Index of the port that is next in turn.
     pub turn: u32,
 }
 
-/// An entry of the table is a link, or a group where this bit is set, or one of the two below.
+/// Bit of a table entry that refers to a group. Other entries are links, or one of the constants below.
 pub const GROUP_BIT: u32 = 1 << 31;
-/// The host hangs on this switch.
+/// Entry for a host that is attached to this switch.
 pub const LOCAL: u32 = GROUP_BIT - 1;
-/// No path; no link has this number.
+/// Entry without a path; no link has this number.
 pub const NO_ROUTE: u32 = u32::MAX;
-/// A notification that has done its work; no link has this number.
+/// Result for a CNM that was absorbed; no link has this number.
 pub const ABSORBED: u32 = u32::MAX - 1;

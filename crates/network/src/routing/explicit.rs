@@ -10,24 +10,24 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Set in [`eastwest_types::Packet::hash`] where the rest is the number of an explicit route.
+/// Bit of [`eastwest_types::Packet::hash`]: the other bits are the number of an explicit route.
 pub const EXPLICIT_BIT: u16 = 1 << 15;
 
-/// Most routes: the number that is left stands for [`NOTE_HASH`](crate::dcb::cnm::NOTE_HASH).
+/// Most routes: the remaining number is [`NOTE_HASH`](crate::dcb::cnm::NOTE_HASH).
 pub const MOST_ROUTES: usize = EXPLICIT_BIT as usize - 1;
 
-/// The path of all packets from one host to another.
+/// Path of all packets from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplicitRoute {
     /// Sending host.
     pub from: u32,
     /// Receiving host.
     pub to: u32,
-    /// Switches on the way, as node numbers (hosts first, then switches).
+    /// Switches on the path, as node numbers (hosts first, then switches).
     pub via: Vec<u32>,
 }
 
-/// Given paths for given pairs of hosts; ECMP for all others.
+/// Paths for pairs of hosts; ECMP for all others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitConfig(pub Vec<ExplicitRoute>);
 
@@ -36,7 +36,7 @@ impl BuiltIn for ExplicitConfig {
     const DOC: &'static str =
         "by [[fabric.route]] and the file of `routes`; ecmp for all other pairs";
 
-    /// Routes name nodes, so they are read where nodes are known.
+    /// Returns no routes: they name nodes, so they are read when the nodes are known.
     fn read(_: &mut Section) -> ExplicitConfig {
         ExplicitConfig(Vec::new())
     }
@@ -57,7 +57,7 @@ impl RoutingSettings for ExplicitConfig {
 /// An explicit route that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
-    /// Index of the route.
+    /// Number of the route in the scenario.
     pub route: usize,
     /// What is wrong, with node names.
     pub message: String,
@@ -69,14 +69,14 @@ impl fmt::Display for RouteError {
     }
 }
 
-/// Given routes, ready for the packet path.
+/// Explicit routes, as the packet path uses them.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct ExplicitRoutes {
     /// Route number of a pair of hosts.
     of_pair: BTreeMap<(u32, u32), u16>,
     /// Per route, (switch, link out) in the order of the path.
     hops: Vec<Vec<(u32, u32)>>,
-    /// Per route, whether switches follow it: not while they know one of its cables to be down.
+    /// Per route, whether switches use it: not while they know that one of its cables is down.
     usable: Vec<bool>,
 }
 
@@ -120,19 +120,19 @@ impl ExplicitRoutes {
         Ok(built)
     }
 
-    /// The value for a packet's hash field, where the pair has a route.
+    /// Returns the value of a packet's hash field, if the pair has a route.
     pub fn find(&self, from: HostId, to: HostId) -> Option<u16> {
         self.of_pair.get(&(from.0, to.0)).copied()
     }
 
-    /// Follows only the routes whose cables between switches are all `usable`.
+    /// Uses only the routes whose cables between switches are all `usable`.
     pub fn keep_to(&mut self, usable: &dyn Fn(usize) -> bool) {
         for (route, hops) in self.usable.iter_mut().zip(&self.hops) {
             *route = hops.iter().all(|&(_, link)| usable(link as usize / 2));
         }
     }
 
-    /// The link out of `switch` on the route in `hash`.
+    /// Returns the link out of `switch` on the route in `hash`.
     pub fn next_link(&self, switch: u32, hash: u16) -> Option<&u32> {
         let route = usize::from(hash & !EXPLICIT_BIT);
         if !self.usable[route] {
@@ -142,7 +142,7 @@ impl ExplicitRoutes {
     }
 }
 
-/// The first link from one node to a neighbour.
+/// Returns the first link from one node to a neighbour.
 fn link_between(graph: &Graph, from: u32, to: u32) -> Option<u32> {
     graph.cables.iter().enumerate().find_map(|(i, c)| {
         let i = i as u32;

@@ -1,15 +1,14 @@
-//! Flowlets: a pause in a flow that is longer than paths differ in delay lets the next packets take
-//! another path without overtaking any (Sinha, Kandula and Katabi, HotNets 2004). A new flowlet takes
-//! a port at random, with no look at load: LetFlow (Vanini et al., *Let It Flow*, NSDI 2017), whose
-//! point is that flowlets are cut short by themselves where it is congested.
+//! Flowlets: a pause in a flow that is longer than paths differ in delay lets the next packets take another
+//! path without overtaking any (Sinha, Kandula and Katabi, HotNets 2004). A new flowlet takes a random port,
+//! independent of load: LetFlow (Vanini et al., *Let It Flow*, NSDI 2017), which relies on flowlets being
+//! shorter on congested paths.
 //!
-//! Each switch has a table of a fixed number of entries, found by a hash of flow and receiving host;
-//! flows that fall on one entry share it and are not told apart, as in the hardware of CONGA (Alizadeh et
-//! al., SIGCOMM 2014: 64 K entries, a gap of 500 µs). Parts of the table that no packet has met take
-//! no memory.
+//! Each switch has a table of a fixed number of entries, found by a hash of flow and receiving host; flows with
+//! one entry share it and are not distinguished, as in the hardware of CONGA (Alizadeh et al., SIGCOMM 2014: 64
+//! K entries, a gap of 500 µs). Unused parts of the table take no memory.
 //!
-//! Departs from these: an entry that holds a port on no shortest path to this receiver counts as a new
-//! flowlet (its port was another flow's, or the link has failed since).
+//! Difference: an entry that holds a port on no shortest path to this receiver counts as a new flowlet (its
+//! port was another flow's, or the link has failed since).
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, SwitchPlace, View};
@@ -21,9 +20,9 @@ use serde::{Deserialize, Serialize};
 /// Settings of flowlet routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowletConfig {
-    /// A packet that comes later than this after the one before it begins a new flowlet.
+    /// Gap after which the next packet of a flow begins a new flowlet.
     pub gap: Span,
-    /// Entries of each switch's table, a power of two up to 65,536.
+    /// Number of entries of each switch's table, a power of two up to 65,536.
     pub entries: u32,
 }
 
@@ -56,7 +55,7 @@ impl RoutingSettings for FlowletConfig {
     }
 }
 
-/// A table for every switch.
+/// Tables of all switches.
 #[derive(Serialize, Deserialize)]
 pub struct Flowlet(Vec<Flowlets>);
 
@@ -70,17 +69,17 @@ impl Chooser for Flowlet {
     }
 }
 
-/// Entries that get memory together.
+/// Number of entries that are allocated together.
 const PAGE: usize = 256;
 
-/// The latest packet of a flowlet.
+/// Latest packet of a flowlet.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Entry {
     at: Time,
     link: u32,
 }
 
-/// No packet has met it.
+/// Entry that no packet has used.
 const UNUSED: Entry = Entry { at: Time::ZERO, link: u32::MAX };
 
 /// The table of a switch.
@@ -93,14 +92,14 @@ struct Flowlets {
 }
 
 impl Flowlets {
-    /// A table that has met no packet.
+    /// Returns an empty table.
     fn new(config: FlowletConfig, stream: Stream) -> Flowlets {
         let entries = config.entries.next_power_of_two() as usize;
         let pages = vec![Vec::new(); entries.div_ceil(PAGE)];
         Flowlets { gap: config.gap, mask: entries as u64 - 1, pages, stream }
     }
 
-    /// The number of the port that a packet takes.
+    /// Returns the index of the port that a packet takes.
     fn choose(&mut self, now: Time, query: &Query) -> usize {
         let flow = u64::from(query.flow_hash) | u64::from(query.dst.0) << 16;
         let place = (mix(flow) & self.mask) as usize;
@@ -147,7 +146,7 @@ mod tests {
             now += Span::from_us(501);
             changes += u32::from(table.choose(now, &packet(7)) != port);
         }
-        // three of four new choices are another port
+        // three quarters of the new choices are another port
         assert!((120..180).contains(&changes), "{changes}");
     }
 

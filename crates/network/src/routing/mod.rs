@@ -54,22 +54,22 @@ use std::collections::BTreeMap;
 use std::slice::from_ref;
 use table::{Table, columns};
 
-/// A built-in choice as scenarios name it.
+/// Name, explanation and keys of a built-in choice.
 pub struct Named {
-    /// Its name.
+    /// Name in scenarios.
     pub name: &'static str,
     /// One line of explanation.
     pub doc: &'static str,
-    /// Keys that mean something with it only.
+    /// Keys that are valid only with this choice.
     keys: &'static [&'static str],
     read: fn(&mut Section) -> RoutingConfig,
 }
 
-/// Makes the settings, the choices and the list of names of the family, and hands each call on to the
-/// member. `$d` stands for the dollar sign of the macros that it makes.
+/// Defines the settings, the choices and the list of names of the family, and forwards each call to the member.
+/// `$d` stands for the dollar sign of the macros that it defines.
 macro_rules! family {
     ($d:tt $($name:ident($settings:ty)),* $(,)?) => {
-        /// How switches choose among equal paths: its settings.
+        /// Settings of the choice among equal paths.
         #[derive(Clone, Debug, PartialEq)]
         pub enum RoutingConfig {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
@@ -77,7 +77,7 @@ macro_rules! family {
             Custom(CustomRoutingConfig),
         }
 
-        /// The choice of all switches.
+        /// State of the choice of all switches.
         #[derive(Serialize, Deserialize)]
         enum Chooser {
             $($name(<$settings as RoutingSettings>::Chooser),)*
@@ -103,7 +103,7 @@ macro_rules! family {
             }
         }
 
-        /// Hands a call on to the settings or to the choice.
+        /// Forwards a call to the settings or to the state.
         macro_rules! member {
             ($d family:ident, $d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -137,7 +137,7 @@ impl RoutingConfig {
         member!(RoutingConfig, self, c => c.weighs())
     }
 
-    /// Whether it looks at queues, so that ports must know theirs at every moment.
+    /// Whether the choice reads queue lengths, so that ports must know theirs at every moment.
     pub(crate) fn looks_at_queues(&self) -> bool {
         member!(RoutingConfig, self, c => c.looks_at_queues())
     }
@@ -166,7 +166,7 @@ impl chooser::Chooser for Chooser {
     }
 }
 
-/// Reads how switches choose among equal paths, from `[fabric]`; `others` are choices from outside.
+/// Reads the choice among equal paths from `[fabric]`; `others` are choices from other crates.
 pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
     let built_in = BUILT_IN.iter().map(|named| (named.name, Ok(named), named.doc));
     let others = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
@@ -195,7 +195,7 @@ pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
 /// Edge switch of a host.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Attachment {
-    /// Column of its edge switch in the table.
+    /// Column of the edge switch in the table.
     column: u32,
     /// Link from the switch to the host.
     down: u32,
@@ -309,10 +309,11 @@ impl Routing {
         self.next_link(switch, dst, hash, || view)
     }
 
-    /// Has adaptive routing read a CNM that came from beyond the output `link` of a switch, see [`adaptive`].
+    /// Has adaptive routing read a CNM that arrived from the far end of the output `link` of a switch, see
+    /// [`adaptive`].
     fn snoop(&mut self, now: Time, switch: u32, cnm: &Cnm, link: u32) -> Snooped {
         let entry = self.entry(switch, cnm.congested);
-        // neither the edge switch nor one with a single port has another way
+        // Neither the edge switch nor a switch with a single port has another path.
         if entry & GROUP_BIT == 0 || entry == NO_ROUTE {
             return Snooped::Pass;
         }
@@ -321,8 +322,8 @@ impl Routing {
         adaptive.snoop(now, switch, cnm.congested, members, (link, cnm.fb))
     }
 
-    /// Returns the link by which packets of the flow of a CNM come to `switch`, in the other direction, found
-    /// along their present path; `None` where they no longer pass the switch.
+    /// Returns the reverse of the link on which packets of the flow of a CNM arrive at `switch`, found along
+    /// their current path; `None` where they no longer pass the switch.
     fn backwards(&self, switch: u32, cnm: &Cnm, view: &View) -> Option<u32> {
         let Chooser::Adaptive(adaptive) = &self.chooser else { return None };
         let hosts = self.attachments.len() as u32;
@@ -474,7 +475,7 @@ mod tests {
         Packet { hash, ip_len: 1500, payload: 1448, ..Packet::blank(HostId(dst)) }
     }
 
-    /// The nodes a packet visits from `from`, up to 16.
+    /// Returns the nodes that a packet visits from `from`, up to 16.
     fn walk(graph: &Graph, routing: &mut Routing, from: u32, p: &Packet) -> Vec<u32> {
         let mut node = graph.cables.iter().find(|c| c.a == from).unwrap().b;
         let (mut seen, stored) = (vec![node], Stored::new(p));
@@ -543,7 +544,8 @@ mod tests {
         assert!(used.values().all(|&n| (850..1150).contains(&n)), "{used:?}");
     }
 
-    /// Which core each of 4,000 flows from host 0 to host 15 passes: packets per core.
+    /// Returns the number of packets per core switch, with one packet of each of 4,000 flows from host 0 to
+    /// host 15.
     fn cores(graph: &Graph, routing: &mut Routing) -> BTreeMap<u32, u32> {
         let mut used = BTreeMap::new();
         for flow in 0..4_000u64 {
@@ -558,7 +560,7 @@ mod tests {
         let graph = fat_tree();
         let same = EqualPaths { same_hash: true, ..EqualPaths::default() };
         let mut routing = Routing::build(&graph, &RoutingConfig::Ecmp(Ecmp), &same, 1).unwrap();
-        // whoever went left at the edge goes left again at the aggregation switch
+        // a flow that takes the left port at the edge takes the left port at the aggregation switch again
         let used = cores(&graph, &mut routing);
         assert_eq!(used.keys().copied().collect::<Vec<_>>(), [32, 35], "{used:?}");
     }
@@ -566,7 +568,7 @@ mod tests {
     #[test]
     fn weights_shift_flows_and_packets_in_turn() {
         let graph = fat_tree();
-        // edge 0 to its aggregation switches 3 : 1
+        // edge switch 0 to its aggregation switches, 3 : 1
         let weights = vec![(16, 24, 30), (16, 25, 10)];
         let equal_paths = EqualPaths { weights, ..EqualPaths::default() };
         let left = |used: &BTreeMap<u32, u32>| used.range(..34).map(|(_, n)| n).sum::<u32>();
@@ -586,14 +588,14 @@ mod tests {
             let paths: Vec<_> =
                 (0..20).map(|h| walk(&graph, &mut routing, from, &packet(to, h))).collect();
             assert!(paths.windows(2).all(|w| w[0] == w[1]));
-            // two ports at the edge, two at the aggregation switch: odd receivers go right twice
+            // two ports at the edge, two at the aggregation switch: odd receivers take the right port twice
             assert_eq!(paths[0][2], 32 + 3 * (to % 2), "{from} to {to}");
             let links = routing.links_from(from / 2, 0, HostId(to));
             assert_eq!(links.len(), 1);
         }
     }
 
-    /// Every packet of a switch takes the path after the one before.
+    /// Test choice: each packet of a switch takes the path after that of the packet before.
     #[derive(Debug)]
     struct Next(usize);
 

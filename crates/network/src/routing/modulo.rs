@@ -1,5 +1,5 @@
-//! By the receiver: of n ports the one with number d mod n, d the number of the receiving host: static, and
-//! the same for all who send to d (the routing of Gusat et al., *Benchmarking the Ethernet-Federated
+//! Static routing by the receiver: of n ports, port d mod n is taken, where d is the number of the receiving
+//! host. All senders to d use it (the routing of Gusat et al., *Benchmarking the Ethernet-Federated
 //! Datacenter*, 2009).
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
@@ -9,11 +9,11 @@ use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 use std::slice::from_ref;
 
-/// Settings, of which there are none, and the choice.
+/// Settings of static routing, of which there are none, and the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modulo;
 
-/// The number among `ports` ports that static routing takes to a host.
+/// Returns the index among `ports` ports that static routing takes to a host.
 pub fn modulo(dst: HostId, ports: usize) -> usize {
     dst.0 as usize % ports
 }

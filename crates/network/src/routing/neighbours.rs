@@ -1,16 +1,16 @@
-//! Which switches are joined, by which links.
+//! Adjacency of switches: neighbours and the links to them.
 
 use crate::topology::{Cable, Graph};
 
 /// Links between switches: for every switch (link out, switch at its end), in the order of cables.
 pub struct Neighbours {
-    /// Where the list of each switch begins; one more than switches.
+    /// Index of the first entry of each switch; has one element more than there are switches.
     first: Vec<u32>,
     list: Vec<(u32, u32)>,
 }
 
 impl Neighbours {
-    /// Over the cables that are `usable`, by their numbers.
+    /// Returns the adjacency over the cables that are `usable`, by their numbers.
     pub fn new(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Neighbours {
         let between = |(i, c): &(usize, &Cable)| c.a >= graph.hosts && usable(*i);
         let cables = || graph.cables.iter().enumerate().filter(between);
@@ -34,13 +34,13 @@ impl Neighbours {
         Neighbours { first, list }
     }
 
-    /// Those of a switch.
+    /// Returns (link out, switch at its end) for each neighbour of a switch.
     pub fn of(&self, switch: u32) -> &[(u32, u32)] {
         let (first, end) = (self.first[switch as usize], self.first[switch as usize + 1]);
         &self.list[first as usize..end as usize]
     }
 
-    /// Number of switches.
+    /// Returns the number of switches.
     pub fn switches(&self) -> u32 {
         self.first.len() as u32 - 1
     }

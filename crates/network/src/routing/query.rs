@@ -11,7 +11,7 @@ pub struct Query<'f> {
     pub switch: u32,
     /// Host that receives the packet.
     pub dst: HostId,
-    /// See [`eastwest_types::Packet::hash`].
+    /// Hash of the flow, see [`eastwest_types::Packet::hash`].
     pub flow_hash: u16,
     /// Links of these ports.
     pub members: &'f [u32],

@@ -1,11 +1,11 @@
-//! In turn: each switch deals packets for one edge switch to the ports one after the other.
+//! Round robin: each switch sends packets for one edge switch to the equal ports in turn.
 
 use super::chooser::{BuiltIn, Chooser, RoutingSettings};
 use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Settings, of which there are none, and the choice.
+/// Settings of round robin, of which there are none, and the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundRobin;
 

@@ -3,7 +3,7 @@
 use super::entry::{GROUP_BIT, Group, NO_ROUTE};
 use std::collections::BTreeMap;
 
-/// Sets of ports as they are found; equal ones share a group.
+/// Sets of ports in the order of their discovery; equal sets share a group.
 pub struct Sets<'a> {
     weights: &'a BTreeMap<u32, u32>,
     pub groups: Vec<Group>,
@@ -12,12 +12,12 @@ pub struct Sets<'a> {
 }
 
 impl<'a> Sets<'a> {
-    /// None found yet; links weigh 1 where `weights`, by link, does not say otherwise.
+    /// Returns no sets. Links have weight 1 unless `weights`, by link, has another.
     pub fn new(weights: &'a BTreeMap<u32, u32>) -> Sets<'a> {
         Sets { weights, groups: Vec::new(), members: Vec::new(), known: BTreeMap::new() }
     }
 
-    /// The entry for a set of ports.
+    /// Returns the table entry for a set of ports.
     pub fn entry(&mut self, ports: &[u32]) -> u32 {
         match *ports {
             [] => NO_ROUTE,
@@ -37,20 +37,20 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// Takes a set and its entry for known.
+    /// Records a set and its entry as known.
     pub fn remember(&mut self, ports: &[u32], entry: u32) {
         self.known.insert(ports.to_vec(), entry);
     }
 
-    /// Takes no set for known any more.
+    /// Forgets all known sets.
     pub fn forget(&mut self) {
         self.known.clear();
     }
 }
 
-/// Ports as often as their weights say, in lowest terms (the replication of WCMP: Zhou et al., EuroSys
-/// 2014): the choice among members stays one among equals. Copies of a port stand apart, for those who
-/// go by turns.
+/// Returns each port as often as its weight states, in lowest terms (the replication of WCMP: Zhou et al.,
+/// EuroSys 2014), so that members are chosen with equal probability. Copies of a port are spread out, for
+/// choices in turn.
 fn repeated(ports: &[u32], weights: &BTreeMap<u32, u32>) -> Vec<u32> {
     if weights.is_empty() {
         return ports.to_vec();

@@ -6,10 +6,10 @@ use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::VecDeque;
 
-/// Entries by switch × column, for the edge switches of all columns.
+/// Returns entries by switch × column, for the edge switches of all columns.
 pub fn entries(neighbours: &Neighbours, edges: &[u32], sets: &mut Sets) -> Vec<u32> {
     let switches = neighbours.switches();
-    // row by row: a gigabyte takes a second or two to be given by the system
+    // Allocated row by row: the system takes a second or two to provide a gigabyte.
     let mut entries = Vec::with_capacity(switches as usize * edges.len());
     for _ in 0..switches {
         interrupt::steps(edges.len() as u64);
@@ -34,9 +34,9 @@ pub fn entries(neighbours: &Neighbours, edges: &[u32], sets: &mut Sets) -> Vec<u
     entries
 }
 
-/// A search, and what it has found.
+/// Breadth-first search and its result.
 struct Search {
-    /// Hops from every switch; `u32::MAX` where there is no path.
+    /// Hop count of every switch; `u32::MAX` if there is no path.
     hops: Vec<u32>,
     queue: VecDeque<u32>,
 }

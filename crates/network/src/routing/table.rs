@@ -5,8 +5,8 @@
 //! positions alone. Cables that are down change some of them, which [`changes`] finds. In all other
 //! graphs a breadth-first search for every edge switch fills the table (see [`shortest`]).
 //!
-//! A table of up to [`MOST_WHOLE`] bytes is laid out in any case: nothing is faster than to look an entry up.
-//! Above that the entries of regular fabrics stay as they are, by direction.
+//! A table of up to [`MOST_WHOLE`] bytes is always expanded to switch × column, since a lookup is fastest.
+//! Above that size, entries of regular fabrics stay by direction.
 //!
 //! [`regular`]: crate::topology::regular
 //! [`directions`]: super::directions
@@ -25,23 +25,23 @@ use eastwest_engine::interrupt;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Bytes of the largest table that is laid out by switch and column although the fabric is regular.
+/// Largest table in bytes that is expanded to switch × column in a regular fabric.
 const MOST_WHOLE: u64 = 32 << 20;
 /// Bytes of an entry.
 const ENTRY: u64 = size_of::<u32>() as u64;
 /// Bytes of a set of ports besides its members.
 const SET: u64 = size_of::<Group>() as u64;
 
-/// Entries of all switches, and the sets of ports that they name.
+/// Entries of all switches, and the sets of ports to which they refer.
 #[derive(Serialize, Deserialize)]
 pub struct Table {
-    /// Edge switches.
+    /// Number of columns, one for each edge switch.
     pub columns: u32,
-    /// By switch × column, or by direction.
+    /// Entries by switch × column, or by direction.
     entries: Vec<u32>,
-    /// How directions are numbered, where entries are found by them.
+    /// Numbering of directions, if entries are by direction.
     directions: Option<Box<Directions>>,
-    /// Entries that differ from those of their direction, by switch and column.
+    /// Entries that differ from that of their direction, by switch and column.
     changed: BTreeMap<(u32, u32), u32>,
     /// Sets of equal ports.
     pub groups: Vec<Group>,
@@ -49,8 +49,7 @@ pub struct Table {
     pub members: Vec<u32>,
 }
 
-/// Column of every switch that is an edge switch, in the order of hosts, and the edge switch of every
-/// column.
+/// Returns the column of every edge switch, in the order of hosts, and the edge switch of every column.
 pub fn columns(graph: &Graph) -> (Vec<u32>, Vec<u32>) {
     let mut column_of = vec![u32::MAX; graph.switches() as usize];
     let mut edges = Vec::new();
@@ -63,14 +62,14 @@ pub fn columns(graph: &Graph) -> (Vec<u32>, Vec<u32>) {
     (column_of, edges)
 }
 
-/// Whether a table of these sizes is laid out though the fabric is regular.
+/// Whether a table of this size is expanded although the fabric is regular.
 fn is_small(switches: u64, columns: u64) -> bool {
     switches.saturating_mul(columns).saturating_mul(ENTRY) <= MOST_WHOLE
 }
 
-/// Bytes of the table of a fabric of so many switches, columns and links between switches, before any fault:
-/// what is kept, and what is needed besides while it is built. Sets of ports of fabrics without rule
-/// can only be guessed: at two for every link.
+/// Returns the bytes of a table for these numbers of switches, columns and links between switches, before any
+/// fault: what is kept, and what is needed additionally to build it. The number of sets of ports in an
+/// irregular fabric is estimated: two for every link.
 pub fn bytes(switches: u64, columns: u64, links: u64, regular: Option<&Regular>) -> (u64, u64) {
     let whole = switches.saturating_mul(columns).saturating_mul(ENTRY);
     let degree = links / switches.max(1) + 1;
@@ -93,7 +92,7 @@ pub fn bytes(switches: u64, columns: u64, links: u64, regular: Option<&Regular>)
     }
 }
 
-/// Directions are numbered in 32 bits.
+/// Whether directions can be numbered in 32 bits.
 fn has_directions(regular: &Regular) -> bool {
     directions::count(regular) < u64::from(GROUP_BIT)
 }
@@ -103,8 +102,8 @@ impl Table {
         Table { columns, entries, directions: None, changed: BTreeMap::new(), groups, members }
     }
 
-    /// Paths over the cables that are `usable`, by their numbers; links weigh 1 where `weights`, by link,
-    /// does not say otherwise.
+    /// Computes shortest paths over the cables that are `usable`, by their numbers. Links have weight 1 unless
+    /// `weights`, by link, has another.
     pub fn build(
         graph: &Graph,
         weights: &BTreeMap<u32, u32>,
@@ -125,7 +124,7 @@ impl Table {
         table
     }
 
-    /// The table of a regular fabric, not laid out.
+    /// Returns the table of a regular fabric, by direction.
     fn by_direction(
         graph: &Graph,
         regular: &Regular,
@@ -149,7 +148,7 @@ impl Table {
         table
     }
 
-    /// Replaces directions by columns.
+    /// Expands entries by direction to entries by column.
     fn lay_out(&mut self, switches: u32) {
         let mut entries = Vec::with_capacity(switches as usize * self.columns as usize);
         for switch in 0..switches {
@@ -161,7 +160,7 @@ impl Table {
         self.changed = BTreeMap::new();
     }
 
-    /// The entry of a switch for a column.
+    /// Returns the entry of a switch for a column.
     #[inline(always)]
     pub fn entry(&self, switch: u32, column: u32) -> &u32 {
         match &self.directions {
@@ -180,7 +179,7 @@ impl Table {
         &self.entries[directions.cell(switch, column)]
     }
 
-    /// The set of ports of an entry that names one.
+    /// Returns the set of ports of an entry that refers to one.
     #[inline]
     pub fn members_of(&self, entry: u32) -> &[u32] {
         let group = self.groups[(entry & !GROUP_BIT) as usize];
@@ -188,7 +187,7 @@ impl Table {
     }
 }
 
-/// The cables between switches that are not usable.
+/// Returns the cables between switches that are not usable.
 fn down(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<(u32, u32)> {
     let between = graph.cables.iter().enumerate().filter(|(_, c)| c.a >= graph.hosts);
     between
@@ -197,7 +196,7 @@ fn down(graph: &Graph, usable: &dyn Fn(usize) -> bool) -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// Entries of all switches by direction.
+/// Returns the entries of all switches by direction.
 fn entries_by_direction(directions: &Directions, all: &Neighbours, sets: &mut Sets) -> Vec<u32> {
     let (mut entries, mut ports) = (Vec::new(), Vec::new());
     for switch in 0..all.switches() {
@@ -212,7 +211,7 @@ fn entries_by_direction(directions: &Directions, all: &Neighbours, sets: &mut Se
                 }
             });
         }
-        // a link leaves one switch: no other has a set that is equal
+        // A link leaves only one switch, so no other switch has an equal set.
         sets.forget();
     }
     entries
@@ -267,7 +266,7 @@ mod tests {
         all.iter().map(Graph::build).collect()
     }
 
-    /// Ports for every switch and column.
+    /// Returns the ports for every switch and column.
     fn all_ports(table: &Table, switches: u32) -> Vec<Vec<u32>> {
         let each = |switch| (0..table.columns).map(move |column| (switch, column));
         let ports = |(switch, column)| match *table.entry(switch, column) {
@@ -277,7 +276,8 @@ mod tests {
         (0..switches).flat_map(each).map(ports).collect()
     }
 
-    /// Compares what is found by position with what a search over all cables finds, by direction and laid out.
+    /// Compares the entries found by position, by direction and expanded, with those of a search over all
+    /// cables.
     fn compare(graph: &Graph, usable: &dyn Fn(usize) -> bool, weights: &BTreeMap<u32, u32>) {
         let (_, edges) = columns(graph);
         let mut sets = Sets::new(weights);
@@ -291,7 +291,7 @@ mod tests {
         let laid_out = Table::build(graph, weights, usable);
         assert!(table.directions.is_some() && laid_out.directions.is_none());
         assert_eq!(all_ports(&laid_out, graph.switches()), expected, "{regular:?}");
-        // equal sets of a switch are one group: it deals packets to their ports in turn
+        // equal sets of a switch share one group, whose ports packets take in turn
         let named = laid_out.entries.iter().filter(|e| **e & GROUP_BIT != 0 && **e != NO_ROUTE);
         let named: BTreeSet<&u32> = named.collect();
         let different: BTreeSet<_> = expected.iter().filter(|ports| ports.len() > 1).collect();
@@ -313,7 +313,7 @@ mod tests {
         for graph in regular_fabrics() {
             let cables = graph.cables.len() as u64;
             for round in 0..12u64 {
-                // from a single cable to more than half of all
+                // from a single cable down to more than half of all
                 let most = if round < 6 { 1 + round } else { round * cables / 16 };
                 let down: Vec<u64> = (0..most).map(|_| random.below(cables)).collect();
                 compare(&graph, &|cable| !down.contains(&(cable as u64)), &BTreeMap::new());

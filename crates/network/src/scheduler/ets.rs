@@ -1,8 +1,8 @@
 //! Enhanced transmission selection (IEEE 802.1Q, clause 37, once 802.1Qaz): `share` of a
 //! `[[fabric.class]]`.
 //!
-//! A class is strict, or has a share in whole percent of what strict classes leave; the shares of a port
-//! come to 100. They become the weights of deficit round robin in their smallest whole numbers, so that
+//! A class is strict, or has a share, in whole percent, of the rate that strict classes leave; the shares of a
+//! port add up to 100. They become the smallest equivalent integer weights of deficit round robin, so that
 //! turns are short: 50 and 50 % are turns of one packet each.
 
 use eastwest_settings::narrow::{at_most, whole_part};
@@ -30,8 +30,8 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
     percent
 }
 
-/// The weight of each class that has a share; none where there are no shares, or where they are wrong.
-/// `has_weights` tells that some classes give a `weight` themselves.
+/// Returns the weight of each class that has a share; none if there are no shares or they are wrong.
+/// `has_weights` tells that some classes have a `weight` of their own.
 pub fn weights(
     s: &mut Section,
     shares: &[Option<u32>],

@@ -3,15 +3,15 @@
 //! each of them joined to each other by one cable between two servers: for i < j server j − 1 of the
 //! i-th with server i of the j-th. With t₀ = n there are t_k = t_(k−1) (t_(k−1) + 1) servers.
 //!
-//! Servers forward for each other. Here the forwarding part of server i is a switch of its own, `relay…`,
-//! with the host `h…` behind it: the cable between them is the server's inside. Routing is by shortest
-//! paths, not DCellRouting, whose paths are up to a few hops longer.
+//! Servers forward for each other. Here the forwarding part of server i is a separate switch, `relay…`, with
+//! the host `h…` behind it: the cable between them is inside the server. Routing is by shortest paths, not
+//! DCellRouting, whose paths are up to a few hops longer.
 
 use super::description::{CableConfig, Topology};
 use super::graph::number;
 use eastwest_engine::interrupt;
 
-/// Servers and mini-switches of a DCell of this level.
+/// Returns the numbers of servers and mini-switches of a DCell of this level.
 pub fn servers(n: u32, level: u32) -> (u64, u64) {
     let mut servers = u64::from(n);
     for _ in 0..level {
@@ -20,14 +20,14 @@ pub fn servers(n: u32, level: u32) -> (u64, u64) {
     (servers, servers / u64::from(n.max(1)))
 }
 
-/// Cables, those inside of servers included: each server has one of them, one to its mini-switch, and
-/// half of one at each level.
+/// Returns the number of cables, those inside servers included: each server has one of them, one to its
+/// mini-switch, and half of one at each level.
 pub fn cables(n: u32, level: u32) -> u64 {
     let all = servers(n, level).0;
     all.saturating_mul(2).saturating_add(all.saturating_mul(u64::from(level)) / 2)
 }
 
-/// Lays it out; the caller has looked at its size.
+/// Builds the topology; the caller has checked its size.
 pub fn build(n: u32, level: u32, host: CableConfig, uplink: CableConfig) -> Topology {
     let (all, minis) = servers(n, level);
     let (all, minis) = (number(all), number(minis));
@@ -74,10 +74,10 @@ mod tests {
             let all = number(all) as usize;
             assert_eq!((shape.hosts, shape.switches()), (all, all + number(minis) as usize));
             assert_eq!(shape.cables() as u64, cables(n, level));
-            // a server has one cable for its mini-switch, one for each level, and its inside
+            // a server has one cable to its mini-switch, one for each level, and the one inside it
             assert!((all..2 * all).all(|r| shape.degree(r) == level as usize + 2));
             assert!((2 * all..shape.nodes()).all(|m| shape.degree(m) == n as usize));
-            // Theorem 2: at most 2^(k+1) − 1 hops of servers; ours count mini-switches and insides too
+            // Theorem 2: at most 2^(k+1) − 1 hops between servers; mini-switches and inner cables add to ours
             let hops = (1 << (level + 1)) - 1;
             assert!(shape.diameter() <= 2 * hops + 2, "{n} {level}: {}", shape.diameter());
         }
@@ -93,7 +93,7 @@ mod tests {
             assert!(joined.insert(((a - 20) / 4, (b - 20) / 4)));
         }
         assert_eq!(joined.len(), 10);
-        // a cut into 2 and 3 cells meets 2 × 3 cables
+        // a cut into 2 and 3 cells cuts 2 × 3 cables
         let shape = Shape::of(&build(4, 1, CABLE, CABLE));
         assert_eq!(shape.cut(|s| if s < 20 { s / 4 < 2 } else { s - 20 < 2 }), 6);
     }

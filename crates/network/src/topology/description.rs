@@ -1,4 +1,4 @@
-//! Nodes and cables as the scenario describes them.
+//! Topologies as a scenario describes them: nodes and cables.
 
 use super::regular::{Regular, tree};
 use eastwest_types::{Rate, Span};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Rate and propagation delay of a cable, both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CableConfig {
-    /// Bits per second each way.
+    /// Rate in bit/s in each direction.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
@@ -16,7 +16,7 @@ pub struct CableConfig {
 /// Nodes and cables.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
-    /// Two tiers: every leaf is joined to every spine.
+    /// Two tiers: every leaf has cables to every spine.
     LeafSpine {
         /// Number of leaves (racks).
         leaves: u32,
@@ -26,16 +26,16 @@ pub enum Topology {
         spines: u32,
         /// Parallel cables between each leaf and each spine.
         cables_per_spine: u32,
-        /// Host to leaf.
+        /// Cables from hosts to leaves.
         host: CableConfig,
-        /// Leaf to spine.
+        /// Cables from leaves to spines.
         uplink: CableConfig,
     },
     /// One switch.
     Star {
         /// Number of hosts.
         hosts: u32,
-        /// Host to switch.
+        /// Cables from hosts to the switch.
         host: CableConfig,
     },
     /// The three-tier fat tree of Al-Fares et al. (2008) with `k` pods of `k/2` edge and `k/2`
@@ -45,9 +45,9 @@ pub enum Topology {
         k: u32,
         /// Hosts on each edge switch (`k/2` for full bisection).
         hosts_per_edge: u32,
-        /// Host to edge.
+        /// Cables from hosts to edge switches.
         host: CableConfig,
-        /// Edge to aggregation, aggregation to core.
+        /// Cables from edge to aggregation switches, and from these to cores.
         uplink: CableConfig,
     },
     /// Any graph.
@@ -58,13 +58,13 @@ pub enum Topology {
         switches: Vec<String>,
         /// Cables between nodes, by index: hosts first, then switches.
         cables: Vec<(u32, u32, CableConfig)>,
-        /// The rule by which they are laid out, if there is one.
+        /// Rule by which the nodes are connected, if there is one.
         regular: Option<Regular>,
     },
 }
 
 impl Topology {
-    /// The rule by which its switches are joined, if there is one.
+    /// Returns the rule by which the switches are connected, if there is one.
     pub fn regular(&self) -> Option<Regular> {
         match *self {
             Topology::Star { .. } => Some(tree(&[(1, 1, 1)])),

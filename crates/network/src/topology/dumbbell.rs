@@ -1,9 +1,9 @@
-//! A dumbbell: two switches with hosts, joined by one cable, the trunk. All traffic from one side to the
-//! other shares it; traffic inside of a side never meets it.
+//! A dumbbell: two switches with hosts, joined by one cable, the trunk. All traffic from one side to the other
+//! shares it; traffic within a side does not use it.
 
 use super::description::{CableConfig, Topology};
 
-/// Lays it out: hosts `h0 …`, those of the left switch first; switches `left` and `right`.
+/// Builds the topology: hosts `h0 …`, those of the left switch first; switches `left` and `right`.
 pub fn build(left: u32, right: u32, host: CableConfig, trunk: CableConfig) -> Topology {
     let hosts = left + right;
     let (left_switch, right_switch) = (hosts, hosts + 1);

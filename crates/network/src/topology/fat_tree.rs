@@ -6,7 +6,7 @@ use super::description::Topology;
 use super::graph::{Cable, Graph, names, of_hosts};
 use eastwest_engine::interrupt;
 
-/// Lays out [`Topology::FatTree`].
+/// Builds [`Topology::FatTree`].
 pub fn build(topology: &Topology) -> Graph {
     let &Topology::FatTree { k, hosts_per_edge, host, uplink } = topology else {
         unreachable!("called for fat trees only")
@@ -28,7 +28,7 @@ pub fn build(topology: &Topology) -> Graph {
                     config: uplink,
                     tiers: ("edge-up", "edge-down"),
                 });
-                // aggregation switch j of every pod reaches cores j·k/2 … j·k/2 + k/2 − 1
+                // aggregation switch j of every pod has cables to cores j·k/2 … j·k/2 + k/2 − 1
                 cables.push(Cable {
                     a: agg,
                     b: core0 + j * half + i,

@@ -1,52 +1,52 @@
-//! A fabric laid out: nodes by number and name, and the cables between them.
+//! Graph of a fabric: nodes by number and name, and the cables between them.
 
 use super::description::CableConfig;
 use super::regular::Regular;
 use serde::{Deserialize, Serialize};
 
-/// A cable between two nodes, hosts first.
+/// A cable between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
-    /// One end; a host where the cable has one.
+    /// One end; the host, if the cable has one.
     pub a: u32,
     /// The other end.
     pub b: u32,
-    /// Rate and delay, both directions.
+    /// Rate and delay of both directions.
     pub config: CableConfig,
-    /// Tier names of the direction a → b and of b → a, for tables.
+    /// Names of the tiers of the directions a → b and b → a, for tables.
     #[serde(with = "eastwest_types::name")]
     pub tiers: (&'static str, &'static str),
 }
 
-/// Nodes are numbered hosts first, then switches.
+/// Graph of a fabric. Nodes are numbered hosts first, then switches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
     /// Names of all nodes.
     pub names: Vec<String>,
-    /// How many of them are hosts.
+    /// Number of hosts.
     pub hosts: u32,
     /// All cables; link `2i` is cable `i` from `a` to `b`, link `2i + 1` the other direction.
     pub cables: Vec<Cable>,
-    /// The rule by which they are laid out, if there is one.
+    /// Rule by which the nodes are connected, if there is one.
     pub regular: Option<Regular>,
 }
 
-/// A number or count of nodes in the form that graphs have it.
+/// Converts a number of nodes to 32 bits.
 ///
 /// # Panics
 ///
-/// Panics where 32 bits do not hold it: who reads a scenario bounds the fabric far below that.
+/// Panics if the number does not fit: the scenario reader limits fabrics to far fewer nodes.
 pub(super) fn number(nodes: impl TryInto<u32>) -> u32 {
     nodes.try_into().unwrap_or_else(|_| panic!("a fabric has fewer than 2^32 nodes"))
 }
 
 impl Graph {
-    /// Number of switches.
+    /// Returns the number of switches.
     pub fn switches(&self) -> u32 {
         number(self.names.len()) - self.hosts
     }
 
-    /// For every host the switch (counted from 0 among switches) it hangs on; `u32::MAX` without cable.
+    /// Returns, for every host, its switch (counted from 0 among switches); `u32::MAX` without a cable.
     pub fn edge_of_host(&self) -> Vec<u32> {
         let mut edge = vec![u32::MAX; self.hosts as usize];
         for cable in self.cables.iter().filter(|c| c.a < self.hosts) {
@@ -56,7 +56,7 @@ impl Graph {
     }
 }
 
-/// Names of nodes, tier by tier: `h0`, `h1` …
+/// Returns names of nodes, tier by tier: `h0`, `h1` …
 pub(super) fn names(tiers: &[(&str, u32)]) -> Vec<String> {
     let of_tier = |&(tier, nodes): &(&str, u32)| {
         let tier = tier.to_owned();
@@ -65,7 +65,7 @@ pub(super) fn names(tiers: &[(&str, u32)]) -> Vec<String> {
     tiers.iter().flat_map(of_tier).collect()
 }
 
-/// The cables of hosts, so many to each switch in turn.
+/// Returns the cables of hosts, `per_switch` to each switch in turn.
 pub(super) fn of_hosts(hosts: u32, per_switch: u32, config: CableConfig) -> Vec<Cable> {
     let tiers = ("host-up", "host-down");
     (0..hosts).map(|a| Cable { a, b: hosts + a / per_switch, config, tiers }).collect()

@@ -4,7 +4,7 @@ use super::description::Topology;
 use super::graph::{Cable, Graph, names, of_hosts};
 use eastwest_engine::interrupt;
 
-/// Lays out [`Topology::LeafSpine`].
+/// Builds [`Topology::LeafSpine`].
 pub fn build(topology: &Topology) -> Graph {
     let &Topology::LeafSpine { leaves, hosts_per_leaf, spines, cables_per_spine, host, uplink } =
         topology

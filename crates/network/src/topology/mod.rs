@@ -1,4 +1,4 @@
-//! Nodes and cables of a fabric, by name: what routing and ports are built from.
+//! Topologies: nodes and cables of a fabric, by name.
 
 #![cfg_attr(
     not(test),
@@ -29,7 +29,7 @@ pub use graph::{Cable, Graph};
 use graph::{names, number, of_hosts};
 
 impl Graph {
-    /// Lays out a topology.
+    /// Builds the graph of a topology.
     pub fn build(topology: &Topology) -> Graph {
         let regular = topology.regular();
         let graph = match topology {

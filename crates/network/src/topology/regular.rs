@@ -1,11 +1,11 @@
-//! Regular fabrics: the position of a switch says how far it is from another one, and in which direction.
+//! Regular fabrics: positions of switches determine distance and direction between them.
 //!
-//! In all of them every edge switch (one with hosts) has a number below that of every other switch, and
-//! hosts are numbered edge switch by edge switch.
+//! In all of them every edge switch (one with hosts) has a lower number than every other switch, and hosts are
+//! numbered edge switch by edge switch.
 
 use serde::{Deserialize, Serialize};
 
-/// The rule by which the switches of a fabric are joined.
+/// Rule by which the switches of a fabric are connected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Regular {
     /// A grid of these sizes with a ring along each dimension, see [`super::torus`]. All switches are
@@ -15,19 +15,19 @@ pub enum Regular {
     Tree(Vec<Level>),
 }
 
-/// A level of switches of a tree.
+/// A level of switches in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// How many switches it has.
+    /// Number of switches.
     pub switches: u32,
-    /// The number of switches with consecutive numbers that are above the same edge switches.
+    /// Number of switches, numbered consecutively, that are above one set of edge switches.
     pub alike: u32,
-    /// Above so many edge switches, with consecutive numbers, each of them is.
+    /// Number of edge switches, numbered consecutively, below each switch.
     pub edges: u32,
 }
 
 impl Regular {
-    /// Edge switches.
+    /// Returns the number of edge switches.
     pub fn edges(&self) -> u32 {
         match self {
             Regular::Torus(sizes) => sizes.iter().product(),
@@ -35,7 +35,7 @@ impl Regular {
         }
     }
 
-    /// All switches.
+    /// Returns the number of switches.
     pub fn switches(&self) -> u32 {
         match self {
             Regular::Torus(sizes) => sizes.iter().product(),
@@ -44,7 +44,7 @@ impl Regular {
     }
 }
 
-/// A tree of levels, each with its switches, those alike, and edge switches below.
+/// Returns a tree of levels, given as (switches, alike, edges).
 pub(super) fn tree(levels: &[(u32, u32, u32)]) -> Regular {
     let level = |&(switches, alike, edges): &_| Level { switches, alike, edges };
     Regular::Tree(levels.iter().map(level).collect())

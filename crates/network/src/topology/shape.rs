@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 
 /// A graph as lists of neighbours.
 pub struct Shape {
-    /// How many of the nodes, the first ones, are hosts.
+    /// Number of hosts, which are the first nodes.
     pub hosts: usize,
     neighbours: Vec<Vec<usize>>,
 }
 
 impl Shape {
-    /// The shape of a topology.
+    /// Returns the shape of a topology.
     pub fn of(topology: &Topology) -> Shape {
         let graph = Graph::build(topology);
         let mut neighbours = vec![Vec::new(); graph.names.len()];
@@ -44,7 +44,7 @@ impl Shape {
         self.neighbours[node].len()
     }
 
-    /// Hops from a node to every other, and numbers of shortest paths.
+    /// Returns the hop counts from a node to every other, and the numbers of shortest paths.
     fn from(&self, start: usize) -> (Vec<usize>, Vec<u64>) {
         let mut distance = vec![usize::MAX; self.nodes()];
         let mut paths = vec![0; self.nodes()];
@@ -64,18 +64,18 @@ impl Shape {
         (distance, paths)
     }
 
-    /// Links on the longest of the shortest ways between two hosts.
+    /// Returns the number of links on the longest of the shortest paths between two hosts.
     pub fn diameter(&self) -> usize {
         let farthest = |host| self.from(host).0[..self.hosts].iter().copied().max();
         (0..self.hosts).filter_map(farthest).max().expect("there are hosts")
     }
 
-    /// Shortest paths between two nodes.
+    /// Returns the number of shortest paths between two nodes.
     pub fn paths(&self, from: usize, to: usize) -> u64 {
         self.from(from).1[to]
     }
 
-    /// Cables between switches on one side of a cut, by their number among switches, and the others.
+    /// Returns the number of cables between two sets of switches; `first` selects a set by the switch's number.
     pub fn cut(&self, first: impl Fn(usize) -> bool) -> usize {
         let side = |node: usize| first(node - self.hosts);
         let crossing = |a: usize| {
@@ -85,8 +85,8 @@ impl Shape {
         (self.hosts..self.nodes()).map(crossing).sum()
     }
 
-    /// The fewest cables that part the first half of the hosts from the second: the largest flow
-    /// between them (Ford and Fulkerson), every cable carrying 1 each way.
+    /// Returns the fewest cables that separate the first half of the hosts from the second: the maximum flow
+    /// between them (Ford and Fulkerson), with capacity 1 in each direction of a cable.
     pub fn bisection_of_hosts(&self) -> usize {
         let mut room: Vec<Vec<i32>> = self.neighbours.iter().map(|n| vec![1; n.len()]).collect();
         let mut flow = 0;
@@ -94,7 +94,7 @@ impl Shape {
             for &(node, port) in &path {
                 let next = self.neighbours[node][port];
                 room[node][port] -= 1;
-                // parallel cables are told apart by nothing: any of them can take the flow back
+                // parallel cables are equivalent: any of them can take the flow back
                 let back = self.neighbours[next].iter().position(|&n| n == node);
                 room[next][back.expect("a cable has two ends")] += 1;
             }
@@ -103,7 +103,7 @@ impl Shape {
         flow
     }
 
-    /// A way with room from a host of the first half to one of the second, as (node, port).
+    /// Returns an augmenting path from a host of the first half to one of the second, as (node, port).
     fn augmenting(&self, room: &[Vec<i32>]) -> Option<Vec<(usize, usize)>> {
         let half = self.hosts / 2;
         let mut before: Vec<Option<(usize, usize)>> = vec![None; self.nodes()];

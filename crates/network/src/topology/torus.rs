@@ -10,12 +10,12 @@ use super::graph::number;
 use super::regular::Regular;
 use eastwest_engine::interrupt;
 
-/// Switches of the grid.
+/// Returns the number of switches of the grid.
 pub fn switches(sizes: &[u32]) -> u64 {
     sizes.iter().fold(1, |n, &size| n.saturating_mul(u64::from(size)))
 }
 
-/// Cables of all rings and hosts.
+/// Returns the number of cables of all rings and hosts.
 pub fn cables(sizes: &[u32], hosts_per_switch: u32) -> u64 {
     let all = switches(sizes);
     let rings = |&size: &u32| if size == 2 { all / 2 } else { all };
@@ -23,7 +23,7 @@ pub fn cables(sizes: &[u32], hosts_per_switch: u32) -> u64 {
     sizes.iter().map(rings).fold(of_hosts, u64::saturating_add)
 }
 
-/// Lays it out; every size is at least 2, and the caller has looked at the number of nodes.
+/// Builds the topology; every size is at least 2, and the caller has checked the number of nodes.
 pub fn build(
     sizes: &[u32],
     hosts_per_switch: u32,
@@ -32,7 +32,7 @@ pub fn build(
 ) -> Topology {
     let all = number(switches(sizes));
     let hosts = all * hosts_per_switch;
-    // by how much the number of a switch grows with each coordinate
+    // increment of the switch number for each coordinate
     let steps: Vec<u32> =
         (0..sizes.len()).map(|d| sizes[d + 1..].iter().product::<u32>()).collect();
     let coordinate = |switch: u32, d: usize| switch / steps[d] % sizes[d];

@@ -1,38 +1,37 @@
-//! Two groups of hosts with several paths between them, none of which static routing by the receiver's
-//! number uses but one: the six hosts of the case study in Gusat et al. (*Benchmarking the
-//! Ethernet-Federated Datacenter*, IBM Research 2009), of whose fabric is known what it does, not how it is
-//! cabled.
+//! Two groups of hosts with several paths between them, of which static routing by the receiver's number uses
+//! only one: the six hosts of the case study in Gusat et al. (*Benchmarking the Ethernet-Federated Datacenter*,
+//! IBM Research 2009), which describes the behaviour of the fabric, but not its cables.
 //!
-//! What it must do. With three hosts a group and routing "of n shortest paths' ports take number d mod n":
-//! all nine flows of one direction between the groups pass a single link, other shortest paths being
-//! free; each host's two flows inside of its group meet none of them; and three flows to three receivers
-//! can go without sharing any link.
+//! Required behaviour. With three hosts in each group and routing "of n shortest paths' ports take number d mod
+//! n": all nine flows of one direction between the groups pass a single link, other shortest paths being free;
+//! each host's two flows within its group share no link with them; and three flows to three receivers can take
+//! disjoint paths.
 //!
-//! Why it takes two stages. Where one switch sees packets to all receivers and has n ≥ 2 ports for each,
-//! d mod n tells neighbouring receivers apart: they leave by different ports. So the ways that a first
-//! switch keeps apart must be led together again by other switches, each of which sees some residues only.
+//! Why two stages are needed. Where one switch sees packets to all receivers and has n ≥ 2 ports for each, d
+//! mod n sends neighbouring receivers to different ports. So the paths that a first switch separates must be
+//! joined again by other switches, each of which sees some residues only.
 //!
-//! Derived from it, for p paths: a switch for either group, `left` and `right`, and two stages of p switches
-//! between them. `left` is joined to every `near`, every `near` to every `far`, every `far` to `right`. Port
-//! c of `near i` leads to that `far j` with i + j = c (mod p), and port c of `far j` to that `near i`. Then
-//! receiver d goes from `left` to `near i` with i = d mod p, there by port d mod p = i to `far 0`; all
-//! receivers meet on `far0 -> right`. The other way round likewise on `near0 -> left`. There are p² shortest
-//! paths between the groups, p of them disjoint between `left` and `right`.
+//! Construction for p paths: a switch for each group, `left` and `right`, and two stages of p switches between
+//! them. `left` is joined to every `near`, every `near` to every `far`, every `far` to `right`. Port c of `near
+//! i` leads to that `far j` with i + j = c (mod p), and port c of `far j` to that `near i`. Then receiver d
+//! goes from `left` to `near i` with i = d mod p, there by port d mod p = i to `far 0`; all receivers meet on
+//! `far0 -> right`. In the other direction all receivers share `near0 -> left`. There are p² shortest paths
+//! between the groups, p of them disjoint between `left` and `right`.
 
 use super::description::{CableConfig, Topology};
 
-/// Switches.
+/// Returns the number of switches.
 pub fn switches(paths: u32) -> u64 {
     2 + 2 * u64::from(paths)
 }
 
-/// Cables.
+/// Returns the number of cables.
 pub fn cables(hosts_per_group: u32, paths: u32) -> u64 {
     let p = u64::from(paths);
     2 * u64::from(hosts_per_group) + 2 * p + p * p
 }
 
-/// Lays it out, `paths` at least 1.
+/// Builds the topology; `paths` is at least 1.
 pub fn build(hosts_per_group: u32, paths: u32, host: CableConfig, uplink: CableConfig) -> Topology {
     let hosts = 2 * hosts_per_group;
     let (left, near, far) = (hosts, hosts + 1, hosts + 1 + paths);
@@ -66,7 +65,8 @@ mod tests {
 
     const CABLE: CableConfig = CableConfig { rate: Rate::gbit(10), delay: Span::from_us(1) };
 
-    /// How many of the flows between all hosts static routing puts on each port between switches.
+    /// Returns, for each port between switches, how many of the flows between all hosts static routing sends
+    /// there.
     fn loads(hosts_per_group: u32, paths: u32) -> BTreeMap<(String, String), u32> {
         let graph = Graph::build(&build(hosts_per_group, paths, CABLE, CABLE));
         let config = (RoutingConfig::Modulo(Modulo), EqualPaths::default());
@@ -102,7 +102,8 @@ mod tests {
             [load("near0", "left"), load("near1", "left"), load("near2", "left")],
             [9, 0, 0]
         );
-        // no other link is near its rate: a host's five flows make one rate, so three make 0.6
+        // no other link is near its rate: the five flows of a host together have its rate, so three of them
+        // make 0.6
         let elsewhere = loads.iter().filter(|((_, to), _)| to != "right" && to != "left");
         assert!(elsewhere.map(|(_, &n)| n).all(|n| n == 3), "{loads:?}");
         assert_eq!((load("left", "near0"), load("near1", "far0")), (3, 3));

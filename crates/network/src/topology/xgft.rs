@@ -15,7 +15,7 @@ use super::graph::number;
 use super::regular::{Level, Regular};
 use eastwest_engine::interrupt;
 
-/// The shape: for each level from the hosts up, children of its nodes and parents of those below.
+/// Shape of the tree: for each level from the hosts up, children of its nodes and parents of those below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Xgft {
     /// m₁…m_h.
@@ -25,31 +25,31 @@ pub struct Xgft {
 }
 
 impl Xgft {
-    /// The k-ary n-tree.
+    /// Returns the k-ary n-tree.
     pub fn k_ary_n_tree(k: u32, n: u32) -> Xgft {
         let parents = (0..n).map(|level| if level == 0 { 1 } else { k }).collect();
         Xgft { children: vec![k; n as usize], parents }
     }
 
-    /// Nodes of a level, 0 for hosts: w₁…w_l · m_(l+1)…m_h.
+    /// Returns the number of nodes of a level, 0 for hosts: w₁…w_l · m_(l+1)…m_h.
     pub fn nodes(&self, level: usize) -> u64 {
         let below = self.parents[..level].iter();
         let above = self.children[level..].iter();
         below.chain(above).fold(1u64, |n, &d| n.saturating_mul(u64::from(d)))
     }
 
-    /// Nodes of all levels.
+    /// Returns the number of nodes of all levels.
     pub fn all_nodes(&self) -> u64 {
         (0..=self.children.len()).map(|level| self.nodes(level)).fold(0, u64::saturating_add)
     }
 
-    /// Cables of all levels.
+    /// Returns the number of cables of all levels.
     pub fn cables(&self) -> u64 {
         let of = |level: usize| self.nodes(level).saturating_mul(u64::from(self.parents[level]));
         (0..self.children.len()).map(of).fold(0, u64::saturating_add)
     }
 
-    /// The rule by which its switches are joined; the caller has looked at its size.
+    /// Returns the rule by which the switches are connected; the caller has checked the size.
     fn regular(&self) -> Regular {
         let (mut alike, mut edges) = (1, 1);
         let level = |(level, (&children, &parents)): (usize, (&u32, &u32))| {
@@ -61,7 +61,7 @@ impl Xgft {
         Regular::Tree(levels.map(level).collect())
     }
 
-    /// Lays it out; the caller has looked at its size.
+    /// Builds the topology; the caller has checked the size.
     pub fn build(&self, host: CableConfig, uplink: CableConfig) -> Topology {
         let levels = self.children.len();
         let hosts = (0..self.nodes(0)).map(|i| format!("h{i}")).collect();
@@ -70,7 +70,7 @@ impl Xgft {
         let (mut cables, mut below) = (Vec::new(), 0u64);
         for level in 0..levels {
             let above = below + self.nodes(level);
-            // the digits under number l + 1, which both ends share, count up to this
+            // number of combinations of the digits below number l + 1, which both ends share
             let low: u64 = self.parents[..level].iter().map(|&w| u64::from(w)).product();
             let (m, w) = (u64::from(self.children[level]), u64::from(self.parents[level]));
             let config = if level == 0 { host } else { uplink };
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn k_ary_n_trees_have_the_published_size_and_diversity() {
-        // kⁿ hosts, n kⁿ⁻¹ switches of 2k ports, the topmost with k
+        // kⁿ hosts, n kⁿ⁻¹ switches with 2k ports, those of the top level with k
         for (k, n) in [(2u32, 3u32), (3, 2), (4, 3)] {
             let shape = shape(&Xgft::k_ary_n_tree(k, n));
             let (hosts, per_level) = (k.pow(n) as usize, k.pow(n - 1) as usize);
@@ -114,11 +114,11 @@ mod tests {
             let tops = degrees.iter().filter(|&&d| d == k as usize).count();
             assert_eq!(tops, per_level);
             assert!(degrees.iter().all(|&d| d == k as usize || d == 2 * k as usize));
-            // up to the root and down again; k ways at each of the n − 1 steps up between switches
+            // up to the root and down again; k choices at each of the n − 1 steps up between switches
             assert_eq!(shape.diameter(), 2 * n as usize);
             assert_eq!(shape.paths(0, hosts - 1), per_level as u64);
             assert_eq!(shape.paths(0, k as usize - 1), 1);
-            // half of the hosts to the other half: full bisection, the middle digit odd aside
+            // one half of the hosts to the other half: full bisection, except for an odd middle digit
             if k % 2 == 0 {
                 assert_eq!(shape.bisection_of_hosts(), hosts / 2);
             }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn slimmed_trees_are_built_as_their_digits_say() {
-        // two levels, four hosts a switch, two parents: 2:1 over-subscribed
+        // two levels, four hosts on each switch, two parents: 2:1 over-subscribed
         let slim = Xgft { children: vec![4, 4], parents: vec![1, 2] };
         let shape = shape(&slim);
         assert_eq!((shape.hosts, shape.switches()), (16, 6));

@@ -1,4 +1,4 @@
-//! Cables: how they are read, and which a topology has.
+//! Cables: how they are read, and which ones a topology has.
 
 use eastwest_network::energy::LinkRates;
 use eastwest_network::topology::{CableConfig, Topology};
@@ -47,7 +47,7 @@ pub fn cable(rate: Rate, delay: Span) -> CableConfig {
     CableConfig { rate, delay }
 }
 
-/// The slowest host cable: what "the host rate" is.
+/// Returns the rate of the slowest host cable: "the host rate".
 pub fn host_rate(topology: Option<&Topology>) -> Rate {
     match topology {
         Some(
@@ -63,7 +63,7 @@ pub fn host_rate(topology: Option<&Topology>) -> Rate {
     }
 }
 
-/// Rates of links, each once, the lowest first.
+/// Returns the rates of links, each once, in ascending order.
 pub fn rates(topology: Option<&Topology>) -> Vec<Rate> {
     let mut rates = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
@@ -78,7 +78,7 @@ pub fn rates(topology: Option<&Topology>) -> Vec<Rate> {
     rates
 }
 
-/// All kinds of cables, each once.
+/// Returns all kinds of cables, each once.
 pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
     let mut cables = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
@@ -93,7 +93,7 @@ pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
     cables
 }
 
-/// Rates of the cables of hosts and of those between switches.
+/// Returns the rates of the cables of hosts and of those between switches.
 pub fn link_rates(topology: Option<&Topology>) -> LinkRates {
     let (host, fabric) = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {

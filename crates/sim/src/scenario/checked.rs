@@ -12,7 +12,7 @@ use eastwest_transport::rocev2::RoceV2Config;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 
-/// Version of the scenario format this program reads.
+/// Version of the scenario format that this program reads.
 pub const SCHEMA: u32 = 1;
 
 /// A checked scenario.
@@ -20,40 +20,40 @@ pub const SCHEMA: u32 = 1;
 pub struct Scenario {
     /// Version of the format.
     pub schema: u32,
-    /// Its name.
+    /// Name of the scenario.
     pub name: String,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Packets, or flows in their place.
+    /// Whether packets or flows are simulated.
     pub fidelity: Fidelity,
-    /// When the simulation ends even if there is work left; `None` when it ends with its work.
+    /// Time at which the simulation ends even if there is work left; `None`: it ends with its work.
     pub duration: Option<Span>,
     /// Nodes, cables, queues, routes.
     pub fabric: FabricConfig,
-    /// What switches draw.
+    /// Power of switches.
     pub switch_power: SwitchPower,
     /// Settings of every TCP endpoint that no override matches.
     pub tcp: TcpConfig,
-    /// Settings of some endpoints: the first that matches counts.
+    /// Overrides for some endpoints, of which the first that matches applies.
     pub tcp_overrides: Vec<TcpOverride>,
-    /// Settings of all queue pairs, where a workload has such.
+    /// Settings of all queue pairs, if a workload uses them.
     pub rocev2: Option<RoceV2Config>,
     /// Traffic classes, by [`eastwest_types::ClassId`].
     pub classes: Vec<TrafficClassConfig>,
-    /// What drives the network.
+    /// Workloads of the scenario.
     pub workloads: Vec<WorkloadSpec>,
-    /// What is sampled.
+    /// Measurements.
     pub measure: MeasureConfig,
-    /// What the user should know, though nothing is wrong.
+    /// Notes to the user about unusual but valid settings.
     pub notes: Vec<String>,
-    /// Files the scenario refers to, under the names of the resolved text. They belong beside it.
+    /// Files to which the scenario refers, with their names in the resolved text. They belong beside it.
     pub attached: Vec<Attached>,
     pub(super) resolved: String,
 }
 
 impl Scenario {
-    /// The scenario as TOML with every default spelled out. Reading it, with [`Scenario::attached`]
-    /// beside it, gives the same scenario.
+    /// Returns the scenario as TOML with all defaults. Reading it, with [`Scenario::attached`] beside it, gives
+    /// an equal scenario.
     pub fn resolved(&self) -> &str {
         &self.resolved
     }

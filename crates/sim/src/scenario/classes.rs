@@ -1,7 +1,7 @@
 //! `[[class]]`: traffic classes, which name rows in tables and give packets their codepoint.
 //!
-//! A class exists as soon as a workload names it; the table is only needed to give it a priority or a
-//! DSCP. A priority is the class selector of the same number (RFC 2474, 4.2.2).
+//! A class exists as soon as a workload names it; the table is only needed to give it a priority or a DSCP.
+//! Priority p stands for the class selector CSp (RFC 2474, 4.2.2).
 
 use eastwest_network::config::FabricConfig;
 use eastwest_network::scheduler::SchedulerConfig;
@@ -15,20 +15,20 @@ use eastwest_types::ClassId;
 /// A traffic class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrafficClassConfig {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
-    /// The differentiated services codepoint of its packets, 0–63.
+    /// Differentiated services codepoint of its packets, 0–63.
     pub dscp: u8,
 }
 
 /// Most classes.
 const MOST: usize = 64;
 
-/// The classes known so far.
+/// Classes known so far.
 pub struct Classes {
-    /// By [`ClassId`].
+    /// Classes by [`ClassId`].
     pub list: Vec<TrafficClassConfig>,
-    /// How many stand in the file.
+    /// Number of classes that the file declares.
     declared: usize,
     used: Vec<bool>,
 }
@@ -65,7 +65,7 @@ pub fn read(s: &mut Section) -> Classes {
 }
 
 impl Classes {
-    /// The class of this name, new if need be.
+    /// Returns the class of this name; creates it if necessary.
     pub fn id(&mut self, name: &str) -> ClassId {
         let index = self.list.iter().position(|c| c.name == name).unwrap_or_else(|| {
             self.list.push(TrafficClassConfig { name: name.to_owned(), dscp: 0 });
@@ -76,7 +76,7 @@ impl Classes {
         ClassId(at_most(index))
     }
 
-    /// Completes the resolved text and tells what looks unintended.
+    /// Completes the resolved text, and notes what looks unintended.
     pub fn finish(&self, s: &mut Section, fabric: &FabricConfig, notes: &mut Vec<String>) {
         if s.describing() {
             return;

@@ -1,4 +1,4 @@
-//! What data-centre bridging means for the rest of a scenario: cycles of pauses, and traffic without
+//! Consequences of data-centre bridging for the rest of a scenario: cycles of pauses, and traffic without
 //! retransmission.
 
 use super::classes::TrafficClassConfig;
@@ -9,7 +9,7 @@ use eastwest_network::dcb::DcbConfig;
 use eastwest_network::dcb::dependency::{self, Dependencies};
 use eastwest_settings::reader::Section;
 
-/// Tells where pauses could wait for each other in a circle.
+/// Notes where pauses could wait for each other in a cycle.
 pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
     if fabric.dcb.pfc.is_none() {
         return;
@@ -29,7 +29,7 @@ pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
     }
 }
 
-/// Refuses messages as raw frames where frames may be lost: nothing would send them again.
+/// Refuses messages as raw frames where frames may be lost, since nothing retransmits them.
 pub fn refuse_lossy(
     s: &mut Section,
     workloads: &[WorkloadSpec],

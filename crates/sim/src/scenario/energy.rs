@@ -1,11 +1,11 @@
-//! What the energy settings of links mean for the rest of a scenario.
+//! Consequences of the energy settings of links for the rest of a scenario.
 
 use eastwest_network::config::PortSet;
 use eastwest_network::energy::EnergyConfig;
 use eastwest_types::Span;
 
-/// What a holding timer means for retransmission timers: a packet and its ACK may be held at every
-/// link of the way.
+/// Returns a note about holding timers and retransmission timers: a packet and its ACK may be held at every
+/// link of the path.
 pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     let (host, fabric) = (energy.host.policy.hold(), energy.fabric.policy.hold());
     let way =
@@ -21,7 +21,7 @@ pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     })
 }
 
-/// What is asked to be logged of links that never sleep.
+/// Returns a note if low-power idle is logged for links that never sleep.
 pub fn note_lpi(energy: &EnergyConfig, ports: &PortSet) -> Option<String> {
     let never = !energy.host.policy.falls_asleep() && !energy.fabric.policy.falls_asleep();
     (never && *ports != PortSet::default()).then(|| {

@@ -28,7 +28,7 @@ use eastwest_settings::quantity::Octets;
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span};
 
-/// The upper end of the range of `processing_jitter`.
+/// Upper end of the range of `processing_jitter`.
 const MOST_JITTER: Span = Span::from_secs(1);
 
 /// Most nodes and most cables a fabric may have.
@@ -44,15 +44,15 @@ enum Kind {
     Graph,
 }
 
-/// A fabric, and what the rest of the scenario may rely on.
+/// A fabric, and its properties on which the rest of the scenario depends.
 pub struct Fabric {
     /// The checked settings; placeholders where problems were reported.
     pub config: FabricConfig,
-    /// What its switches draw.
+    /// Power of its switches.
     pub switch_power: SwitchPower,
-    /// Its nodes, if the topology could be read.
+    /// Nodes, if the topology could be read.
     pub nodes: Option<Nodes>,
-    /// Its MTU, if that is known.
+    /// MTU in bytes, if it is known.
     pub mtu: Option<u32>,
 }
 
@@ -123,7 +123,7 @@ pub fn read(
         routing,
         equal_paths,
         processing_jitter,
-        // the section `measure` names them
+        // the section `measure` names the ports
         energy,
         measured: PortSet::default(),
         reference_ports,
@@ -144,7 +144,7 @@ fn read_jitter(s: &mut Section, packet: Span) -> Span {
     )
 }
 
-/// What a packet takes on a link.
+/// Sizes of packets on a link.
 struct Packets {
     mtu: u32,
     framing: u32,
@@ -317,7 +317,7 @@ fn read_fat_tree(s: &mut Section, notes: &mut Vec<String>) -> Topology {
     Topology::FatTree { k, hosts_per_edge, host, uplink }
 }
 
-/// Tells the user by how much the hosts' rate exceeds the uplinks'.
+/// Notes by how much the hosts' rate exceeds the uplinks'.
 fn note_over_subscription(
     notes: &mut Vec<String>,
     fabric: &str,

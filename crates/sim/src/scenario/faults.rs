@@ -1,9 +1,9 @@
-//! `[[fault]]`: what happens to cables, directions of cables and nodes, and when.
+//! `[[fault]]`: faults of cables, directions of cables and nodes, and their times.
 //!
-//! Defaults: a failure is known after 65 ms, the convergence time measured on PortLand after one
-//! failure (Niranjan Mysore et al. 2009, section 5; a fabric routed by OSPF takes longer, one that
-//! detours locally less); a link that flaps is up half of the time. Everything else has no value that
-//! would suit all: it must be given, or is off.
+//! Defaults: a failure is known after 65 ms, the convergence time measured on PortLand after one failure
+//! (Niranjan Mysore et al. 2009, section 5; a fabric routed by OSPF takes longer, one with local detours less);
+//! a flapping link is up half of the time. No other setting has a default that fits all fabrics: it must be
+//! given, or is off.
 
 use super::fabric::Fabric;
 use super::nodes::Nodes;
@@ -31,7 +31,7 @@ enum Kind {
     Down,
 }
 
-/// Where faults happen: the names of nodes, and the links between them.
+/// Names of nodes and the links between them, to find the places of faults.
 struct Ground<'a> {
     nodes: &'a Nodes,
     graph: Graph,
@@ -49,7 +49,7 @@ impl<'a> Ground<'a> {
         Ground { nodes, graph, between }
     }
 
-    /// The links of a place: a node, a cable `a--b`, or one of its directions `a->b`; `#1` chooses
+    /// Returns the links of a place: a node, a cable `a--b`, or one of its directions `a->b`; `#1` chooses
     /// among parallel cables.
     fn links(&self, text: &str) -> Result<Vec<u32>, places::Wrong> {
         let (place, chosen) = match text.split_once('#') {
@@ -71,7 +71,7 @@ impl<'a> Ground<'a> {
             return self.choose(place, chosen, a, b);
         }
         if place.contains("--") && self.nodes.number(place).is_none() {
-            // which of the two names is wrong is told as for one direction
+            // the message for one direction tells which of the two names is wrong
             let one_way = place.replacen("--", "->", 1);
             return match places::port(&one_way, self.nodes) {
                 Err((message, near)) => {
@@ -87,7 +87,7 @@ impl<'a> Ground<'a> {
         Ok(of_node.flat_map(|(_, i)| [2 * i, 2 * i + 1]).collect())
     }
 
-    /// The nodes of `a--b`; names may have dashes themselves.
+    /// Returns the nodes of `a--b`; names may contain dashes.
     fn cable(&self, text: &str) -> Option<(u32, u32)> {
         text.match_indices("--").find_map(|(at, dashes)| {
             let a = self.nodes.number(text[..at].trim())?;
@@ -96,7 +96,7 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// The links between two nodes, of all cables or of the chosen one.
+    /// Returns the links between two nodes, of all cables or of the chosen one.
     fn choose(
         &self,
         place: &str,
@@ -115,7 +115,7 @@ impl<'a> Ground<'a> {
         Ok(cables.iter().flat_map(|&i| [2 * i, 2 * i + 1]).collect())
     }
 
-    /// The nodes a link leads from and to.
+    /// Returns the source and destination node of a link.
     fn ends(&self, link: u32) -> (u32, u32) {
         let cable = &self.graph.cables[link as usize / 2];
         if link % 2 == 0 { (cable.a, cable.b) } else { (cable.b, cable.a) }
@@ -159,11 +159,11 @@ pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
     faults.into_iter().flatten().map(|(_, fault)| fault).collect()
 }
 
-/// When a fault is in force, and its number.
+/// Begin and end of a fault, and its number.
 type Stay = (Time, Time, usize);
 
-/// Which faults are in force at one link at one time as others of their kind. Failures may be: a
-/// link is up when none of them is in force.
+/// Returns the faults that are in force at one link together with others of their kind. Failures may be: a link
+/// is up when none of them is in force.
 fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize, String> {
     let mut times: BTreeMap<(u8, u32), Vec<Stay>> = BTreeMap::new();
     for (number, fault) in faults.iter().copied() {
@@ -264,7 +264,7 @@ fn read_effect(f: &mut Section) -> Option<Effect> {
     })
 }
 
-/// The links that a fault is on, each once and in order.
+/// Returns the links of a fault, each once and in order.
 fn read_links(f: &mut Section, on: &Places, ground: &Ground) -> Option<Vec<u32>> {
     let mut links = Vec::new();
     for text in &on.0 {
@@ -400,7 +400,7 @@ fn read_down(f: &mut Section) -> Effect {
     let period: Option<Span> = f.find(
         key("period", "Flapping: from one failure to the next.")
             .optional("it fails once")
-            // routes are computed anew for each failure that becomes known
+            // Routes are recomputed for each failure that becomes known.
             .range("1 ms", "480 h"),
     );
     let up_share = f.find(

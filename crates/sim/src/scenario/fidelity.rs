@@ -1,8 +1,8 @@
-//! `fidelity`: packets, or flows in their place.
+//! `fidelity`: simulation of packets, or of flows.
 
 use eastwest_settings::reader::Section;
 
-/// How closely the network is looked at.
+/// Level of detail of the simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fidelity {
     /// Every packet on every hop.

@@ -1,5 +1,5 @@
-//! Files a scenario refers to: found only below its directory or among the shipped data, bounded in
-//! size, and kept so that a result folder can be run again from itself.
+//! Files of a scenario: found only below its directory or among the shipped data, limited in size, and kept so
+//! that a result folder contains all inputs of its run.
 
 use crate::mechanisms::Mechanisms;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where files of a scenario are looked for.
+/// Directories and files that a scenario may use.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// The directory of the scenario file.
+    /// Directory of the scenario file.
     pub base_dir: PathBuf,
-    /// The directory of the data that ships with Eastwest.
+    /// Directory of the data that ships with Eastwest.
     pub data_dir: PathBuf,
-    /// Files held in memory, found before any on disk; by name as the scenario gives it.
+    /// Files in memory, by the name in the scenario; they have priority over files on disk.
     pub files: BTreeMap<String, Arc<[u8]>>,
     /// Mechanisms that scenarios may name beside the built-in ones.
     pub mechanisms: Mechanisms,
@@ -30,21 +30,21 @@ impl Context {
 /// A file that belongs to a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// Its name in the resolved scenario, relative to the scenario's directory.
+    /// Name in the resolved scenario, relative to the scenario's directory.
     pub name: String,
-    /// Its bytes; none where it has a path.
+    /// Content; empty if there is a path.
     pub bytes: Arc<[u8]>,
-    /// Where it is, if it is too large to be held in memory: it is read as the run goes on.
+    /// Path of a file that is too large for memory and is read during the run.
     pub path: Option<PathBuf>,
 }
 
 /// Folder of attached files beside a resolved scenario.
 const FOLDER: &str = "inputs";
 
-/// The files read so far.
+/// Files read so far.
 #[derive(Default)]
 pub struct Files {
-    /// In the order of reading, without repetitions.
+    /// Files in the order of reading, without duplicates.
     pub attached: Vec<Attached>,
 }
 
@@ -59,7 +59,7 @@ impl Files {
         Ok(self.attach(base, bytes))
     }
 
-    /// Reads a file of the shipped data; `name` is what scenarios call it, `file` where it lies.
+    /// Reads a file of the shipped data; `name` is its name in scenarios, `file` its path.
     pub fn load_shipped(
         &mut self,
         context: &Context,
@@ -75,7 +75,7 @@ impl Files {
         Ok(self.attach(base, bytes))
     }
 
-    /// Keeps a file under a name of its own.
+    /// Attaches a file under a unique name.
     fn attach(&mut self, base: &str, bytes: Arc<[u8]>) -> Attached {
         for number in 1u32.. {
             let prefix = if number == 1 { String::new() } else { format!("{number}-") };
@@ -94,8 +94,8 @@ impl Files {
 }
 
 impl Files {
-    /// Attaches files without reading them: under one folder of its own, with their own names. Gives
-    /// the folder's name.
+    /// Attaches files without reading them, in a folder of their own, with their own names. Returns the
+    /// folder's name.
     pub fn attach_folder(&mut self, base: &str, files: &[(String, PathBuf)]) -> String {
         for number in 1u32.. {
             let prefix = if number == 1 { String::new() } else { format!("{number}-") };
@@ -120,7 +120,7 @@ impl Files {
     }
 }
 
-/// The place of a file or folder that lies below `dir`, links followed.
+/// Returns the path of a file or folder below `dir`, with links resolved.
 pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => format!("is not there (looked in {})", dir.display()),
@@ -134,11 +134,11 @@ pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Reads a regular file that lies below `dir`, links followed.
+/// Reads a regular file below `dir`, with links resolved.
 pub fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
     let failed = |e: std::io::Error| format!("cannot be read: {e}");
     let path = find_below(dir, name)?;
-    // A named pipe would block for ever: look before opening.
+    // Opening a named pipe would block for ever, so the type is checked first.
     if !path.metadata().map_err(failed)?.is_file() {
         return Err("is not a regular file".to_owned());
     }

@@ -1,4 +1,4 @@
-//! What cannot be said of flows in place of packets.
+//! Settings that flows do not support.
 
 use super::checked::Scenario;
 use super::fidelity::Fidelity;
@@ -7,7 +7,7 @@ use eastwest_network::queue::QueueConfig;
 use eastwest_network::scheduler::SchedulerConfig;
 use eastwest_settings::reader::Section;
 
-/// What a scenario asks for that needs packets, as the key's name and what to do.
+/// Returns the settings of a scenario that need packets: name of the key, and what to do.
 fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     let f = &c.fabric;
     let queues = [&f.switch_queue, &f.host_queue];
@@ -46,7 +46,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     .collect()
 }
 
-/// Refuses what flows cannot do, and notes what they leave out.
+/// Refuses settings that flows do not support, and notes what they ignore.
 pub fn check(s: &mut Section, mut scenario: Scenario) -> Scenario {
     if scenario.fidelity == Fidelity::Packet || s.describing() {
         return scenario;

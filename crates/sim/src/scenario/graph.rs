@@ -1,4 +1,4 @@
-//! Fabrics of any shape, from a file of hosts, switches and cables.
+//! Fabrics of any shape, from a file with hosts, switches and cables.
 
 use super::files::{Context, Files};
 use eastwest_network::topology::{CableConfig, Topology};
@@ -9,11 +9,11 @@ use eastwest_settings::reader::{Section, State, key, read_table};
 use eastwest_settings::syntax::parse_within;
 use std::collections::BTreeMap;
 
-/// Most bytes of a topology file, and most hosts, switches and cables in it.
+/// Limits of a topology file: bytes, and number of hosts, switches and cables.
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_NODES: usize = 200_000;
 
-/// Reads `file` of a fabric of kind `graph`, and the topology in it.
+/// Reads `file` of a fabric of kind `graph`, and the topology in that file.
 pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Topology> {
     let file: FileName =
         s.get(key("file", "Topology file, by its path from the directory of the scenario."));
@@ -143,7 +143,7 @@ fn read_cable(
     c.good(&["a", "b", "rate", "delay"]).then_some((a, b, CableConfig { rate, delay }))
 }
 
-/// Which nodes can be reached from the first.
+/// Returns for each node whether it can be reached from the first node.
 fn reachable(nodes: usize, cables: &[(u32, u32, CableConfig)]) -> Vec<bool> {
     let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
     for &(a, b, _) in cables {

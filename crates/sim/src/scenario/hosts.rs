@@ -1,4 +1,4 @@
-//! Hosts in workloads: by name, and many at once as a range such as `"h1..h32"`.
+//! Lists of hosts in workloads: by name, or as a range such as `"h1..h32"`.
 
 use super::nodes::Nodes;
 use eastwest_settings::quantity::{Name, Quantity, instead};
@@ -39,11 +39,11 @@ impl Quantity for HostList {
     }
 }
 
-/// Most hosts a list may come to: keeps many workloads with long lists out of memory.
+/// Most hosts of a list: it limits the memory of workloads with long lists.
 pub const MOST_HOSTS: usize = 100_000;
 
 impl HostList {
-    /// The hosts meant.
+    /// Returns the hosts of the list.
     fn resolve(&self, nodes: &Nodes) -> Result<Vec<HostId>, String> {
         let number = |name: &str| match nodes.number(name) {
             Some(n) if n < nodes.hosts() => Ok(n),
@@ -67,8 +67,8 @@ impl HostList {
     }
 }
 
-/// Reads a key that names hosts; `said` tells what its absence means, `None` that it is required.
-/// `None` where it is absent or wrong.
+/// Reads a key that names hosts; `said` tells what its absence means, `None` that it is required. Returns
+/// `None` if it is absent or wrong.
 pub fn read_list(
     s: &mut Section,
     name: &'static str,

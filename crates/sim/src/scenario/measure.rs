@@ -1,4 +1,4 @@
-//! The section `measure`: what is sampled and remembered while the simulation runs.
+//! The section `measure`: samples and logs of a run.
 
 use super::nodes::Nodes;
 use super::places::{self, Places};
@@ -8,36 +8,36 @@ use eastwest_types::{HostId, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What is remembered of a run.
+/// Measurements of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct MeasureConfig {
-    /// Length of a bin of the series over time; `None` starts at 1 ms and adapts.
+    /// Interval of the series over time; `None`: starts at 1 ms and adapts.
     pub sample_interval: Option<Span>,
     /// Most rows of the table of events; 0 keeps none.
     pub events: u64,
-    /// Ports whose queues are measured packet for packet.
+    /// Ports whose queues are measured packet by packet.
     pub ports: PortSet,
-    /// Whose windows are traced.
+    /// Senders whose windows are traced.
     pub tcp_trace: Senders,
     /// Most rows of the table of windows.
     pub tcp_trace_rows: u64,
-    /// Whose flows' times are split into parts.
+    /// Senders whose completion times are split into parts.
     pub flow_parts: Senders,
-    /// Most rows of the table of those.
+    /// Most rows of the table of parts.
     pub flow_parts_rows: u64,
-    /// Whose throughput is sampled.
+    /// Senders whose throughput is sampled.
     pub flow_samples: FlowSamplesConfig,
     /// Most rows of the tables of MPI messages and of states of ranks, each.
     pub mpi_rows: u64,
-    /// What is captured.
+    /// Packet capture.
     pub capture: CaptureConfig,
-    /// Whose naps are logged.
+    /// Ports whose periods of low-power idle are logged.
     pub lpi: LpiConfig,
-    /// Whose pauses are logged.
+    /// Ports whose pauses are logged.
     pub pauses: PausesConfig,
 }
 
-/// Whose throughput is sampled.
+/// Settings of throughput samples.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct FlowSamplesConfig {
     /// The senders whose throughput is sampled.
@@ -48,7 +48,7 @@ pub struct FlowSamplesConfig {
     pub rows: u64,
 }
 
-/// Which pauses of priorities are logged.
+/// Settings of the log of pauses.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PausesConfig {
     /// The ports that are logged.
@@ -57,55 +57,55 @@ pub struct PausesConfig {
     pub rows: u64,
 }
 
-/// Which naps of links are logged.
+/// Settings of the log of low-power idle.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LpiConfig {
     /// The ports that are logged.
     pub ports: PortSet,
     /// Most rows in all.
     pub rows: u64,
-    /// Those that end after this time.
+    /// Periods that end after this time are logged.
     pub from: Span,
-    /// Those that begin before this time.
+    /// Periods that begin before this time are logged.
     pub until: Option<Span>,
 }
 
-/// What is captured.
+/// Settings of the packet capture.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct CaptureConfig {
     /// Ports, as the nodes at both ends.
     pub ports: BTreeSet<(u32, u32)>,
     /// Most packets in all.
     pub packets: u64,
-    /// Not before this time.
+    /// Start of the capture.
     pub from: Span,
-    /// Not from this time on.
+    /// End of the capture.
     pub until: Option<Span>,
 }
 
-/// Streams of data, chosen by who sends to whom.
+/// Streams of data, selected by sender and receiver.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Senders {
-    /// Everyone to everyone.
+    /// Whether all streams are selected.
     all: bool,
-    /// These hosts to everyone.
+    /// Hosts whose streams to all receivers are selected.
     hosts: BTreeSet<u32>,
-    /// These pairs.
+    /// Selected pairs of sender and receiver.
     pairs: BTreeSet<(u32, u32)>,
 }
 
 impl Senders {
-    /// Whether there are none.
+    /// Whether no stream is selected.
     pub fn is_empty(&self) -> bool {
         !self.all && self.hosts.is_empty() && self.pairs.is_empty()
     }
 
-    /// Whether the stream from one host to another is among them.
+    /// Whether the stream from one host to another is selected.
     pub fn contains(&self, src: HostId, dst: HostId) -> bool {
         self.all || self.hosts.contains(&src.0) || self.pairs.contains(&(src.0, dst.0))
     }
 
-    /// Adds `*`, a host, or a pair such as `h0->h3`.
+    /// Selects `*`, a host, or a pair such as `h0->h3`.
     fn add(&mut self, text: &str, nodes: &Nodes) -> Result<(), places::Wrong> {
         if text == "*" {
             self.all = true;
@@ -122,7 +122,7 @@ impl Senders {
     }
 }
 
-/// Adds `*`, a node, or a port such as `leaf0->h3`.
+/// Selects `*`, a node, or a port such as `leaf0->h3`.
 fn add_ports(ports: &mut PortSet, text: &str, nodes: &Nodes) -> Result<(), places::Wrong> {
     if text == "*" {
         ports.all = true;
@@ -208,7 +208,7 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     }
 }
 
-/// Whose flows' times are split into parts, and most rows of their table.
+/// Reads the senders whose completion times are split, and the most rows of their table.
 fn read_flow_parts(s: &mut Section, nodes: Option<&Nodes>) -> (Senders, u64) {
     let mut senders = Senders::default();
     read_places(
@@ -336,7 +336,7 @@ fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {
     CaptureConfig { ports, packets, from, until }
 }
 
-/// Reads a list of places and takes each of them in; the first wrong one is reported.
+/// Reads a list of places and adds each of them; reports the first wrong one.
 fn read_places(
     s: &mut Section,
     name: &'static str,

@@ -1,8 +1,8 @@
-//! The scenario: what a user writes, checked, with every default spelled out.
+//! Scenarios: the user's text, checked, with all defaults.
 //!
-//! This module is the one home of the schema and its defaults. Each key is declared where it is read
+//! This module defines the schema and its defaults. Each key is declared where it is read
 //! ([`reader`](eastwest_settings::reader)), and that declaration also gives the schema, the reference page and
-//! the resolved text of a result folder. Reading collects all problems of a file before it gives up.
+//! the resolved text of a result folder. Reading collects all problems of a file before it fails.
 
 #![cfg_attr(
     not(test),

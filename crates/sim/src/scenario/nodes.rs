@@ -18,12 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most switches an explicit route may pass.
 pub const MAX_HOPS: usize = 64;
 
-/// How many nodes a topology has, computed without building it.
+/// Returns the number of nodes of a topology, without building it.
 fn nodes_of(topology: &Topology) -> u64 {
     tiers(topology).iter().map(|tier| tier.1).sum()
 }
 
-/// Prefix and size of every tier, hosts first; a graph counts as one tier without prefix.
+/// Returns prefix and size of every tier, hosts first; a graph counts as one tier without prefix.
 fn tiers(topology: &Topology) -> Vec<(&'static str, u64)> {
     match topology {
         Topology::LeafSpine { leaves, hosts_per_leaf, spines, .. } => {
@@ -51,7 +51,7 @@ fn tiers(topology: &Topology) -> Vec<(&'static str, u64)> {
     }
 }
 
-/// The rack of every host: the number of the switch it is joined to, counted from 0 among switches.
+/// Returns the rack of every host: the number of its switch, counted from 0 among switches.
 pub fn racks(topology: &Topology) -> Vec<u32> {
     let even = |hosts: u32, per_rack: u32| (0..hosts).map(|h| h / per_rack.max(1)).collect();
     match topology {
@@ -76,7 +76,7 @@ pub fn racks(topology: &Topology) -> Vec<u32> {
     }
 }
 
-/// The nodes of a topology.
+/// Nodes of a topology.
 pub struct Nodes {
     topology: Topology,
     tiers: Vec<(&'static str, u64)>,
@@ -87,7 +87,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// The nodes of a topology whose size has been checked.
+    /// Returns the nodes of a topology whose size has been checked.
     pub fn new(topology: &Topology) -> Nodes {
         let tiers = tiers(topology);
         let (mut numbers, mut cables) = (BTreeMap::new(), BTreeSet::new());
@@ -106,13 +106,13 @@ impl Nodes {
         Nodes { topology: topology.clone(), tiers, hosts, numbers, cables }
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     pub fn hosts(&self) -> u32 {
         self.hosts
     }
 
-    /// Links on the longest of the shortest ways between two hosts; of graphs only the two of hosts
-    /// are sure.
+    /// Returns the number of links on the longest of the shortest paths between two hosts; in graphs only 2,
+    /// the cables of the hosts, as the minimum.
     pub fn longest_way(&self) -> u64 {
         match self.topology {
             Topology::LeafSpine { leaves, .. } if leaves > 1 => 4,
@@ -121,12 +121,12 @@ impl Nodes {
         }
     }
 
-    /// The rack of every host.
+    /// Returns the rack of every host.
     pub fn racks(&self) -> Vec<u32> {
         racks(&self.topology)
     }
 
-    /// How hosts are called, for messages.
+    /// Describes the names of hosts, for messages.
     pub fn host_names(&self) -> String {
         match &self.topology {
             Topology::Graph { hosts, .. } => {
@@ -138,7 +138,7 @@ impl Nodes {
         }
     }
 
-    /// The node of this name.
+    /// Returns the number of the node with this name.
     pub fn number(&self, name: &str) -> Option<u32> {
         if matches!(self.topology, Topology::Graph { .. }) {
             return self.numbers.get(name).copied();
@@ -157,7 +157,7 @@ impl Nodes {
         None
     }
 
-    /// The name of a node.
+    /// Returns the name of a node.
     pub fn name(&self, number: u32) -> String {
         if let Topology::Graph { hosts, switches, .. } = &self.topology {
             return hosts.iter().chain(switches).nth(number as usize).cloned().unwrap_or_default();
@@ -172,7 +172,7 @@ impl Nodes {
         format!("node {number}")
     }
 
-    /// The name of a node that was probably meant by one that is none.
+    /// Returns the name of a node that was probably meant by an unknown name.
     pub fn nearest(&self, name: &str) -> Option<String> {
         if matches!(self.topology, Topology::Graph { .. }) {
             return nearest(name, self.numbers.keys().map(String::as_str)).map(str::to_owned);
@@ -185,7 +185,7 @@ impl Nodes {
         Some(format!("{prefix}{}", number.min(size.checked_sub(1)?)))
     }
 
-    /// The first node that a cable joins to this one.
+    /// Returns the first node that has a cable to this one.
     pub fn neighbour(&self, node: u32) -> Option<u32> {
         let all = u32::try_from(nodes_of(&self.topology)).unwrap_or(u32::MAX);
         (0..all).find(|&other| other != node && self.adjacent(node, other))

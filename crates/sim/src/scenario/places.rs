@@ -1,12 +1,12 @@
-//! Places in a fabric as text: a host `"h3"`, and what lies between two nodes, `"leaf0->h3"`: the
-//! direction of a cable, or the stream from one host to another.
+//! Places in a fabric as text: a host `"h3"`, or a connection of two nodes, `"leaf0->h3"`: the direction of a
+//! cable, or the stream from one host to another.
 
 use super::nodes::Nodes;
 use eastwest_settings::problem::shorten;
 use eastwest_settings::quantity::{Quantity, instead};
 use toml::Value;
 
-/// Places as the file names them: a list, or a single one.
+/// Places as the file gives them: a list, or a single one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Places(pub Vec<String>);
 
@@ -37,22 +37,22 @@ impl Quantity for Places {
     }
 }
 
-/// What is wrong with a place, and what was probably meant.
+/// Problem of a place, and the name that was probably meant.
 pub type Wrong = (String, Option<String>);
 
-/// The two names around an arrow.
+/// Returns the two names around an arrow.
 pub fn ends(text: &str) -> Option<(&str, &str)> {
     text.split_once("->").map(|(from, to)| (from.trim(), to.trim()))
 }
 
-/// The node of this name.
+/// Returns the number of the node with this name.
 pub fn node(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
     nodes
         .number(name)
         .ok_or_else(|| (format!("names {}, which is no node", shorten(name)), nodes.nearest(name)))
 }
 
-/// The host of this name.
+/// Returns the number of the host with this name.
 pub fn host(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
     match nodes.number(name) {
         Some(n) if n < nodes.hosts() => Ok(n),
@@ -66,7 +66,7 @@ pub fn host(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
     }
 }
 
-/// The nodes at the ends of one direction of a cable, such as `leaf0->h3`.
+/// Returns the nodes at the ends of one direction of a cable, such as `leaf0->h3`.
 pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
     let Some((from, to)) = ends(text) else {
         let message =
@@ -80,7 +80,7 @@ pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
         return Ok((a, b));
     }
     let message = format!("has {}, but no cable joins these two", shorten(text));
-    // one of the two is probably right: a host rather than a switch
+    // One of the two names is probably right: a host rather than a switch.
     let near = if b < nodes.hosts() || a >= nodes.hosts() {
         nodes.neighbour(b).and_then(|n| mended(&nodes.name(n), to))
     } else {

@@ -1,4 +1,4 @@
-//! From text to a checked scenario.
+//! Reading of a scenario: from text to a checked scenario.
 
 use super::checked::{SCHEMA, Scenario};
 use super::files::Context;
@@ -8,8 +8,7 @@ use eastwest_settings::problem::Problem;
 use eastwest_settings::reader::{State, read_table};
 use eastwest_settings::{overrides, syntax};
 
-/// Reads a scenario, with `--set` overrides of paths by values; gives all problems where there are
-/// any.
+/// Reads a scenario, with `--set` overrides of paths by values; returns all problems if there are any.
 pub fn read(
     text: &str,
     context: &Context,
@@ -24,7 +23,7 @@ pub fn read(
     let (problems, set) = overrides::apply(&mut document.table, overrides);
     state.problems = problems;
     let inherited = tcp_overrides::inherit(&mut document.table);
-    // What stands in these lines is not what is read.
+    // Overridden values are not those of the file's lines.
     for path in set {
         state.lines.remove(&path);
     }
@@ -37,8 +36,7 @@ pub fn read(
     Ok(Scenario { resolved: out.text(), ..scenario })
 }
 
-/// Whether the file is of a newer format: then this is its only problem, as nothing else in it can
-/// be judged.
+/// Whether the file has a newer format: then this is its only problem, as nothing else in it can be checked.
 fn is_newer(state: &mut State, table: &toml::Table) -> bool {
     let Some(found) = table.get("schema") else { return false };
     let newer = found.as_integer().is_some_and(|version| version > i64::from(SCHEMA));

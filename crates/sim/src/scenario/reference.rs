@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-/// All rows of the schema, in the order of reading.
+/// Returns all rows of the schema, in the order of reading.
 pub fn rows() -> &'static [KeyDoc] {
     static ROWS: OnceLock<Vec<KeyDoc>> = OnceLock::new();
     ROWS.get_or_init(|| rows_with(&Context::default()))
 }
 
-/// All rows of the schema with the mechanisms of this context, in the order of reading.
+/// Returns all rows of the schema with the mechanisms of this context, in the order of reading.
 pub fn rows_with(context: &Context) -> Vec<KeyDoc> {
     describe::rows(|top| {
         read_top(top, context);
     })
 }
 
-/// The schema as JSON: one object per key, with its path, type, default, range and meaning.
+/// Returns the schema as JSON: one object per key, with its path, type, default, range and meaning.
 pub fn schema() -> Value {
     let keys: Vec<Value> = rows().iter().map(row_json).collect();
     json!({ "schema": SCHEMA, "keys": keys })
@@ -58,7 +58,7 @@ lists all problems of a file at once; `--set path=value` replaces one value, suc
 | file | a path below the directory of the scenario |
 "#;
 
-/// The reference page, in Markdown.
+/// Returns the reference page, in Markdown.
 pub fn reference_page() -> String {
     let mut page = INTRODUCTION.to_owned();
     let mut places: Vec<&str> = Vec::new();
@@ -79,7 +79,7 @@ fn write_place(page: &mut String, place: &str, keys: &[&KeyDoc]) {
         r.path() == place.strip_suffix(".*").unwrap_or(place)
             && r.kind_of_value.starts_with("table")
     });
-    // Sections of another file: its name, a colon, the section.
+    // A section of another file: name of the file, a colon, the section.
     let (file, section) = match place.rsplit_once(": ") {
         Some((file, section)) => (format!("{file}: "), section),
         None => (String::new(), place),

@@ -1,8 +1,8 @@
-//! `routing` and what belongs to it: how switches choose among equal paths, weights of ports, and given
-//! routes, which stand in the scenario or in a file.
+//! `routing` and related keys: choice among equal paths, weights of ports, and explicit routes, in the scenario
+//! or in a file.
 //!
-//! A file of routes is CSV with the columns `from`, `to` and `via`, named in the first line; `via` has the
-//! names of switches in their order, with spaces between them.
+//! A file of routes is CSV with the columns `from`, `to` and `via`, named in the first line; `via` lists the
+//! names of switches in their order, separated by spaces.
 
 use super::files::{Context, Files};
 use super::nodes::{MAX_HOPS, Nodes};
@@ -15,12 +15,12 @@ use eastwest_settings::reader::{Section, key};
 use std::collections::BTreeSet;
 use std::io::Read;
 
-/// Largest file of routes.
+/// Largest file of routes, in bytes.
 const MOST_FILE_BYTES: u64 = 64 << 20;
-/// Most ports with a weight of their own.
+/// Most ports with a weight.
 const MOST_WEIGHTS: usize = 100_000;
 
-/// Reads how switches choose among equal paths.
+/// Reads the choice among equal paths.
 pub fn read(
     s: &mut Section,
     nodes: Option<&Nodes>,
@@ -67,7 +67,7 @@ pub fn read(
     (with_routes(s, routing, routes, nodes), equal_paths)
 }
 
-/// Gives an explicit routing its routes.
+/// Adds the routes of explicit routing.
 fn with_routes(
     s: &mut Section,
     routing: RoutingConfig,
@@ -120,8 +120,8 @@ fn read_weight(w: &mut Section, nodes: Option<&Nodes>) -> Option<(u32, u32, u32)
     Some((a, b, weight))
 }
 
-/// What keeps a path from being followed, if anything: a gap, or a node that is passed twice, with the
-/// nodes between.
+/// Returns the problem of a path, if there is one: a gap, or a node that is passed twice, with the nodes
+/// between.
 fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
     let names = |path: &[u32]| path.iter().map(|&n| nodes.name(n)).collect::<Vec<_>>().join(" -> ");
     if let Some(gap) = stops.windows(2).find(|pair| !nodes.adjacent(pair[0], pair[1])) {
@@ -134,7 +134,7 @@ fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
     })
 }
 
-/// A route whose nodes are known, or what is wrong with it.
+/// Returns a route whose nodes are known, or its problem.
 fn checked(nodes: &Nodes, from: u32, to: u32, via: Vec<u32>) -> Result<ExplicitRoute, String> {
     if from == to {
         return Err("goes from a host to itself".to_owned());
@@ -217,10 +217,10 @@ fn read_file(
     }
 }
 
-/// Most problems told of one file.
+/// Most problems that are reported for a file.
 const MOST_PROBLEMS: usize = 20;
 
-/// The routes of a file, or what is wrong with it, as `:line: what`.
+/// Returns the routes of a file, or its problems, as `:line: what`.
 fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ExplicitRoute>, Vec<String>> {
     let one = |message: String| vec![message];
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);

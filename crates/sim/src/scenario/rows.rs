@@ -1,6 +1,6 @@
-//! What readers of tables share.
+//! Common functions of readers of tables.
 
-/// What the CSV reader objects to, without its own words for rows and bytes.
+/// Returns the CSV reader's objection, without its own terms for rows and bytes.
 pub fn broken(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
@@ -11,7 +11,7 @@ pub fn broken(error: &csv::Error) -> String {
     }
 }
 
-/// `good` with one to three faults: bytes changed, put in (of `with`), taken out, or the end cut off.
+/// Returns `good` with one to three faults: bytes changed, inserted (from `with`), removed, or the end cut off.
 #[cfg(test)]
 pub fn damaged(good: &[u8], with: &[u8], random: &mut eastwest_engine::random::Stream) -> Vec<u8> {
     let mut text = good.to_vec();

@@ -1,5 +1,4 @@
-//! Fabrics that are laid out as graphs from a few numbers: trees, tori, DCell, a
-//! dumbbell, two groups of hosts.
+//! Fabrics that are built as graphs from a few numbers: trees, tori, DCell, a dumbbell, two groups of hosts.
 
 use super::cables::{read_host_cable, read_uplink_cable};
 use eastwest_network::topology::xgft::Xgft;
@@ -8,15 +7,15 @@ use eastwest_network::topology::{dcell, dumbbell, torus, two_groups};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 
-/// Most nodes and cables of such a fabric.
+/// Most nodes, and most cables, of such a fabric.
 const MOST_NODES: u64 = 200_000;
 const MOST_CABLES: u64 = 800_000;
 /// Most levels of a tree, and most dimensions of a torus.
 const MOST_LEVELS: usize = 16;
-/// Largest number in a list of them.
+/// Largest number in a list of sizes.
 const LARGEST: u32 = 100_000;
 
-/// Kinds of such fabrics.
+/// Kinds of fabrics that are built from a few numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// k-ary n-tree.
@@ -45,7 +44,7 @@ pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
     }
 }
 
-/// Refuses what is too large, or of which `names` are not in order; else lays it out.
+/// Builds the topology, or refuses one that is too large or whose settings `names` are wrong.
 fn lay_out(
     s: &mut Section,
     names: &[&'static str],
@@ -73,7 +72,7 @@ fn read_k_ary_n_tree(s: &mut Section) -> Option<Topology> {
     lay_out(s, &["k", "levels"], (tree.all_nodes(), tree.cables()), || tree.build(host, uplink))
 }
 
-/// Whether a list has a number for every level, each of them in its range.
+/// Checks that a list has a number for every level, each of them in its range.
 fn demand_numbers(s: &mut Section, name: &'static str, list: &[u32], least: u32) {
     s.demand((1..=MOST_LEVELS).contains(&list.len()), &[name], || {
         format!("must have 1 to {MOST_LEVELS} numbers")

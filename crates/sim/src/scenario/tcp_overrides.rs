@@ -14,18 +14,18 @@ use eastwest_types::{HostId, Side};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
-/// Keys of an override that are no settings.
+/// Keys of an override that are not settings of TCP.
 const OWN: [&str; 6] = ["name", "inherit", "workloads", "hosts", "peers", "side"];
 
-/// An override whose workloads are still names.
+/// An override that refers to workloads by name.
 pub struct Unplaced {
     /// Names of workloads.
     workloads: Option<Vec<String>>,
     settings: TcpOverride,
 }
 
-/// Adds to every override what `[tcp]` itself gives and the override does not. Returns the paths of what
-/// was added.
+/// Adds to every override the keys that `[tcp]` gives and the override does not. Returns the paths of the added
+/// keys.
 pub fn inherit(document: &mut Table) -> BTreeSet<String> {
     let mut added = BTreeSet::new();
     let Some(Value::Table(tcp)) = document.get_mut("tcp") else { return added };
@@ -35,7 +35,7 @@ pub fn inherit(document: &mut Table) -> BTreeSet<String> {
         if table.get("inherit") == Some(&Value::Boolean(false)) {
             continue;
         }
-        // parameters belong to the congestion control beside which they stand
+        // parameters belong to the congestion control of their own table
         let other_control = table.contains_key("congestion");
         for (name, value) in tcp.iter() {
             let fits = name != "parameters" || !other_control;
@@ -49,7 +49,7 @@ pub fn inherit(document: &mut Table) -> BTreeSet<String> {
     added
 }
 
-/// Leaves out the problems of inherited keys that `[tcp]` itself has.
+/// Removes problems of inherited keys that `[tcp]` has as well.
 pub fn drop_repeated(problems: &mut Vec<Problem>, inherited: &BTreeSet<String>) {
     let original = |path: &str| {
         let name = path.splitn(4, '.').nth(3)?;
@@ -85,7 +85,7 @@ pub fn read(
             });
             names.push(name);
         }
-        // `inherit` has seen to it; the resolved text gives every key
+        // `inherit` has already done it; the resolved text gives every key
         let inherits = o.get::<bool>(
             key("inherit", "Whether keys that it does not give are as in [tcp].").default("true"),
         );
@@ -121,7 +121,7 @@ pub fn read(
         });
         let mut own_notes = Vec::new();
         let config = tcp::read_config::read(o, mtu, &context.mechanisms.congestion, &mut own_notes);
-        // what [tcp] has been told already need not be told of what is inherited
+        // notes about [tcp] are not repeated for inherited keys
         own_notes.retain(|note| !notes.contains(&note.replacen(o.path(), "tcp", 1)));
         notes.append(&mut own_notes);
         let set = |hosts: Option<Vec<HostId>>| hosts.map(|all| all.into_iter().collect());
@@ -132,8 +132,8 @@ pub fn read(
     })
 }
 
-/// Finds the workloads that overrides name. `running` are those that run, in order, `all` the names of
-/// those of the file; `s` is the top of it.
+/// Finds the workloads that overrides name. `running` are those that run, in order, `all` the names of all
+/// workloads of the file; `s` is the top of the file.
 pub fn place(
     s: &mut Section,
     unplaced: Vec<Unplaced>,

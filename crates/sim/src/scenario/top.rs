@@ -1,4 +1,4 @@
-//! The top of a scenario file.
+//! The top level of a scenario file.
 
 use super::checked::Scenario;
 use super::files::{Context, Files};
@@ -19,7 +19,7 @@ use eastwest_transport::rocev2::control::ControlSettings;
 use eastwest_transport::tcp::{self, config::TcpConfig};
 use eastwest_types::Span;
 
-/// Reads the top of the file.
+/// Reads the top level of the file.
 pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let (mut notes, mut files) = (Vec::new(), Files::default());
     let schema: u32 = s.get(key("schema", "Version of the scenario format: 1.").range("1", "1"));

@@ -123,7 +123,7 @@ impl<'a> ModeChooser<'a> {
         }
     }
 
-    /// Returns whether one thread is to execute all parts next, given the work so far.
+    /// Whether one thread is to execute all parts next, given the work so far.
     pub fn runs_on_one_thread(&mut self, done: Done) -> bool {
         let now = (self.clock)();
         let spent = now.saturating_sub(self.began);
@@ -150,7 +150,7 @@ impl<'a> ModeChooser<'a> {
         matches!(self.phase, Phase::TryAlone | Phase::Alone)
     }
 
-    /// Returns whether the partitioned run is to be abandoned: several threads were never faster, and little is
+    /// Whether the partitioned run is to be abandoned: several threads were never faster, and little is
     /// lost.
     pub fn is_worse_than_undivided(&self) -> bool {
         let tried = !self.has_been_faster && self.failed_trials >= self.spans.max_failed_trials;
@@ -162,7 +162,7 @@ impl<'a> ModeChooser<'a> {
             Phase::TryTogether => self.spans.try_together,
             Phase::TryAlone => self.spans.try_alone,
             Phase::Together => self.spans.together,
-            // not yet for long: little may be lost where there is no hope
+            // for a short time: little is lost if several threads turn out slower
             Phase::Alone
                 if !self.has_been_faster && self.failed_trials < self.spans.max_failed_trials =>
             {
@@ -181,7 +181,7 @@ impl<'a> ModeChooser<'a> {
         if self.has_been_faster { self.together } else { self.together / 5 * 4 }
     }
 
-    /// Ends a phase in which `rate` events a second were done.
+    /// Ends a phase with `rate` events per second.
     fn end_phase(&mut self, rate: u64) {
         self.phase = match self.phase {
             Phase::TryTogether => {
@@ -209,8 +209,9 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Milliseconds of 20,000 in which one thread did everything. Alone it does 100 events in a millisecond;
-    /// all threads together do `together` events. Ends early once threads are given up.
+    /// Returns the milliseconds, of 20,000, in which one thread did everything, and the time at which that
+    /// ended. One thread executes 100 events in a millisecond, all threads together execute `together`. Ends
+    /// early once threads are given up.
     fn alone(together: impl Fn(u64) -> u64, sleeps: bool) -> (u64, u64) {
         let now = Cell::new(0);
         let clock = || Duration::from_millis(now.get());
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_is_faster_is_kept() {
-        // 40 of 1,140 ms are spent on finding out
+        // 40 of 1,140 ms are used for trials
         let (spent, _) = alone(|_| 150, false);
         assert!((600..760).contains(&spent), "{spent}");
     }
@@ -240,7 +241,7 @@ mod tests {
         assert!((280..290).contains(&until), "{until}");
         let (_, until) = alone(|_| 115, false);
         assert!((280..290).contains(&until), "{until}");
-        // threads that sleep are seen at once
+        // sleeping threads are detected at once
         let (_, until) = alone(|_| 60, true);
         assert!((90..110).contains(&until), "{until}");
     }

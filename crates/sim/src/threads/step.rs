@@ -33,7 +33,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
         }
         let firsts = worlds.iter_mut().enumerate().map(|(part, w)| {
             let first = w.site.network.sources.winner();
-            // a promise goes before the event that it is about, which is taken along
+            // a promise goes before the event to which it refers, which is executed with it
             (
                 w.site.network.sources.order().of(first),
                 w.site.network.fabric.promised(first.1).is_none(),
@@ -51,7 +51,7 @@ fn until_done(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key
             return None;
         }
         last = Some(first);
-        // a promised delivery is an event of two parts: first comes that of the receiver
+        // a promised delivery is an event of two parts: that of the receiver comes first
         if let Some((number, owner)) = worlds[part].site.network.fabric.promised(first.1) {
             let handed =
                 |w: &World| w.site.network.fabric.links[first.1 as usize].counters.packets as u32;

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// All parts of a run between two windows, for a checkpoint.
 #[derive(Serialize)]
 pub struct PartsSnapshot<'a> {
-    /// Its parts.
+    /// The parts of the run.
     pub(super) worlds: Vec<&'a World>,
     pub(super) lookahead: Span,
     pub(super) until: Time,
@@ -17,7 +17,7 @@ pub struct PartsSnapshot<'a> {
 }
 
 impl PartsSnapshot<'_> {
-    /// Returns the simulated time of the part that is furthest.
+    /// Returns the simulated time of the part that has advanced furthest.
     pub fn now(&self) -> Time {
         self.worlds.iter().map(|world| world.site.network.now).max().unwrap_or(Time::ZERO)
     }

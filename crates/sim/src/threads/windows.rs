@@ -77,7 +77,7 @@ impl PartReport {
 
     /// Returns why the run cannot go on partitioned.
     pub fn obstacle(&self) -> Option<&'static str> {
-        // a freed slot may be reused by the next connection, and the order decides which slot
+        // a freed slot may be reused by the next connection, and the order of events decides which slot
         let reused = match (self.first_over, self.last_open) {
             (Some(over), Some(open)) => over <= open,
             _ => false,

@@ -1,4 +1,5 @@
-//! Data-centre bridging in whole runs: lossless under PFC, shares of ETS, QCN's sources, deadlocks told.
+//! Tests of data-centre bridging in whole runs: no loss with PFC, shares of ETS, sources of QCN, reports of
+//! deadlocks.
 
 use crate::harness::{
     Outcome, attempt, context, context_with, graph, outcome, scenario, scenario_in,
@@ -12,7 +13,7 @@ use eastwest_sim::scenario::{Scenario, read};
 use eastwest_sim::world::World;
 use serde_json::Value;
 
-/// The settings of the study at 10 Gbit/s.
+/// Returns a star with the settings of the study at 10 Gbit/s.
 fn star(hosts: u32, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = {hosts}\nhost_rate = '10 Gbit/s'\n\
@@ -39,13 +40,13 @@ fn pfc_loses_nothing_where_drop_tail_loses_a_lot() {
     assert_eq!(done.count("streams.frames_received"), 12_000);
     assert!(done.count("dcb.pauses") > 100 && done.number("dcb.paused_s") > 1e-3);
     assert_eq!(done.count("dcb.overflow_drops") + done.count("dcb.watchdog_drops"), 0);
-    // all inputs are empty again, and none ever held more than threshold and headroom
+    // all ingress buffers are empty again, and none ever held more than threshold and headroom
     let (most, headroom) =
         (done.u64s("pfc", "input_most_bytes"), done.u64s("pfc", "headroom_bytes"));
     assert!(done.u64s("pfc", "input_bytes").iter().all(|b| *b == 0));
     let largest = most.iter().copied().max().unwrap();
     assert!(largest <= 150_000 && largest > 150_000 - headroom.iter().max().unwrap(), "{largest}");
-    // three share a link of 10 Gbit/s, fairly; the fourth has one to itself
+    // three hosts share a link of 10 Gbit/s equally; the fourth has a link alone
     let rates = done.f64s("streams", "throughput_bps");
     for rate in &rates[..3] {
         assert!((rate / (10e9 / 3.0 * 1500.0 / 1538.0) - 1.0).abs() < 0.05, "{rates:?}");
@@ -57,13 +58,13 @@ fn pfc_loses_nothing_where_drop_tail_loses_a_lot() {
 fn sources_back_up_while_they_are_paused_and_the_wait_counts() {
     let done = four_to_one("[fabric.pfc]");
     let waits = done.f64s("streams", "latency_us_max");
-    // 3000 frames at 60 % each, 180 % of the link: the last ones wait for 0.8 of the whole
+    // 3000 frames at 60 % each, 180 % of the link: the last ones wait for 0.8 of the total time
     assert!(waits[0] > 2_000.0 && waits[3] < 200.0, "{waits:?}");
 }
 
 #[test]
 fn headroom_is_tight_on_a_long_link_with_traffic_both_ways() {
-    // full packets go back as well, so that pauses have to wait for them
+    // full packets go in the other direction as well, so that PAUSE frames have to wait for them
     let both = FOUR_TO_ONE.replace("'h3']", "'h4']").replace("'h5']", "'h0']");
     let text = format!(
         "{}{both}",
@@ -76,7 +77,7 @@ fn headroom_is_tight_on_a_long_link_with_traffic_both_ways() {
     let headroom = *room.iter().max().unwrap();
     assert_eq!(headroom, 50_000 + 2 * 1538 + 84 + 1500);
     let largest = *most.iter().max().unwrap();
-    // headroom counts bytes of the link, inputs those of packets: 2.5 % fewer
+    // headroom counts bytes on the link, ingress buffers count IP bytes: 2.5 % fewer
     assert!(largest > 100_000 - 5_000 && largest <= 100_000, "{largest} B of 100 kB were of use");
 }
 
@@ -87,7 +88,7 @@ fn other_priorities_and_other_directions_go_on() {
         frames = 500\n";
     let done = outcome(&format!("{}{FOUR_TO_ONE}{lossy}", star(6, "[fabric.pfc]")), &[]);
     assert_eq!(done.count("packets.dropped"), 0);
-    // its host's lossless frames wait for milliseconds
+    // lossless frames of the host wait for milliseconds
     let waits = done.f64s("streams", "latency_us_max");
     assert!(waits[0] > 2_000.0 && waits[4] < 100.0, "{waits:?}");
 }
@@ -128,7 +129,7 @@ fn bridged_runs_have_one_digest_and_go_on_from_checkpoints() {
     }
 }
 
-/// Keeps a run in the middle and goes on from what was kept.
+/// Saves a run in the middle and continues from the checkpoint.
 pub fn goes_on(scenario: &Scenario, whole: &Outcome) {
     let mut world = World::new(Plan::new(scenario).expect("a plan")).expect("a world");
     world.run_to(whole.count("events") / 2, &mut |_| true).expect_err("it stops half-way");
@@ -171,7 +172,7 @@ fn ets_gives_each_class_its_share_and_strict_ones_what_they_want() {
     assert!((rates[0] / 1e9 - 1.0).abs() < 0.06, "{rates:?}");
     for (rate, share) in rates[1..].iter().zip([0.6, 0.3, 0.1]) {
         let got = rate / (line - rates[0]);
-        // the standard allows 10 percent of the link
+        // the standard allows a deviation of 10 percent of the link
         assert!((got - share).abs() < 0.02, "{got} for {share}: {rates:?}");
     }
 }
@@ -228,7 +229,7 @@ fn qcn_holds_the_queue_near_its_set_point_and_spares_the_pauses() {
     assert_eq!(pfc.count("dcb.qcn_samples"), 0);
     let (with, without) = (qcn.number("dcb.paused_s"), pfc.number("dcb.paused_s"));
     assert!(with < 0.2 * without, "paused for {with} s with QCN, {without} s without");
-    // and the link is still of use while all send; flows that were told more often end later
+    // the link is still used while all hosts send; flows with more CNMs end later
     let cut = |more| {
         outcome(&text(more).replacen("schema = 1", "schema = 1\nduration = '60 ms'", 1), &[])
     };
@@ -237,7 +238,7 @@ fn qcn_holds_the_queue_near_its_set_point_and_spares_the_pauses() {
     assert!(ratio > 0.85, "{ratio}");
 }
 
-/// Three switches in a ring, three hosts each; all go two switches on, clockwise.
+/// Returns three switches in a ring with three hosts each; all traffic goes two switches clockwise.
 pub fn ring(more: &str) -> (String, String) {
     let hosts: Vec<String> = (0..9).map(|h| format!("h{h}")).collect();
     let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
@@ -299,7 +300,7 @@ fn routes_that_allow_a_deadlock_are_told_before_the_run() {
     let (text, topology) = ring("");
     let note = told(&text, &topology).expect("there is a cycle");
     assert!(note.contains("s0 -> s1 -> s2 -> s0"), "{note}");
-    // without pauses, and on shortest ways, of which each has one link between switches
+    // without pauses, and on shortest paths, each of which has one link between switches
     assert_eq!(told(&text.replace("[fabric.pfc]\npriorities = [3]\n", ""), &topology), None);
     let routes = text.find("[[fabric.route]]").unwrap()..text.find("[[workload]]").unwrap();
     let shortest = text.replace(&text[routes], "").replace("routing = 'explicit'\n", "");
@@ -312,7 +313,7 @@ fn routes_that_allow_a_deadlock_are_told_before_the_run() {
         .replace("[[fabric.route]]\n\n", "");
     assert_ne!(part, text);
     assert_eq!(told(&part, &topology), None);
-    // what Eastwest builds has none
+    // topologies built by Eastwest have no cycle
     assert_eq!(told(&format!("{}{FOUR_TO_ONE}", star(6, "[fabric.pfc]")), ""), None);
 }
 
@@ -346,7 +347,7 @@ fn a_deadlock_is_told_at_the_end_of_a_short_run() {
 
 #[test]
 fn what_is_taken_for_a_deadlock_never_moves_again() {
-    // short pauses and small buffers: many pauses are about to end when others are repeated
+    // short pauses and small buffers: many pauses are about to end when others are refreshed
     for (seed, load) in [(1, 0.1), (2, 0.15), (3, 0.2), (573, 0.1), (573, 0.15), (573, 0.2)] {
         let settings = "quanta = 300\nbuffer = '60 KB'\n";
         let found = |more: &str, end: Option<f64>| {
@@ -364,12 +365,12 @@ fn what_is_taken_for_a_deadlock_never_moves_again() {
         };
         let first = found("", None);
         let Some(at) = first.value("dcb.deadlock.at_s").as_f64() else { continue };
-        // with a watchdog that does not bite yet the run goes on where the other ended
+        // with a watchdog that does not expire yet, the run continues where the other ended
         let later = found("watchdog = '20 ms'\n", Some(at + 300e-6));
         // the cables between the switches come after those of nine hosts
         let carried = |done: &Outcome| done.u64s("links", "packets")[18..24].to_vec();
         for (before, after) in carried(&first).into_iter().zip(carried(&later)) {
-            // two are on the cable, and one is being sent
+            // two frames are on the cable, and one is being sent
             assert!(after <= before + 3, "seed {seed}, load {load}: {before} and {after} packets");
         }
     }
@@ -388,7 +389,7 @@ fn a_watchdog_breaks_the_ring_drops_and_counts() {
     assert_eq!(done.count("streams.frames_received") + dropped, 30_000);
 }
 
-/// Every port ends where the next one begins.
+/// Checks that every port of the cycle ends where the next one begins.
 fn assert_is_cycle(found: &Value) {
     let ports: Vec<(String, String)> = found["cycle"]
         .as_array()
@@ -403,7 +404,7 @@ fn assert_is_cycle(found: &Value) {
     }
 }
 
-/// A fabric of some switches in a ring with chords, or in a tree, and traffic between all.
+/// Returns a fabric of some switches in a ring with chords, or in a tree, and traffic between all hosts.
 pub fn random_fabric(random: &mut Stream) -> (String, String) {
     let switches: Vec<String> = (0..2 + random.below(6)).map(|s| format!("s{s}")).collect();
     let hosts: Vec<String> = (0..4 + random.below(9)).map(|h| format!("h{h}")).collect();
@@ -469,7 +470,7 @@ pub fn random_fabric(random: &mut Stream) -> (String, String) {
 
 #[test]
 fn in_any_fabric_every_frame_arrives_or_a_deadlock_is_named_with_its_cycle() {
-    // Thousands of them: EASTWEST_CASES=3000. EASTWEST_DIGESTS=FILE keeps each digest
+    // For thousands of cases: EASTWEST_CASES=3000. EASTWEST_DIGESTS=FILE writes each digest
     // (benches/digests.py).
     let mut digests = String::new();
     let cases = std::env::var("EASTWEST_CASES").map_or(100, |n| n.parse().expect("a number"));

@@ -1,4 +1,4 @@
-//! Raw Ethernet and data-centre bridging in whole runs.
+//! Tests of raw Ethernet and data-centre bridging in whole runs.
 
 mod adaptive;
 mod dcb;

@@ -1,5 +1,5 @@
-//! MPI programs over raw Ethernet on a lossless network: how long messages take, that they keep their order
-//! and hold nobody up, and what is said where a frame is lost.
+//! Tests of MPI programs over raw Ethernet on a lossless network: duration of messages, their order, no
+//! blocking of other messages, and the error when a frame is lost.
 
 use crate::dcb::goes_on;
 use crate::harness::{Outcome, attempt, outcome, scenario_in};
@@ -7,11 +7,11 @@ use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_sim::world::RunError;
 use std::path::PathBuf;
 
-/// A trace in a folder of its own, gone afterwards.
+/// A trace in a folder of its own, which is deleted afterwards.
 struct Trace(PathBuf);
 
 impl Trace {
-    /// The calls of each rank, with semicolons between them.
+    /// Writes the calls of each rank, separated by semicolons.
     fn new(name: &str, ranks: &[&str]) -> Trace {
         let folder =
             std::env::temp_dir().join(format!("eastwest-messages-{name}-{}", std::process::id()));
@@ -40,7 +40,7 @@ impl Drop for Trace {
     }
 }
 
-/// 10 Gbit/s and 1 µs everywhere, no framing: 1.2 µs for each frame of 1500 B.
+/// Returns a scenario with 10 Gbit/s and 1 µs everywhere, no framing: 1.2 µs for each frame of 1500 B.
 fn text(fabric: &str, workload: &str) -> String {
     format!(
         "schema = 1\n[fabric]\n{fabric}\nhost_rate = '10 Gbit/s'\nhost_delay = '1 us'\nframing = 0\n\
@@ -53,7 +53,7 @@ fn star(hosts: u32) -> String {
     format!("kind = 'star'\nhosts = {hosts}")
 }
 
-/// From the call of the send to the arrival of the last byte, in microseconds.
+/// Returns the times from the call of the send to the arrival of the last byte, in microseconds.
 fn times(run: &Outcome) -> Vec<f64> {
     let rows = run.f64s("mpi_messages", "sent_s").iter().zip(run.f64s("mpi_messages", "arrived_s"));
     rows.map(|(sent, arrived)| (arrived - sent) * 1e6).collect()
@@ -63,18 +63,18 @@ fn times(run: &Outcome) -> Vec<f64> {
 fn a_message_takes_the_time_of_its_frames_and_three_ways_if_it_asks() {
     let trace = Trace::new("times", &["send 1 0 10000", "recv 0 0 10000"]);
     let run = trace.run(&star(2), "");
-    // 10,001 B back to back on the first link; the last frame leaves the switch behind a full one
+    // 10,001 B back to back on the first link; the last frame leaves the switch after a full one
     let expected = 10_001.0 * 0.0008 + 1.2 + 2.0;
     assert!((times(&run)[0] - expected).abs() < 1e-6, "{:?} for {expected}", times(&run));
     assert_eq!(
         (run.count("streams.frames_sent"), run.count("streams.bytes_received")),
         (7, 10_001)
     );
-    // question and answer are of Ethernet's least size, twice over two links
+    // request and answer have the minimum size of Ethernet, over two links twice
     let asks = trace.run(&star(2), "eager_limit = '9999 B'\n");
     let small = 2.0 * (46.0 * 0.0008 + 1.0);
     assert!((times(&asks)[0] - expected - 2.0 * small).abs() < 1e-6, "{:?}", times(&asks));
-    // smaller frames wait less at the switch; the last of 21 has one byte, and Ethernet's least size
+    // smaller frames wait less at the switch; the last of 21 has one byte, and the minimum size of Ethernet
     let frames = trace.run(&star(2), "frame = 500\n");
     let expected = 10_046.0 * 0.0008 + 0.4 + 2.0;
     assert!((times(&frames)[0] - expected).abs() < 1e-6, "{:?} for {expected}", times(&frames));
@@ -86,10 +86,10 @@ fn long_messages_fill_their_link_and_no_card() {
     let run = Trace::new("long", &calls).run(&star(3), "");
     assert_eq!(run.count("packets.dropped"), 0);
     assert!(run.count("dcb.pauses") > 100);
-    // 40 MB over one link of 10 Gbit/s, and what it takes to get going
+    // 40 MB over one link of 10 Gbit/s, plus the start
     let runtime_us = run.number("mpi.runtime_s") * 1e6;
     assert!((32_000.0..32_020.0).contains(&runtime_us), "{runtime_us}");
-    // what a card has taken, and one frame that is being sent
+    // frames taken by a NIC, and one frame that is being sent
     let hosts: Vec<u64> = run
         .texts("links", "tier")
         .into_iter()
@@ -104,14 +104,14 @@ fn long_messages_fill_their_link_and_no_card() {
 
 #[test]
 fn partners_that_exchange_long_messages_need_no_longer_than_one_of_them() {
-    // the answer to the later question does not wait behind the data that the earlier one has let go
+    // the answer to the later request does not wait behind the data that the earlier one has released
     let calls = [
         "irecv 1 0 1e6; isend 1 0 1e6; waitall",
         "irecv 0 0 1e6; compute 4e3; isend 0 0 1e6; waitall",
     ];
     let run = Trace::new("exchange", &calls).run(&star(2), "");
     let runtime_us = run.number("mpi.runtime_s") * 1e6;
-    // 800 µs of data; 4 µs of computing, question and answer behind the 38 µs that a card holds, two links
+    // 800 µs of data; 4 µs of computing, request and answer behind the 38 µs that a NIC holds, two links
     assert!((800.0..860.0).contains(&runtime_us), "{runtime_us}");
     assert_eq!(run.count("streams.count"), 4);
 }
@@ -127,7 +127,7 @@ fn small_messages_leave_back_to_back() {
     assert!((runtime_us - expected).abs() < 1e-3, "{runtime_us} for {expected}");
 }
 
-/// Six hosts whose static routes meet on one link, QCN and adaptive routing.
+/// Fabric of six hosts whose static routes meet on one link, with QCN and adaptive routing.
 const TWO_GROUPS: &str = "kind = 'two-groups'\nuplink_rate = '10 Gbit/s'\nuplink_delay = '1 us'\n\
     routing = 'adaptive'\nqcn = {}";
 
@@ -154,7 +154,8 @@ fn messages_keep_their_order_where_frames_do_not() {
 
 #[test]
 fn a_limited_flow_holds_up_no_other_of_its_host() {
-    // three send to host 3 until QCN limits them; rank 0 then sends to rank 4, too, whom nobody else bothers
+    // three hosts send to host 3 until QCN limits them; rank 0 then also sends to rank 4, which has no other
+    // traffic
     let busy = "send 3 0 6e6";
     let calls = [
         "isend 3 0 6e6; compute 2e6; isend 4 0 1e6; waitall",
@@ -171,7 +172,7 @@ fn a_limited_flow_holds_up_no_other_of_its_host() {
     // 800 µs at line rate, 1,200 µs beside a flow that is limited to its third of the other link
     let took = times(&run)[at];
     assert!((800.0..1_500.0).contains(&took), "{took}");
-    // with pauses alone the card takes turns, and this message goes no faster than the other: 2,400 µs
+    // with pauses alone the NIC serves both in turn, and this message is as slow as the other: 2,400 µs
     let paused = trace.run(&star(5), "eager_limit = '1 GB'\n");
     let at = paused.u64s("mpi_messages", "to").iter().position(|to| *to == 4).expect("it came");
     assert!((2_200.0..3_000.0).contains(&times(&paused)[at]), "{:?}", times(&paused));

@@ -1,5 +1,5 @@
-//! A run that is written to a checkpoint in the middle, forgotten and read back ends as if nothing had
-//! happened: same digest, same tables, same summary. What is not a checkpoint of the run is refused.
+//! Tests of checkpoints: a run that is saved in the middle and loaded ends with equal digest, tables and
+//! summary as an uninterrupted one. Files that are not checkpoints of the run are refused.
 
 use crate::harness::{context, scenario, scenario_in, shipped};
 use crate::mechanisms::try_read;
@@ -18,7 +18,7 @@ fn world(scenario: &Scenario) -> World {
     World::new(Plan::new(scenario).expect("a plan")).expect("a world")
 }
 
-/// The bytes of a run after so many events.
+/// Returns the checkpoint of a run after `events` events.
 fn kept(scenario: &Scenario, events: u64) -> Vec<u8> {
     let mut world = world(scenario);
     let stopped = world.run_to(events, &mut |_| true);
@@ -46,12 +46,12 @@ fn assert_same(a: &Results, b: &Results) {
     }
 }
 
-/// Keeps a run after a third and again after two thirds of its events, and goes on each time.
+/// Saves a run after a third and again after two thirds of its events, and continues each time.
 fn goes_on(text: &str, sets: &[(&str, &str)]) {
     goes_on_in(&context(), text, sets);
 }
 
-/// Like `goes_on`, for a scenario with files.
+/// Does the checks of `goes_on` for a scenario with files.
 pub fn goes_on_in(context: &Context, text: &str, sets: &[(&str, &str)]) {
     let scenario = scenario_in(context, text, sets);
     let whole = finish(world(&scenario));
@@ -76,8 +76,8 @@ fn shipped_scenarios_go_on() {
     goes_on(&shipped("service"), &[("duration", "3 s"), ("fabric.queue.limit", "20 packets")]);
 }
 
-/// An all-to-all on two racks with two paths between them, with more lines for the fabric and for the
-/// end, and more for TCP.
+/// Returns an all-to-all on two racks with two paths between them; `fabric`, `tcp` and `more` are further
+/// lines.
 fn shuffle(fabric: &str, tcp: &str, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nleaves = 2\nhosts_per_leaf = 3\nspines = 2\n\
@@ -181,7 +181,7 @@ fn other_workloads_go_on() {
     }
 }
 
-/// Jobs that lose attempts, fetches, a worker and a cable on the way.
+/// Returns jobs that lose attempts, fetches, a worker and a cable.
 fn unlucky(framework: &str, scheduler: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nleaves = 2\nhosts_per_leaf = 4\nspines = 1\n\

@@ -1,5 +1,5 @@
-//! TCP settings by workload, host, peer and side (`[[tcp.override]]`), and transfers that last for a time
-//! (`kind = "bulk"`), alone and beside each other.
+//! Tests of TCP settings by workload, host, peer and side (`[[tcp.override]]`), and of transfers that last for
+//! a certain time (`kind = "bulk"`), alone and beside each other.
 
 use crate::harness::{Outcome, attempt, context, outcome, scenario};
 use eastwest_sim::scenario::read;
@@ -14,7 +14,7 @@ fn with(more: &str, sets: &[(&str, &str)]) -> Outcome {
     outcome(&format!("{TWO}{more}"), sets)
 }
 
-/// Bytes of the flows from each sender.
+/// Returns the bytes of the flows from each sender.
 fn bytes(done: &Outcome) -> [u64; 2] {
     let mut all = [0; 2];
     for (src, bytes) in done.u64s("flows", "src").into_iter().zip(done.u64s("flows", "bytes")) {
@@ -45,7 +45,7 @@ fn bulk_transfers_fill_the_link_until_they_stop() {
 
 #[test]
 fn one_connection_stops_where_it_has_come_to() {
-    // what the application wrote is dropped; what TCP has sent, at most a window, is not
+    // bytes that the application wrote are dropped; bytes that TCP has sent, at most a window, are not
     let text = TWO.split("[[workload]]\nname = 'b'").next().expect("the first workload");
     let short = outcome(text, &[("workload.a.duration", "2 ms")]);
     let long = outcome(text, &[("workload.a.duration", "4 ms")]);
@@ -60,7 +60,7 @@ fn a_connection_that_stops_in_its_handshake_delivers_a_byte() {
     let done =
         outcome(text, &[("workload.a.duration", "1 us"), ("workload.a.start_window", "0 s")]);
     assert_eq!(bytes(&done)[0], 1);
-    // two links of 50 us each way: SYN, SYN-ACK, then the byte
+    // two links of 50 µs each way: SYN, SYN-ACK, then the byte
     assert!(done.f64s("flows", "finish_s")[0] > 300e-6);
 }
 
@@ -83,11 +83,11 @@ fn a_run_that_ends_before_the_stop_has_incomplete_flows() {
 
 #[test]
 fn an_override_by_workload_changes_that_workload_only() {
-    // an initial window and a largest window of two segments: at most two segments per round trip
+    // an initial window and a maximum window of two segments: at most two segments per RTT
     let small = "[[tcp.override]]\nname = 'small'\nworkloads = ['b']\nmax_window = '3 KB'\ninitial_receive_window = '2 KB'\n\
         initial_window = 2\n";
     let [a, b] = bytes(&with(small, &[]));
-    // a round trip of 200 us and its serialization carries 2896 B
+    // an RTT of 200 µs plus serialization carries 2896 B
     assert!(b < 2896 * 2_000, "{b} bytes with a window of two segments");
     assert!(a > 8 * b, "{a} bytes beside it");
     let [_, c] = bytes(&with(
@@ -111,7 +111,7 @@ fn an_override_of_all_endpoints_is_the_same_as_settings_of_all() {
 
 #[test]
 fn sides_hosts_and_peers_choose_ends() {
-    // the receiver's window bounds what its peer has under way; the sender's own does not
+    // the receiver's window limits its peer's data in flight; the sender's own window does not
     let window = |filter: &str| {
         let text = format!(
             "[[tcp.override]]\n{filter}\nmax_window = '3 KB'\ninitial_receive_window = '2 KB'\n"

@@ -1,9 +1,9 @@
-//! Packets and bytes are conserved: sent = delivered + dropped + in flight, on every fabric, with and
-//! without loss, at the end and in the middle of a run.
+//! Tests that packets and bytes are conserved: sent = delivered + dropped + in flight, on every fabric, with
+//! and without loss, at the end and in the middle of a run.
 
 use crate::harness::{attempt, outcome, scenario, shipped};
 
-/// Flows that overrun small queues on fabrics of every shape.
+/// Flows that overload small queues, on fabrics of every shape.
 const SHAPES: [(&str, &str); 4] = [
     ("leaf-spine", "leaves = 2\nhosts_per_leaf = 4\nspines = 2\nuplink_rate = '1 Gbit/s'"),
     ("star", "hosts = 8"),

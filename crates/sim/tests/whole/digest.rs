@@ -1,12 +1,12 @@
-//! One digest for one simulation: the same twice and in the two-event reference mode, another for
-//! another seed or when a single packet fares differently.
+//! Tests of the digest: equal for two runs and for the two-event reference mode, different for another seed or
+//! if a single packet is treated differently.
 
 use crate::harness::{
     attempt, context_with, finish, graph, outcome, scenario, scenario_in, shipped,
 };
 use eastwest_sim::scenario::Scenario;
 
-/// Runs twice and in reference mode; returns the one digest.
+/// Runs twice and in reference mode; returns the digest, which must be equal.
 fn one_digest(scenario: &Scenario) -> String {
     let eager = finish(scenario);
     assert_eq!(eager.digest(), finish(scenario).digest(), "{}: again", scenario.name);
@@ -118,7 +118,7 @@ fn another_seed_gives_another_digest() {
     assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
 }
 
-/// Eight senders into one port; its queue overflows.
+/// Eight senders into one port, whose queue overflows.
 const LOSSY: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 9\nhost_rate = '1 Gbit/s'\n\
     queue = { limit = '64 packets' }\n[[workload]]\nname = 'incast'\nkind = 'incast'\n\
     receiver = 'h8'\nblock_bytes = '100 KB'\n";
@@ -127,7 +127,7 @@ const LOSSY: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 9\nhost_rate =
 fn the_fate_of_a_single_packet_changes_the_digest() {
     let base = outcome(LOSSY, &[]);
     assert!(base.count("packets.dropped") > 0);
-    // one place more in the queue: the first packet that was lost fits now
+    // with room for one more packet, the first lost packet fits
     let roomier = outcome(LOSSY, &[("fabric.queue.limit", "65 packets")]);
     assert_ne!(base.digest(), roomier.digest());
     // a nanosecond on one cable end moves every arrival
@@ -137,7 +137,7 @@ fn the_fate_of_a_single_packet_changes_the_digest() {
 
 #[test]
 fn a_packet_that_only_its_port_saw_changes_the_digest() {
-    // Datagrams leave no rows; the last of 101 either fits into the queue or is lost.
+    // Datagrams have no rows; the last of 101 either fits into the queue or is lost.
     let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\
         [[workload]]\nname = 'd'\nkind = 'datagrams'\nsources = ['h0', 'h1']\ndestination = 'h2'\n\
         bytes = 1500\narrivals = 'periodic'\nmean_gap = '12 us'\npackets = 200\n";

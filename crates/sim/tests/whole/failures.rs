@@ -1,10 +1,10 @@
-//! Hadoop on a network that fails: nodes, cables and switches go down by `[[fault]]`, and every job
-//! ends, with its bytes or for a reason.
+//! Tests of Hadoop on a network with failures: nodes, cables and switches fail by `[[fault]]`, and every job
+//! ends, with its bytes or with a reason.
 
 use crate::harness::{Outcome, outcome};
 use eastwest_engine::random::Stream;
 
-/// Six workers and a master in two racks; a job of eight maps and two reduces.
+/// Returns six workers and a master in two racks, with a job of eight maps and two reduces.
 fn text(framework: &str, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nleaves = 2\nhosts_per_leaf = 4\nspines = 1\n\
@@ -54,7 +54,7 @@ fn jobs_outlive_a_node_a_cable_and_a_switch() {
 
 #[test]
 fn a_dead_datanode_s_blocks_are_copied_over_the_network() {
-    // A second job keeps the cluster up until the copies are done.
+    // A second job keeps the cluster running until the copies are done.
     let later = "[[workload.job]]\nkind = 'hdfs-read'\ninput = '64 MB'\nsubmit = '120 s'\n";
     let text = text("mr1", &format!("{}{later}", down("h2", "7 s", "")))
         .replace("[workload.control]", "hdfs = { recheck = '10 s' }\n[workload.control]");
@@ -74,7 +74,7 @@ fn a_dead_datanode_s_blocks_are_copied_over_the_network() {
     assert!(launched[0] >= 8 && killed <= launched.iter().sum());
 }
 
-/// Whatever fails when, every job ends: with all its bytes, or for one of Hadoop's reasons.
+/// Checks that under any faults every job ends: with all its bytes, or for one of Hadoop's reasons.
 #[test]
 fn every_job_ends_under_random_faults() {
     // The master (h7), its leaf and the spine come back; workers may not.
@@ -113,7 +113,7 @@ fn every_job_ends_under_random_faults() {
                 continue;
             }
             done += 1;
-            // Of every task one attempt at least was through.
+            // At least one attempt of every task finished.
             for (kind, column) in [("map", "maps"), ("reduce", "reduces")] {
                 for task in 0..run.u64s("jobs", column)[row] {
                     let is = |i: usize| (of_job[i], numbers[i], kinds[i]) == (job, task, kind);
@@ -135,7 +135,7 @@ fn every_job_ends_under_random_faults() {
 #[test]
 fn a_copy_of_a_slow_map_saves_time_on_the_network_too() {
     for framework in ["mr1", "yarn"] {
-        // Two maps a node, or a master: most nodes have maps.
+        // Two maps per node, or an application master: most nodes have maps.
         let yarn = if framework == "yarn" { "yarn = { node_memory = '2 GiB' }\n" } else { "" };
         let slow = "[[workload.slow_nodes]]\nhosts = ['h1', 'h4']\nspeed = 0.02\n";
         let run = |copy: bool| {

@@ -1,5 +1,5 @@
-//! Nobody wins by its place: equal senders share a bottleneck equally over seeds, and packets that
-//! meet at one picosecond take turns at being lost.
+//! Tests of fairness: equal senders share a bottleneck equally over seeds, and packets that arrive at one
+//! picosecond are lost equally often.
 
 use crate::harness::{context_with, finish, graph, outcome, scenario_in};
 
@@ -9,7 +9,7 @@ fn equal_flows_share_a_bottleneck_over_seeds() {
     let text = "schema = 1\nduration = '400 ms'\n[fabric]\nkind = 'star'\nhosts = 9\n\
         host_rate = '1 Gbit/s'\nqueue = { limit = '100 packets' }\n[[workload]]\nname = 'bulk'\n\
         kind = 'incast'\nreceiver = 'h8'\nrounds = 1000\nblock_bytes = '64 KB'\nwarm_up = '1 ms'\n";
-    // how often each sender's block is the last of its round
+    // how often the block of each sender is the last of its round
     let (mut last, mut rounds, mut retransmits) = ([0u32; SENDERS], 0, [0u64; SENDERS]);
     for seed in 1..=8 {
         let done = outcome(text, &[("seed", &seed.to_string()), ("tcp.min_rto", "5 ms")]);
@@ -53,9 +53,9 @@ fn long_flows_get_equal_throughput_over_seeds() {
     assert!(rate.iter().all(|r| (0.75..1.25).contains(r)), "shares of the mean rate: {rate:?}");
 }
 
-/// Both senders' windows of 20 packets start at the same picosecond over equal cables without any
-/// jitter: every packet of one ties with one of the other at a port that has room for few. This once
-/// gave all drops of a known simulator to one flow.
+/// Checks a tie: windows of 20 packets of both senders start at one picosecond over equal cables without
+/// jitter, so every packet of one arrives together with one of the other at a port with little room. A known
+/// simulator once gave all drops to one flow.
 #[test]
 fn packets_that_meet_at_one_picosecond_share_the_losses() {
     let cables = ["a", "b", "sink"].map(|host| (host, "s", "1 Gbit/s", "5 us"));

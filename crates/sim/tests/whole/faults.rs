@@ -1,5 +1,5 @@
-//! Faults in whole scenarios: closed forms for rate and delay, loss against its share and against
-//! TCP's throughput law, failure and repair with rerouting, and one digest for both kinds of ports.
+//! Tests of faults in whole scenarios: closed forms for rate and delay, loss against its share and against
+//! TCP's throughput law, failure and repair with rerouting, and equal digests for both kinds of ports.
 
 use crate::harness::{attempt, finish, outcome, scenario};
 use eastwest_sim::world::RunError;
@@ -23,7 +23,7 @@ host_rate = '1 Gbit/s'
 processing_jitter = '0 s'
 ";
 
-/// One flow from `h0`, from 10 ms on.
+/// Returns one flow from `h0`, from 10 ms on.
 fn flow(to: &str, bytes: &str) -> String {
     format!(
         "[[workload]]\nname = 'flow'\nkind = 'incast'\nsenders = 'h0'\nreceiver = '{to}'\n\
@@ -36,7 +36,7 @@ fn a_degraded_cable_gives_a_flow_exactly_its_rate() {
     let text = format!("{STAR}{}", flow("h1", "20 MB"));
     let slow =
         format!("{text}[[fault]]\non = 'switch0->h1'\nkind = 'degrade'\nrate = '100 Mbit/s'\n");
-    // 13,812 packets and a bit of 1448 B payload and 1538 B on the wire
+    // 13,812 packets and a part of one, with 1448 B payload and 1538 B on the link each
     let wire = 20e6 / 1448.0 * 1538.0 * 8.0;
     for (text, rate) in [(text, 1e9), (slow, 1e8)] {
         let out = outcome(&text, &[]);
@@ -48,7 +48,7 @@ fn a_degraded_cable_gives_a_flow_exactly_its_rate() {
 
 #[test]
 fn extra_delay_adds_once_for_every_passing() {
-    // a datagram of one packet each way is out of reach of TCP's windows
+    // datagrams of one packet each way do not depend on TCP's windows
     let text = format!(
         "{STAR}[[workload]]\nname = 'packets'\nkind = 'datagrams'\nsources = 'h0'\n\
          destination = 'h1'\nbytes = 1000\nmean_gap = '1 ms'\nbackground = true\n{}",
@@ -94,12 +94,12 @@ fn throughput_under_random_loss_follows_the_square_root_law() {
         let rate = 12e6 / (out.f64s("flows", "fct_us")[0] / 1e6);
         let law = 1448.0 / 0.020 * (1.5f64 / p).sqrt();
         let ratio = rate / law;
-        // published measurements scatter by about a third around it
+        // published measurements deviate by about a third
         assert!((0.65..1.35).contains(&ratio), "p = {p}: {ratio}");
     }
 }
 
-/// A long flow, and a spine that fails under it.
+/// Returns a long flow, and a spine on its path that fails.
 fn failover(reroute: &str, until: &str) -> String {
     format!(
         "{FABRIC}{}[[fault]]\non = ['spine0', 'spine1->leaf1#0']\nkind = 'delay'\nextra = '1 us'\n\
@@ -116,7 +116,7 @@ fn a_flow_survives_the_failure_of_either_spine_and_dips_for_the_rerouting_time()
     out.assert_conserved();
     let fct = out.f64s("flows", "fct_us")[0] / 1e6;
     let alone = 250e6 / 1448.0 * 1538.0 * 8.0 / 1e9;
-    // wherever the flow was, one of the failures hits it: rerouting and a timeout or two
+    // whichever path the flow takes, one of the failures hits it: rerouting and a timeout or two
     assert!(fct > alone + 0.05 && fct < alone + 1.2, "{fct} {alone}");
     assert!(out.count("tcp.timeouts") >= 1);
     assert_eq!(out.count("faults.failures"), 2);
@@ -135,7 +135,7 @@ fn a_flow_survives_the_failure_of_either_spine_and_dips_for_the_rerouting_time()
         let back = bins.clone().find(|&from| at(from, from + 0.01) > 0.5e9).expect("it recovers");
         back - failure
     });
-    // data or ACKs took the spine that failed; a failure of the other one is not felt
+    // data or ACKs took the spine that failed; a failure of the other one has no effect
     let felt: Vec<f64> = dips.into_iter().filter(|&dip| dip > 0.02).collect();
     assert!(!felt.is_empty() && felt.iter().all(|dip| (0.05..0.5).contains(dip)), "{dips:?}");
     assert!(at(1.6, 1.8) > 0.9e9, "{}", at(1.6, 1.8));
@@ -197,7 +197,7 @@ fn a_host_without_a_path_is_told_by_name_and_the_run_does_not_hang() {
             "{message}"
         );
     }
-    // with an end, what is lost for want of a route is counted, and the flow is unfinished
+    // if the run ends in time, packets lost without a route are counted, and the flow is unfinished
     let text = format!(
         "duration = '2 s'\n{FABRIC}{}[[fault]]\non = 'h2'\nkind = 'down'\nfrom = '20 ms'\n\
          reroute = '10 ms'\n",
@@ -208,7 +208,7 @@ fn a_host_without_a_path_is_told_by_name_and_the_run_does_not_hang() {
     let flows = [out.count("flows.count"), out.count("flows.completed")];
     assert_eq!(flows, [1, 0]);
     assert!(out.count("drops.no_route.retransmission") > 0);
-    // at the switch they came to: leaf1, from a spine
+    // at the switch at which they arrived: leaf1, from a spine
     let names = out.texts("links", "name");
     for (name, lost) in names.iter().zip(out.u64s("links", "lost_no_route")) {
         assert!(lost == 0 || name.ends_with("->leaf1"), "{name} {lost}");

@@ -1,5 +1,5 @@
-//! Where the time of flows goes: the parts add up to it in every run, and are closed forms where the path
-//! is known.
+//! Tests of the parts of completion times: they add up in every run, and are closed forms where the path is
+//! known.
 
 use crate::harness::{
     Outcome, attempt, context_with, finish, outcome, scenario, scenario_in, shipped,
@@ -8,19 +8,19 @@ use crate::harness::{
 const PARTS: [&str; 4] = ["injection_us", "queueing_us", "flight_us", "retransmission_us"];
 const ALL: (&str, &str) = ("measure.flow_parts", "*");
 
-/// Picoseconds of `bytes` at `mbit` Mbit/s, which must divide evenly.
+/// Returns the picoseconds of `bytes` at `mbit` Mbit/s, which must divide evenly.
 fn ps(bytes: u64, mbit: u64) -> u64 {
     assert_eq!(bytes * 8_000_000 % mbit, 0);
     bytes * 8_000_000 / mbit
 }
 
-/// A full packet on a link: 1448 + 52 + 38 B; one without payload: 52 + 38 B.
+/// Bytes of a full packet on a link: 1448 + 52 + 38; one without payload has 52 + 38.
 const FULL: u64 = 1538;
 const ACK: u64 = 90;
-/// 5 µs of propagation.
+/// Propagation delay of a hop: 5 µs.
 const HOP: u64 = 5_000_000;
 
-/// Injection, queueing, flight and retransmission of every flow, in picoseconds.
+/// Returns injection, queueing, flight and retransmission of every flow, in picoseconds.
 fn parts(done: &Outcome) -> Vec<[u64; 4]> {
     let columns = PARTS.map(|part| done.f64s("flow_parts", part));
     (0..columns[0].len()).map(|i| columns.map(|c| (c[i] * 1e6).round() as u64)).collect()
@@ -42,7 +42,7 @@ fn assert_adds_up(name: &str, done: &Outcome) {
     }
 }
 
-/// A read over an open connection, without jitter, with windows that never close.
+/// Returns a read over an open connection, without jitter, with windows that never limit it.
 fn read(fabric: &str, senders: &str, receiver: &str, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\n{fabric}\nprocessing_jitter = '0 s'\n\
@@ -66,7 +66,7 @@ fn on_an_idle_path_nothing_queues_and_the_flight_is_the_closed_form() {
             (tree, "h3", 2 * full + 2 * ps(FULL, 10_000) + 4 * HOP),
         ] {
             let done = outcome(&read(fabric, "'h0'", receiver, &block), &[ALL]);
-            // the last packet waits at its own host for those before it
+            // the last packet waits at its own host for the packets before it
             assert_eq!(parts(&done), [[(n - 1) * full, 0, flight, 0]], "{n} packets, {fabric}");
             assert_adds_up("idle", &done);
         }
@@ -116,7 +116,7 @@ fn two_that_meet_at_a_port_wait_for_each_other() {
     assert!(parts(&done).iter().all(|p| (p[0], p[2]) == (0, 2 * full + 2 * HOP)));
 }
 
-/// One flow of 100 segments over a connection that is opened for it.
+/// A flow of 100 segments over a new connection.
 const OPENED: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 2\nhost_rate = '1 Gbit/s'\n\
     processing_jitter = '0 s'\n[tcp]\ninitial_window = 100\ninitial_rto = '300 ms'\n[[workload]]\n\
     name = 'one'\nkind = 'flow-list'\nfile = 'one.csv'\n";
@@ -128,12 +128,12 @@ fn opened(fault: &str) -> Outcome {
 
 #[test]
 fn a_handshake_is_flight_and_what_it_loses_is_retransmission() {
-    // SYN and SYN-ACK of 60 + 38 B; the ACK of 90 B goes before the data
+    // SYN and SYN-ACK of 60 + 38 B; the ACK of 90 B is sent before the data
     let handshake = 4 * ps(98, 1_000) + 4 * HOP;
     let flight = handshake + 2 * ps(FULL, 1_000) + 2 * HOP;
     let held = ps(ACK, 1_000) + 99 * ps(FULL, 1_000);
     assert_eq!(parts(&opened("")), [[held, 0, flight, 0]]);
-    // the SYN, or its answer, is lost and sent again after the first timeout
+    // the SYN, or the SYN-ACK, is lost and retransmitted after the first timeout
     for link in ["h0->switch0", "switch0->h0"] {
         let fault =
             format!("[[fault]]\non = '{link}'\nkind = 'loss'\nshare = 1.0\nuntil = '30 ms'\n");
@@ -189,7 +189,7 @@ fn what_is_lost_costs_at_least_the_time_until_it_is_sent_again() {
     let after_timeouts: Vec<_> =
         parts(&done).into_iter().zip(timeouts).filter(|t| t.1 > 0).collect();
     assert!(after_timeouts.len() > 10);
-    // the least timeout is 200 ms, of which the first sending takes some microseconds
+    // the minimum timeout is 200 ms, of which the first transmission takes some microseconds
     for (parts, timeouts) in after_timeouts {
         assert!(parts[3] >= 199_000_000_000 * timeouts, "{parts:?} after {timeouts} timeouts");
     }

@@ -1,12 +1,12 @@
-//! Throughput over time of TCP connections: every byte of every message is in the interval in which it came,
-//! the rate of a link is that of the closed form, and nothing that happens changes by the look.
+//! Tests of throughput over time of TCP connections: every byte of every message is in the interval of its
+//! arrival, the rate of a link is that of the closed form, and sampling does not change the run.
 
 use crate::harness::{Outcome, attempt, outcome, scenario};
 use std::collections::BTreeMap;
 
 const ALL: (&str, &str) = ("measure.flow_samples", "*");
 
-/// Bytes by end of the interval in microseconds, of each connection and sender.
+/// Returns, for each connection and sender, the bytes by end of the interval in microseconds.
 fn curves(done: &Outcome) -> BTreeMap<(u64, u64), Vec<(u64, u64)>> {
     let mut curves: BTreeMap<_, Vec<_>> = BTreeMap::new();
     let numbers = done.i64s("flow_samples", "connection");
@@ -18,10 +18,10 @@ fn curves(done: &Outcome) -> BTreeMap<(u64, u64), Vec<(u64, u64)>> {
     curves
 }
 
-/// A message: its connection and sender, where it begins and ends in their stream, and when.
+/// A message: its connection and sender, begin and end in their stream, and times of begin and end.
 type Sent = ((u64, u64), u64, u64, f64, f64);
 
-/// All messages of a run.
+/// Returns all messages of a run.
 fn messages(done: &Outcome) -> Vec<Sent> {
     let columns = ["connection", "src", "stream_start", "bytes"].map(|c| done.u64s("flows", c));
     let times = ["start_s", "finish_s"].map(|column| done.f64s("flows", column));
@@ -32,12 +32,12 @@ fn messages(done: &Outcome) -> Vec<Sent> {
     (0..columns[0].len()).map(row).collect()
 }
 
-/// What of a stream had come by the end of the last interval that ends by then.
+/// Returns the bytes of a stream that had arrived by the end of the last interval that ends by `us`.
 fn by(curve: &[(u64, u64)], us: f64) -> u64 {
     curve.iter().filter(|(end, _)| *end as f64 <= us).map(|(_, bytes)| bytes).sum()
 }
 
-/// Checks that each message is where it must be, and that nothing else is.
+/// Checks that each message is in the right intervals, and that there are no other bytes.
 fn assert_complete(name: &str, done: &Outcome, interval_us: f64) {
     let curves = curves(done);
     let mut ends: BTreeMap<(u64, u64), u64> = BTreeMap::new();
@@ -92,7 +92,8 @@ fn every_message_is_in_the_intervals_in_which_its_bytes_came() {
     }
 }
 
-/// Reads of `bytes` from these senders over 1 Gbit/s, without jitter, in windows that are never the limit.
+/// Returns reads of `bytes` from these senders over 1 Gbit/s, without jitter, with windows that never limit
+/// them.
 fn read(senders: &str, bytes: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n\
@@ -148,7 +149,7 @@ fn only_chosen_senders_are_sampled_and_a_full_table_counts_the_rest() {
 
 #[test]
 fn what_waits_behind_a_gap_counts_when_it_comes() {
-    // one packet of h0 is lost, or two; the rest of the window comes all the same
+    // one or two packets of h0 are lost; the rest of the window arrives
     let fault = "[[fault]]\non = 'h0->switch0'\nkind = 'loss'\nshare = 1.0\nfrom = '53.1 ms'\n\
         until = '53.12 ms'\n";
     let done = outcome(&format!("{}{fault}", read("'h0'", "20 MB")), &[ALL]);
@@ -156,7 +157,7 @@ fn what_waits_behind_a_gap_counts_when_it_comes() {
     assert!((1..=2).contains(&lost), "{lost}");
     let curves = curves(&done);
     let read = curves.iter().find(|(stream, _)| stream.1 == 0).expect("it has sent").1;
-    // the link carries 81.27 segments in a millisecond, and never more of them than that
+    // the link carries 81.27 segments in a millisecond, and never more
     for (end, bytes) in &read[1..read.len() - 1] {
         assert!(*bytes <= 82 * 1448, "{bytes} B until {end} us");
     }

@@ -1,4 +1,4 @@
-//! Runs scenario texts and looks into what they leave behind.
+//! Test harness: runs scenario texts and reads their results.
 
 use eastwest_measure::table::Column;
 use eastwest_sim::results::Results;
@@ -7,12 +7,12 @@ use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_sim::world::RunError;
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where scenarios and shipped traces lie.
+/// Returns the context with the folders of scenarios and shipped traces.
 pub fn context() -> Context {
     Context {
         base_dir: root().join("scenarios"),
@@ -21,14 +21,14 @@ pub fn context() -> Context {
     }
 }
 
-/// The context with a file of this name beside the scenario.
+/// Returns the context with a file of this name beside the scenario.
 pub fn context_with(name: &str, text: &str) -> Context {
     let mut context = context();
     context.files.insert(name.to_owned(), text.as_bytes().into());
     context
 }
 
-/// The text of a shipped scenario.
+/// Returns the text of a shipped scenario.
 pub fn shipped(name: &str) -> String {
     let path = root().join(format!("scenarios/{name}.toml"));
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -44,12 +44,12 @@ pub fn scenario_in(context: &Context, text: &str, sets: &[(&str, &str)]) -> Scen
     })
 }
 
-/// As [`scenario_in`], with shipped files only.
+/// Reads a scenario like [`scenario_in`], with shipped files only.
 pub fn scenario(text: &str, sets: &[(&str, &str)]) -> Scenario {
     scenario_in(&context(), text, sets)
 }
 
-/// What a finished run left behind.
+/// Results of a finished run.
 pub struct Outcome(pub Results);
 
 /// Runs to the end; `reference` forces two-event ports.
@@ -62,40 +62,40 @@ pub fn finish(scenario: &Scenario) -> Outcome {
     attempt(scenario, false).unwrap_or_else(|e| panic!("{}: {e}", scenario.name))
 }
 
-/// Reads and runs.
+/// Reads and runs a scenario.
 pub fn outcome(text: &str, sets: &[(&str, &str)]) -> Outcome {
     finish(&scenario(text, sets))
 }
 
 impl Outcome {
-    /// The digest.
+    /// Returns the digest.
     pub fn digest(&self) -> &str {
         self.0.summary["digest"].as_str().expect("every summary has a digest")
     }
 
-    /// A file of the result by its name.
+    /// Returns a file of the result by its name.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.0.files.iter().find(|f| f.0 == name).map(|f| f.1.as_slice())
     }
 
-    /// What the summary has at a path, such as `packets.sent`; null where it has nothing.
+    /// Returns the value at a path of the summary, for example `packets.sent`; null if there is none.
     pub fn value(&self, path: &str) -> &serde_json::Value {
         path.split('.').fold(&self.0.summary, |v, step| &v[step])
     }
 
-    /// A number of the summary by its path.
+    /// Returns a number of the summary by its path.
     pub fn number(&self, path: &str) -> f64 {
         let value = self.value(path);
         value.as_f64().unwrap_or_else(|| panic!("{path} is {value}"))
     }
 
-    /// A whole number of the summary by its path.
+    /// Returns a whole number of the summary by its path.
     pub fn count(&self, path: &str) -> u64 {
         let value = self.value(path);
         value.as_u64().unwrap_or_else(|| panic!("{path} is {value}"))
     }
 
-    /// A text of the summary by its path.
+    /// Returns a text of the summary by its path.
     pub fn text(&self, path: &str) -> &str {
         let value = self.value(path);
         value.as_str().unwrap_or_else(|| panic!("{path} is {value}"))
@@ -108,7 +108,7 @@ impl Outcome {
             .unwrap_or_else(|| panic!("there is no column {table}.{column}"))
     }
 
-    /// A column of doubles.
+    /// Returns a column of doubles.
     pub fn f64s(&self, table: &str, column: &str) -> &[f64] {
         match self.column(table, column) {
             Column::F64(values) => values,
@@ -116,7 +116,7 @@ impl Outcome {
         }
     }
 
-    /// A column of whole numbers.
+    /// Returns a column of whole numbers.
     pub fn u64s(&self, table: &str, column: &str) -> Vec<u64> {
         match self.column(table, column) {
             Column::U32(values) => values.iter().map(|&v| u64::from(v)).collect(),
@@ -125,7 +125,7 @@ impl Outcome {
         }
     }
 
-    /// A column that may be negative.
+    /// Returns a column that may be negative.
     pub fn i64s(&self, table: &str, column: &str) -> &[i64] {
         match self.column(table, column) {
             Column::I64(values) => values,
@@ -133,7 +133,7 @@ impl Outcome {
         }
     }
 
-    /// A column of text or labels.
+    /// Returns a column of text or labels.
     pub fn texts(&self, table: &str, column: &str) -> Vec<&str> {
         match self.column(table, column) {
             Column::Text(values) => values.iter().map(String::as_str).collect(),
@@ -144,7 +144,7 @@ impl Outcome {
         }
     }
 
-    /// A table as text: a head of column names, then the rows, cells joined by a tab.
+    /// Returns a table as text: a line of column names, then the rows, with tabs between cells.
     pub fn table_text(&self, table: &str) -> String {
         let found = self.0.tables.iter().find(|t| t.name == table).expect("the table exists");
         let names: Vec<&str> = found.columns.iter().map(|c| c.0).collect();
@@ -195,7 +195,7 @@ impl Outcome {
 /// A cable of a graph: both ends, rate and delay.
 pub type CableText<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-/// The text of a topology file.
+/// Returns the text of a topology file.
 pub fn graph(hosts: &[&str], switches: &[&str], cables: &[CableText]) -> String {
     let mut text = format!("hosts = {hosts:?}\nswitches = {switches:?}\n");
     for (a, b, rate, delay) in cables {

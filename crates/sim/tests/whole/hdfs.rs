@@ -1,6 +1,6 @@
-//! A client on the master that writes 128 MiB into HDFS, against what a real Hadoop 3.4.2 did over
-//! the same ports: 50 Mbit/s each way, counted as 1514 B per full packet, deep queues, reno (its
-//! README describes the measurement: megabytes on each port, and the time from 1 % to 99 % of them).
+//! Test of a client on the master that writes 128 MiB into HDFS, against a real Hadoop 3.4.2 over equal ports:
+//! 50 Mbit/s each way, counted as 1514 B per full packet, deep queues, Reno (its README describes the
+//! measurement: megabytes on each port, and the time from 1 % to 99 % of them).
 
 use crate::harness::{Outcome, finish, scenario};
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ fn put(replication: u32) -> Outcome {
     finish(&scenario(&text, &[]))
 }
 
-/// Megabytes of each direction of each port, and the time from 1 % to 99 % of them. Ports come in order of
-/// their names; sums of whole bytes do not depend on the order.
+/// Returns the megabytes of each direction of each port, and the time from 1 % to 99 % of them. Ports are in
+/// the order of their names; sums of whole bytes do not depend on the order.
 fn ports(done: &Outcome) -> BTreeMap<String, (f64, f64)> {
     let names = done.texts("links", "name");
     let (links, bytes) = (done.u64s("link_samples", "link"), done.u64s("link_samples", "bytes"));
@@ -52,7 +52,7 @@ fn near(what: &str, value: f64, measured: f64) {
     assert!((value / measured - 1.0).abs() < 0.03, "{what}: {value}, measured {measured}");
 }
 
-/// Ports that carried more than a megabyte, the busiest first.
+/// Returns the ports that carried more than a megabyte, the busiest first.
 fn busy(done: &Outcome, towards_hosts: bool) -> Vec<(f64, f64)> {
     let is = |name: &str| name.ends_with("->h4") || name.starts_with("h4->");
     let wanted = |name: &str| name.contains("->h") == towards_hosts && !is(name);
@@ -77,7 +77,7 @@ fn one_replica_takes_as_long_as_its_bytes() {
     let (mb, wire) = client(&done);
     near("client, MB", mb, 141.5);
     near("client, s", wire, 22.25);
-    // Each block goes to a worker drawn at random: 70.8 MB in 11.1 s, or both to one.
+    // Each block goes to a random worker: 70.8 MB in 11.1 s, or both to one worker.
     for (mb, wire) in busy(&done, true) {
         let blocks = (mb / 70.8).round();
         near("worker, MB", mb, 70.8 * blocks);
@@ -91,8 +91,8 @@ fn three_replicas_overlap() {
     let (mb, wire) = client(&done);
     near("client, MB", mb, 141.6);
     near("client, s", wire, 23.1);
-    // A replica that passes the block on also gets the acknowledgements of the next: 72.4 MB, the
-    // last 70.8. Whoever is in both pipelines has the sum.
+    // A replica that forwards the block also gets the acknowledgements of the next one: 72.4 MB, the last one
+    // 70.8. A worker in both pipelines has the sum.
     let into: f64 = busy(&done, true).iter().map(|p| p.0).sum();
     near("into workers, MB", into, 2.0 * (72.4 + 143.1));
     let out: f64 = busy(&done, false).iter().map(|p| p.0).sum();

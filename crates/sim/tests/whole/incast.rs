@@ -1,6 +1,5 @@
-//! TCP incast, scenario S2: goodput collapses with a minimum RTO of 200 ms and recovers with 1 ms
-//! (Phanishayee et al. 2008; Vasudevan et al. 2009). ns-3 gives 120 and 926 Mbit/s for it, htsim 54
-//! and 902.
+//! Test of TCP incast, scenario S2: goodput collapses with a minimum RTO of 200 ms and recovers with 1 ms
+//! (Phanishayee et al. 2008; Vasudevan et al. 2009). ns-3 gives 120 and 926 Mbit/s for it, htsim 54 and 902.
 
 use crate::harness::{outcome, shipped};
 
@@ -10,7 +9,7 @@ fn goodput_mbit(min_rto: &str, seed: &str) -> f64 {
     assert_eq!(done.count("rounds.count"), 20);
     let bytes: u64 = done.u64s("rounds", "bytes").iter().sum();
     assert_eq!(bytes, 20 * 32 * 256 * 1024);
-    // the definition, from the table of rounds
+    // goodput by definition, from the table of rounds
     let (start, end) = (done.f64s("rounds", "started_s")[0], done.f64s("rounds", "finished_s")[19]);
     let goodput = bytes as f64 * 8.0 / (end - start);
     let told = done.number("rounds.goodput_bps");

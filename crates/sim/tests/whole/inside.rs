@@ -1,5 +1,5 @@
-//! Looking inside: events, samples of links and positions in streams agree with the counters, are
-//! the same in both port modes, and change nothing.
+//! Tests of events, samples of links and positions in streams: they agree with the counters, are equal in both
+//! port modes, and do not change the run.
 
 use crate::harness::{Outcome, attempt, context_with, finish, graph, outcome, scenario, shipped};
 
@@ -52,7 +52,7 @@ fn what_is_lost_lies_in_its_stream_and_is_sent_again() {
     let (src, dst) = (run.u64s("events", "src"), run.u64s("events", "dst"));
     let (start, bytes) = (run.u64s("events", "stream_start"), run.u64s("events", "bytes"));
     let kinds = run.texts("events", "kind");
-    // where each connection's stream of blocks ends
+    // end of each connection's stream of blocks
     let mut ends = std::collections::BTreeMap::new();
     let flow = |column: &str| run.u64s("flows", column);
     let (of, starts, sizes) = (flow("connection"), flow("stream_start"), flow("bytes"));
@@ -70,7 +70,7 @@ fn what_is_lost_lies_in_its_stream_and_is_sent_again() {
             again += u64::from(kinds[i] == "retransmission");
         }
     }
-    // what is lost again has been lost before, and a timeout is about bytes that were lost
+    // data lost again has been lost before, and a timeout concerns bytes that were lost
     for i in 0..names.len() {
         let lost_before = |position: u64| {
             (0..i).any(|j| {
@@ -144,7 +144,7 @@ fn looking_changes_nothing_and_both_modes_show_the_same() {
     assert!(eager.table_text("events").starts_with(&few.table_text("events")));
 }
 
-/// The last row of a stream's trace at or before a time: its number.
+/// Returns the number of the last row of a stream's trace at or before a time.
 fn row_at(run: &Outcome, connection: u64, src: u64, time: f64) -> Option<usize> {
     let (of, from) = (run.u64s("tcp_trace", "connection"), run.u64s("tcp_trace", "src"));
     let times = run.f64s("tcp_trace", "time_s");
@@ -172,7 +172,7 @@ fn traces_show_what_losses_do_to_the_window() {
         }
     }
     assert!(seen[0] > 3 && seen[1] > 3, "{seen:?}");
-    // a stream starts in slow start with ten segments, and no row repeats the one before
+    // a stream begins in slow start with ten segments, and no row repeats the one before
     let mut last = std::collections::BTreeMap::new();
     let threshold = run.i64s("tcp_trace", "ssthresh_bytes");
     for (i, &connection) in run.u64s("tcp_trace", "connection").iter().enumerate() {
@@ -193,7 +193,7 @@ fn only_chosen_streams_are_traced_and_a_full_table_counts_the_rest() {
         src.into_iter().zip(dst).collect::<std::collections::BTreeSet<_>>()
     };
     let all = outcome(LOSSY, &[("measure.tcp_trace", "*")]);
-    // the receiver sends nothing but acknowledgements
+    // the receiver sends only acknowledgements
     assert_eq!(pairs(&all), (0..8).map(|sender| (sender, 8)).collect());
     let one = outcome(LOSSY, &[("measure.tcp_trace", "h3->h8")]);
     assert_eq!(pairs(&one), [(3, 8)].into());
@@ -208,7 +208,7 @@ fn only_chosen_streams_are_traced_and_a_full_table_counts_the_rest() {
     assert!(reference.table_text("tcp_trace") == all.table_text("tcp_trace"));
 }
 
-/// The blocks of a capture: type and body.
+/// Returns the blocks of a capture: type and body.
 fn blocks(file: &[u8]) -> Vec<(u32, &[u8])> {
     let (mut all, mut at) = (Vec::new(), 0);
     while at < file.len() {
@@ -223,7 +223,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// Interface, time in nanoseconds, original length and headers of every packet.
+/// Returns interface, time in nanoseconds, original length and headers of every packet.
 fn packets(run: &Outcome) -> Vec<(u32, u64, u32, &[u8])> {
     let file = run.file("capture.pcapng").expect("there is a capture");
     blocks(file)
@@ -257,7 +257,8 @@ fn a_capture_has_every_packet_of_its_ports_and_changes_nothing() {
         let link = names.iter().position(|n| *n == port).unwrap();
         let of_port = all.iter().filter(|p| p.0 == interface as u32);
         assert_eq!(of_port.clone().count() as u64, run.u64s("links", "packets")[link], "{port}");
-        // link bytes are padded and have preamble, checksum and gap around an Ethernet frame of 14 B
+        // bytes on the link are padded and have preamble, checksum and gap around an Ethernet frame with a
+        // header of 14 B
         let bytes: u64 = of_port.map(|p| u64::from((p.2 - 14 + 38).max(84))).sum();
         assert_eq!(bytes, run.u64s("links", "bytes")[link], "{port}");
     }
@@ -323,7 +324,7 @@ fn faults_show_in_events_and_captures() {
     }
     assert!(run.file("capture.pcapng") == reference.file("capture.pcapng"));
     assert!(packets(&run).is_sorted_by_key(|p| p.1), "in order of arrival");
-    // what is lost on the way never comes to the tap
+    // packets lost on the link never arrive at the tap
     let names = run.texts("links", "name");
     let of = |port: &str| names.iter().position(|n| *n == port).unwrap();
     let carried = run.u64s("links", "packets")[of("h3->switch0")];

@@ -1,5 +1,5 @@
-//! Whole scenarios through the reader, the run and its results: properties every run must have,
-//! closed forms, published effects, and the determinism of digests. One file for each theme.
+//! Tests of whole scenarios through the reader, the run and its results: properties of every run, closed forms,
+//! published effects, and determinism of digests. One file for each theme.
 
 mod bbr3;
 mod checkpoint;

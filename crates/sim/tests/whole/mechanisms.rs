@@ -1,5 +1,5 @@
-//! Mechanisms from outside in whole scenarios: ones that do what built-in ones do give the same
-//! digest, and their settings are read with the same messages.
+//! Tests of mechanisms of other crates in whole scenarios: copies of built-in ones give equal digests, and
+//! their settings are read with equal messages.
 
 use crate::harness::{context, finish};
 use eastwest_engine::random::Stream;
@@ -16,7 +16,7 @@ use eastwest_transport::congestion::custom::CongestionModel;
 use eastwest_transport::congestion::{BuiltIn, CongestionControl, SenderPlace};
 use eastwest_types::{Limit, Time};
 
-/// RED by the queue of the moment, without spreading.
+/// RED on the current queue, without spreading.
 #[derive(Clone, Debug)]
 struct Ramp {
     min: u32,
@@ -56,7 +56,7 @@ impl CustomQueue for Ramp {
     }
 }
 
-/// Marks what leaves more than so many packets behind.
+/// Marks a packet that leaves more than this number of packets behind.
 #[derive(Clone, Debug)]
 struct Behind(u32, Signal);
 
@@ -85,7 +85,7 @@ impl CustomQueue for Behind {
     }
 }
 
-/// CUBIC as it is.
+/// CUBIC without changes.
 #[derive(Clone, Debug)]
 struct Wrapped;
 
@@ -95,7 +95,7 @@ impl CongestionModel for Wrapped {
     }
 }
 
-/// Packets of a switch take its paths in turn.
+/// Takes the paths of a switch in turn.
 #[derive(Debug)]
 struct Turns(usize);
 

@@ -1,4 +1,4 @@
-//! MPI programs over packets: what they send, how long it takes, and what is said of bad ones.
+//! Tests of MPI programs over packets: messages, durations, and the errors of bad programs.
 
 use crate::harness::{attempt, finish, outcome, scenario_in};
 use eastwest_sim::checkpoint::{Identity, Keep, load, plan, save};
@@ -8,7 +8,7 @@ use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_sim::world::{RunError, World};
 use std::path::PathBuf;
 
-/// A star of so many hosts with 1 Gbit/s, an MPI workload, and more lines of it.
+/// Returns a star with `hosts` hosts at 1 Gbit/s, an MPI workload, and further lines of it.
 fn star(hosts: u32, kind: &str, more: &str) -> String {
     format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = {hosts}\nhost_rate = '1 Gbit/s'\n\
@@ -17,7 +17,7 @@ fn star(hosts: u32, kind: &str, more: &str) -> String {
     )
 }
 
-/// A folder for the traces of one test, gone afterwards.
+/// A folder for the traces of one test, which is deleted afterwards.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -46,7 +46,7 @@ impl Folder {
         scenario_in(&self.context(), &star(hosts, "mpi", &format!("trace = 't'\n{more}")), &[])
     }
 
-    /// All that is wrong with the trace, in one text.
+    /// Returns all problems of the trace, in one text.
     fn wrong(&self, hosts: u32, more: &str) -> String {
         let text = star(hosts, "mpi", &format!("trace = 't'\n{more}"));
         let problems = read(&text, &self.context(), &[]).expect_err("it is wrong");
@@ -69,7 +69,7 @@ fn cg_sends_what_it_should_and_its_time_is_that_of_its_phases() {
     let own = 8 * 2 * (2 * 11 + 15);
     assert_eq!(run.count("mpi.messages.count"), own + 7 + 24 + 7);
     assert_eq!(run.u64s("mpi_ranks", "messages").iter().sum::<u64>(), own);
-    // 4 of 8 ranks mirror themselves: their transposes stay in memory
+    // 4 of 8 ranks are their own mirror: their transposes stay in memory
     assert_eq!(run.count("mpi.messages.over_network"), own + 38 - 4 * 2 * 5);
     let spent: f64 = ["compute", "sleep", "send", "receive", "wait", "collective"]
         .iter()
@@ -191,7 +191,7 @@ fn a_replay_goes_on_from_a_checkpoint() {
     let rest = finish(run.into_world().expect("it is on one thread"));
     assert_eq!(rest.summary, whole.summary);
     assert!(rest.tables.iter().zip(&whole.tables).all(|(a, b)| a == b));
-    // another trace is another run
+    // another trace gives another run
     std::fs::write(folder.0.join("t/rank-00.txt"), "0 init\n").expect("written");
     assert_ne!(plan(&scenario, false), identity.plan);
 }

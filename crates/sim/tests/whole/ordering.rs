@@ -1,5 +1,5 @@
-//! Routing and order: a flow on one path is never reordered, so with room for everything TCP never
-//! sends anything twice; packets in turn over unequal paths overtake one another.
+//! Tests of routing and order: a flow on one path is never reordered, so with sufficient room TCP never
+//! retransmits; with round robin over unequal paths, packets overtake each other.
 
 use crate::harness::{Outcome, context_with, finish, graph, outcome, scenario_in};
 

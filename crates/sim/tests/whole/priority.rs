@@ -1,9 +1,9 @@
-//! Strict priority: what is urgent hardly notices bulk traffic, and what is not waits but is never
-//! lost from the books.
+//! Tests of strict priority: bulk traffic hardly affects urgent packets, and other packets wait but are always
+//! counted.
 
 use crate::harness::{Outcome, finish, outcome, scenario};
 
-/// Three hosts send bulk to a fourth; one of them also asks it for answers.
+/// Runs three hosts that send bulk to a fourth; one of them also requests answers from it.
 fn beside_bulk(scheduler: &str, bulk: bool) -> Outcome {
     let mut text = format!(
         "schema = 1\n[fabric]\nkind = 'star'\nhosts = 5\nhost_rate = '1 Gbit/s'\n\
@@ -43,7 +43,7 @@ fn urgent_packets_hardly_wait_for_bulk() {
     assert_eq!(idle.count("packets.dropped"), 0);
 }
 
-/// Two urgent sources fill the port to 120 %; a third one is not urgent.
+/// Checks two urgent sources that load the port with 120 %, and a third one that is not urgent.
 #[test]
 fn what_is_not_urgent_starves_and_comes_through_at_the_end() {
     let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n\
@@ -60,25 +60,25 @@ fn what_is_not_urgent_starves_and_comes_through_at_the_end() {
     let done = outcome(text, &[]);
     done.assert_conserved();
     assert_eq!(done.count("packets.sent"), 4_071);
-    // 70 patient packets come while 4000 urgent ones fill the port for 40 ms: 50 find room
+    // 70 patient packets arrive while 4000 urgent ones fill the port for 40 ms: 50 find room
     let patient = done.count("latency_us.classes.patient.count");
     assert!((50..=52).contains(&patient), "{patient} patient packets arrived");
     let max = done.number("latency_us.classes.patient.max");
     assert!(max > 30_000.0 && max < 48_000.0, "the longest wait was {max} us");
-    // a third of the urgent ones' offered load is too much: 120 % in, 100 % out
+    // a sixth of the urgent packets is too much: 120 % in, 100 % out
     let urgent = done.count("latency_us.classes.urgent.count") as f64;
     assert!((urgent / 4_000.0 - 1.0 / 1.2).abs() < 0.03, "{urgent} of 4000 urgent packets");
     let longest = done.number("latency_us.classes.urgent.max");
-    // 50 waiting, one patient or urgent packet being sent, itself twice, two cables
+    // 50 queued, one patient or urgent packet being sent, the packet itself twice, two cables
     assert!(longest <= 12.0 * 53.0 + 10.0 + 0.01, "{longest} us for an urgent packet");
-    // the same in FIFO order: patient packets wait no longer than urgent ones
+    // equal traffic in FIFO order: patient packets wait no longer than urgent ones
     let fifo = outcome(text, &[("fabric.scheduler", "fifo")]);
     assert!(fifo.number("latency_us.classes.patient.max") < 12.0 * 53.0 + 10.1);
 }
 
 #[test]
 fn classes_without_a_queue_have_that_of_their_port_in_the_resolved_form_too() {
-    // cards of hosts have room for more than ports of switches
+    // NICs of hosts have larger queues than ports of switches
     let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 3\nhost_rate = '1 Gbit/s'\n\
         queue = { limit = '20 packets' }\nhost_queue = { limit = '500 packets' }\n\
         scheduler = 'classes'\n[[fabric.class]]\npriorities = [0, 1, 2, 3]\n[[fabric.class]]\n\

@@ -1,5 +1,5 @@
-//! The jobs, flows and links of two tiny scenarios, row by row, against files in the repository: any
-//! change in results shows up here. `EASTWEST_WRITE_SNAPSHOTS=1` writes the files anew.
+//! Tests of jobs, flows and links of two tiny scenarios, row by row, against files in the repository: they show
+//! any change in results. `EASTWEST_WRITE_SNAPSHOTS=1` writes the files again.
 
 use crate::harness::{outcome, shipped};
 use std::path::Path;

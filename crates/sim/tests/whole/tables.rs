@@ -1,4 +1,4 @@
-//! The tables that a run leaves are those that are declared, column by column.
+//! Tests that the tables of a run are those that are declared, column by column.
 
 use crate::harness::{outcome, shipped};
 use eastwest_measure::table::Declared;

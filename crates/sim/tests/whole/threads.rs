@@ -1,4 +1,4 @@
-//! A run on several threads gives what it gives on one: every table, the whole summary and the digest.
+//! Tests of runs on several threads: tables, summary and digest equal those of one thread.
 
 use crate::harness::{scenario, shipped};
 use eastwest_sim::checkpoint::{Identity, Keep, Kept, load, plan as plan_of, save};
@@ -13,7 +13,7 @@ use eastwest_types::{Span, Time};
 use std::cell::Cell;
 use std::time::Duration;
 
-/// In parts from the first event to nearly the last, however little happens.
+/// Options for a partitioned run from the first event to nearly the last, however few events there are.
 const ALWAYS: ParallelOptions = ParallelOptions {
     last_flows: 3,
     check_interval: Duration::MAX,
@@ -21,7 +21,8 @@ const ALWAYS: ParallelOptions = ParallelOptions {
     spans: None,
 };
 
-/// As `ALWAYS`, but parts run in turns and together by a clock that goes on by 1 ms at each look.
+/// Options like `ALWAYS`, but one thread and several threads alternate, by a clock that advances by 1 ms at
+/// each reading.
 const BY_TURNS: ParallelOptions = ParallelOptions {
     spans: Some(TrialTimes {
         try_alone: Duration::from_millis(7),
@@ -34,7 +35,7 @@ const BY_TURNS: ParallelOptions = ParallelOptions {
     ..ALWAYS
 };
 
-/// What a run says of itself: the summary and all tables as text.
+/// Returns the summary and all tables as text.
 fn said(results: &Results) -> String {
     format!("{:#}\n{:#?}\n{:?}", results.summary, results.tables, results.files)
 }
@@ -45,8 +46,8 @@ fn in_one(scenario: &Scenario) -> String {
     said(&Results::new(world))
 }
 
-/// Outcome of the scenario on several threads, stopped after a number of looks, written to a checkpoint and
-/// continued; or why it can only run on one thread.
+/// Runs the scenario on several threads, stops after a number of looks, saves and continues it; returns the
+/// outcome, or why it can only run on one thread.
 fn in_parts(
     scenario: &Scenario,
     threads: usize,
@@ -76,7 +77,8 @@ fn in_parts(
     }
 }
 
-/// Compares; returns whether it was stopped meanwhile, or why it could not be done in parts.
+/// Compares runs on one and on several threads; returns whether the run was stopped meanwhile, or why it could
+/// not be partitioned.
 fn same(
     scenario: &Scenario,
     text: &str,
@@ -135,7 +137,7 @@ fn who_watches_sees_how_far_all_parts_are_and_can_stop_them() {
     assert!(matches!(stopped, Err(RunError::Interrupted)) && looks == 100);
 }
 
-/// Stops a run in parts after so many looks once so many flows are done, and keeps it.
+/// Watcher that stops a partitioned run after a number of looks once a number of flows are done, and saves it.
 struct Stopping<'a> {
     done: u64,
     looks: u64,
@@ -156,7 +158,7 @@ impl Watcher for Stopping<'_> {
     }
 }
 
-/// The parts of a run that was stopped by `looks`, once so many flows were done, and has been kept.
+/// Returns the parts of a run that was stopped at look number `looks`, after `done` flows, and saved.
 fn stopped_after((done, looks): (u64, u64), identity: &Identity, begin: Begin) -> Parts {
     let mut stopping = Stopping { done, looks, identity, bytes: Vec::new() };
     let ended = begin(&mut stopping);
@@ -167,12 +169,12 @@ fn stopped_after((done, looks): (u64, u64), identity: &Identity, begin: Begin) -
     }
 }
 
-/// Begins a run, or goes on with it.
+/// Function that begins or continues a run.
 type Begin<'a> = &'a mut dyn FnMut(&mut dyn Watcher) -> Result<Outcome, RunError>;
 
 #[test]
 fn what_was_stopped_goes_on_to_the_same_end() {
-    // at last among those flows that are done in step
+    // finally during the flows that are executed in step
     let in_step = ParallelOptions { last_flows: 300, ..ALWAYS };
     for (options, then) in [(ALWAYS, (0, 200)), (BY_TURNS, (0, 200)), (in_step, (1000, 2))] {
         let scenario = scenario(&shipped("s1"), &[("workload.bulk.bytes", "60 KB")]);

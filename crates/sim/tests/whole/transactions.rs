@@ -1,11 +1,11 @@
-//! Replayed transactions on a simulated fabric: times, tables and summary with packets and with flows,
-//! one digest, checkpoints, a Hadoop shuffle beside them.
+//! Tests of replayed transactions on a simulated fabric: times, tables and summary with packets and with flows,
+//! equal digests, checkpoints, beside a Hadoop shuffle.
 
 use crate::checkpoint::goes_on_in;
 use crate::harness::{Outcome, context_with, finish, scenario_in};
 use eastwest_sim::scenario::Context;
 
-/// A front end asks two components at once, and one after both; four such transactions.
+/// Returns a table of four transactions: a front end calls two components at once, and one after both.
 fn table() -> String {
     let mut text = String::from(
         "transaction\tcall\tparent\tstart_s\tcomponent\tservice\toperation\trequest_bytes\t\
@@ -56,7 +56,7 @@ fn response_times_are_computing_and_the_network() {
         );
         for i in 0..4 {
             assert!((response[i] - network[i] - compute[i]).abs() < 1e-3);
-            // 0.5 + (2 beside ads) + 0.3 + 4 + 1 ms, or ads' 1 and the time its 100 kB take
+            // 0.5 + (2 beside ads) + 0.3 + 4 + 1 ms, or 1 ms of ads and the transfer time of its 100 kB
             assert!((6_700.0..7_900.0).contains(&compute[i]), "{fidelity}: {}", compute[i]);
             assert!((50.0..2_500.0).contains(&network[i]), "{fidelity}: {}", network[i]);
         }
@@ -130,7 +130,7 @@ fn processors_make_calls_wait_and_checkpoints_keep_the_queues() {
         values.iter().sum::<f64>() / values.len() as f64
     };
     assert_eq!(mean(&free, "queued_us"), 0.0);
-    // cart computes 6 of the 7 ms from one arrival to the next
+    // cart computes for 6 of the 7 ms from one arrival to the next
     assert!(mean(&queued, "queued_us") > 1_000.0, "{}", mean(&queued, "queued_us"));
     assert!(mean(&queued, "response_us") > mean(&free, "response_us") + 1_000.0);
     goes_on_in(&context(), TEXT, &one);

@@ -1,10 +1,11 @@
-//! Work that cannot finish is reported with its hosts; work that was cut off is counted.
+//! Tests of work that cannot finish, which is reported with its hosts, and of work that was cut off, which is
+//! counted.
 
 use crate::harness::{attempt, context, outcome, scenario};
 use eastwest_sim::scenario::read;
 use eastwest_sim::world::RunError;
 
-/// Every timeout comes before the first answer can.
+/// A scenario in which every timeout expires before the first answer can arrive.
 const HOPELESS: &str = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 4\nhost_rate = '1 Gbit/s'\n\
     host_delay = '10 ms'\n[tcp]\ninitial_rto = '1 ms'\nmin_rto = '1 ms'\nmax_rto = '1 ms'\n\
     max_retries = 3\n[[workload]]\nname = 'bulk'\nkind = 'incast'\nreceiver = 'h2'\n\
@@ -44,9 +45,9 @@ fn a_run_cut_off_before_that_only_counts_its_unfinished_flows() {
 
 #[test]
 fn a_goodbye_that_is_given_up_does_not_stop_the_run() {
-    // Half a round trip is 10 ms: h0 connects, its data arrives after 30 ms, both ends close. From
-    // 32 ms on a flood towards h0 loses three quarters of all packets, so that FINs and ACKs are given
-    // up after two timeouts. Nothing that anyone waits for is missing.
+    // Half an RTT is 10 ms: h0 connects, its data arrives after 30 ms, both ends close. From 32 ms on, traffic
+    // towards h0 loses three quarters of all packets, so that FINs and ACKs are given up after two timeouts.
+    // All data has arrived by then.
     let text = "schema = 1\n[fabric]\nkind = 'star'\nhosts = 6\nhost_rate = '1 Gbit/s'\n\
         host_delay = '5 ms'\nqueue = { limit = '1 packets' }\n[tcp]\nmin_rto = '50 ms'\n\
         initial_rto = '50 ms'\nmax_rto = '50 ms'\nmax_retries = 1\n[[workload]]\n\
@@ -88,7 +89,7 @@ fn background_alone_goes_on_until_the_time_is_up() {
     done.assert_conserved();
     assert_eq!(done.number("simulated_s"), 0.01);
     assert_eq!(done.count("packets.sent"), 10);
-    // those that come to an end before do not end it either
+    // workloads that finish earlier do not end the run either
     let done = outcome(text, &[("workload.ticks.packets", "4")]);
     assert_eq!((done.number("simulated_s"), done.count("packets.delivered")), (0.01, 4));
     let refused = read(&text.replace("duration = '10 ms'\n", ""), &context(), &[]);

@@ -1,13 +1,13 @@
-//! BBR version 1 as in Linux 6.x (`tcp_bbr.c`; Cardwell et al., CACM 2017; draft-cardwell-iccrg-bbr-
-//! congestion-control-00): the window follows a model of the path, its bottleneck bandwidth and its smallest
-//! RTT, and losses do not reduce it.
+//! BBR version 1 as in Linux 6.x (`tcp_bbr.c`; Cardwell et al., CACM 2017;
+//! draft-cardwell-iccrg-bbr-congestion-control-00): the window follows a model of the path, its bottleneck
+//! bandwidth and its smallest RTT, and losses do not reduce it.
 //!
-//! Startup sends at 2.885 times the largest delivery rate until that has grown by less than a quarter
-//! in three rounds; Drain at the inverse until no more than a bandwidth-delay product is in flight;
-//! ProbeBW cycles through the gains 5/4, 3/4 and six times 1; ProbeRTT goes down to four segments for
-//! 200 ms once the smallest round-trip time is ten seconds old. cwnd is twice the product and room for
-//! aggregation. As in Linux the rate paced at is 1 % below. Left out: long-term sampling against
-//! token-bucket policers.
+//! Startup sends at 2.885 times the largest delivery rate until this rate grows by less than a quarter in three
+//! rounds. Drain sends at the inverse gain until no more than a bandwidth-delay product is in flight. ProbeBW
+//! cycles through the gains 5/4, 3/4 and six times 1. ProbeRTT reduces the window to four segments for 200 ms
+//! once the smallest RTT is ten seconds old. cwnd is twice the bandwidth-delay product plus room for
+//! aggregation. As in Linux, the pacing rate is 1 % below the computed one. Left out: long-term sampling
+//! against token-bucket policers.
 //!
 //! Rates in bytes per second, gains in units of 1/256.
 
@@ -21,23 +21,23 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 const UNIT: u64 = 256;
-/// 2/ln 2.
+/// Gain of Startup: 2/ln 2.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = UNIT * 2;
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Rounds over which the largest rate counts.
+/// Length of the window of the largest rate, in rounds.
 const RATE_WINDOW: u64 = 10;
-/// How long the smallest round-trip time counts, and how long it is probed.
+/// Time for which the smallest RTT is valid, and duration of ProbeRTT.
 const RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT: Span = Span::from_ms(200);
-/// Least window in segments.
+/// Minimum window in segments.
 const LEAST_SEGMENTS: u64 = 4;
-/// Rounds without a quarter more that end Startup.
+/// Rounds in which the rate grows by less than a quarter, after which Startup ends.
 const FULL_ROUNDS: u32 = 3;
-/// Rounds over which aggregation is remembered, twice.
+/// Length of each of the two windows of the maximum aggregation, in rounds.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Room for aggregation is at most what passes in this time.
+/// Limit of the room for aggregation: what is sent in this time.
 const AGGREGATION_LIMIT: Span = Span::from_ms(100);
 
 /// State of BBR's state machine.
@@ -92,7 +92,7 @@ pub struct Bbr {
     extra_index: usize,
 }
 
-/// `rate` times `gain`.
+/// Returns `rate` times `gain`.
 fn scaled(rate: u64, gain: u64) -> u64 {
     (u128::from(rate) * u128::from(gain) / u128::from(UNIT)) as u64
 }
@@ -113,7 +113,7 @@ impl BuiltIn for Bbr {
 }
 
 impl CongestionControl for Bbr {
-    /// The window follows from the model: see [`CongestionControl::follow`].
+    /// Does nothing: the window follows from the model, see [`CongestionControl::follow`].
     fn on_ack(&mut self, _: &mut Window, _: &Ack) {}
 
     fn after_loss(&mut self, window: &Window, _: u64, _: u64) -> u64 {
@@ -153,7 +153,7 @@ impl Bbr {
             mode: Mode::Startup,
             sampler: RateSampler::default(),
             cwnd: initial,
-            // Linux: the initial window in 1 ms until a round trip is known
+            // Linux: the initial window per 1 ms until an RTT is known.
             pacing_rate: scaled(initial * 1000, HIGH_GAIN),
             max_rate: WindowedMax::default(),
             round: 0,
@@ -222,7 +222,7 @@ impl Bbr {
         }
     }
 
-    /// Measures ACK aggregation: how many bytes beyond the bandwidth are acknowledged at once
+    /// Measures ACK aggregation: the bytes acknowledged beyond what the bandwidth explains
     /// (`bbr_update_ack_aggregation`).
     fn note_aggregation(&mut self, s: &RateSample, ack: &PathAck) {
         if s.interval == Span::ZERO || ack.acked == 0 {
@@ -433,7 +433,7 @@ impl Bbr {
         };
     }
 
-    /// A timeout: from one segment on, and Startup's judgement anew.
+    /// Reacts to a timeout: the window restarts from one segment, and the test for a full pipe starts again.
     fn on_timeout(&mut self, segment: u64) {
         self.save_cwnd();
         self.recovering = true;
@@ -443,7 +443,7 @@ impl Bbr {
         self.round_start = true;
     }
 
-    /// Something is sent after nothing was under way, and the application had been the limit.
+    /// Reacts to new data after nothing was in flight because the application was the limit.
     fn on_restart(&mut self, now: Time) {
         self.idle_restart = true;
         (self.epoch_at, self.epoch_acked) = (now, 0);

@@ -1,15 +1,15 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr; Cardwell et al.): rate and window follow a model of the path as in
-//! [version 1](super::bbr), but losses bound it: what was in flight when more than 2 % of it was lost is
-//! not exceeded for long, so that it lives with short queues and with flows that losses slow down.
+//! [version 1](super::bbr), but losses bound them: the amount in flight at which more than 2 % was lost is not
+//! exceeded for long. So it works with short queues and shares with loss-based flows.
 //!
-//! Startup paces at 4·ln 2 until in three rounds the delivery rate has grown by less than a quarter, or
-//! a round of a recovery has lost too much in six places; Drain at half of it. ProbeBW goes Down (0.9)
-//! until there is headroom and no queue, cruises (1.0) for 2 to 3 s or as many rounds as Reno would need
-//! to grow as much, refills the pipe for a round (1.0) and goes Up (1.25) until the rate grows no more
-//! or too much is lost. ProbeRTT halves the window for 200 ms where no round trip as small has been
-//! seen for 5 s. [`super::bbr3_bounds`] has the bounds. As in Linux's version a loss counts with the
-//! ACK that reveals it and is judged by the newest segment delivered; the draft judges each lost segment
-//! by itself. Left out: what follows from losses found needless, and ECN.
+//! Startup paces with gain 4·ln 2 until the delivery rate grows by less than a quarter in three rounds, or too
+//! much is lost, in six places, in a round of a recovery; Drain paces at half the bandwidth. ProbeBW goes Down
+//! (0.9) until there is headroom and no queue, cruises (1.0) for 2 to 3 s or for the rounds that Reno would
+//! need for equal growth, refills the pipe for a round (1.0) and goes Up (1.25) until the rate stops growing or
+//! too much is lost. ProbeRTT halves the window for 200 ms if the smallest RTT was not measured again for 5 s.
+//! [`super::bbr3_bounds`] has the bounds. As in Linux, a loss counts with the ACK that reveals it and is
+//! assessed by the newest segment delivered; the draft assesses each lost segment. Left out: the reaction to
+//! spurious losses, and ECN.
 //!
 //! Rates in bytes per second, gains in thousandths.
 
@@ -28,63 +28,64 @@ const DRAIN_GAIN: u64 = 500;
 const CWND_GAIN: u64 = 2_000;
 const UP_CWND_GAIN: u64 = 2_250;
 const PROBE_RTT_CWND_GAIN: u64 = 500;
-/// Share of the rate that is not used.
+/// Share of the bandwidth that is not used, in percent.
 const MARGIN_PERCENT: u64 = 1;
-/// Cycles over which the largest rate counts, and rounds over which aggregation does.
+/// Windows of the largest rate, in ProbeBW cycles, and of the maximum aggregation, in rounds.
 const RATE_CYCLES: u64 = 2;
 const AGGREGATION_ROUNDS: u64 = 10;
-/// How long the smallest round-trip time counts, after which time without it is probed, and how long.
+/// Time for which the smallest RTT is valid, time without it after which ProbeRTT begins, and duration of
+/// ProbeRTT.
 const RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_EVERY: Span = Span::from_secs(5);
 const PROBE_RTT: Span = Span::from_ms(200);
-/// Rounds without a quarter more that end Startup.
+/// Rounds in which the rate grows by less than a quarter, after which Startup ends.
 const FULL_ROUNDS: u32 = 3;
-/// ACKs of a round that report losses which end Startup.
+/// ACKs with losses in one round after which Startup ends.
 const FULL_LOSSES: u32 = 6;
-/// A cruise is never longer than so many rounds.
+/// Maximum length of a cruise, in rounds.
 const MOST_RENO_ROUNDS: u64 = 63;
 
-/// What it is about.
+/// State of BBR's state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
-    /// Looks for the bandwidth.
+    /// Searches for the bandwidth.
     Startup,
-    /// Empties the queue that made.
+    /// Drains the queue that Startup has built.
     Drain,
-    /// Makes room after probing.
+    /// ProbeBW: reduces the amount in flight after probing.
     Down,
-    /// Leaves headroom to others.
+    /// ProbeBW: leaves headroom for other flows.
     Cruise,
-    /// Fills the pipe without a queue.
+    /// ProbeBW: fills the pipe without building a queue.
     Refill,
-    /// Probes for more.
+    /// ProbeBW: probes for more bandwidth.
     Up,
-    /// Looks for the smallest round-trip time.
+    /// Measures the smallest RTT with a small window.
     ProbeRtt,
 }
 
 impl Mode {
-    /// Whether it is one of the four phases of ProbeBW.
+    /// Whether the state is one of the four phases of ProbeBW.
     fn probes_bandwidth(self) -> bool {
         matches!(self, Mode::Down | Mode::Cruise | Mode::Refill | Mode::Up)
     }
 }
 
-/// The model and what is done with it.
+/// State of a BBRv3 sender: model of the path, window and rate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr3 {
-    /// What it is about.
+    /// State of the state machine.
     pub mode: Mode,
-    /// Segments under way and what they tell.
+    /// Sampler of the delivery rate.
     pub sampler: RateSampler,
-    /// The window in bytes.
+    /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Rate to send at.
+    /// Pacing rate, bytes per second.
     pub pacing_rate: u64,
-    /// Smallest round-trip time, [`Span::MAX`] before the first.
+    /// Smallest RTT; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
     min_rtt_at: Time,
-    /// Smallest round-trip time of the last five seconds, and when it was.
+    /// Smallest RTT of the last five seconds, and the time of its measurement.
     recent_rtt: Span,
     recent_rtt_at: Time,
     max_rate: WindowedMax,
@@ -94,7 +95,7 @@ pub struct Bbr3 {
     next_round_delivered: u64,
     full_rate: u64,
     full_rounds: u32,
-    /// The rate grows no more: now, or it has been so once.
+    /// Whether the rate has stopped growing: in this probe, or once since the start.
     full_now: bool,
     full: bool,
     bounds: Bounds,
@@ -129,7 +130,7 @@ impl BuiltIn for Bbr3 {
 }
 
 impl CongestionControl for Bbr3 {
-    /// The window follows from the model: see [`CongestionControl::follow`].
+    /// Does nothing: the window follows from the model, see [`CongestionControl::follow`].
     fn on_ack(&mut self, _: &mut Window, _: &Ack) {}
 
     fn after_loss(&mut self, window: &Window, _: u64, _: u64) -> u64 {
@@ -163,13 +164,13 @@ impl CongestionControl for Bbr3 {
 }
 
 impl Bbr3 {
-    /// A new connection with this window.
+    /// Returns the state of a new connection with this window.
     pub fn new(initial: u64) -> Bbr3 {
         Bbr3 {
             mode: Mode::Startup,
             sampler: RateSampler::default(),
             cwnd: initial,
-            // as if the round trip took 1 ms, until one is known
+            // Assumes an RTT of 1 ms until one is known.
             pacing_rate: scaled(initial * 1000, STARTUP_GAIN),
             min_rtt: Span::MAX,
             min_rtt_at: Time::ZERO,
@@ -201,7 +202,7 @@ impl Bbr3 {
         }
     }
 
-    /// Gains of rate and window.
+    /// Returns the gains of pacing rate and window.
     fn gains(&self) -> (u64, u64) {
         match self.mode {
             Mode::Startup => (STARTUP_GAIN, CWND_GAIN),
@@ -213,7 +214,7 @@ impl Bbr3 {
         }
     }
 
-    /// An ACK, whose sample is there.
+    /// Updates the model by an ACK, whose rate sample is in the sampler.
     fn take_in(&mut self, ack: &PathAck) {
         self.sampler.lost += ack.lost;
         let sample = self.sampler.sample.take();
@@ -262,7 +263,7 @@ impl Bbr3 {
         self.next_round_delivered = ack.delivered;
     }
 
-    /// Losses of a round, outside of probing, lower the short-term bounds.
+    /// Lowers the short-term bounds after a round with losses, outside of probing.
     fn adapt_short_bounds(&mut self, s: &RateSample, ack: &PathAck) {
         let lossy = self.bounds.end_lossy_round(s, ack.delivered);
         if lossy && !matches!(self.mode, Mode::Startup | Mode::Refill | Mode::Up) {
@@ -270,7 +271,7 @@ impl Bbr3 {
         }
     }
 
-    /// What probing tells lowers or raises the long-term bound.
+    /// Lowers or raises the long-term bound by the result of probing.
     fn adapt_long_bound(&mut self, s: &RateSample, ack: &PathAck) {
         let probed = self.round_start && self.bounds.begin_round();
         if probed && self.mode.probes_bandwidth() && !s.app_limited {
@@ -286,12 +287,12 @@ impl Bbr3 {
         self.bounds.raise_long(s, ack, self.cwnd, probing, self.round_start);
     }
 
-    /// The rate that counts: the largest, or what losses have left of it.
+    /// Returns the bandwidth estimate: the largest rate, limited by the short-term bound.
     fn rate(&self) -> u64 {
         self.max_rate.get().min(self.bounds.short_rate)
     }
 
-    /// How much more than the rate explains comes in one go.
+    /// Measures ACK aggregation: the bytes acknowledged beyond what the bandwidth explains.
     fn note_aggregation(&mut self, s: &RateSample, ack: &PathAck) {
         if s.interval == Span::ZERO || ack.acked == 0 {
             return;
@@ -365,14 +366,15 @@ impl Bbr3 {
         }
     }
 
-    /// After two to three seconds, or the rounds in which Reno would win back half of this window.
+    /// Whether to probe: after two to three seconds, or the rounds in which Reno would regain half of this
+    /// window.
     fn is_time_to_probe(&self, ack: &PathAck) -> bool {
         let reno = self.target(ack.segment) / ack.segment;
         ack.now.since(self.phase_at) > self.probe_wait
             || self.rounds_since_probe >= reno.min(MOST_RENO_ROUNDS)
     }
 
-    /// A bandwidth-delay product, or less where the window is.
+    /// Returns a bandwidth-delay product, or the window if that is less.
     fn target(&self, segment: u64) -> u64 {
         self.product(UNIT).max(segment).min(self.cwnd)
     }
@@ -476,7 +478,7 @@ impl Bbr3 {
         }
     }
 
-    /// `gain` bandwidth-delay products; the window while no round trip is known.
+    /// Returns `gain` bandwidth-delay products; the window while no RTT is known.
     fn product(&self, gain: u64) -> u64 {
         if self.min_rtt == Span::MAX {
             return self.cwnd;
@@ -484,7 +486,7 @@ impl Bbr3 {
         scaled(bytes_in_time(self.rate(), self.min_rtt), gain)
     }
 
-    /// Room for bursts: three of a millisecond's worth each, two to 45 segments.
+    /// Adds room for three bursts, each of a millisecond at the pacing rate, 2 to 45 segments.
     fn with_room(&self, bytes: u64, segment: u64) -> u64 {
         let burst = (self.pacing_rate / 1000).clamp(2 * segment, 65_536.max(2 * segment));
         let room = bytes.max(3 * burst).max(LEAST_SEGMENTS * segment);
@@ -518,7 +520,8 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(cap.min(self.bounds.short).max(LEAST_SEGMENTS * segment));
     }
 
-    /// A recovery begins with what is under way; at its end the window from before is restored.
+    /// Sets the window to the amount in flight when a recovery begins, and restores the earlier window at its
+    /// end.
     fn recover_or_restore(&mut self, ack: &PathAck) {
         match (self.recovering, ack.recovering) {
             (false, true) => {
@@ -539,7 +542,7 @@ impl Bbr3 {
         };
     }
 
-    /// A timeout: from one segment on.
+    /// Reacts to a timeout: the window restarts from one segment.
     fn on_timeout(&mut self, segment: u64) {
         self.save_cwnd();
         self.recovering = true;
@@ -547,7 +550,7 @@ impl Bbr3 {
         self.bounds.note_loss(self.sampler.delivered);
     }
 
-    /// Something is sent after nothing was under way, and the application had been the limit.
+    /// Reacts to new data after nothing was in flight because the application was the limit.
     fn on_restart(&mut self, now: Time) {
         self.idle_restart = true;
         (self.epoch_at, self.epoch_acked) = (now, 0);

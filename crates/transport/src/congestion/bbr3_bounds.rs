@@ -1,75 +1,75 @@
-//! How losses bound [BBR version 3](super::bbr3): for the time until the next probing (short term), and
-//! from one probing to the next (long term).
+//! Bounds by losses of [BBR version 3](super::bbr3): until the next probing (short term), and from one probing
+//! to the next (long term).
 //!
-//! Short term: each round with losses, outside of probing, leaves 0.7 of the rate and of what may be in
-//! flight, though no less than the round has delivered. Long term: where more than 2 % was lost of what
-//! was in flight while probing, that much, or 0.7 of a bandwidth-delay product where this is more, is
-//! what may be in flight; it rises by what has got through, and while probing Up by 1, 2, 4, …
-//! segments a round. A cruise leaves 15 % of it to others.
+//! Short term: each round with losses, outside of probing, multiplies the bounds of rate and in-flight by 0.7,
+//! but not below what the round has delivered. Long term: if more than 2 % of the data in flight was lost while
+//! probing, that amount, or 0.7 of a bandwidth-delay product if this is more, is the bound. It rises with what
+//! is delivered, and while probing Up by 1, 2, 4, … segments per round. A cruise leaves 15 % of it to other
+//! flows.
 
 use super::control::PathAck;
 use super::delivery_rate::RateSample;
 use serde::{Deserialize, Serialize};
 
-/// One, in the units of gains and shares.
+/// The value 1 in the unit of gains and shares.
 pub(super) const UNIT: u64 = 1000;
-/// Segments that stay under way at least.
+/// Minimum amount in flight, in segments.
 pub(super) const LEAST_SEGMENTS: u64 = 4;
 /// Share of what is in flight that may be lost, in thousandths.
 const LOSS_THRESHOLD: u64 = 20;
-/// What a round with losses leaves, in thousandths.
+/// Factor of the bounds after a round with losses, in thousandths.
 const BETA: u64 = 700;
-/// What a cruise leaves of the long-term bound, in thousandths.
+/// Factor of the long-term bound while cruising, in thousandths.
 const WITHOUT_HEADROOM: u64 = 850;
-/// The growth while probing doubles so often at most.
+/// Maximum number of doublings of the growth while probing.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// `amount` times `gain`.
+/// Returns `amount` times `gain`.
 pub(super) fn scaled(amount: u64, gain: u64) -> u64 {
     (u128::from(amount) * u128::from(gain) / u128::from(UNIT)) as u64
 }
 
-/// Returns whether more of what was in flight was lost than may be; `lost` is the loss in all.
+/// Whether more of the data in flight was lost than the threshold; `lost` is the total of lost bytes.
 pub(super) fn loses_too_much(s: &RateSample, lost: u64) -> bool {
     lost - s.prior_lost > scaled(s.in_flight, LOSS_THRESHOLD)
 }
 
-/// What the ACKs of now tell about.
+/// Phase in which the data of arriving ACKs was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Acks {
-    /// Nothing of a probing.
+    /// Data unrelated to a probe.
     #[default]
     Plain,
-    /// What was sent before Refill or during it.
+    /// Data sent before or during Refill.
     Refilling,
-    /// What was sent before Up.
+    /// Data sent before Up.
     Starting,
-    /// The probing itself.
+    /// Data of the probe itself.
     Feedback,
-    /// The end of it.
+    /// Data sent at the end of a probe.
     Stopping,
 }
 
-/// The bounds, `u64::MAX` where there is none.
+/// Bounds; `u64::MAX` means none.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Bounds {
-    /// Bytes per second.
+    /// Short-term bound of the rate, in bytes per second.
     pub(super) short_rate: u64,
-    /// Bytes in flight.
+    /// Short-term bound of the data in flight, in bytes.
     pub(super) short: u64,
-    /// Bytes in flight, from one probing to the next.
+    /// Long-term bound of the data in flight, in bytes.
     pub(super) long: u64,
-    /// Whether the present ACK begins a round in which losses are counted.
+    /// Whether the current ACK begins a round in which losses are counted.
     pub(super) round_start: bool,
     round_delivered: u64,
     lost_in_round: bool,
     latest_rate: u64,
     latest_inflight: u64,
     acks: Acks,
-    /// Whether samples may be of a probing that has lost too much.
+    /// Whether samples may belong to a probe that has lost too much.
     judging: bool,
     doublings: u32,
-    /// Bytes to be acknowledged for each segment that the bound rises by, and acknowledged so far.
+    /// Bytes acknowledged for each segment by which the bound rises, and bytes acknowledged so far.
     every: u64,
     acked: u64,
 }
@@ -95,7 +95,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Something is lost; `delivered` in all by now.
+    /// Records a loss; `delivered` is the total of delivered bytes.
     pub(super) fn note_loss(&mut self, delivered: u64) {
         if !self.lost_in_round {
             self.round_delivered = delivered;
@@ -103,24 +103,24 @@ impl Bounds {
         }
     }
 
-    /// Most delivered within the flight of a segment in this round.
+    /// Returns the most bytes delivered within the flight of a segment in this round.
     pub(super) fn latest_inflight(&self) -> u64 {
         self.latest_inflight
     }
 
-    /// The end of what an ACK brings: a new round begins with it alone.
+    /// Ends the processing of an ACK: if it began a round, that round starts with its values.
     pub(super) fn forget_latest(&mut self, s: &RateSample) {
         if self.round_start {
             (self.latest_rate, self.latest_inflight) = (s.rate(), s.delivered);
         }
     }
 
-    /// Nothing bounds for the short term.
+    /// Removes the short-term bounds.
     pub(super) fn forget_short(&mut self) {
         (self.short_rate, self.short) = (u64::MAX, u64::MAX);
     }
 
-    /// The long-term bound less headroom for others.
+    /// Returns the long-term bound less the headroom for other flows.
     pub(super) fn with_headroom(&self, segment: u64) -> u64 {
         if self.long == u64::MAX {
             return u64::MAX;
@@ -129,7 +129,7 @@ impl Bounds {
         left.max(LEAST_SEGMENTS * segment)
     }
 
-    /// Probing is over, or something else begins.
+    /// Ends probing.
     pub(super) fn stop_probing(&mut self) {
         self.lost_in_round = false;
         (self.latest_rate, self.latest_inflight) = (0, 0);
@@ -154,7 +154,7 @@ impl Bounds {
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
-    /// Takes in what a round has delivered. Returns whether it has ended with losses.
+    /// Records what a round has delivered. Returns whether the round has ended with losses.
     pub(super) fn end_lossy_round(&mut self, s: &RateSample, delivered: u64) -> bool {
         self.latest_rate = self.latest_rate.max(s.rate());
         self.latest_inflight = self.latest_inflight.max(s.delivered);
@@ -166,7 +166,8 @@ impl Bounds {
         std::mem::take(&mut self.lost_in_round)
     }
 
-    /// Lowers the short-term bounds after a round with losses; they begin at this rate and window.
+    /// Lowers the short-term bounds after a round with losses; bounds that do not exist start from this rate
+    /// and window.
     pub(super) fn lower_short(&mut self, rate: u64, cwnd: u64) {
         let from = |bound, first| if bound == u64::MAX { first } else { bound };
         let (rate, bytes) = (from(self.short_rate, rate), from(self.short, cwnd));
@@ -174,7 +175,7 @@ impl Bounds {
         self.short = self.latest_inflight.max(scaled(bytes, BETA));
     }
 
-    /// A round of the path begins. Returns whether the ACKs of a probing end with it.
+    /// Begins a round of the path. Returns whether the ACKs of a probe end with it.
     pub(super) fn begin_round(&mut self) -> bool {
         match self.acks {
             Acks::Starting => self.acks = Acks::Feedback,
@@ -188,8 +189,8 @@ impl Bounds {
         false
     }
 
-    /// Too much was lost: sets the long-term bound, to a part of `target` at least. Returns whether it was
-    /// a probing that has lost it, so that it ends.
+    /// Sets the long-term bound after too much loss, at least to a part of `target`. Returns whether a probe
+    /// has caused the loss, so that it ends.
     pub(super) fn lower_long(&mut self, s: &RateSample, target: u64) -> bool {
         let judging = std::mem::take(&mut self.judging);
         if judging && !s.app_limited {
@@ -198,8 +199,8 @@ impl Bounds {
         judging
     }
 
-    /// Raises the long-term bound, where there is one, to what has got through and, while `probing`, with
-    /// what is acknowledged as long as the window is the limit.
+    /// Raises the long-term bound, if there is one, to the amount delivered and, while `probing`, by the
+    /// acknowledged bytes as long as the window is the limit.
     pub(super) fn raise_long(
         &mut self,
         s: &RateSample,

@@ -68,11 +68,11 @@ pub trait CongestionControl: fmt::Debug + Send {
 /// A built-in algorithm: its name in scenarios, the behaviour of TCP that depends on it, and how a sender
 /// begins.
 pub trait BuiltIn: CongestionControl + Sized {
-    /// Its name in scenarios: `congestion = "cubic"`.
+    /// Name in scenarios: `congestion = "cubic"`.
     const NAME: &'static str;
     /// One line of explanation.
     const DOC: &'static str;
-    /// Its name in Linux (`net.ipv4.tcp_congestion_control`).
+    /// Name in Linux (`net.ipv4.tcp_congestion_control`).
     const IN_LINUX: &'static str;
     /// Whether receivers echo each mark (RFC 8257), not the first until the sender has reacted (RFC 3168).
     const ECHOES_EACH_MARK: bool = false;
@@ -86,7 +86,7 @@ pub trait BuiltIn: CongestionControl + Sized {
     const SAMPLES_PIPE: bool = false;
     /// Whether Linux ends its slow start with HyStart.
     const HYSTART_IN_LINUX: bool = false;
-    /// Its settings.
+    /// Settings of the algorithm.
     type Settings;
 
     /// Reads its settings from `[tcp]`.

@@ -8,11 +8,11 @@
 //! acknowledged (4.3). A loss multiplies by β = 0.7 (4.6); with fast convergence a window that was
 //! smaller than the last one's remembers only (1 + β)/2 of itself (4.7). A timeout forgets all (4.8).
 //!
-//! Everything is integer: bytes, microseconds, a digit-by-digit cube root. Where [`Variant`] says so
-//! it is Linux's (`tcp_cubic.c`): the smallest delay stands for the RTT, α stays where RFC 9438 makes
-//! it 1 once W_est has come back to the window before the loss, and while no loss is known the window
-//! grows by at least 5 % in a round trip; and curve and estimate are computed_every at when the window has
-//! changed or 1/32 s has passed. The clock of Linux (jiffies and 1/1024 s) is not copied.
+//! Everything is integer: bytes, microseconds, a digit-by-digit cube root. Where [`Variant`] says so it is
+//! Linux's (`tcp_cubic.c`): the smallest delay stands for the RTT, α stays where RFC 9438 makes it 1 once W_est
+//! has come back to the window before the loss, and while no loss is known the window grows by at least 5 % in
+//! a round trip; and curve and estimate are computed again when the window has changed or 1/32 s has passed.
+//! The clock of Linux (jiffies and 1/1024 s) is not copied.
 
 use super::control::{Ack, BuiltIn, CongestionControl, Seen, SenderPlace};
 use super::cube_root::cube_root;
@@ -31,13 +31,13 @@ const RECOMPUTE_AFTER: Span = Span::from_us(31_250);
 /// Microseconds from K at which the cube exceeds every window.
 const FAR_US: u64 = 10_000_000_000;
 
-/// Which details are followed where RFC 9438 and Linux differ.
+/// Choice of details where RFC 9438 and Linux differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Variant {
-    /// As Linux does it.
+    /// Details as in Linux.
     #[default]
     Linux,
-    /// As RFC 9438 has it.
+    /// Details as in RFC 9438.
     Rfc9438,
 }
 
@@ -48,9 +48,9 @@ pub struct CubicRules {
     pub variant: Variant,
     /// β, in units of 1/1024 (Linux: 717).
     pub beta: u16,
-    /// A smaller window remembers less of itself (RFC 9438, 4.7).
+    /// Whether a smaller window is remembered with a factor (RFC 9438, 4.7).
     pub fast_convergence: bool,
-    /// Never slower than Reno (RFC 9438, 4.3).
+    /// Whether the window never grows more slowly than Reno's (RFC 9438, 4.3).
     pub friendly: bool,
 }
 
@@ -109,12 +109,12 @@ impl Cubic {
     }
 }
 
-/// `bytes` times a share in units of 1/1024.
+/// Returns `bytes` times a share in units of 1/1024.
 fn share(bytes: u64, of_1024: u64) -> u64 {
     ((u128::from(bytes) * u128::from(of_1024)) >> 10) as u64
 }
 
-/// Microseconds.
+/// Returns a span in microseconds.
 fn us(span: Span) -> u64 {
     span.0 / 1_000_000
 }
@@ -301,7 +301,7 @@ mod tests {
         CubicRules { variant, friendly, ..CubicRules::default() }
     }
 
-    /// Acknowledges windows of data a round trip after the other; the window after each.
+    /// Acknowledges `n` windows of data, one per RTT; returns the window after each.
     fn rounds(c: &mut Cubic, w: &mut Window, rtt: Span, n: u64) -> Vec<u64> {
         let mut windows = Vec::new();
         for round in 0..n {
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn with_a_short_round_trip_it_is_as_fast_as_reno() {
-        // one segment a round trip for Reno from half; 9/17 of one from seven tenths
+        // Reno gains one segment per RTT from half the window; with 0.7, 9/17 of a segment
         for (variant, expected) in [(Variant::Linux, 70.0 + 53.3), (Variant::Rfc9438, 70.0 + 55.0)]
         {
             let r = rules(variant, true);
@@ -354,7 +354,7 @@ mod tests {
             let mut w = Window { cwnd: threshold, ssthresh: threshold, credit: 0 };
             let windows = rounds(&mut c, &mut w, Span::from_ms(1), 100);
             let last = *windows.last().expect("a round") as f64;
-            // RFC 9438: once 100 is reached again, a whole segment a round trip
+            // RFC 9438: once 100 segments are reached again, a whole segment per RTT
             let expected = if variant == Variant::Rfc9438 { expected + 20.0 } else { expected };
             assert!((last - expected).abs() < 22.0 && last > 110.0, "{last} and {expected}");
         }

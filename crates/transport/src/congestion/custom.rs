@@ -1,23 +1,24 @@
-//! Congestion control from outside of this crate: what a mechanism crate (`eastwest new`) implements.
+//! Congestion control from other crates: the interface for a mechanism crate (`eastwest new`).
 //!
-//! A [`CongestionModel`] is what a scenario sets: from it every sender gets a [`CongestionControl`] of
-//! its own. [`growth`](super::growth) and [`new_reno`](super::new_reno) have the parts that most share.
+//! A [`CongestionModel`] has the settings of a scenario: from it every sender gets its own
+//! [`CongestionControl`]. [`growth`](super::growth) and [`new_reno`](super::new_reno) have the parts that most
+//! algorithms share.
 
 use super::control::{CongestionControl, SenderPlace};
 use eastwest_settings::Section;
 use std::fmt;
 use std::sync::Arc;
 
-/// Reads the settings of a congestion control from outside.
+/// Function that reads the settings of a congestion control from another crate.
 pub type ReadCongestion = dyn Fn(&mut Section) -> Arc<dyn CongestionModel> + Send + Sync;
 
-/// The settings of a congestion control, from which that of each sender is made.
+/// Settings of a congestion control, from which that of each sender is made.
 pub trait CongestionModel: fmt::Debug + Send + Sync {
-    /// A sender that has sent nothing.
+    /// Returns the state of a sender that has sent nothing.
     fn start(&self, place: &SenderPlace) -> Box<dyn CongestionControl>;
 
-    /// Whether receivers answer each mark, as with DCTCP (RFC 8257), and not only the first until
-    /// the sender has reacted.
+    /// Whether receivers echo each mark, as with DCTCP (RFC 8257), and not only the first until the sender has
+    /// reacted.
     fn echoes_each_mark(&self) -> bool {
         false
     }
@@ -28,10 +29,10 @@ pub trait CongestionModel: fmt::Debug + Send + Sync {
     }
 }
 
-/// A congestion control from outside as the scenario sets it.
+/// Settings of a congestion control from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomCongestionConfig {
-    /// Its settings.
+    /// Settings of the algorithm.
     pub model: Arc<dyn CongestionModel>,
     /// Seed of the run.
     pub seed: u64,

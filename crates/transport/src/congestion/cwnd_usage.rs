@@ -27,7 +27,7 @@ impl CwndUsage {
         }
     }
 
-    /// Returns whether an ACK may grow the window.
+    /// Whether an ACK may grow the window.
     pub fn allows_growth(&self, w: &Window) -> bool {
         self.filled || (w.in_slow_start() && w.cwnd < 2 * u64::from(self.most))
     }
@@ -43,7 +43,7 @@ mod tests {
         cwnd_usage.sent(1, 6_001, false);
         assert!(cwnd_usage.allows_growth(&Window::new(10_000)));
         assert!(!cwnd_usage.allows_growth(&Window::new(12_000)));
-        // less is out while the round lasts: the most counts
+        // later transmissions of the round leave less outstanding: the maximum counts
         cwnd_usage.sent(2_001, 7_001, false);
         assert!(cwnd_usage.allows_growth(&Window::new(11_000)));
         cwnd_usage.sent(7_001, 8_001, false);

@@ -14,13 +14,13 @@ use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::{Fraction, Section, key};
 use serde::{Deserialize, Serialize};
 
-/// 1 in the unit of α.
+/// The value 1 in the unit of α.
 pub const ONE: u32 = 1 << 20;
 
 /// Settings of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DctcpRules {
-    /// The gain g of the moving average is 2 to the minus this.
+    /// The gain g of the moving average, as the negative exponent of 2.
     pub gain_shift: u32,
     /// α of a new connection, in units of 2⁻²⁰.
     pub initial_alpha: u32,

@@ -67,7 +67,7 @@ pub struct RateSampler {
     pub delivered: u64,
     /// Time of the last delivery.
     pub delivered_at: Time,
-    /// Bytes lost in total, as far as the algorithm has been told.
+    /// Bytes lost in total, as last reported to the algorithm.
     pub lost: u64,
     /// Sample of the last ACK, until the model takes it.
     pub sample: Option<RateSample>,
@@ -112,7 +112,7 @@ impl RateSampler {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }
 
-    /// Returns whether samples are application-limited.
+    /// Whether samples are application-limited.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_to > 0
     }
@@ -153,7 +153,7 @@ impl RateSampler {
         let interval = send.max(now.since(r.delivered_at));
         Some(RateSample {
             delivered: self.delivered - r.delivered,
-            // shorter than a round trip: the ACKs came in a burst
+            // Shorter than an RTT: the ACKs arrived in a burst.
             interval: if min_rtt < Span::MAX && interval < min_rtt { Span::ZERO } else { interval },
             prior_delivered: r.delivered,
             rtt,
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_acks_does_not_look_like_a_fast_path() {
-        // ten segments leave at once, their ACKs come at once a round trip later
+        // ten segments leave at once, and their ACKs arrive at once an RTT later
         let mut s = RateSampler::default();
         for i in 0..10 {
             s.sent(at(0), i * 1000, (i + 1) * 1000, false, i * 1000);

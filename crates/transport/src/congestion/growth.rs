@@ -1,9 +1,9 @@
 //! Growth of the window that the algorithms share: slow start, and growth by a segment for a number of
 //! acknowledged bytes.
 //!
-//! Bytes: appropriate byte counting (RFC 3465), an ACK counts for the bytes it acknowledges, in slow
-//! start for at most L segments and after a timeout for one. ACKs: RFC 5681, equations (2) and (3).
-//! Segments: Linux, where slow start ends exactly at the threshold.
+//! Counting bytes: appropriate byte counting (RFC 3465): an ACK counts for the bytes it acknowledges, in slow
+//! start for at most L segments and after a timeout for one. Counting ACKs: RFC 5681, equations (2) and (3).
+//! Counting segments: Linux, where slow start ends exactly at the threshold.
 
 use super::rules::Counting;
 use super::window::Window;

@@ -13,17 +13,18 @@ use super::rules::HyStartRule;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Linux, `hystart_low_window`.
+/// Window in segments from which HyStart is active (Linux, `hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
-/// Linux, `hystart_ack_delta_us`.
+/// Longest distance of ACKs in a train (Linux, `hystart_ack_delta_us`).
 const ACK_DELTA: Span = Span::from_ms(2);
-/// Linux, `HYSTART_MIN_SAMPLES`; RFC 9406, `N_RTT_SAMPLE`.
+/// RTT samples of a round that are examined (Linux, `HYSTART_MIN_SAMPLES`; RFC 9406, `N_RTT_SAMPLE`).
 const SAMPLES: u32 = 8;
-/// RFC 9406, `CSS_GROWTH_DIVISOR` and `CSS_ROUNDS`.
+/// Divisor of growth, and number of rounds, of conservative slow start (RFC 9406, `CSS_GROWTH_DIVISOR` and
+/// `CSS_ROUNDS`).
 const CSS_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
-/// Linux, `HYSTART_DELAY_THRESH`; RFC 9406, `RttThresh`.
+/// Returns the increase of the RTT that ends slow start (Linux, `HYSTART_DELAY_THRESH`; RFC 9406, `RttThresh`).
 fn allowance(delay: Span) -> Span {
     Span(delay.0 / 8).max(Span::from_ms(4)).min(Span::from_ms(16))
 }
@@ -56,7 +57,7 @@ pub struct HyStart {
 pub struct Sample {
     /// Time of its arrival.
     pub now: Time,
-    /// Its round-trip time.
+    /// Round-trip time.
     pub rtt: Span,
     /// First position not acknowledged (SND.UNA).
     pub una: u64,
@@ -187,7 +188,7 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    /// Rounds of ACKs `gap` apart with the given round-trip times; in which round it ended.
+    /// Plays rounds of ACKs `gap` apart with these RTTs; returns the round in which slow start ended.
     fn play(rule: HyStartRule, gap: Span, rtts_ms: &[u64]) -> Option<usize> {
         let mut h = HyStart::new(rule);
         for (round, &rtt) in rtts_ms.iter().enumerate() {

@@ -41,8 +41,8 @@ use rules::AlgorithmNeeds;
 use serde::{Deserialize, Serialize};
 use small_queue::SmallQueue;
 
-/// Makes the list of names, the settings and the algorithms of the family, and hands each call on to the
-/// algorithm; large ones are held in a box. `$d` stands for the dollar sign of the macro that it makes.
+/// Defines the list of names, the settings and the algorithms of the family, and forwards each call to the
+/// algorithm; large ones are boxed. `$d` stands for the dollar sign of the macro that it defines.
 macro_rules! family {
     ($d:tt $($name:ident($algorithm:ty as $held:ty) $settings:ident),* $(,)?) => {
         /// Congestion control algorithms.
@@ -51,14 +51,14 @@ macro_rules! family {
             $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name,)*
             /// An algorithm of a mechanism crate.
             Custom {
-                /// See [`CongestionKind::echoes_each_mark`].
+                /// Whether receivers echo each mark, see [`CongestionKind::echoes_each_mark`].
                 echoes_each_mark: bool,
-                /// See [`CongestionKind::follows_path`].
+                /// Whether window and rate follow a model of the path, see [`CongestionKind::follows_path`].
                 follows_path: bool,
             },
         }
 
-        /// The settings of each algorithm, whichever is used.
+        /// Settings of all algorithms, whichever is used.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Settings {
             $(
@@ -68,7 +68,7 @@ macro_rules! family {
         }
 
         impl Settings {
-            /// Reads them from `[tcp]`.
+            /// Reads the settings of all algorithms from `[tcp]`.
             pub fn read(s: &mut Section) -> Settings {
                 Settings { $($settings: <$algorithm>::read(s)),* }
             }
@@ -123,7 +123,7 @@ macro_rules! family {
             };
         }
 
-        /// Hands a call on to the algorithm.
+        /// Forwards a call to the algorithm.
         macro_rules! algorithm {
             ($d this:ident, $d member:ident => $d call:expr) => {
                 match $d this {
@@ -145,40 +145,40 @@ family! {
 }
 
 impl CongestionKind {
-    /// Returns whether receivers echo each mark, not only the first until the sender has reacted.
+    /// Whether receivers echo each mark, not only the first until the sender has reacted.
     #[inline]
     pub fn echoes_each_mark(self) -> bool {
         constant!(self, ECHOES_EACH_MARK, CongestionKind::Custom { echoes_each_mark, .. } => echoes_each_mark)
     }
 
-    /// Returns whether window and rate follow a model of the path.
+    /// Whether window and rate follow a model of the path.
     #[inline]
     pub fn follows_path(self) -> bool {
         constant!(self, FOLLOWS_PATH, CongestionKind::Custom { follows_path, .. } => follows_path)
     }
 
-    /// Returns whether it needs ECN.
+    /// Whether it needs ECN.
     pub fn needs_ecn(self) -> bool {
         constant!(self, NEEDS_ECN, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns whether a loss reduces the window even if marks have reduced it in the same window of data.
+    /// Whether a loss reduces the window even if marks have reduced it in the same window of data.
     pub fn cuts_after_marks(self) -> bool {
         constant!(self, CUTS_AFTER_MARKS, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns whether its rate samples take bytes in flight from the pipe (RFC 6675).
+    /// Whether its rate samples take bytes in flight from the pipe (RFC 6675).
     #[inline]
     pub fn samples_pipe(self) -> bool {
         constant!(self, SAMPLES_PIPE, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns whether Linux ends its slow start with HyStart.
+    /// Whether Linux ends its slow start with HyStart.
     pub fn has_hystart_in_linux(self) -> bool {
         constant!(self, HYSTART_IN_LINUX, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns what it needs of the rules of `[tcp]`.
+    /// Returns what the algorithm needs of the rules of `[tcp]`.
     pub fn needs(self) -> AlgorithmNeeds {
         AlgorithmNeeds { needs_ecn: self.needs_ecn(), follows_path: self.follows_path() }
     }

@@ -8,7 +8,7 @@ use super::window::Window;
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// The rules of one sender; it has no state beside its window.
+/// Rules of one sender; the algorithm has no state beside the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewReno {
     counting: Counting,

@@ -71,14 +71,14 @@ mod tests {
             p.sent(p.next, 1000);
             assert_eq!(p.next, start + Span::from_ms(n));
         }
-        // half a segment's time late, and ten of them late
+        // late by half a segment's time; and by ten of them
         let late = p.next + Span::from_us(500);
         p.sent(late, 1000);
         assert_eq!(p.next, late + Span::from_us(500));
         let late = p.next + Span::from_ms(10);
         p.sent(late, 1000);
         assert_eq!(p.next, late + Span::from_us(500));
-        // a burst of two as one of its length: 2 ms less the 700 us it is late
+        // a burst of two segments counts as one of its length: 2 ms less the 700 µs by which it is late
         let late = p.next + Span::from_us(700);
         p.sent(late, 1000);
         p.sent(late, 1000);

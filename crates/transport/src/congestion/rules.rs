@@ -1,5 +1,5 @@
-//! Settings of congestion control: one switch for each mechanism. The defaults are the plain rules of
-//! RFC 5681 with byte counting; what Linux does is switched on one by one.
+//! Settings of congestion control: one switch for each mechanism. The defaults are the plain rules of RFC 5681
+//! with byte counting; the behaviour of Linux is switched on mechanism by mechanism.
 
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::{Section, key};
@@ -31,26 +31,26 @@ pub enum ReducedFrom {
     Window,
 }
 
-/// Explicit congestion notification.
+/// Use of explicit congestion notification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EcnRule {
-    /// Not used.
+    /// ECN is not used.
     #[default]
     Off,
-    /// Used where the other end asks for it (Linux, `tcp_ecn` = 2).
+    /// ECN is used if the other end requests it (Linux, `tcp_ecn` = 2).
     Accept,
-    /// Asked for (Linux, `tcp_ecn` = 1).
+    /// ECN is requested (Linux, `tcp_ecn` = 1).
     On,
 }
 
 /// Rules of explicit congestion notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EcnRules {
-    /// Whether it is used.
+    /// Use of ECN.
     pub rule: EcnRule,
-    /// A retransmitted SYN does not request ECN (RFC 3168, 6.1.1.1; Linux, `tcp_ecn_fallback`).
+    /// Whether a retransmitted SYN does not request ECN (RFC 3168, 6.1.1.1; Linux, `tcp_ecn_fallback`).
     pub fallback: bool,
-    /// SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, 3.5; Linux with DCTCP).
+    /// Whether SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, 3.5; Linux with DCTCP).
     pub all_packets: bool,
 }
 
@@ -60,10 +60,10 @@ impl Default for EcnRules {
     }
 }
 
-/// What ends slow start before a loss.
+/// Mechanism that ends slow start before a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HyStartRule {
-    /// Nothing.
+    /// No mechanism.
     #[default]
     Off,
     /// HyStart as in Linux's CUBIC.
@@ -79,12 +79,12 @@ pub struct CongestionRules {
     pub counting: Counting,
     /// Base of the reduction after a loss.
     pub reduced_from: ReducedFrom,
-    /// An idle time halves the window for each timeout it lasts, instead of setting it back at once
-    /// (RFC 2861; Linux, `tcp_cwnd_restart`).
+    /// Whether an idle time halves the window for each timeout it lasts, instead of resetting it at once (RFC
+    /// 2861; Linux, `tcp_cwnd_restart`).
     pub idle_decay: bool,
-    /// What ends slow start before a loss.
+    /// Mechanism that ends slow start before a loss.
     pub hystart: HyStartRule,
-    /// Whether segments are paced; with BBR they are in any case.
+    /// Whether segments are paced; with BBR they always are.
     pub pacing: bool,
     /// Explicit congestion notification.
     pub ecn: EcnRules,
@@ -103,7 +103,7 @@ impl Default for CongestionRules {
     }
 }
 
-/// What an algorithm needs of the rules.
+/// Requirements of an algorithm on the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmNeeds {
     /// Whether it needs ECN.
@@ -113,7 +113,7 @@ pub struct AlgorithmNeeds {
 }
 
 impl CongestionRules {
-    /// Reads them from `[tcp]`.
+    /// Reads the rules from `[tcp]`.
     pub fn read(s: &mut Section, needs: AlgorithmNeeds) -> CongestionRules {
         let counting = read_counting(s);
         let reduced_from = s.choice(

@@ -70,7 +70,7 @@ impl Default for SmallQueueRules {
 pub struct SmallQueue {
     /// Departure times of the waiting segments, in order.
     leave_at: VecDeque<Time>,
-    /// When the throttled burst may be sent, or never.
+    /// Time at which the throttled burst may be sent, or never.
     pub free_at: Time,
     /// First position of the last burst.
     pub burst_from: u64,
@@ -105,10 +105,10 @@ impl SmallQueue {
         self.leave_at.len()
     }
 
-    /// Returns whether less than `limit` bytes of memory wait, in segments of `segment` bytes of payload. If
+    /// Whether less than `limit` bytes of memory wait, in segments of `segment` bytes of payload. If
     /// not, sets `free_at` to the time at which this will be so.
     pub fn has_room(&mut self, limit: u64, segment: u64) -> bool {
-        // the socket's own count begins at 1: a limit of two packets holds back a third
+        // Linux counts the socket itself as 1, so a limit of two packets blocks a third.
         let fit = limit.saturating_sub(1) / (segment + OVERHEAD);
         let waiting = self.leave_at.len() as u64;
         if waiting <= fit {
@@ -168,7 +168,7 @@ mod tests {
         assert!(queue.has_room(limit, 1448));
     }
 
-    /// As captured from Linux 6.18: while 45 segments leave in a burst, the next burst of 45 follows
+    /// Reproduces a capture of Linux 6.18: while 45 segments leave in a burst, the next burst of 45 follows
     /// when 56 segments are left (see papers/hadoop_real).
     #[test]
     fn bursts_of_45_follow_when_56_segments_wait() {

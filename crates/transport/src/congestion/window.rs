@@ -19,7 +19,7 @@ impl Window {
         Window { cwnd: initial, ssthresh: u64::MAX, credit: 0 }
     }
 
-    /// Returns whether the window is below the slow start threshold.
+    /// Whether the window is below the slow start threshold.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }

@@ -33,13 +33,13 @@ impl RoceV2Config {
     /// IP bytes of a packet beyond its payload: IPv4 20, UDP 8, BTH 12 (InfiniBand specification 9.2), ICRC 4
     /// (annex A17).
     pub const HEADERS: u32 = 44;
-    /// IP bytes of an acknowledgement, which has an AETH of 4 B besides (9.3).
+    /// IP bytes of an acknowledgement, which also has an AETH of 4 B (9.3).
     pub const ACK: u16 = 48;
     /// IP bytes of a congestion notification packet: 16 reserved bytes after the BTH (annex A17.9.3).
     pub const CNP: u16 = 60;
 }
 
-/// Payloads that InfiniBand has.
+/// Payload sizes (path MTU) of InfiniBand.
 const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
 
 /// Properties of the layers below queue pairs.
@@ -50,7 +50,7 @@ pub struct Below {
     pub framing: u32,
 }
 
-/// Reads `[rocev2]`, if a workload uses it or it is there.
+/// Reads `[rocev2]`, if a workload uses it or the file has it.
 pub fn read(
     s: &mut Section,
     below: &Below,

@@ -7,28 +7,28 @@ use eastwest_settings::reader::Section;
 use eastwest_types::{Rate, Time};
 use serde::{Deserialize, Serialize};
 
-/// Makes the settings and the states of the family, and hands each call on to the control.
+/// Defines the settings and the states of the family, and forwards each call to the control.
 macro_rules! family {
     ($($name:ident($control:ty)),* $(,)?) => {
-        /// Which control limits the rates of queue pairs, and its settings.
+        /// Rate control of queue pairs, with its settings.
         #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
         pub enum ControlSettings {
-            /// None: a queue pair sends as fast as its link, and packets do not ask for marks.
+            /// No control: a queue pair sends at the rate of its link, and its packets are not ECN-capable.
             None,
             $(#[doc = concat!("See [`", stringify!($control), "`].")]
             $name(<$control as RateControl>::Settings),)*
         }
 
-        /// State of the control of an end.
+        /// State of the rate control of an end.
         #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
         pub enum Control {
-            /// The rate of the link.
+            /// No control: the rate of the link.
             None(Rate),
             $(#[doc = concat!("See [`", stringify!($control), "`].")] $name($control),)*
         }
 
         impl ControlSettings {
-            /// Reads which control is used, the first of the list unless another is named, and its settings.
+            /// Reads which control is used (by default the first of the list), and its settings.
             pub fn read(s: &mut Section) -> ControlSettings {
                 let choices = [
                     $((<$control>::NAME, <$control>::NAME, <$control>::DOC),)*
@@ -70,7 +70,7 @@ macro_rules! family {
                 }
             }
 
-            /// Returns whether nothing limits the rate but the link.
+            /// Whether only the link limits the rate.
             pub fn is_free(&self) -> bool {
                 match self {
                     Control::None(_) => true,
@@ -78,7 +78,7 @@ macro_rules! family {
                 }
             }
 
-            /// Returns when its timer expires.
+            /// Returns when the timer of the control expires.
             pub fn timer_at(&self) -> Time {
                 match self {
                     Control::None(_) => Time::NEVER,
@@ -107,7 +107,7 @@ macro_rules! family {
                 }
             }
 
-            /// Handles the expiry of its timer.
+            /// Handles the expiry of the control's timer.
             pub fn after_timer(&mut self, now: Time, settings: &ControlSettings) {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {

@@ -1,6 +1,6 @@
 //! DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015): rate control of
 //! RDMA flows by ECN marks. Switches mark as RED does (the congestion point: a queue of `kind = "red"` with
-//! `weight = 1`, `even = false` and `gentle = false`); what the two ends do is here.
+//! `weight = 1`, `even = false` and `gentle = false`); this file has the behaviour of both ends.
 //!
 //! * [`NotificationPoint`], at the receiver: for a marked packet it sends a congestion notification
 //!   packet (CNP), at most one for each flow in `cnp_interval` (section 3.1, "NP algorithm").
@@ -27,11 +27,11 @@ use serde::{Deserialize, Serialize};
 /// Settings of both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DcqcnConfig {
-    /// Least time between two CNPs of a flow (N).
+    /// Minimum time between two CNPs of a flow (N).
     pub cnp_interval: Span,
     /// Weight of a CNP in α (g).
     pub gain: f64,
-    /// After this time without CNP α decays (K).
+    /// Time without CNP after which α decays (K).
     pub alpha_timer: Span,
     /// Length of a cycle of the timer (T).
     pub increase_timer: Span,
@@ -39,11 +39,11 @@ pub struct DcqcnConfig {
     pub byte_counter: u64,
     /// Cycles of fast recovery (F).
     pub fast_recovery: u32,
-    /// Added to the target in additive increase (R_AI).
+    /// Increment of the target rate in additive increase (R_AI).
     pub additive_increase: Rate,
-    /// Added, times the number of the cycle, in hyper increase (R_HAI).
+    /// Increment, times the number of the cycle, in hyper increase (R_HAI).
     pub hyper_increase: Rate,
-    /// No flow is slower.
+    /// Minimum rate of a flow.
     pub min_rate: Rate,
 }
 
@@ -103,7 +103,7 @@ impl ReactionPoint {
         Rate(self.current)
     }
 
-    /// Returns whether the rate is that of the link.
+    /// Whether the rate is that of the link.
     pub fn is_free(&self) -> bool {
         self.current >= self.line
     }
@@ -161,7 +161,7 @@ impl ReactionPoint {
     }
 }
 
-/// Both ends of a flow.
+/// Notification point and reaction point of an end.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Dcqcn {
     reaction: ReactionPoint,
@@ -174,8 +174,8 @@ impl RateControl for Dcqcn {
     const TABLE: &'static str = "Settings of DCQCN at the hosts (Zhu et al. 2015).";
     type Settings = DcqcnConfig;
 
-    /// Defaults are those of figure 14 of the paper (Zhu et al. 2015) and, where it has none, those of IEEE
-    /// 802.1Q and of Mellanox's cards.
+    /// Reads the settings. Defaults are those of figure 14 of the paper (Zhu et al. 2015) and, where it has
+    /// none, those of IEEE 802.1Q and of Mellanox's cards.
     fn read(s: &mut Section) -> DcqcnConfig {
         let span = |s: &mut Section, name, doc, default| -> Span {
             s.get(key(name, doc).default(default).range("1 us", "10 s"))
@@ -274,7 +274,7 @@ impl RateControl for Dcqcn {
     }
 }
 
-/// `base` to a whole power by squaring: the same bits on every machine.
+/// Returns `base` to an integer power, by squaring: bit-identical on every machine.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 && result > 0.0 {
@@ -293,7 +293,7 @@ pub(crate) mod tests {
 
     const LINE: Rate = Rate::gbit(40);
 
-    /// The defaults of the paper, figure 14.
+    /// Returns the defaults of the paper, figure 14.
     pub(crate) fn config() -> DcqcnConfig {
         DcqcnConfig {
             cnp_interval: Span::from_us(50),
@@ -329,7 +329,7 @@ pub(crate) mod tests {
     fn alpha_follows_equations_one_and_two() {
         let (c, mut point) = (config(), ReactionPoint::new(LINE));
         point.on_cnp(at(100), &c);
-        // 7 whole intervals without CNP, then one
+        // 7 whole intervals without CNP, then a CNP
         point.on_cnp(at(100 + 7 * 55 + 54), &c);
         let g = 1.0 / 256.0;
         let decayed = (0..7).fold(1.0, |alpha, _| alpha * (1.0 - g));
@@ -370,7 +370,7 @@ pub(crate) mod tests {
             cycles += 1;
             assert!(point.target <= LINE.0);
         }
-        // 40 Gbit/s in steps of 40 Mbit/s, and the approach
+        // 40 Gbit/s in steps of 40 Mbit/s, plus the approach to the target
         assert!((1_000..1_100).contains(&cycles), "{cycles}");
         assert_eq!((point.current, point.timer_at), (LINE.0, Time::NEVER));
     }

@@ -44,7 +44,7 @@ pub struct QueuePair {
     /// Whether it is in that queue.
     pub(super) queued: bool,
     pub(super) closing: bool,
-    /// Given up after too many timeouts.
+    /// Whether the queue pair has failed after too many timeouts.
     failed: bool,
     /// Earliest timer event that is pending in the simulator.
     pub(super) armed_at: Time,
@@ -86,52 +86,52 @@ impl QueuePair {
         self.address.id
     }
 
-    /// The host at this end.
+    /// Returns the host at this end.
     pub fn local(&self) -> HostId {
         self.address.local
     }
 
-    /// The host at the other end.
+    /// Returns the host at the other end.
     pub fn remote(&self) -> HostId {
         self.address.remote
     }
 
-    /// Traffic class, for measuring.
+    /// Returns the traffic class, for measuring.
     pub fn class(&self) -> u8 {
         self.address.class
     }
 
-    /// Bytes that were written.
+    /// Returns the bytes that were written.
     pub fn written(&self) -> u64 {
         self.requester.written
     }
 
-    /// Bytes that have arrived in order.
+    /// Returns the bytes that have arrived in order.
     pub fn received(&self) -> u64 {
         self.responder.expected
     }
 
-    /// Bytes that are acknowledged.
+    /// Returns the bytes that are acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.requester.acknowledged
     }
 
-    /// What was counted here.
+    /// Returns the counters of this end.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The rate that it is limited to, or that of its link.
+    /// Returns the rate to which the end is limited, or that of its link.
     pub fn rate(&self) -> Rate {
         self.control.rate()
     }
 
-    /// Whether nothing is left to do.
+    /// Whether nothing is left to send or acknowledge.
     pub(super) fn is_done(&self) -> bool {
         self.closing && (self.failed || self.acknowledged() == self.written())
     }
 
-    /// Frees the slot for another queue pair, whose identifier is `name`.
+    /// Frees the slot for another queue pair with identifier `name`.
     pub(super) fn vacate(&mut self, name: EndpointId) {
         self.address.id = name;
         self.requester.release_memory();
@@ -139,7 +139,7 @@ impl QueuePair {
         self.closing = false;
     }
 
-    /// Returns whether there is something to send, now or when its rate allows.
+    /// Whether there is something to send, now or when its rate allows.
     fn has_to_send(&self) -> bool {
         !self.failed && self.requester.has_to_send()
     }
@@ -152,7 +152,7 @@ impl QueuePair {
         self.sent.0 + self.control.rate().time_for(self.sent.1)
     }
 
-    /// Returns whether it may send now.
+    /// Whether it may send now.
     pub(super) fn may_send(&self, now: Time) -> bool {
         self.has_to_send() && self.rate_allows_at() <= now
     }

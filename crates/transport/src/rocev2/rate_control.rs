@@ -3,19 +3,19 @@
 use eastwest_settings::reader::Section;
 use eastwest_types::{Rate, Time};
 
-/// The rate control of one end of a queue pair: as a sender it limits the rate, as a receiver it decides which
-/// marks the sender is told of.
+/// Rate control of one end of a queue pair: as a sender it limits the rate, as a receiver it decides which
+/// marks are reported to the sender.
 pub trait RateControl: Sized {
-    /// Its name in scenarios: `congestion = "dcqcn"`, and that of the table of its settings.
+    /// Name in scenarios, `congestion = "dcqcn"`, and of the table of settings.
     const NAME: &'static str;
     /// One line of explanation.
     const DOC: &'static str;
-    /// One line about the table.
+    /// One line of explanation of the table.
     const TABLE: &'static str;
-    /// Its settings, the same for all queue pairs.
+    /// Settings of the control, common to all queue pairs.
     type Settings;
 
-    /// Reads its settings.
+    /// Reads the settings of the control.
     fn read(s: &mut Section) -> Self::Settings;
 
     /// Returns the control of an end that has sent nothing, on a link of rate `line`.
@@ -24,7 +24,7 @@ pub trait RateControl: Sized {
     /// Returns the current rate.
     fn rate(&self) -> Rate;
 
-    /// Returns whether nothing limits the rate but the link.
+    /// Whether only the link limits the rate.
     fn is_free(&self) -> bool;
 
     /// Returns when [`RateControl::after_timer`] is to be called.

@@ -1,4 +1,5 @@
-//! The sending half of a queue pair: messages, what is sent of them and acknowledged, and the timer.
+//! The sending half of a queue pair: messages, how much of them is sent and acknowledged, and the
+//! retransmission timer.
 
 use super::config::RoceV2Config;
 use eastwest_types::{Span, Time};
@@ -27,7 +28,7 @@ pub(super) struct Requester {
     retries: u32,
     /// End of the last packet that requested an acknowledgement; the timer runs until it is acknowledged.
     ack_requested_to: u64,
-    /// When the retransmission timer expires.
+    /// Time at which the retransmission timer expires.
     pub(super) timer_at: Time,
 }
 
@@ -86,7 +87,7 @@ impl Requester {
         self.written
     }
 
-    /// Returns whether there is something to send.
+    /// Whether there is something to send.
     pub(super) fn has_to_send(&self) -> bool {
         self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING
     }

@@ -28,7 +28,7 @@ pub struct Stack {
     /// Free slots of client ends.
     free: Vec<u32>,
     nics: Vec<NicQueue>,
-    /// Cards by host and codepoint.
+    /// Number of the NIC queue for each host and codepoint.
     nic_of: BTreeMap<(u32, u8), u32>,
     /// Counters of all ends whose queue pair has ended.
     closed_totals: Counters,
@@ -47,12 +47,12 @@ impl Stack {
         }
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn config(&self) -> &RoceV2Config {
         &self.config
     }
 
-    /// Makes a queue pair. Returns the client's end, or `None` where all slots are in use.
+    /// Opens a queue pair. Returns the client's end, or `None` if all slots are in use.
     pub fn open(&mut self, c: &Connect) -> Option<EndpointId> {
         let (slot, generation) = match self.free.pop() {
             Some(slot) => {
@@ -115,7 +115,7 @@ impl Stack {
         arrived
     }
 
-    /// Ends a queue pair once all that was written has arrived.
+    /// Closes a queue pair once all written data has arrived.
     pub fn close(&mut self, id: EndpointId, sink: &mut impl Sink) {
         if !self.is_live(id) {
             return;
@@ -135,7 +135,7 @@ impl Stack {
         }
     }
 
-    /// Returns whether `id` is an end of a queue pair that has not ended.
+    /// Whether `id` is an end of a queue pair that has not ended.
     pub fn is_live(&self, id: EndpointId) -> bool {
         self.ends.get(id.slot()).is_some_and(|end| end.id() == id)
     }

@@ -1,4 +1,4 @@
-//! Queue pairs over links of one rate and delay that lose what a test says.
+//! Tests of queue pairs over links with one rate and delay, which lose the packets that a test selects.
 
 use super::control::ControlSettings;
 use super::dcqcn::tests::config as dcqcn;
@@ -16,7 +16,7 @@ enum Event {
     TimerTarget(TimerTarget),
 }
 
-/// What a test says becomes of the n-th packet with payload.
+/// Decides the fate of the n-th packet with payload.
 type Fate = Box<dyn Fn(u64, &Packet) -> What>;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,7 +33,7 @@ struct Net {
     busy_until: BTreeMap<u32, Time>,
     fate: Fate,
     data: u64,
-    /// All packets in the order in which they were sent, and when.
+    /// All packets in the order of sending, with their times.
     sent: Vec<(Time, Packet)>,
     notices: Vec<(Time, EndpointId, Notice)>,
 }
@@ -53,7 +53,7 @@ impl Sink for Net {
                 What::Lose => return,
             }
         }
-        // what travels has 32 bits of its positions
+        // a packet in flight has 32 bits of its positions
         packet.seq = u64::from(packet.seq as u32);
         packet.ack = u64::from(packet.ack as u32);
         self.push(arrives, Event::Packet(packet));
@@ -123,7 +123,7 @@ impl Bench {
         self.stack.open(&connect).expect("there is room")
     }
 
-    /// Posts a message; its receiver waits for it.
+    /// Posts a message and requests notification at its receiver.
     fn write(&mut self, id: EndpointId, bytes: u64) {
         self.stack.write(self.net.now, id, bytes, &mut self.net);
         let all = self.stack.end(id).written();
@@ -158,7 +158,7 @@ impl Bench {
     }
 }
 
-/// Time of a full packet on the link.
+/// Returns the transmission time of a full packet.
 fn packet_time() -> Span {
     RATE.time_for(1024 + 44 + 38)
 }
@@ -172,7 +172,7 @@ fn one_flow_has_the_rate_of_its_link_to_the_byte() {
     let last = RATE.time_for(1 + 44 + 38);
     let expected = Time::ZERO + Span(1000 * packet_time().0) + last + DELAY;
     assert_eq!(b.delivered(), [expected]);
-    // 64 packets to an acknowledgement, and one for the end of the message
+    // an acknowledgement for every 64 packets, and one for the end of the message
     let c = b.stack.totals();
     assert_eq!((c.packets, c.acks, c.naks, c.retransmits, c.timeouts), (1001, 16, 0, 0, 0));
     let acks = b.net.sent.iter().filter(|(_, p)| p.flags == rocev2::ACK);
@@ -201,12 +201,12 @@ fn a_lost_packet_is_sent_again_with_all_that_came_after_it() {
     b.write(id, 1024 * 1000);
     b.finish();
     let c = b.stack.totals();
-    // packet 11 arrives one packet time after the place of packet 10, and its answer is one acknowledgement
-    // and two delays later: so much was sent in vain
+    // packet 11 arrives one packet time after packet 10 would have; its NAK arrives after the time of one
+    // acknowledgement and two delays: what was sent until then is sent in vain
     let nak = RATE.time_for(48 + 38);
     let lost =
         (11 * packet_time().0 + packet_time().0 + 2 * DELAY.0 + nak.0) / packet_time().0 - 10;
-    // the packet that is being handed over at that moment included
+    // including the packet that is being handed over at that time
     assert!((lost..=lost + 1).contains(&c.retransmits), "{} for {lost}", c.retransmits);
     assert_eq!((c.naks, c.timeouts, c.duplicates), (1, 0, 0));
     assert_eq!(c.out_of_sequence, c.retransmits - 1);
@@ -216,7 +216,7 @@ fn a_lost_packet_is_sent_again_with_all_that_came_after_it() {
 
 #[test]
 fn a_packet_lost_twice_and_the_last_of_all_wait_for_the_timer() {
-    // the packet with this position is lost the first two times
+    // the packet with this position is lost twice
     let twice = |n: u64, p: &Packet| match (p.seq, n) {
         (10_240, 0..60) => What::Lose,
         _ => What::Pass,
@@ -226,7 +226,7 @@ fn a_packet_lost_twice_and_the_last_of_all_wait_for_the_timer() {
     b.write(id, 1024 * 60);
     b.finish();
     let c = b.stack.totals();
-    // one NAK until the missing packet comes, however often something comes after it
+    // one NAK until the missing packet arrives, however many packets follow it
     assert_eq!((c.naks, c.timeouts), (1, 1));
     let delivered = b.delivered()[0];
     assert!(delivered > Time::ZERO + Span::from_us(1_000), "{delivered:?}");
@@ -236,7 +236,7 @@ fn a_packet_lost_twice_and_the_last_of_all_wait_for_the_timer() {
     b.write(id, 1024 * 60);
     b.finish();
     let c = b.stack.totals();
-    // no acknowledgement was asked for before it
+    // no acknowledgement was requested before it
     assert_eq!((c.naks, c.timeouts, c.retransmits, c.duplicates), (0, 1, 60, 59));
 }
 
@@ -264,7 +264,7 @@ fn queue_pairs_of_a_host_take_turns() {
     let times = b.delivered();
     let all = Time::ZERO + Span(900 * packet_time().0) + DELAY;
     assert_eq!(times[2], all);
-    // the first has sent two packets before there were others
+    // the first queue pair has sent two packets before the others had any
     assert!(times[2].since(times[0]) <= packet_time() * 4, "{times:?}");
 }
 
@@ -315,12 +315,12 @@ fn marks_are_notified_at_intervals_and_cut_the_rate() {
         .map(|(at, _)| *at)
         .collect();
     assert!(cnp_times.windows(2).all(|w| w[1].since(w[0]) >= Span::from_us(50)), "{cnp_times:?}");
-    // nearly every one of them halves: soon packets come at longer distances than that
+    // nearly every CNP halves the rate, so packets soon have longer distances than that
     assert_eq!(cnp_times[0], Time::ZERO + packet_time() + DELAY);
     assert!((8..=16).contains(&cnp_times.len()) && c.cuts == c.cnps, "{} {}", c.cuts, c.cnps);
 }
 
-/// Packets with payload that have not arrived.
+/// Returns the number of packets with payload that have not arrived.
 fn under_way(b: &Bench) -> u64 {
     let waits = |e: &&Event| matches!(e, Event::Packet(p) if p.flags & rocev2::DATA != 0);
     b.net.events.values().filter(waits).count() as u64
@@ -350,8 +350,8 @@ fn alarms_are_numbers_and_back() {
 
 #[test]
 fn under_independent_marks_the_rate_is_what_the_rules_give() {
-    // of a hundred thousand packets 1,201: the fluid model has its fixed point at 2.5 Gbit/s then; the rules,
-    // played through with draws in Python (tests/test_models_dcqcn.py), have a mean of 3.01
+    // 1,201 of a hundred thousand packets are marked: the fixed point of the fluid model is then 2.5 Gbit/s; a
+    // simulation of the rules with random draws in Python (tests/test_models_dcqcn.py) has a mean of 3.01
     let limited = RoceV2Config { control: ControlSettings::Dcqcn(dcqcn()), ..config() };
     let marks = |n: u64, _: &Packet| match eastwest_engine::random::mix(n) % 100_000 {
         0..1_201 => What::Mark,

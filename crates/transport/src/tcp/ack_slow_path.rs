@@ -401,7 +401,7 @@ struct AckReport {
     dsack: Option<(u64, u64)>,
 }
 
-/// Returns whether the first block reports a duplicate: it lies below the ACK or within the second block (RFC
+/// Whether the first block reports a duplicate: it lies below the ACK or within the second block (RFC
 /// 2883, section 4).
 fn is_dsack(blocks: &SackBlocks, ack: u64) -> bool {
     let (first, second) = (blocks[0], blocks[1]);

@@ -118,7 +118,7 @@ mod tests {
 
     const S: u64 = 1000;
 
-    /// Rounds of 10 ms with so many segments each; the windows at their ends in segments.
+    /// Plays rounds of 10 ms with these numbers of segments; returns the windows at their ends, in segments.
     fn windows(rounds: &[u64], timestamps: bool) -> Vec<u64> {
         let mut tune = Autotune::new(Time::ZERO, 1, 64 * S, S);
         let mut next = 1;
@@ -159,7 +159,7 @@ mod tests {
         for n in 1..=60 {
             tune.on_late_data((n + 1) * S, S, 1000 * S, true);
         }
-        // twice the ten segments of the start, and the span of 61
+        // twice the ten segments of the first round, and the span of 61
         assert_eq!(tune.window(0), 81 * S);
         assert_eq!(tune.window(60 * S), 21 * S);
         tune.on_late_data(5000 * S, S, 1000 * S, false);

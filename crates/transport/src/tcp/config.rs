@@ -18,64 +18,65 @@ pub struct TcpConfig {
     pub initial_window: u32,
     /// Largest receive window offered, and largest send window used, in bytes.
     pub max_window: u64,
-    /// Lower bound of the retransmission timeout (RFC 6298, 2.4).
+    /// Minimum retransmission timeout (RFC 6298, 2.4).
     pub min_rto: Span,
-    /// Upper bound of the retransmission timeout (RFC 6298, 2.5).
+    /// Maximum retransmission timeout (RFC 6298, 2.5).
     pub max_rto: Span,
     /// Timeout before the first round-trip sample, and of the SYN.
     pub initial_rto: Span,
     /// Timer granularity G of RFC 6298; timeouts are rounded up to a multiple of it.
     pub granularity: Span,
-    /// Selective acknowledgements (RFC 2018, RFC 6675).
+    /// Whether selective acknowledgements are used (RFC 2018, RFC 6675).
     pub sack: bool,
-    /// Timestamps (RFC 7323): 12 bytes in every header, a round-trip sample from every ACK.
+    /// Whether timestamps are used (RFC 7323): 12 bytes in every header, an RTT sample from every ACK.
     pub timestamps: bool,
-    /// An ACK is sent at the latest after this many segments, full or not (RFC 5681, 4.2: at most 2);
-    /// below 65,536.
+    /// Segments, full or not, after which an ACK is sent at the latest (RFC 5681, 4.2: at most 2); below
+    /// 65,536.
     pub ack_every: u32,
-    /// An ACK is sent at the latest this long after the first segment that it acknowledges.
+    /// Time after the first unacknowledged segment at which an ACK is sent at the latest.
     pub delayed_ack_timeout: Span,
-    /// Send new data on the first two duplicate ACKs (RFC 3042).
+    /// Whether new data is sent on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// Fall back to the initial window after an idle time of one timeout (RFC 5681, 4.1).
+    /// Whether the window falls back to the initial window after an idle time of one RTO (RFC 5681, 4.1).
     pub idle_restart: bool,
-    /// Congestion control.
+    /// Congestion control algorithm.
     pub congestion: CongestionKind,
-    /// With [`CongestionKind::Custom`]: which.
+    /// Settings of the algorithm from another crate, with [`CongestionKind::Custom`].
     #[serde(skip)]
     pub custom: Option<CustomCongestionConfig>,
-    /// What all algorithms do in detail.
+    /// Rules common to all congestion control algorithms.
     pub rules: CongestionRules,
-    /// What each does.
+    /// Settings of each congestion control algorithm.
     pub algorithms: Settings,
-    /// A connection that has timed out this often in a row fails; below 65,536.
+    /// Consecutive timeouts after which a connection fails; below 65,536.
     pub max_retries: u32,
-    /// How long a closed endpoint answers late packets.
+    /// Time for which a closed endpoint answers late packets.
     pub time_wait: Span,
-    /// Timers.
+    /// Rules of the timers.
     pub timers: TimerRules,
-    /// Loss recovery.
+    /// Rules of loss recovery.
     pub recovery: RecoveryRules,
-    /// Acknowledging and the receive window.
+    /// Rules of acknowledging and of the receive window.
     pub receiver: ReceiverRules,
-    /// Bursts that leave in one piece.
+    /// Rules of segmentation offload: bursts that are handed over in one piece.
     pub offload: OffloadRules,
-    /// How much of a connection may wait in its host's network card.
+    /// Limit of the bytes of a connection in its host's NIC.
     pub small_queues: SmallQueueRules,
-    /// A segment that is not full waits while another such is not acknowledged (Nagle's algorithm, RFC
-    /// 896, in Minshall's form, as Linux has it).
+    /// Whether a segment that is not full waits while another one that is not full is unacknowledged (Nagle's
+    /// algorithm, RFC 896, in Minshall's form, as in Linux).
     pub nagle: bool,
 }
 
 impl TcpConfig {
-    /// Header bytes of a packet with payload: IPv4 20, TCP 20, timestamps 12.
+    /// Returns the header bytes of a packet with payload: IPv4 20, TCP 20, timestamps 12.
     pub fn header(&self) -> u32 {
         40 + if self.timestamps { 12 } else { 0 }
     }
 
-    /// These settings where the other end of the connection has those of `peer`. Only what both offer is
-    /// used: timestamps (RFC 7323, 3.2), selective acknowledgements (RFC 2018, 2), and the smaller of the two
-    /// maximum segment sizes, which count options (RFC 9293, 3.7.1). What needs SACK is off without it.
+    /// Returns the settings of a connection whose other end has those of `peer`. Only options that both ends
+    /// offer are used: timestamps (RFC 7323, 3.2), selective acknowledgements (RFC 2018, 2), and the smaller of
+    /// the two maximum segment sizes, which count options (RFC 9293, 3.7.1). Mechanisms that need SACK are off
+    /// without it.
     pub fn agreed_with(&self, peer: &TcpConfig) -> TcpConfig {
         let mss = |c: &TcpConfig| c.segment + if c.timestamps { 12 } else { 0 };
         let mut agreed = self.clone();
@@ -93,7 +94,7 @@ impl TcpConfig {
         agreed
     }
 
-    /// Whether congestion control needs no more state than the window.
+    /// Whether congestion control needs no state beside the window.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.congestion == CongestionKind::NewReno
@@ -103,14 +104,14 @@ impl TcpConfig {
             && !self.small_queues.on
     }
 
-    /// Whether segments leave spaced by a rate.
+    /// Whether segments are paced.
     #[inline]
     pub fn paces(&self) -> bool {
         self.rules.pacing || self.congestion.follows_path()
     }
 }
 
-/// Settings for tests: those of scenario S1.
+/// Returns settings for tests: those of scenario S1.
 #[cfg(test)]
 pub(crate) fn test_config() -> TcpConfig {
     TcpConfig {

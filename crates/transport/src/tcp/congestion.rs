@@ -81,7 +81,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the window was the limit, so that it may grow (RFC 7661; Linux, `tcp_is_cwnd_limited`);
+    /// Whether the window was the limit, so that it may grow (RFC 7661; Linux, `tcp_is_cwnd_limited`);
     /// `flight` bytes were outstanding before the ACK.
     #[inline]
     pub(super) fn is_cwnd_limited(&self, flight: u64, config: &TcpConfig) -> bool {
@@ -97,7 +97,7 @@ impl Endpoint {
     fn sample_hystart(&mut self, now: Time, rtt: Span, config: &TcpConfig) {
         let cwnd = self.window.cwnd.max(1);
         let srtt = self.timers.rtt.srtt().unwrap_or(rtt);
-        // at twice the window each round trip, as Linux paces in slow start
+        // The pacing rate of Linux in slow start is twice the window per RTT.
         let aggregation = u128::from(srtt.0) * AGGREGATE / (2 * u128::from(cwnd));
         let sample = Sample {
             now,

@@ -54,7 +54,7 @@ impl Endpoint {
                 self.state = State::SynReceived;
                 self.send_syn(ctx);
             }
-            // a retransmitted SYN: our SYN-ACK was lost
+            // A retransmitted SYN: the SYN-ACK was lost.
             State::SynReceived if syn => self.send_syn(ctx),
             State::SynSent if syn && ack && packet.ack == 1 => {
                 self.learn_peer(packet, ctx.config);
@@ -91,7 +91,7 @@ impl Endpoint {
         if std::mem::take(&mut self.timers.timed_end) > 0 {
             self.timers.add_rtt_sample(now.since(self.timers.timed_at), &self.stream, config);
         } else {
-            // sent more than once: the echoed timestamp tells which of them is acknowledged (RFC 7323)
+            // Sent more than once: the echoed timestamp tells which transmission is acknowledged (RFC 7323).
             self.sample_timestamp_rtt(now, packet, config);
         }
     }
@@ -122,7 +122,7 @@ impl Endpoint {
         if packet.flags & flag::RST != 0 {
             self.on_reset(packet, ctx);
         } else if packet.flags & flag::SYN != 0 {
-            // a retransmitted SYN-ACK, because our ACK was lost; or a SYN, which gets a challenge ACK
+            // A retransmitted SYN-ACK, because the ACK was lost; or a SYN, which gets a challenge ACK.
             self.send_ack(ctx);
         }
         // a segment without ACK is dropped

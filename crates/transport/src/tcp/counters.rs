@@ -54,7 +54,7 @@ impl Counters {
     }
 }
 
-/// Which packets of a window were lost, all of them.
+/// What the loss of a whole window consists of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum LostWindow {
     /// All outstanding data.

@@ -122,7 +122,7 @@ impl Endpoint {
         if self.ecn & (NEGOTIATED | IN_CWR) != NEGOTIATED || !heeded {
             return;
         }
-        // RFC 3168 halves the window; an unused part of it does not count
+        // RFC 3168 halves the window; its unused part does not count.
         let threshold = self.ssthresh_after_ecn(flight.min(self.window.cwnd), config);
         self.window.ssthresh = threshold;
         self.window.credit = 0;
@@ -142,7 +142,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the window is still held after a reduction by ECE. Ends that state once everything
+    /// Whether the window is still held after a reduction by ECE. Ends that state once everything
     /// outstanding at the reduction, and something beyond it, is acknowledged.
     #[cold]
     pub(super) fn stays_in_cwr(&mut self, config: &TcpConfig) -> bool {

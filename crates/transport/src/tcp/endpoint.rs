@@ -1,5 +1,4 @@
-//! One end of a connection: its fields and simple questions about them. The mechanisms are in files of their
-//! own.
+//! One end of a connection: its fields and simple functions on them. The mechanisms are in files of their own.
 
 use super::config::TcpConfig;
 use super::counters::Counters;
@@ -163,7 +162,7 @@ impl Endpoint {
         self.settings >> 1
     }
 
-    /// Returns whether its congestion control has state beside the window.
+    /// Whether its congestion control has state beside the window.
     #[inline]
     pub(super) fn has_control_state(&self) -> bool {
         self.settings & 1 != 0
@@ -208,14 +207,14 @@ impl Endpoint {
         self.timers.rto_at = self.deadline(now, self.rto(config), config);
     }
 
-    /// Returns whether its FIN is acknowledged and the peer's FIN has arrived.
+    /// Whether its FIN is acknowledged and the peer's FIN has arrived.
     pub(super) fn is_finished(&self) -> bool {
         self.closing
             && self.stream.una == self.stream.end + 1
             && self.receiver.next > self.receiver.fin_at
     }
 
-    /// Returns whether TIME-WAIT is over, or the connection has failed.
+    /// Whether TIME-WAIT is over, or the connection has failed.
     pub(super) fn is_done(&self) -> bool {
         self.timers.time_wait == TimeWait::Over || self.state == State::Failed
     }

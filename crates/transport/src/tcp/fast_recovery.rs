@@ -1,4 +1,4 @@
-//! Fast recovery: its begin, its progress, its end; and the loss phase after a retransmission timeout.
+//! Fast recovery: begin, progress and end; and the loss phase after a retransmission timeout.
 //!
 //! Which segments are lost is in [`recovery`](super::recovery), or with RACK in
 //! [`scoreboard`](super::scoreboard).
@@ -90,7 +90,7 @@ impl Endpoint {
         flight
     }
 
-    /// Returns whether a recovery without SACK goes on although all that was outstanding at its begin is
+    /// Whether a recovery without SACK goes on although all that was outstanding at its begin is
     /// acknowledged: until newer data is, duplicate ACKs may be caused by unnecessary retransmissions, and do
     /// not count (RFC 6582, 4.1; Linux, `tcp_is_non_sack_preventing_reopen`).
     pub(super) fn is_non_sack_preventing_reopen(&self, config: &TcpConfig) -> bool {
@@ -219,12 +219,12 @@ impl Endpoint {
         self.timers.timed_end = 0;
         self.transmit(ctx);
         if self.timers.rto_at == Time::NEVER {
-            // pacing delays the first segment: the timer runs all the same (RFC 6298, 5.6)
+            // Pacing may delay the first segment: the timer runs from now in any case (RFC 6298, 5.6).
             self.restart_timer(ctx.now, ctx.config);
         }
     }
 
-    /// Returns whether the window is being reduced step by step: in fast recovery, and after ECE.
+    /// Whether the window is being reduced step by step: in fast recovery, and after ECE.
     #[inline]
     pub(super) fn is_reducing_cwnd(&self) -> bool {
         self.recovery.phase == RecoveryPhase::Recovery

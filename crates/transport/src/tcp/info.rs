@@ -28,34 +28,34 @@ pub enum CongestionState {
 pub enum ConnectionState {
     /// The handshake is complete, and neither end has closed.
     Established = 1,
-    /// Has sent a SYN.
+    /// This end has sent a SYN.
     SynSent = 2,
-    /// Has answered a SYN.
+    /// This end has answered a SYN.
     SynReceived = 3,
-    /// Has closed; the FIN is not acknowledged yet.
+    /// This end has closed; its FIN is not acknowledged yet.
     FinWait1 = 4,
-    /// Has closed; the FIN is acknowledged.
+    /// This end has closed; its FIN is acknowledged.
     FinWait2 = 5,
-    /// Both have closed.
+    /// Both ends have closed.
     TimeWait = 6,
-    /// Given up.
+    /// The connection has failed.
     Failed = 7,
     /// The other end has closed.
     CloseWait = 8,
-    /// Closed after the other end; the FIN is not acknowledged yet.
+    /// This end has closed after the other end; its FIN is not acknowledged yet.
     LastAck = 9,
-    /// Waits for a SYN.
+    /// This end waits for a SYN.
     Listen = 10,
 }
 
 impl ConnectionState {
-    /// Returns whether the handshake is not complete.
+    /// Whether the handshake is not complete.
     pub fn is_opening(self) -> bool {
         use ConnectionState::{Listen, SynReceived, SynSent};
         matches!(self, Listen | SynSent | SynReceived)
     }
 
-    /// Returns whether no more data will arrive.
+    /// Whether no more data will arrive.
     pub fn is_over(self) -> bool {
         use ConnectionState::{CloseWait, Failed, LastAck, TimeWait};
         matches!(self, CloseWait | Failed | LastAck | TimeWait)

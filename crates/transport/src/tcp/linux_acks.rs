@@ -21,17 +21,18 @@
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// `TCP_ATO_MIN`, `TCP_DELACK_MIN`.
+/// Minimum ACK timeout, and minimum delay of an ACK (`TCP_ATO_MIN`, `TCP_DELACK_MIN`).
 const ATO_MIN: Span = Span::from_ms(40);
-/// `TCP_DELACK_MAX`.
+/// Maximum delay of an ACK (`TCP_DELACK_MAX`).
 const DELAY_MAX: Span = Span::from_ms(200);
 const HALF_SECOND: Span = Span::from_ms(500);
-/// `TCP_MAX_QUICKACKS`.
+/// Maximum number of quick ACKs (`TCP_MAX_QUICKACKS`).
 const MAX_QUICK: u32 = 16;
 const QUICK_AFTER_MARK: u8 = 2;
 /// Payload below which a segment is not taken for a full one (`TCP_MSS_DEFAULT`).
 const DEFAULT_MSS: u16 = 536;
-/// `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`, and duplicates sent before.
+/// SACK compression: most ACKs, longest delay (`tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns`), and duplicate
+/// ACKs sent before it begins.
 const MAX_COMPRESSED: u8 = 44;
 const COMPRESS_DELAY: Span = Span::from_ms(1);
 const COMPRESS_AFTER: u8 = 3;
@@ -187,7 +188,7 @@ impl LinuxAcks {
         }
     }
 
-    /// Returns whether an ACK of out-of-order segments is being delayed by SACK compression.
+    /// Whether an ACK of out-of-order segments is being delayed by SACK compression.
     pub(super) fn compresses_ack(&self) -> bool {
         self.compressed > 0
     }
@@ -217,10 +218,10 @@ impl LinuxAcks {
 /// Treatment of the ACK of an out-of-order segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Compression {
-    /// It is sent at once.
+    /// The ACK is sent at once.
     Send,
-    /// It is delayed by this time.
+    /// The ACK is delayed by this time.
     DelayBy(Span),
-    /// An ACK that is already delayed covers it.
+    /// An ACK that is already delayed covers the segment.
     AlreadyDelayed,
 }

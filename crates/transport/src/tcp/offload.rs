@@ -19,17 +19,17 @@ pub(super) const MAX_BURST_BYTES: u64 = 65_536 - 320;
 /// Settings of segmentation offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OffloadRules {
-    /// Whether it is used.
+    /// Whether segmentation offload is used.
     pub on: bool,
-    /// Segments of a burst at least (Linux, `tcp_min_tso_segs`); above 0.
+    /// Minimum number of segments of a burst (Linux, `tcp_min_tso_segs`); above 0.
     pub min_segments: u32,
-    /// A burst waits while the window has room for less than one part in so many (Linux,
+    /// Divisor of the window: a burst is deferred while less than this part of the window is free (Linux,
     /// `tcp_tso_win_divisor`); above 0.
     pub window_divisor: u32,
 }
 
 impl OffloadRules {
-    /// Segmentation offload.
+    /// Reads the settings of segmentation offload.
     pub fn read(s: &mut Section) -> OffloadRules {
         OffloadRules {
             on: s.get(

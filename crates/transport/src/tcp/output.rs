@@ -12,11 +12,11 @@ use super::states::RecoveryPhase;
 use super::tso_bursts::SendRoom;
 use eastwest_types::{NO_SACK, Packet, SackBlocks, Span, Time, flag};
 
-/// IP and TCP headers without options, bytes.
+/// Bytes of IP and TCP headers without options.
 const BARE_HEADER: u32 = 40;
-/// Options MSS and window scale with padding on SYN and SYN-ACK, without timestamps, bytes.
+/// Bytes of the options MSS and window scale with padding on SYN and SYN-ACK, without timestamps.
 const SYN_OPTIONS: u32 = 8;
-/// Option SACK-permitted with padding, bytes; together with timestamps it takes the place of their padding.
+/// Bytes of the option SACK-permitted with padding; together with timestamps it replaces their padding.
 const SACK_PERMITTED: u32 = 4;
 
 impl Endpoint {
@@ -137,7 +137,7 @@ impl Endpoint {
             return 0;
         }
         if ctx.config.nagle && stop - self.stream.next < u64::from(ctx.config.segment) {
-            // a FIN does not wait, nor the data that is sent with it
+            // A FIN does not wait, nor does the data that is sent with it.
             if stop <= self.stream.end && self.recovery.cold_mut().small_end > self.stream.una {
                 return 0;
             }
@@ -254,7 +254,7 @@ impl Endpoint {
     /// Records a transmission on the scoreboard of RACK.
     #[inline(never)]
     fn record_on_scoreboard(&mut self, now: Time, start: u64, stop: u64, is_retransmission: bool) {
-        // the handshake has given a first RTT sample
+        // The handshake has given a first RTT sample.
         let first = self.timers.rtt.srtt();
         let scoreboard =
             self.recovery.scoreboard.get_or_insert_with(|| Box::new(Scoreboard::new(now, first)));

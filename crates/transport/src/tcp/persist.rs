@@ -14,7 +14,7 @@ use super::states::{State, TimeWait};
 use eastwest_types::{Packet, Span, Time};
 
 impl Endpoint {
-    /// Returns whether data waits, nothing is in flight, and only the peer's window prevents sending.
+    /// Whether data waits, nothing is in flight, and only the peer's window prevents sending.
     pub(super) fn is_blocked_by_window(&self) -> bool {
         self.is_established()
             && self.timers.time_wait == TimeWait::NotYet

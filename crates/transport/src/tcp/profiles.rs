@@ -1,5 +1,5 @@
-//! Profiles of `[tcp]`: named sets of values for keys that the file does not give. Each is a TOML file
-//! in `profiles/`, with the source of every value; without one the keys' own defaults hold.
+//! Profiles of `[tcp]`: named sets of values for keys that the file does not give. Each is a TOML file in
+//! `profiles/`, with the source of every value; without a profile, keys have their own defaults.
 
 use crate::congestion::{BUILT_IN, CongestionKind};
 use eastwest_settings::Section;
@@ -9,7 +9,7 @@ const LINUX: &str = include_str!("profiles/linux.toml");
 const CLASSIC: &str = include_str!("profiles/classic.toml");
 const NS2: &str = include_str!("profiles/ns2.toml");
 
-/// Reads which profile is meant and lets it stand for keys that are absent.
+/// Reads the name of the profile, and uses its values for absent keys.
 pub fn read(s: &mut Section) {
     let text = s.choice(
         "profile",
@@ -30,11 +30,11 @@ pub fn read(s: &mut Section) {
     let congestion = s.own("congestion").or(rules.get("congestion")).and_then(Value::as_str);
     let kind = BUILT_IN.iter().find(|(name, ..)| Some(*name) == congestion).map(|c| c.1);
     if !kind.is_some_and(CongestionKind::has_hystart_in_linux) {
-        // in Linux HyStart is a part of CUBIC (tcp_cubic.c); Reno, DCTCP and BBR have none
+        // In Linux, HyStart is a part of CUBIC (tcp_cubic.c); Reno, DCTCP and BBR have none.
         rules.remove("hystart");
     }
     if s.own("sack") == Some(&Value::Boolean(false)) {
-        // without SACK these do nothing (Linux: `tcp_is_sack`), and they are off where nobody asks
+        // Without SACK these mechanisms have no effect (Linux: `tcp_is_sack`), so they are off by default.
         for name in ["rack", "tail_loss_probe", "dsack", "late_sacks"] {
             rules.remove(name);
         }

@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn above_the_threshold_the_share_is_that_of_check_6() {
-        // 20 segments outstanding, threshold 10: a segment for every second one that arrives
+        // 20 segments outstanding, threshold 10: one segment for every second arrival
         let mut prr = Prr::new(20 * S);
         let mut sent = Vec::new();
         for n in 1..=10 {
@@ -103,7 +103,7 @@ mod tests {
             sent.push(count);
         }
         assert_eq!(sent, [S, 0, S, 0, S, 0, S, 0, S, 0]);
-        // in bytes, as RFC 6937 counts: half a segment is banked first
+        // counted in bytes, as in RFC 6937: the first half segment is saved
         let mut prr = Prr::new(20 * S);
         assert_eq!(prr.send_count(PrrRule::Rfc6937, ack(S), 19 * S, 10 * S, S), S / 2);
         assert_eq!(prr.send_count(PrrRule::Rfc6937, ack(S), 18 * S, 10 * S, S), S);
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn below_the_threshold_slow_start_is_bounded_by_what_arrives() {
-        // heavy loss: three segments under way, threshold 10
+        // heavy loss: three segments in flight, threshold 10
         let new = || Prr { delivered: 5 * S, out: 5 * S, recover_fs: 20 * S };
         assert_eq!(new().send_count(PrrRule::Rfc6937, ack(S), 3 * S, 10 * S, S), 2 * S);
         assert_eq!(new().send_count(PrrRule::Linux, ack(S), 3 * S, 10 * S, S), S);
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(new().send_count(PrrRule::Linux, safe, 3 * S, 10 * S, S), 2 * S);
         let worse = DeliveryReport { new_loss: true, ..safe };
         assert_eq!(new().send_count(PrrRule::Linux, worse, 3 * S, 10 * S, S), S);
-        // never above the threshold
+        // the window never exceeds the threshold
         assert_eq!(new().send_count(PrrRule::Linux, safe, 9 * S, 10 * S, S), S);
     }
 
@@ -130,8 +130,8 @@ mod tests {
     }
 
     proptest! {
-        /// What has been sent never exceeds the share of what has arrived by more than a segment, and
-        /// what is under way never exceeds the threshold once below it.
+        /// Checks that bytes sent exceed the share of bytes delivered by at most a segment, and that bytes in
+        /// flight never exceed the threshold once below it.
         #[test]
         fn sending_stays_in_proportion(
             flight in 4..200u64,

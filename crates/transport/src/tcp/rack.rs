@@ -124,7 +124,7 @@ impl Rack {
         self.min_rtt
     }
 
-    /// Returns whether a delivered segment was sent after one that was sent at `at` and ends at `end`.
+    /// Whether a delivered segment was sent after one that was sent at `at` and ends at `end`.
     #[inline]
     pub(super) fn latest_was_sent_after(&self, at: Time, end: u64) -> bool {
         (self.latest_sent_at, self.end) > (at, end)

@@ -17,7 +17,7 @@ struct Content {
 }
 
 impl RangeSet {
-    /// Returns whether the set is empty.
+    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.content.is_none()

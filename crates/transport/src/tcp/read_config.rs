@@ -1,6 +1,6 @@
 //! `[tcp]`: settings of every TCP endpoint.
 //!
-//! Defaults follow Linux where it has a number for it, RFCs otherwise; each line names its source.
+//! Defaults follow Linux where it defines a value, RFCs otherwise; each line names its source.
 
 use super::config::TcpConfig;
 use super::offload::OffloadRules;
@@ -18,8 +18,7 @@ use eastwest_types::Span;
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-/// `[tcp]` with nothing but a profile, for senders that are no part of a scenario; `None` where there is
-/// no such profile.
+/// Returns the settings of a profile alone, for senders outside a scenario; `None` if there is no such profile.
 pub fn profile(name: &str) -> Option<TcpConfig> {
     let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
     let mut state = State::default();
@@ -28,7 +27,7 @@ pub fn profile(name: &str) -> Option<TcpConfig> {
     state.problems.is_empty().then_some(config)
 }
 
-/// Reads `[tcp]`; `mtu` is `None` where it is not known, `others` are congestion controls from outside.
+/// Reads `[tcp]`; `mtu` is `None` if it is not known, `others` are congestion controls from other crates.
 pub fn read(
     s: &mut Section,
     mtu: Option<u32>,
@@ -251,7 +250,7 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
     Timers { min_rto, max_rto, initial_rto, granularity, time_wait }
 }
 
-/// Nagle's algorithm.
+/// Reads whether Nagle's algorithm is on.
 fn read_nagle(s: &mut Section) -> bool {
     s.get(
         key(

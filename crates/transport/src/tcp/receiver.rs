@@ -84,7 +84,7 @@ impl Receiver {
         had_gap
     }
 
-    /// Returns whether a pure ACK is a window probe: its sequence number is one below the next expected. After
+    /// Whether a pure ACK is a window probe: its sequence number is one below the next expected. After
     /// a FIN there are no probes, but such ACKs may arrive late.
     #[inline]
     pub(super) fn is_window_probe(&self, packet: &Packet) -> bool {
@@ -101,7 +101,7 @@ impl Receiver {
         }
     }
 
-    /// Returns whether a compressed ACK has to be sent before an out-of-order segment is stored: if the segment
+    /// Whether a compressed ACK has to be sent before an out-of-order segment is stored: if the segment
     /// touches none of the two ranges reported last, so that each range is in the first two blocks of at least
     /// one ACK (Linux, `tcp_sack_new_ofo_skb`).
     #[inline(never)]
@@ -254,7 +254,7 @@ impl Receiver {
         }
     }
 
-    /// Returns whether the ACK of an out-of-order segment that begins at `start` is delayed by SACK
+    /// Whether the ACK of an out-of-order segment that begins at `start` is delayed by SACK
     /// compression.
     #[inline(never)]
     pub(super) fn compresses_ack(&mut self, now: Time, start: u64, srtt: Option<Span>) -> bool {

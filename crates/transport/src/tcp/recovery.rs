@@ -35,7 +35,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Nothing is outstanding.
+    /// Returns the state with nothing outstanding.
     pub(super) fn new() -> Recovery {
         Recovery {
             sacked: RangeSet::default(),
@@ -92,7 +92,7 @@ impl Recovery {
         self.cold.as_ref().and_then(|r| r.undo.as_ref())
     }
 
-    /// Returns whether DSACKs prove that the last window reduction was unnecessary.
+    /// Whether DSACKs prove that the last window reduction was unnecessary.
     pub(super) fn proven_by_dsack(&self) -> bool {
         self.undo().is_some_and(UndoState::is_proven)
     }
@@ -112,7 +112,7 @@ impl Recovery {
         }
     }
 
-    /// Returns whether a tail loss probe is outstanding.
+    /// Whether a tail loss probe is outstanding.
     #[inline]
     pub(super) fn is_tlp_in_flight(&self) -> bool {
         self.cold.as_ref().is_some_and(|r| r.tlp_end != 0)
@@ -216,7 +216,7 @@ impl Recovery {
         }
     }
 
-    /// Returns whether `from..to`, just delivered, contains data that was sent once, before the last timeout.
+    /// Whether `from..to`, just delivered, contains data that was sent once, before the last timeout.
     pub(super) fn delivers_original(&self, from: u64, to: u64) -> bool {
         let (low, high) = (from.max(self.retransmitted_to()), to.min(self.recover()));
         low < high && self.sacked.below(high) - self.sacked.below(low) < high - low

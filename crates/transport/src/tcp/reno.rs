@@ -20,7 +20,7 @@ use super::endpoint::Endpoint;
 use super::states::{CwndReduction, RecoveryPhase};
 
 impl Endpoint {
-    /// Returns whether recovery is that of ns-2's Reno.
+    /// Whether recovery is that of ns-2's Reno.
     #[inline]
     pub(super) fn is_reno(&self, config: &TcpConfig) -> bool {
         !config.sack && !config.recovery.partial_acks
@@ -48,7 +48,7 @@ impl Endpoint {
         self.recovery.dup_acks = 0;
     }
 
-    /// Returns whether duplicate ACKs below `recover` may begin a recovery.
+    /// Whether duplicate ACKs below `recover` may begin a recovery.
     pub(super) fn may_reenter_recovery(&self, config: &TcpConfig) -> bool {
         self.is_reno(config)
             && matches!(
@@ -84,7 +84,7 @@ impl Endpoint {
         self.recovery.cold_mut().last_reduction = CwndReduction::Timeout;
     }
 
-    /// Returns whether an ACK with ECE that acknowledges `acked` bytes reduces the window.
+    /// Whether an ACK with ECE that acknowledges `acked` bytes reduces the window.
     pub(super) fn reacts_to_ece(&self, acked: u64) -> bool {
         acked > 0
             && match self.recovery.phase {

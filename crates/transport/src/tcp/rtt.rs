@@ -1,4 +1,4 @@
-//! Round-trip time and retransmission timeout: RFC 6298, or as [Linux](super::rtt_linux) has it.
+//! Round-trip time and retransmission timeout: by RFC 6298 or as in [Linux](super::rtt_linux).
 //!
 //! RFC 6298: equations (2.2) and (2.3) with α = 1/8 and β = 1/4, RTO = SRTT + max(G, 4·RTTVAR), at
 //! least the minimum. Both: at most the maximum, doubled for each timeout in a row, rounded up to the
@@ -19,17 +19,17 @@ pub(super) fn timestamp_us(t: Time) -> u32 {
 /// Smoothed round-trip time and its variation.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub enum RttEstimator {
-    /// No sample yet.
+    /// No sample has been taken.
     #[default]
     Fresh,
-    /// [`RtoRule::Rfc6298`]
+    /// Estimator of [`RtoRule::Rfc6298`].
     Rfc6298 {
         /// Smoothed round-trip time.
         srtt: Span,
-        /// Its variation.
+        /// RTT variation.
         rttvar: Span,
     },
-    /// [`RtoRule::Linux`]
+    /// Estimator of [`RtoRule::Linux`].
     Linux(LinuxRtt),
 }
 

@@ -1,36 +1,36 @@
 //! Round-trip time and retransmission timeout as Linux computes them (`tcp_rtt_estimator`).
 //!
-//! Where it departs from RFC 6298: samples are whole microseconds, SRTT is kept in eighths and the
-//! mean deviation in quarters; a deviation that falls counts for an eighth of its gain, so that a
-//! round trip that gets shorter does not raise the timeout; the variation used is the largest mean
-//! deviation within a window of data, falling by a quarter of the difference at the end of each window;
-//! and the minimum bounds this variation, not the sum: RTO = SRTT + max(4·deviation, minimum).
+//! Differences from RFC 6298: samples are whole microseconds, SRTT is kept in eighths and the mean deviation in
+//! quarters; a sample below SRTT that increases the deviation counts with an eighth of the gain, so that a
+//! decreasing RTT does not raise the timeout; the variation is the largest mean deviation within a window of
+//! data and decreases by a quarter of the difference at the end of each window; and the minimum applies to this
+//! variation, not to the sum: RTO = SRTT + max(4·deviation, minimum).
 
 use eastwest_types::{Packet, Span};
 use serde::{Deserialize, Serialize};
 
-/// Smoothed round-trip time and variation, microseconds.
+/// Smoothed RTT and variation, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct LinuxRtt {
-    /// Eight times the smoothed round-trip time.
+    /// Eight times the smoothed RTT.
     srtt_8: u32,
     /// Four times the mean deviation.
     mdev_4: u32,
-    /// The largest of these within the present window.
+    /// Largest `mdev_4` of the current window of data.
     mdev_max_4: u32,
-    /// What the timeout adds to the round-trip time.
+    /// Variation that is added to the smoothed RTT for the timeout.
     rttvar_4: u32,
-    /// Low half of the position whose acknowledgement ends the window.
+    /// Low half of the position whose acknowledgement ends the window of data.
     window_end: u32,
 }
 
-/// In microseconds, at least 1.
+/// Returns a span in microseconds, at least 1.
 fn micros(span: Span) -> u32 {
     u32::try_from(span.0 / 1_000_000).unwrap_or(u32::MAX >> 4).clamp(1, u32::MAX >> 4)
 }
 
 impl LinuxRtt {
-    /// From the first sample; data up to `next` has been sent.
+    /// Returns the estimator after the first sample, when data up to `next` has been sent.
     pub fn new(rtt: Span, next: u64, min_rto: Span) -> LinuxRtt {
         let rtt = micros(rtt);
         let rttvar_4 = (2 * rtt).max(micros(min_rto));
@@ -43,7 +43,7 @@ impl LinuxRtt {
         }
     }
 
-    /// Takes a further sample while `una..next` is outstanding.
+    /// Adds a sample while `una..next` is outstanding.
     #[inline]
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64, min_rto: Span) {
         let error = i64::from(micros(rtt)) - i64::from(self.srtt_8 >> 3);
@@ -66,13 +66,13 @@ impl LinuxRtt {
         }
     }
 
-    /// The smoothed round-trip time.
+    /// Returns the smoothed RTT.
     #[inline]
     pub fn srtt(&self) -> Span {
         Span::from_us(u64::from(self.srtt_8 >> 3))
     }
 
-    /// The timeout, in whole ticks.
+    /// Returns the timeout, in whole ticks.
     #[inline]
     pub fn rto(&self, tick: Span) -> Span {
         let rto = Span::from_us(u64::from(self.srtt_8 >> 3) + u64::from(self.rttvar_4));
@@ -94,14 +94,14 @@ mod tests {
 
     #[test]
     fn the_minimum_bounds_the_variation() {
-        // 10 ms of round trip and 200 ms, in ticks of 4 ms; RFC 6298 would have 200 ms
+        // RTT of 10 ms plus 200 ms, in ticks of 4 ms; RFC 6298 would give 200 ms
         let mut r = LinuxRtt::new(us(10_000), 1, MIN);
         assert_eq!(r.rto(TICK), Span::from_ms(212));
         for una in 2..100 {
             r.sample(us(10_000), una, una + 1, MIN);
         }
         assert_eq!(r.rto(us(1)), Span::from_ms(210));
-        // a minimum of 1 ms: the tick decides
+        // a minimum of 1 ms: the tick determines the timeout
         assert_eq!(LinuxRtt::new(us(1), 1, Span::from_ms(1)).rto(TICK), TICK);
     }
 
@@ -114,11 +114,11 @@ mod tests {
     fn a_spike_raises_the_variation_at_once_and_it_falls_by_a_quarter_per_window() {
         let mut r = LinuxRtt::new(us(10_000), 10, Span::from_ms(1));
         assert_eq!(r.rttvar_4, 20_000);
-        // a spike of 90 ms: mean deviation 3/4·5 + 90/4 ms
+        // a spike of 90 ms: the mean deviation is 3/4·5 + 90/4 ms
         r.sample(us(100_000), 2, 10, Span::from_ms(1));
         assert_eq!((r.mdev_4, r.rttvar_4), (105_000, 105_000));
         assert_eq!(r.srtt(), us(21_250));
-        // the window ends above 10: the largest deviation is taken, then starts anew
+        // the window ends above 10: its largest deviation is taken, then a new one starts
         r.sample(us(21_250), 11, 20, Span::from_ms(1));
         assert_eq!((r.mdev_4, r.rttvar_4, r.mdev_max_4), (78_750, 105_000, 1_000));
         r.sample(us(21_250), 12, 20, Span::from_ms(1));

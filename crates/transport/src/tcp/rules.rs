@@ -1,28 +1,28 @@
-//! Settings of timers and loss recovery: one switch for each mechanism. The defaults are the RFCs' plain
-//! rules; what Linux does is switched on one by one.
+//! Settings of timers and loss recovery: one switch for each mechanism. The defaults are the plain rules of the
+//! RFCs; the behaviour of Linux is switched on mechanism by mechanism.
 
 use eastwest_engine::random::mix;
 use eastwest_settings::{Bytes, Section, key};
 use eastwest_types::{HostId, Span};
 use serde::{Deserialize, Serialize};
 
-/// How the retransmission timeout follows from round-trip times.
+/// Computation of the retransmission timeout from RTT samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RtoRule {
-    /// SRTT + max(G, 4·RTTVAR), and this at least the minimum (RFC 6298).
+    /// SRTT + max(G, 4·RTTVAR), at least the minimum (RFC 6298).
     #[default]
     Rfc6298,
     /// SRTT + max(4·deviation, minimum), with the deviation of Linux's `tcp_rtt_estimator`.
     Linux,
 }
 
-/// When a connection without progress is given up.
+/// Condition for giving up a connection without progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GiveUp {
-    /// After `max_retries` timeouts in a row.
+    /// Give up after `max_retries` consecutive timeouts.
     #[default]
     Count,
-    /// At the first timeout after the time that `max_retries` doublings from the minimum would take,
+    /// Give up at the first timeout after the time that `max_retries` doublings from the minimum would take,
     /// counted from the first retransmission (Linux, `retransmits_timed_out`).
     Time,
 }
@@ -30,32 +30,32 @@ pub enum GiveUp {
 /// Rules of the timers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimerRules {
-    /// The retransmission timeout.
+    /// Computation of the retransmission timeout.
     pub rto: RtoRule,
-    /// Timers strike on ticks of the granularity, rounded up as in Linux's timer wheel.
+    /// Whether timers expire on ticks of the granularity, rounded up as in Linux's timer wheel.
     pub ticks: bool,
-    /// Each host has booted at a moment of its own, so that a run gives an `uptime_seed`.
+    /// Whether each host has its own boot time, so that a run sets an `uptime_seed`.
     pub own_ticks: bool,
-    /// Seed of the hosts' uptimes, which put their ticks out of phase; `None`: the ticks of all hosts fall on
-    /// multiples of the granularity, as those of a host that booted at time 0.
+    /// Seed of the hosts' uptimes, which shift the phases of their ticks; `None`: ticks of all hosts are at
+    /// multiples of the granularity, as of hosts that booted at time 0.
     pub uptime_seed: Option<u64>,
-    /// When to give up.
+    /// Condition for giving up.
     pub give_up: GiveUp,
-    /// A SYN or SYN-ACK that has timed out this often in a row is given up; `None` is `max_retries`.
+    /// Consecutive timeouts after which a SYN or SYN-ACK is given up; `None`: `max_retries`.
     pub syn_retries: Option<u32>,
     /// Number of first timeouts of a SYN that do not double the next (Linux, `tcp_syn_linear_timeouts`).
     pub linear_syns: u32,
-    /// Any new ACK ends the backing off, not a round-trip sample alone (ns-2, `FullTcpAgent::newack`).
+    /// Whether any ACK of new data ends the backoff, not only an RTT sample (ns-2, `FullTcpAgent::newack`).
     pub ack_ends_backoff: bool,
 }
 
-/// Ticks in which a host may have booted before the run: more than the coarsest unit of the timer wheel
-/// that the longest timeouts meet (4,096 ticks up to 258,048), and few enough that times fit 64 bits.
+/// Range of the uptime of hosts at time 0, in ticks: above the coarsest unit of the timer wheel that the
+/// longest timeouts use (4,096 ticks up to 258,048), and small enough that times fit into 64 bits.
 const UPTIME_TICKS: u128 = 1 << 18;
 
 impl TimerRules {
-    /// How long `host` has been up at time 0 of the run, as far as its ticks tell: uniform in [0, 2¹⁸ ticks).
-    /// Hence the phase within a tick is uniform in [0, tick), and so is that of the wheel's coarser units.
+    /// Returns the uptime of `host` at time 0 of the run, modulo 2¹⁸ ticks: uniform in [0, 2¹⁸ ticks). So the
+    /// phase within a tick is uniform in [0, tick), as is that of the wheel's coarser units.
     #[inline]
     pub(super) fn uptime(&self, host: HostId, tick: u64) -> u64 {
         match self.uptime_seed {
@@ -68,57 +68,58 @@ impl TimerRules {
     }
 }
 
-/// How the window falls in fast recovery.
+/// Reduction of the window in fast recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PrrRule {
-    /// To the threshold at once (RFC 5681, RFC 6675).
+    /// The window is set to the threshold at once (RFC 5681, RFC 6675).
     #[default]
     Off,
     /// Proportional rate reduction with the slow-start bound (RFC 6937).
     Rfc6937,
-    /// Proportional rate reduction as Linux does it (after RFC 9937).
+    /// Proportional rate reduction as in Linux (after RFC 9937).
     Linux,
 }
 
-/// Loss detection by time of sending.
+/// Loss detection by send times (RACK).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RackRule {
-    /// None: by duplicate ACKs (RFC 6675).
+    /// Not used: losses are detected by duplicate ACKs (RFC 6675).
     #[default]
     Off,
-    /// RFC 8985: an ACK whose echoed timestamp is older than a retransmission does not answer it.
+    /// RFC 8985: an ACK that echoes a timestamp before a retransmission does not acknowledge that
+    /// retransmission.
     Rfc8985,
-    /// Linux: an ACK answers a retransmission unless it comes sooner than the smallest round trip,
-    /// and the timer for reordering strikes 2 ms later.
+    /// Linux: an ACK acknowledges a retransmission unless it arrives sooner than the smallest RTT, and the
+    /// reordering timer expires 2 ms later.
     Linux,
 }
 
-/// When a receiver acknowledges.
+/// When a receiver sends ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AckRule {
     /// After `ack_every` segments or `delayed_ack_timeout`.
     #[default]
     Count,
-    /// As [Linux](super::linux_acks): quick at first, then every second full segment or after a time
-    /// that adapts.
+    /// As in [Linux](super::linux_acks): quick ACKs at first, then for every second full segment or after an
+    /// adaptive time.
     Linux,
 }
 
 /// Rules of the receiver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverRules {
-    /// When it acknowledges.
+    /// When the receiver sends ACKs.
     pub acks: AckRule,
-    /// ACKs of segments out of order are put together after the third (Linux, SACK compression); needs
+    /// Whether ACKs of out-of-order segments are combined after the third (Linux, SACK compression); needs
     /// [`AckRule::Linux`].
     pub compress: bool,
-    /// The window grows from so many bytes with what arrives in a round trip, up to `max_window`;
-    /// `None`: it is `max_window` from the start.
+    /// Initial window in bytes, which grows with the data received per RTT up to `max_window`; `None`: the
+    /// window is `max_window` from the start.
     pub window_from: Option<u64>,
 }
 
 impl ReceiverRules {
-    /// Whether segments are just counted.
+    /// Whether ACKs depend only on the number of segments, and the window is constant.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.acks == AckRule::Count && self.window_from.is_none()
@@ -128,41 +129,41 @@ impl ReceiverRules {
 /// Rules of loss recovery.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryRules {
-    /// Proportional rate reduction.
+    /// Rule of proportional rate reduction.
     pub prr: PrrRule,
-    /// Loss detection by time of sending in place of duplicate ACKs; needs SACK.
+    /// Loss detection by send times instead of duplicate ACKs; needs SACK.
     pub rack: RackRule,
-    /// Tail loss probes (RFC 8985); need SACK.
+    /// Whether tail loss probes are sent (RFC 8985); needs SACK.
     pub probes: bool,
-    /// Duplicate segments are reported, and reports heeded (RFC 2883); needs SACK.
+    /// Whether duplicate segments are reported, and reports evaluated (DSACK, RFC 2883); needs SACK.
     pub dsack: bool,
-    /// Needless timeouts are found from the order of ACKs, and undone (RFC 5682).
+    /// Whether spurious timeouts are detected by the order of ACKs and undone (F-RTO, RFC 5682).
     pub frto: bool,
-    /// Cuts that timestamps or DSACKs show to be needless are undone (RFC 4015, RFC 3708).
+    /// Whether reductions that timestamps or DSACKs show to be spurious are undone (RFC 4015, RFC 3708).
     pub undo: bool,
-    /// The unit in which timestamps are compared for that (Linux: 1 ms).
+    /// Unit in which timestamps are compared to detect spurious reductions (Linux: 1 ms).
     pub timestamp_clock: Span,
-    /// A timeout in the midst of a recovery leaves the threshold as it is (Linux).
+    /// Whether a timeout during a recovery leaves the threshold unchanged (Linux).
     pub one_cut: bool,
-    /// Duplicate ACKs, or segments SACKed above a hole, that mean a loss at first; above 0.
+    /// Initial number of duplicate ACKs, or of segments SACKed above a hole, that mean a loss; above 0.
     pub reordering: u32,
-    /// That number grows with the [reordering](super::reordering) seen (Linux).
+    /// Whether `reordering` grows with the [reordering](super::reordering) that is seen (Linux).
     pub adapt_reordering: bool,
-    /// SACK blocks of ACKs that a later one has overtaken are heeded (Linux); needs SACK.
+    /// Whether SACK blocks of overtaken ACKs are evaluated (Linux); needs SACK.
     pub late_sacks: bool,
-    /// Without SACK a partial ACK shows the next loss and recovery goes on (NewReno, RFC 6582); off, it
-    /// ends the recovery ([Reno](super::reno), RFC 2581, 3.2), with `prr` off only.
+    /// Whether, without SACK, a partial ACK shows the next loss and recovery continues (NewReno, RFC 6582). If
+    /// not, it ends the recovery ([Reno](super::reno), RFC 2581, 3.2), with `prr` off only.
     pub partial_acks: bool,
 }
 
 impl RecoveryRules {
-    /// Whether losses are found by time of sending.
+    /// Whether losses are detected by send times.
     #[inline]
     pub(super) fn uses_rack(&self) -> bool {
         self.rack != RackRule::Off
     }
 
-    /// Whether anything may turn out to have been needless.
+    /// Whether spurious timeouts or reductions may be detected.
     #[inline]
     pub(super) fn detects_spurious(&self) -> bool {
         self.frto || self.undo
@@ -189,7 +190,7 @@ impl Default for RecoveryRules {
 }
 
 impl TimerRules {
-    /// Rules of the timers.
+    /// Reads the rules of the timers.
     pub fn read(s: &mut Section, max_retries: u32) -> TimerRules {
         let rto = s.choice(
             "rto",
@@ -282,7 +283,7 @@ impl TimerRules {
 }
 
 impl RecoveryRules {
-    /// Rules of loss recovery.
+    /// Reads the rules of loss recovery.
     pub fn read(s: &mut Section, sack: bool) -> RecoveryRules {
         let (rack, probes) = read_rack(s, sack);
         let dsack = read_of_sack(
@@ -357,7 +358,7 @@ impl RecoveryRules {
 }
 
 impl ReceiverRules {
-    /// Rules of the receiver; `segment` is the payload of a full segment.
+    /// Reads the rules of the receiver; `segment` is the payload of a full segment.
     pub fn read(s: &mut Section, sack: bool, segment: u32, max_window: u64) -> ReceiverRules {
         let acks = s.choice(
             "acks",
@@ -406,7 +407,7 @@ impl ReceiverRules {
     }
 }
 
-/// Whether recovery without SACK is NewReno's.
+/// Reads whether recovery without SACK is NewReno's.
 fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     let on = s.get(
         key(
@@ -423,7 +424,7 @@ fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     on
 }
 
-/// A switch that does nothing without SACK.
+/// Reads a switch that has no effect without SACK.
 fn read_of_sack(s: &mut Section, sack: bool, name: &'static str, doc: &'static str) -> bool {
     let on: bool = s.get(key(name, doc).default("false"));
     s.demand(sack || !on, &[name, "sack"], || "needs selective acknowledgements".to_owned());
@@ -443,7 +444,7 @@ fn read_prr(s: &mut Section) -> PrrRule {
     )
 }
 
-/// Losses found by time, and whether the last segments of a flight are probed for.
+/// Reads the rule of loss detection by time, and whether tail loss probes are sent.
 fn read_rack(s: &mut Section, sack: bool) -> (RackRule, bool) {
     let rack = s.choice(
         "rack",

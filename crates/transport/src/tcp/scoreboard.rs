@@ -1,6 +1,6 @@
-//! Scoreboard of a sender with [RACK](super::rack): for each outstanding segment when it was last sent, and
-//! whether it is SACKed, lost or retransmitted. A sender without RACK keeps ranges of positions only
-//! ([`recovery`](super::recovery)).
+//! Scoreboard of a sender with [RACK](super::rack): for each outstanding segment the time of its last
+//! transmission, and whether it is SACKed, lost or retransmitted. A sender without RACK keeps ranges of
+//! positions only ([`recovery`](super::recovery)).
 //!
 //! Segments lie in the order of their first transmission. Retransmissions have a second list in the order of
 //! their transmission, so that the oldest segments that may be lost are found without scanning all segments.
@@ -41,10 +41,10 @@ impl SentSegment {
     }
 }
 
-/// What an ACK, by its cumulative ACK or its SACK blocks, has delivered.
+/// Data that an ACK has delivered, by its cumulative ACK or its SACK blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivery {
-    /// Whether a segment is among it that was sent once and ends at or below the recovery point.
+    /// Whether it contains a segment that was sent once and ends at or below the recovery point.
     pub(super) original: bool,
     /// Lowest start of a segment sent once that arrived after a higher one: reordering.
     pub(super) reordered: Option<u64>,
@@ -120,14 +120,14 @@ impl Scoreboard {
         self.segments.push_back(SentSegment { end_flags: end << FLAG_BITS, at: now });
     }
 
-    /// Returns whether the first outstanding segment has been sent more than once.
+    /// Whether the first outstanding segment has been sent more than once.
     pub(super) fn is_first_retransmitted(&self) -> bool {
         self.segments.front().is_some_and(|s| s.has(RETRANSMITTED))
     }
 
     /// Returns the index of the segment that holds `position`, or the number of segments.
     fn index(&self, position: u64) -> usize {
-        // most segments are as long as the first
+        // Most segments are as long as the first.
         if let Some(first) = self.segments.front()
             && position >= self.base
         {

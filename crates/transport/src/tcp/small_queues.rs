@@ -53,7 +53,7 @@ impl Endpoint {
         (if blocked { SendGate::NewDataOnly } else { SendGate::Open }, segments)
     }
 
-    /// Returns whether nothing of the connection waits in the NIC, or no more than a burst is outstanding.
+    /// Whether nothing of the connection waits in the NIC, or no more than a burst is outstanding.
     fn is_small_queue_exempt(&mut self, now: Time) -> bool {
         let una = self.stream.una;
         let Some(control) = self.control.as_deref_mut() else { return true };

@@ -120,7 +120,7 @@ impl Stack {
         }
     }
 
-    /// Returns whether any end of a connection has been done since the run began.
+    /// Whether any end of a connection has been done since the run began.
     pub fn has_ended(&self) -> bool {
         self.any_ended
     }
@@ -244,7 +244,7 @@ impl Stack {
         self.free.push(client as u32);
     }
 
-    /// Returns whether `id` is an end of a connection that has not ended.
+    /// Whether `id` is an end of a connection that has not ended.
     pub fn is_live(&self, id: EndpointId) -> bool {
         self.endpoints.get(id.slot()).is_some_and(|e| e.address.id == id)
     }

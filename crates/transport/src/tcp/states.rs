@@ -29,7 +29,7 @@ pub(super) enum RecoveryPhase {
     Loss,
 }
 
-/// What the sender's second timer, that of RACK-TLP (RFC 8985), is armed for.
+/// Purpose for which the sender's second timer, that of RACK-TLP (RFC 8985), is armed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum RackTimer {
     /// The timer is not armed.
@@ -57,10 +57,10 @@ pub(super) enum CwndReduction {
     #[default]
     /// The window has not been reduced.
     None,
-    /// Duplicate ACKs.
+    /// Reduced by duplicate ACKs.
     Duplicates,
-    /// A retransmission timeout.
+    /// Reduced by a retransmission timeout.
     Timeout,
-    /// An ACK with ECE.
+    /// Reduced by an ACK with ECE.
     Mark,
 }

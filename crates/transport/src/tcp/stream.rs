@@ -1,4 +1,4 @@
-//! What the application writes, and how far it has been sent and acknowledged.
+//! Stream of an endpoint: bytes written by the application, sent and acknowledged.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +10,14 @@ pub(super) struct Stream {
     pub(super) una: u64,
     /// Next position to be sent for the first time.
     pub(super) next: u64,
-    /// One past the last byte written.
+    /// Position after the last byte written.
     pub(super) end: u64,
-    /// First position of what was written last.
+    /// First position of the last write.
     pub(super) written_from: u64,
 }
 
 impl Stream {
-    /// Nothing is written or sent.
+    /// Returns a stream of which nothing is written or sent.
     pub(super) fn new() -> Stream {
         Stream { una: 0, next: 0, end: 1, written_from: 1 }
     }

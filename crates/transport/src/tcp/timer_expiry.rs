@@ -101,7 +101,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the connection is given up at this timeout.
+    /// Whether the connection is given up at this timeout.
     fn is_last_timeout(&mut self, now: Time, config: &TcpConfig) -> bool {
         if !self.is_established() {
             // Linux, `tcp_write_timeout`: timeouts without backoff are added to the limit
@@ -179,7 +179,7 @@ impl Endpoint {
         TimeoutCause::Tail
     }
 
-    /// Returns whether a timeout that is about to be handled, the first since SND.UNA advanced, finds a whole
+    /// Whether a timeout that is about to be handled, the first since SND.UNA advanced, finds a whole
     /// window lost: nothing of the outstanding data has arrived, or all ACKs of what has arrived are lost.
     pub(super) fn lost_window(&self, peer: &Endpoint, cause: TimeoutCause) -> Option<LostWindow> {
         if self.timers.retries > 0 || self.state != State::Established {

@@ -56,7 +56,7 @@ pub(super) struct Timers {
     pub(super) retries: u16,
     /// Number of doublings of the timeout since the last RTT sample (RFC 6298, 5.5).
     pub(super) backoff: u8,
-    /// What the timer of the [scoreboard](super::scoreboard) is for.
+    /// Purpose for which the RACK-TLP timer of the [scoreboard](super::scoreboard) is armed.
     pub(super) rack_timer: RackTimer,
     /// Whether the connection is in TIME-WAIT.
     pub(super) time_wait: TimeWait,
@@ -126,7 +126,7 @@ mod tests {
     fn the_wheel_strikes_after_the_tick_and_ever_more_coarsely() {
         assert_eq!(wheel_expiry(1000, 1), 1002);
         assert_eq!(wheel_expiry(1000, 62), 1063);
-        // eight ticks from 63 on: 1063 / 8 is 132.9
+        // units of eight ticks from 63 on: 1063 / 8 is 132.9
         assert_eq!(wheel_expiry(1000, 63), 133 * 8);
         assert_eq!(wheel_expiry(1000, 200), 151 * 8);
         assert_eq!(wheel_expiry(1000, 504), (1504 / 64 + 1) * 64);
@@ -148,7 +148,7 @@ mod tests {
             }
             assert!(tenths.iter().all(|&n| (850..1150).contains(&n)), "{tenths:?}");
         }
-        // the same for all connections of a host, another with another seed
+        // equal for all connections of a host, different with another seed
         let other = TimerRules { uptime_seed: Some(8), ..rules.clone() };
         assert_ne!(rules.uptime(HostId(3), tick), other.uptime(HostId(3), tick));
         let late = rules.uptime(HostId(3), Span::from_secs(10).0);
@@ -168,7 +168,7 @@ mod tests {
         for host in 0..4 {
             let at = deadline(now, Span::from_ms(200), HostId(host), &config);
             let uptime = config.timers.uptime(HostId(host), tick.0);
-            // 200 ms are 50 ticks, and the wheel strikes at the tick after: never early, at most a tick late
+            // 200 ms are 50 ticks, and the wheel expires at the tick after: never early, at most a tick late
             assert_eq!((at.0 + uptime) % tick.0, 0);
             assert!(at > now + Span::from_ms(200) && at <= now + Span::from_ms(204));
             phases.push(at.0 % tick.0);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn patience_is_that_of_linux() {
-        // documented for tcp_retries2 = 15: 924.6 s; and for 8, the least that RFC 1122 allows, 102 s
+        // Linux documents 924.6 s for tcp_retries2 = 15; and for 8, the minimum of RFC 1122, 102 s
         assert_eq!(give_up_after(&test_config()), Span::from_ms(924_600));
         let eight = TcpConfig { max_retries: 8, ..test_config() };
         assert_eq!(give_up_after(&eight), Span::from_ms(102_200));

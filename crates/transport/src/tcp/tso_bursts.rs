@@ -28,7 +28,7 @@ pub(super) struct SendRoom {
 pub(super) enum BurstDecision {
     /// A burst of at most this many segments is sent.
     Send(u16),
-    /// It is deferred until the next ACK; `for_window`: the congestion window is the limit.
+    /// The burst is deferred until the next ACK; `for_window`: the congestion window is the limit.
     Defer { for_window: bool },
 }
 
@@ -84,14 +84,14 @@ impl Endpoint {
         } else if sendable <= piece {
             return BurstDecision::Defer { for_window: false };
         }
-        // the application will not write more to the stream
+        // The application will not write more to the stream.
         if self.closing && piece == unsent {
             return leaves;
         }
         BurstDecision::Defer { for_window: false }
     }
 
-    /// Returns whether the ACK of the oldest segment is due within a millisecond and half a round trip.
+    /// Whether the ACK of the oldest segment is due within a millisecond and half a round trip.
     fn is_ack_due_soon(&self, now: Time) -> bool {
         let oldest = self.recovery.scoreboard.as_ref().and_then(|b| b.first_sent_at());
         let (Some(sent), Some(srtt)) = (oldest, self.timers.rtt.srtt()) else { return false };

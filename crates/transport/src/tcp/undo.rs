@@ -58,7 +58,7 @@ impl UndoState {
         }
     }
 
-    /// Returns whether an ACK echoes a time before the first retransmission; times are compared in units of the
+    /// Whether an ACK echoes a time before the first retransmission; times are compared in units of the
     /// timestamp clock.
     pub(super) fn acks_original(&self, echo_us: u32, config: &TcpConfig) -> bool {
         let clock_us = (config.recovery.timestamp_clock.0 / 1_000_000).max(1) as u32;
@@ -66,7 +66,7 @@ impl UndoState {
         config.timestamps && echo_us != 0 && self.first_retransmission_us != 0 && echo < first
     }
 
-    /// Returns whether DSACKs prove that nothing was lost.
+    /// Whether DSACKs prove that nothing was lost.
     pub(super) fn is_proven(&self) -> bool {
         self.unreported == Some(0)
     }

@@ -1,5 +1,5 @@
-//! What the import of a trace had to say of it, its account: `trace.json` in the folder of the trace.
-//! A run repeats it among its notes, so that whoever reads a result knows what the trace lacks.
+//! Account of the import of a trace: `trace.json` in the folder of the trace. A run repeats it in its notes, so
+//! that readers of a result know what the trace lacks.
 
 use crate::scenario::files::find_below;
 use eastwest_settings::problem::{shorten, shorten_to};
@@ -15,7 +15,7 @@ const MOST_NOTES: usize = 41;
 /// Most characters of a reason or a consequence.
 const MOST_TEXT: usize = 300;
 
-/// The account in a folder, and notes of what it says of the trace `name`; nothing where there is none.
+/// Returns the account in a folder, and notes about the trace `name`; nothing if there is no account.
 pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
     let Ok(path) = find_below(folder, FILE) else { return (None, Vec::new()) };
     let read = path
@@ -33,7 +33,7 @@ pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
     (Some(path), notes)
 }
 
-/// Notes of what an account says.
+/// Returns notes of the content of an account.
 fn said(name: &str, about: &Value) -> Vec<String> {
     let kinds = [("skipped", "left out"), ("changed", "changed"), ("noted", "noted")];
     let mut notes = Vec::new();
@@ -57,7 +57,7 @@ fn said(name: &str, about: &Value) -> Vec<String> {
     notes
 }
 
-/// ` (file:line)` of the first record that an entry is about.
+/// Returns ` (file:line)` of the first record of an entry.
 fn place(first: &Value) -> String {
     let file = first.get("file").and_then(Value::as_str).unwrap_or_default();
     match first.get("line").and_then(Value::as_u64) {

@@ -1,4 +1,4 @@
-//! `kind = "bulk"`: connections that send for a time.
+//! `kind = "bulk"`: connections that send for a certain time.
 
 use super::ground::Ground;
 use super::patterns;
@@ -7,7 +7,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::bulk::BulkConfig;
 
-/// Settings of bulk transfers.
+/// Reads the settings of bulk transfers.
 pub fn read(s: &mut Section, ground: &Ground, class: ClassId) -> Option<BulkConfig> {
     let doc = "Who sends to whom, such as [\"h0->h4\", \"h1->h4\"].";
     let given: Option<Places> = s.find(key("pairs", doc));

@@ -1,6 +1,6 @@
-//! The table of calls that transactions are replayed from: tab-separated text whose first line names
-//! its columns, a call a line, calls of a transaction one behind the other, callers before those they
-//! call. `eastwest observe workload` writes it; docs/mechanisms/transactions.md describes it.
+//! The table of calls that transactions are replayed from: tab-separated text whose first line names its
+//! columns, a call per line, calls of a transaction in consecutive lines, callers before their callees.
+//! `eastwest observe workload` writes it; docs/mechanisms/transactions.md describes it.
 //!
 //! | column | content |
 //! |---|---|
@@ -14,9 +14,9 @@
 //! | `gap_s`, `rest_s` | computing before the request, and before the response |
 //! | `waited` | `yes`, or `no` for a call whose answer its caller does not wait for; may be left out |
 //!
-//! Untrusted text: it is read line by line, what is kept is bounded by its length and by the limits
-//! below, and nothing is quoted. In names, an apostrophe before a sign with which a formula of a
-//! spreadsheet begins is no part of the name ([`plain`]).
+//! The text is untrusted: it is read line by line, memory is bounded by its length and by the limits below, and
+//! nothing is quoted. In names, an apostrophe before a character that begins a formula in spreadsheets is not
+//! part of the name ([`plain`]).
 
 use crate::scenario::rows;
 use eastwest_engine::interrupt;
@@ -27,11 +27,11 @@ use eastwest_workload::transactions::{Book, Call, Recorded};
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Most calls of a table.
+/// Most calls in a table.
 const MOST_CALLS: usize = 5_000_000;
-/// Most calls that one comes after.
+/// Most predecessors of a call (`after`).
 const MOST_AFTER: usize = 1_000;
-/// Most of all these.
+/// Most predecessors of all calls together.
 const MOST_AFTER_IN_ALL: usize = 20_000_000;
 /// Largest request or response in bytes: 1 TB.
 const MOST_BYTES: u64 = 1_000_000_000_000;
@@ -40,7 +40,7 @@ const LATEST_S: f64 = 480.0 * 3600.0;
 /// Longest name in bytes.
 const MOST_NAME: usize = 4096;
 
-/// Columns by their place in [`COLUMNS`].
+/// Index of the column in [`COLUMNS`].
 const TRANSACTION: usize = 0;
 const CALL: usize = 1;
 const PARENT: usize = 2;
@@ -54,7 +54,7 @@ const AFTER: usize = 9;
 const WAITED: usize = 10;
 const SERVICE: usize = 11;
 const OPERATION: usize = 12;
-/// All columns; the first [`NEEDED`] must be there.
+/// All columns; the first [`NEEDED`] are required.
 const COLUMNS: [&str; 13] = [
     "transaction",
     "call",
@@ -71,11 +71,10 @@ const COLUMNS: [&str; 13] = [
     "operation",
 ];
 const NEEDED: usize = 9;
-/// Columns of names.
+/// Columns that hold names.
 const NAMES: [usize; 4] = [TRANSACTION, COMPONENT, SERVICE, OPERATION];
 
-/// The transactions of a file in order of arrival, or the first thing that is wrong with it, as
-/// `:line: what`.
+/// Returns the transactions of a file in order of arrival, or its first problem, as `:line: what`.
 pub fn parse(text: impl Read) -> Result<Book, String> {
     let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').quoting(false).from_reader(text);
     let places = header(reader.byte_headers().map_err(|e| rows::broken(&e))?)?;
@@ -102,7 +101,7 @@ pub fn parse(text: impl Read) -> Result<Book, String> {
     Ok(book)
 }
 
-/// Where the columns are.
+/// Returns the position of each column of [`COLUMNS`].
 fn header(names: &csv::ByteRecord) -> Result<[Option<usize>; COLUMNS.len()], String> {
     let mut places = [None; COLUMNS.len()];
     for (at, name) in names.iter().enumerate() {
@@ -133,16 +132,16 @@ fn cell(column: usize, bytes: &[u8]) -> Result<&str, String> {
     Ok(if NAMES.contains(&column) { plain(text) } else { text })
 }
 
-/// The name that a cell means. Names that a spreadsheet would take for a formula are written with
-/// an apostrophe before them (`python/eastwest/spreadsheet.py`, which says why): it is taken off
-/// where apostrophes are followed by one of those signs, and kept everywhere else.
+/// Returns the name in a cell. Names that a spreadsheet would interpret as a formula are written with an
+/// apostrophe before them (`python/eastwest/spreadsheet.py` explains why): it is removed if apostrophes are
+/// followed by such a character, and kept otherwise.
 fn plain(cell: &str) -> &str {
     let rest = cell.trim_start_matches('\'');
     let guarded = rest.len() < cell.len() && rest.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if guarded { &cell[1..] } else { cell }
 }
 
-/// Names by their numbers, in the order in which they came.
+/// Names by number, in the order of their first occurrence.
 #[derive(Default)]
 struct Names {
     names: Vec<String>,
@@ -161,7 +160,7 @@ impl Names {
     }
 }
 
-/// What has been read so far.
+/// Data read so far.
 #[derive(Default)]
 struct Table {
     book: Book,
@@ -211,7 +210,7 @@ impl Table {
         Ok(())
     }
 
-    /// A call without its names, given those before it in its transaction.
+    /// Returns a call without its names, given the earlier calls of its transaction.
     fn links(&self, cells: &[&str], before: &[Call]) -> Result<Call, String> {
         let number: u32 = at_most(before.len());
         if cells[CALL].parse() != Ok(number) {
@@ -258,7 +257,7 @@ impl Table {
     }
 }
 
-/// The number of a call before the one at hand.
+/// Returns the number of an earlier call, below `number`.
 fn below(column: usize, text: &str, number: u32) -> Result<u32, String> {
     text.parse().ok().filter(|&n: &u32| n < number).ok_or_else(|| {
         let (name, shown) = (COLUMNS[column], shorten(text));
@@ -273,7 +272,7 @@ fn bytes(column: usize, text: &str) -> Result<u64, String> {
     })
 }
 
-/// Seconds; `absent` where nothing must stand there.
+/// Reads seconds; `absent`: the cell must be empty.
 fn time(column: usize, text: &str, absent: bool) -> Result<Span, String> {
     let (name, shown) = (COLUMNS[column], || shorten(text));
     if absent {

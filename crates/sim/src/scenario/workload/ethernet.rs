@@ -13,7 +13,7 @@ use eastwest_types::{ClassId, HostId, Rate, Span};
 use eastwest_workload::arrivals::Arrivals;
 use eastwest_workload::ethernet::{BurstSpread, EthernetConfig, Pattern};
 
-/// Settings of raw Ethernet traffic.
+/// Reads the settings of raw Ethernet traffic.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -74,7 +74,7 @@ pub fn read(
     })
 }
 
-/// `rate`, or `load` as a share of the hosts' rate.
+/// Reads `rate`, or `load` as a fraction of the hosts' rate.
 fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     let rate: Option<Rate> = s.find(
         key("rate", "Mean rate of each source in bytes of frames, without fabric.framing.")
@@ -93,7 +93,7 @@ fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     rate.or(load.map(of_load)).or_else(|| s.describing().then_some(Rate(1)))
 }
 
-/// When frames come, and how many at one instant.
+/// Reads when frames are generated, and how many at one instant.
 fn read_bursts(s: &mut Section) -> (Arrivals, u32, BurstSpread) {
     let arrivals = s.choice(
         "arrivals",

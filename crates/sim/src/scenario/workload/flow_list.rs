@@ -1,8 +1,8 @@
 //! `kind = "flow-list"`: flows from a CSV file.
 //!
-//! Columns `src`, `dst`, `bytes` and `start_s`, in any order, named in the first line; others are not
-//! looked at. They are those of `flows.parquet`, so that the flows of one run can drive another.
-//! Hosts are names (`h3`) or numbers (3).
+//! Columns `src`, `dst`, `bytes` and `start_s`, in any order, named in the first line; other columns are
+//! ignored. They are columns of `flows.parquet`, so that the flows of one run can drive another. Hosts are
+//! names (`h3`) or numbers (3).
 
 use super::ground::Ground;
 use crate::scenario::files::Files;
@@ -25,7 +25,7 @@ const MOST_BYTES: u64 = 1_000_000_000_000_000;
 /// Latest start in seconds: 480 h.
 const LATEST_S: f64 = 480.0 * 3600.0;
 
-/// Settings of a list of flows.
+/// Reads the settings of a list of flows.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -57,7 +57,7 @@ pub fn read(
     }
 }
 
-/// Where the columns are.
+/// Positions of the columns.
 struct Columns {
     src: usize,
     dst: usize,
@@ -65,7 +65,7 @@ struct Columns {
     start_s: usize,
 }
 
-/// The flows of a file, or the first thing that is wrong with it, as `:line: what`.
+/// Returns the flows of a file, or its first problem, as `:line: what`.
 fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ListedFlow>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
     let columns = columns(reader.byte_headers().map_err(|e| rows::broken(&e))?)?;

@@ -1,4 +1,4 @@
-//! What workloads may rely on: the fabric below them.
+//! Properties of the fabric on which workloads depend.
 
 use crate::scenario::cables::host_rate;
 use crate::scenario::fabric::Fabric;
@@ -8,19 +8,19 @@ use eastwest_types::Rate;
 use eastwest_workload::Cluster;
 use std::cell::Cell;
 
-/// What workloads may rely on: the fabric below them.
+/// Properties of the fabric on which workloads depend.
 pub struct Ground<'a> {
-    /// Its nodes, where the topology could be read.
+    /// Nodes, if the topology could be read.
     pub nodes: Option<&'a Nodes>,
-    /// Its hosts and racks, likewise.
+    /// Hosts and racks, if the topology could be read.
     pub cluster: Option<Cluster>,
-    /// Rate of the (slowest) host cable.
+    /// Rate of the slowest host cable.
     pub host_rate: Rate,
-    /// Largest packet, where known.
+    /// Largest packet in bytes, if known.
     pub mtu: Option<u32>,
-    /// Where files are.
+    /// Directories and files that the scenario may use.
     pub context: &'a Context,
-    /// How many more jobs the scenario may have.
+    /// Number of further jobs that the scenario may have.
     jobs_left: Cell<usize>,
 }
 
@@ -28,7 +28,7 @@ pub struct Ground<'a> {
 const MOST_JOBS: usize = 200_000;
 
 impl<'a> Ground<'a> {
-    /// The ground a fabric gives.
+    /// Returns the properties of a fabric.
     pub fn new(fabric: &'a Fabric, seed: u64, context: &'a Context) -> Ground<'a> {
         let nodes = fabric.nodes.as_ref();
         let cluster = nodes.map(|n| Cluster { rack_of: n.racks(), seed });
@@ -37,7 +37,7 @@ impl<'a> Ground<'a> {
         Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context, jobs_left }
     }
 
-    /// Makes room for so many jobs, or says why there is none.
+    /// Counts `jobs` further jobs, or returns why there are too many.
     pub fn admit_jobs(&self, jobs: usize) -> Result<(), String> {
         match self.jobs_left.get().checked_sub(jobs) {
             Some(left) => {

@@ -1,11 +1,11 @@
 //! `hadoop` and `hadoop_files`: a cluster described by Hadoop's own properties.
 //!
-//! Files are layered as Hadoop does: a later one replaces what an earlier one says, unless that says
-//! `final`; what stands in the scenario comes last, as `-D` on the command line. References
-//! `${name}` are replaced, at most twenty deep as in Hadoop; variables of the environment and of the
-//! virtual machine do not exist here. What a property means is said in [`super::hadoop_names`]. The
-//! values then stand for keys of the workload that the scenario does not give, and are checked like
-//! those; a scenario that gives a key and its property with another value is refused.
+//! Files are layered as in Hadoop: a later file replaces values of earlier ones, unless they are `final`;
+//! properties in the scenario come last, like `-D` on the command line. References `${name}` are replaced, at
+//! most twenty levels deep as in Hadoop; variables of the environment and of the virtual machine do not exist
+//! here. [`super::hadoop_names`] defines the meaning of each property. The values become presets of keys that
+//! the scenario does not give, and are checked like those; a scenario that gives a key and its property with
+//! different values is refused.
 
 use super::ground::Ground;
 use super::hadoop_layers::{DEEPEST, Given, Layers};
@@ -19,15 +19,15 @@ use eastwest_types::Span;
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Sets of properties that ship with Eastwest: Hadoop 0.20's own values of those that Chen et al.
-/// (2012) tune, and theirs.
+/// Sets of properties that ship with Eastwest: Hadoop 0.20's values of those that Chen et al. (2012) tune, and
+/// the tuned values.
 const SHIPPED: [&str; 2] = ["default-0.20", "tuned-0.20"];
 
 /// Most files of a workload.
 const MOST_FILES: usize = 16;
-/// Most bytes of a file as it lies on disk.
+/// Most bytes of a file on disk.
 const MOST_PACKED: u64 = hadoop_xml::MOST_BYTES;
-/// Reads both keys, and lets what they say stand for the keys below this section.
+/// Reads both keys, and makes their values presets of the keys below this section.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec<String>) {
     let inline: Option<Properties> = s.find(
         key(
@@ -63,7 +63,7 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec
     judge(s, &layers, notes);
 }
 
-/// Reads the files that can be read.
+/// Reads the files; reports those that cannot be read.
 fn read_files(
     s: &mut Section,
     ground: &Ground,
@@ -100,7 +100,7 @@ fn read_files(
     read
 }
 
-/// Reports a problem with a property where it is given.
+/// Reports a problem with a property at the place where it is given.
 fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>) {
     match &given.place {
         None => s.wrong_below("hadoop", &given.name, message.to_owned(), hint),
@@ -111,7 +111,7 @@ fn complain(s: &mut Section, given: &Given, message: &str, hint: Option<String>)
     }
 }
 
-/// Says of every property whether it is known, and takes over those that are settings.
+/// Checks for every property whether it is known, and uses those that are settings.
 fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     let (mut elsewhere, mut strange) = (0usize, Vec::new());
     let yarn = on_yarn(s, layers);
@@ -174,7 +174,7 @@ fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
     }
 }
 
-/// Whether tasks are given out by YARN: as the workload says, or the properties.
+/// Whether YARN assigns tasks, by the workload or by the properties.
 fn on_yarn(s: &Section, layers: &Layers) -> bool {
     match s.own("framework") {
         Some(own) => own.as_str() == Some("yarn"),
@@ -182,7 +182,7 @@ fn on_yarn(s: &Section, layers: &Layers) -> bool {
     }
 }
 
-/// What to say where slots give out tasks although the properties say how much memory containers have.
+/// Returns a note if slots assign tasks although the properties give the memory of containers.
 fn memory_ignored(layers: &Layers) -> Option<String> {
     let mut given = names::CONTAINER_MEMORY.iter().filter_map(|name| layers.given(name));
     let first = given.next()?;
@@ -197,7 +197,7 @@ fn memory_ignored(layers: &Layers) -> Option<String> {
     ))
 }
 
-/// Takes over a setting.
+/// Uses a property as a setting.
 fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
     if setting.form == Form::Heap && !given.value.contains("-Xmx") {
         return; // other options only
@@ -208,7 +208,7 @@ fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
         Err(message) => return complain(s, given, &message, None),
     };
     for path in setting.keys {
-        // A job's own keys are its own: they may differ from the cluster's.
+        // A job may have keys that differ from the cluster's.
         let own = if path.starts_with("job.") { None } else { s.own(path) };
         match own {
             Some(own) if differs(setting.form, own, &value) => {
@@ -220,7 +220,7 @@ fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
     }
 }
 
-/// Whether both can be read and are not the same.
+/// Whether both values can be read and differ.
 fn differs(form: Form, own: &Value, value: &Value) -> bool {
     fn apart<T: Quantity>(own: &Value, value: &Value) -> bool {
         matches!((T::parse(own), T::parse(value)), (Ok(a), Ok(b)) if a.show() != b.show())
@@ -242,7 +242,7 @@ fn differs(form: Form, own: &Value, value: &Value) -> bool {
     }
 }
 
-/// A value of Hadoop's files as a scenario has it.
+/// Converts a value of Hadoop's files to a value of a scenario.
 pub fn convert(form: Form, text: &str) -> Result<Value, String> {
     let whole = |text: &str| {
         text.parse::<u64>().map_err(|_| "must be a whole number, not negative".to_owned())
@@ -284,7 +284,7 @@ pub fn convert(form: Form, text: &str) -> Result<Value, String> {
     })
 }
 
-/// Bytes with a binary suffix.
+/// Reads bytes with a binary suffix.
 fn bytes(text: &str) -> Result<u64, String> {
     const FORM: &str = "must be a number of bytes, such as 134217728 or 128m";
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -300,7 +300,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "is too large".to_owned())
 }
 
-/// File bytes in a packet of HDFS: as many pieces of 512 B with a checksum of 4 B as fit beside the
+/// Returns the file bytes in a packet of HDFS: as many chunks of 512 B with a checksum of 4 B as fit beside the
 /// longest header, 33 B (Hadoop's `DFSOutputStream.computePacketChunkSize`).
 fn packet_payload(packet: u64) -> Result<u64, String> {
     const PIECE: u64 = 512;
@@ -310,7 +310,7 @@ fn packet_payload(packet: u64) -> Result<u64, String> {
     }
 }
 
-/// A time, in a unit of its own where it has none: its sign and name.
+/// Reads a time; without a unit it is in the usual unit of the property, given as sign and name.
 fn time(text: &str, (usual, name): (&str, &str)) -> Result<String, String> {
     let form = || format!("must be a number of {name}, or a time such as 3s");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -332,7 +332,7 @@ fn time(text: &str, (usual, name): (&str, &str)) -> Result<String, String> {
     Ok(format!("{number} {unit}"))
 }
 
-/// The scheduler a class is.
+/// Returns the scheduler that a class implements.
 fn scheduler(class: &str) -> Result<&'static str, String> {
     match class.rsplit('.').next().unwrap_or(class) {
         "FifoScheduler" | "JobQueueTaskScheduler" => Ok("fifo"),

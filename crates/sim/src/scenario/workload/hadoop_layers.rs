@@ -1,4 +1,4 @@
-//! Hadoop's properties in layers: a later file replaces what an earlier one says, unless that says `final`.
+//! Layers of Hadoop's properties: a later file replaces values of earlier ones, unless they are `final`.
 
 use super::hadoop_names as names;
 use super::hadoop_xml;
@@ -8,23 +8,23 @@ use std::collections::BTreeMap;
 
 /// Deepest chain of references (Hadoop's `Configuration`, MAX_SUBST).
 pub const DEEPEST: usize = 20;
-/// Longest value a reference may grow to.
+/// Longest value after replacement of references.
 const LONGEST: usize = 4096;
 
-/// A property as given last.
+/// The last value that was given for a property.
 pub struct Given {
-    /// Its name there: maybe an old one.
+    /// Name in the file, possibly a deprecated one.
     pub name: String,
-    /// Its value, references not yet replaced.
+    /// Value, with references not yet replaced.
     pub value: String,
-    /// File and line; `None` for what stands in the scenario.
+    /// File and line; `None` for properties in the scenario.
     pub place: Option<(String, usize)>,
-    /// Whether no later file may replace it.
+    /// Whether later files must not replace it (`final`).
     pub fixed: bool,
 }
 
 impl Given {
-    /// How a message speaks of it.
+    /// Describes the property and its place for a message.
     pub fn said(&self) -> String {
         let name = shorten(&self.name);
         match &self.place {
@@ -34,25 +34,25 @@ impl Given {
     }
 }
 
-/// All properties by the names of today.
+/// All properties by their current names.
 #[derive(Default)]
 pub struct Layers {
-    /// By name.
+    /// Values by name.
     pub all: BTreeMap<String, Given>,
 }
 
 impl Layers {
-    /// What is given of a property.
+    /// Returns the last value given for a property.
     pub fn given(&self, name: &str) -> Option<&Given> {
         self.all.get(name)
     }
 
-    /// Its value with references replaced, or why that is not possible.
+    /// Returns the value of a property with references replaced, or why that is not possible.
     pub fn value(&self, name: &str) -> Option<Result<String, String>> {
         self.all.get(name).map(|given| self.expand(&given.value, DEEPEST))
     }
 
-    /// Replaces the references in a text, at most so deep, or says why that is not possible.
+    /// Replaces the references in a text, up to a depth, or returns why that is not possible.
     pub fn expand(&self, text: &str, depth: usize) -> Result<String, String> {
         let (mut done, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -74,7 +74,7 @@ impl Layers {
         Ok(done.trim().to_owned())
     }
 
-    /// Puts a file on top. Gives complaints and remarks.
+    /// Adds a file as the top layer. Returns objections and notes.
     pub fn add(
         &mut self,
         file: &str,
@@ -102,7 +102,7 @@ impl Layers {
         (complaints, kept)
     }
 
-    /// Puts what stands in the scenario on top. Gives complaints: name and reason.
+    /// Adds the properties in the scenario as the top layer. Returns objections: name and reason.
     pub fn set(&mut self, properties: &Properties) -> Vec<(String, String)> {
         let mut complaints = Vec::new();
         for (given_name, value) in &properties.0 {

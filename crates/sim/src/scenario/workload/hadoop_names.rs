@@ -1,52 +1,52 @@
-//! What the properties of Hadoop mean here: which are settings of the model, which the model takes
-//! for granted, and which are about something else.
+//! Meaning of the properties of Hadoop: settings of the model, values that the model assumes, and properties
+//! that are not modelled.
 //!
 //! Names are those of Hadoop 3.4 (`core-default.xml`, `hdfs-default.xml`, `yarn-default.xml`,
-//! `mapred-default.xml`) and, for slots and the jobtracker, of Hadoop 1. Names Hadoop has given up
-//! are in `hadoop_renamed.tsv`.
+//! `mapred-default.xml`) and, for slots and the jobtracker, of Hadoop 1. Deprecated names are in
+//! `hadoop_renamed.tsv`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// How a value is written in Hadoop's files.
+/// Format of a value in Hadoop's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A whole number.
     Count,
-    /// Bytes, also with `k`, `m`, `g`, `t` as powers of 1024 after the number.
+    /// Bytes; a suffix `k`, `m`, `g`, `t` is a power of 1024.
     Bytes,
     /// A whole number of MiB.
     Mebibytes,
-    /// The size of a packet of HDFS on the wire; the value is the file bytes in it.
+    /// Size of a packet of HDFS on the wire; the value is the number of file bytes in it.
     PacketPayload,
-    /// Options of a Java virtual machine; the value is the heap.
+    /// Options of a Java virtual machine; the value is the heap size.
     Heap,
-    /// A time in milliseconds, or with `ns`, `us`, `ms`, `s`, `m`, `h`, `d` after the number.
+    /// A time in milliseconds, or with a suffix `ns`, `us`, `ms`, `s`, `m`, `h`, `d`.
     Millis,
-    /// A time in seconds, or with a unit likewise.
+    /// A time in seconds, or with a suffix as in [`Form::Millis`].
     Seconds,
-    /// A share of one.
+    /// A fraction of one.
     Share,
     /// `true` or `false`.
     Flag,
     /// The class of a scheduler.
     Scheduler,
-    /// Who gives out tasks.
+    /// The framework that assigns tasks.
     Framework,
-    /// When a pipeline gets another datanode.
+    /// Condition under which a pipeline gets another datanode.
     ReplaceDatanode,
-    /// Standard deviations.
+    /// A number of standard deviations.
     Ratio,
 }
 
 /// A property that is a setting of the model.
 pub struct Modelled {
-    /// Its name in Hadoop.
+    /// Name in Hadoop.
     pub name: &'static str,
-    /// How Hadoop writes it.
+    /// Format in Hadoop's files.
     pub form: Form,
-    /// The keys of the workload that bear its value: of the section itself, of a table below it,
-    /// or of every `[[workload.job]]` (`job.reduces`).
+    /// Keys of the workload that get the value: of the section itself, of a table below it, or of every
+    /// `[[workload.job]]` (`job.reduces`).
     pub keys: &'static [&'static str],
 }
 
@@ -103,7 +103,7 @@ pub const MODELLED: &[Modelled] = &[
     setting("dfs.client.max.block.acquire.failures", Form::Count, &["hdfs.acquire_failures"]),
     setting("dfs.client.retry.window.base", Form::Millis, &["hdfs.retry_window"]),
     setting("dfs.client.socket-timeout", Form::Millis, &["failures.block_timeout"]),
-    // attempts that fail
+    // failing attempts
     setting("mapreduce.map.maxattempts", Form::Count, &["failures.map_attempts"]),
     setting("mapreduce.reduce.maxattempts", Form::Count, &["failures.reduce_attempts"]),
     setting("mapreduce.jobtracker.expire.trackers.interval", Form::Millis, &["failures.expiry"]),
@@ -200,7 +200,7 @@ pub const MODELLED: &[Modelled] = &[
     setting("yarn.scheduler.fair.locality-delay-rack-ms", Form::Millis, &["delay.rack"]),
 ];
 
-/// Properties that say how much memory nodes and containers have: what slots do not look at.
+/// Properties of the memory of nodes and containers, which slots ignore.
 pub const CONTAINER_MEMORY: [&str; 4] = [
     "yarn.nodemanager.resource.memory-mb",
     "mapreduce.map.memory.mb",
@@ -208,7 +208,7 @@ pub const CONTAINER_MEMORY: [&str; 4] = [
     "yarn.app.mapreduce.am.resource.mb",
 ];
 
-/// Settings of YARN: they count where the framework is YARN.
+/// Settings of YARN, used if the framework is YARN.
 pub const OF_YARN: &[Modelled] = &[
     setting("yarn.resourcemanager.scheduler.class", Form::Scheduler, &["scheduler"]),
     setting(
@@ -236,13 +236,13 @@ pub const OF_YARN: &[Modelled] = &[
     setting("yarn.nm.liveness-monitor.expiry-interval-ms", Form::Millis, &["failures.expiry"]),
 ];
 
-/// A property whose effect is not modelled, with the value the model takes for granted.
+/// A property whose effect is not modelled, with the value that the model assumes.
 pub struct Granted {
-    /// Its name in Hadoop.
+    /// Name in Hadoop.
     pub name: &'static str,
-    /// What the model does.
+    /// Value that the model assumes.
     pub value: &'static str,
-    /// What another value would mean.
+    /// Meaning of another value.
     pub about: &'static str,
 }
 
@@ -250,7 +250,7 @@ const fn granted(name: &'static str, value: &'static str, about: &'static str) -
     Granted { name, value, about }
 }
 
-/// All that is taken for granted.
+/// All properties with assumed values.
 pub const GRANTED: &[Granted] = &[
     granted("mapreduce.map.output.compress", "false", "map outputs are moved as they are"),
     granted("mapreduce.output.fileoutputformat.compress", "false", "output is written as it is"),
@@ -275,8 +275,8 @@ pub const GRANTED: &[Granted] = &[
     granted("dfs.encrypt.data.transfer", "false", "nothing is encrypted"),
 ];
 
-/// Properties by how their names begin that are about something else: paths, addresses, security,
-/// logs, limits, other file systems. A name that ends with a dot stands for all below it.
+/// Prefixes of properties that are not modelled: paths, addresses, security, logs, limits, other file systems.
+/// A prefix that ends with a dot stands for all names below it.
 const ELSEWHERE: &[&str] = &[
     "adl.",
     "datanode.https.",
@@ -518,7 +518,7 @@ const ELSEWHERE: &[&str] = &[
     "yarn.workflow-id.",
 ];
 
-/// Properties that are no settings but that others are held against.
+/// Properties that are not settings but are compared with others.
 const JUDGED: &[&str] = &[
     "dfs.namenode.replication.min",
     "dfs.replication.max",
@@ -528,10 +528,10 @@ const JUDGED: &[&str] = &[
     "yarn.scheduler.maximum-allocation-vcores",
 ];
 
-/// First words of names that are Hadoop's own: a name that begins with another word is a job's own.
+/// First words of Hadoop's own names: a name with another first word belongs to a job.
 const OWN: &[&str] = &["dfs", "io", "mapred", "mapreduce", "yarn"];
 
-/// Whether a property is about something that is not modelled.
+/// Whether a property is not modelled.
 pub fn is_elsewhere(name: &str) -> bool {
     ELSEWHERE.iter().any(|start| {
         name.strip_prefix(start).is_some_and(|rest| {
@@ -540,22 +540,22 @@ pub fn is_elsewhere(name: &str) -> bool {
     })
 }
 
-/// Whether this very name is known, however near it is to a setting's.
+/// Whether exactly this name is known, even if it is similar to that of a setting.
 pub fn is_named(name: &str) -> bool {
     JUDGED.contains(&name) || ELSEWHERE.contains(&name)
 }
 
-/// Whether a name is of Hadoop's own families.
+/// Whether a name belongs to Hadoop's own families.
 pub fn is_own(name: &str) -> bool {
     name.split('.').next().is_some_and(|first| OWN.contains(&first))
 }
 
-/// The name a property has today.
+/// Returns the current name of a property.
 pub fn current(name: &str) -> &str {
     renamed().get(name).copied().unwrap_or(name)
 }
 
-/// Names that could have been meant: settings and what is taken for granted, old and new.
+/// Returns the names that could have been meant: settings and assumed properties, current and deprecated.
 pub fn candidates() -> &'static [&'static str] {
     static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
     NAMES.get_or_init(|| {

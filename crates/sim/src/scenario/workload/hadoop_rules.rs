@@ -1,10 +1,10 @@
-//! Properties of Hadoop that contradict each other: what Hadoop itself would refuse, or what it would
-//! wait for in vain.
+//! Contradictions among properties of Hadoop: what Hadoop itself would refuse, or what would make it wait for
+//! ever.
 
 use super::hadoop_layers::Layers;
 use eastwest_settings::narrow::whole_part;
 
-/// Properties that contradict others, with the reason.
+/// Returns the properties that contradict others, with the reason.
 pub fn contradictions(layers: &Layers) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     sort_buffer(layers, &mut found);
@@ -24,7 +24,7 @@ const SORT_FACTOR: &str = "mapreduce.task.io.sort.factor";
 const MAP_MB: &str = "mapreduce.map.memory.mb";
 const REDUCE_MB: &str = "mapreduce.reduce.memory.mb";
 
-/// The heap of a map in bytes, where it is given: `-Xmx`, or a share of its container.
+/// Returns the heap of a map in bytes, if it is given: `-Xmx`, or a fraction of its container.
 fn map_heap(layers: &Layers) -> Option<u64> {
     for name in ["mapreduce.map.java.opts", "mapred.child.java.opts"] {
         let options = layers.value(name).and_then(Result::ok);
@@ -38,7 +38,7 @@ fn map_heap(layers: &Layers) -> Option<u64> {
     Some(whole_part((container as f64) * share)).map(|mb| mb.saturating_mul(1 << 20))
 }
 
-/// The last `-Xmx` among options of a virtual machine, in bytes.
+/// Returns the last `-Xmx` among options of a virtual machine, in bytes.
 pub fn heap_option(options: &str) -> Option<u64> {
     let last = options.split_whitespace().filter_map(|o| o.strip_prefix("-Xmx")).next_back()?;
     let digits = last.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -1,10 +1,9 @@
-//! Hadoop's configuration files: `<configuration>` with `<property>` elements, as `mapred-site.xml` and
-//! the configuration a job history is kept with (Hadoop, class `Configuration`). Gzip is recognised
-//! by its first bytes.
+//! Hadoop's configuration files: `<configuration>` with `<property>` elements, like `mapred-site.xml` and the
+//! configuration in a job history (Hadoop, class `Configuration`). Gzip is recognised by its first bytes.
 //!
-//! The text is read as a stream of events: there is no tree to grow, no document type is accepted,
-//! so there are no entities beyond the five of XML, and nothing outside the file is opened. Hadoop
-//! follows `<include>`; here such a file is refused, as it may lead anywhere.
+//! The text is read as a stream of events: no tree is built, no document type is accepted, so there are no
+//! entities beyond the five of XML, and nothing outside the file is opened. Hadoop follows `<include>`; here
+//! such a file is refused, since an include may refer to any file.
 
 use flate2::read::MultiGzDecoder;
 use quick_xml::escape::resolve_predefined_entity;
@@ -12,7 +11,7 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Error, Reader, XmlVersion};
 use std::io::Read;
 
-/// Most bytes of a file, unpacked: four times the configuration of a job of Hadoop 3.
+/// Most bytes of an unpacked file: four times the configuration of a job of Hadoop 3.
 pub const MOST_BYTES: u64 = 1 << 20;
 /// Most properties of a file.
 const MOST_PROPERTIES: usize = 20_000;
@@ -22,17 +21,17 @@ const DEEPEST: usize = 16;
 /// A property of a configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Property {
-    /// Its name as the file has it.
+    /// Name in the file.
     pub name: String,
-    /// Its value, references not yet replaced.
+    /// Value, with references not yet replaced.
     pub value: String,
-    /// Whether files read later may not change it.
+    /// Whether later files must not change it (`final`).
     pub fixed: bool,
     /// Line in the file, from 1.
     pub line: usize,
 }
 
-/// All properties of a file in their order, or what is wrong with it.
+/// Returns all properties of a file in their order, or its problem.
 pub fn read(bytes: &[u8]) -> Result<Vec<Property>, String> {
     let unpacked = unpack(bytes)?;
     let text =
@@ -59,7 +58,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Property>, String> {
     }
 }
 
-/// The file's text, unpacked where it is packed.
+/// Returns the text of a file, unpacked if it is packed.
 fn unpack(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let too_large = || format!("is too large: at most {MOST_BYTES} bytes are read");
     if !bytes.starts_with(&[0x1f, 0x8b]) {
@@ -76,7 +75,7 @@ fn newlines(bytes: &[u8]) -> usize {
     bytes.iter().filter(|b| **b == b'\n').count()
 }
 
-/// The reader's complaint without the text it complains about, which is not ours to print.
+/// Describes an error of the XML reader without the text of the file, which must not be printed.
 fn said(error: &Error) -> &'static str {
     match error {
         Error::Syntax(_) => "something is not closed, such as a tag, a comment or a reference",
@@ -87,7 +86,7 @@ fn said(error: &Error) -> &'static str {
     }
 }
 
-/// What an open element collects its text for.
+/// Meaning of an open element for the text in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Element {
     Configuration,
@@ -100,7 +99,7 @@ enum Element {
 
 struct Walk<'t> {
     text: &'t str,
-    /// Bytes whose lines are counted.
+    /// Number of bytes whose lines are counted.
     counted: usize,
     line: usize,
     open: Vec<Element>,
@@ -114,7 +113,7 @@ impl Walk<'_> {
         self.counted = to;
     }
 
-    /// Takes an event; `false` at the end of the file.
+    /// Processes an event; returns `false` at the end of the file.
     fn take(&mut self, event: Event) -> Result<bool, String> {
         match event {
             Event::Start(start) => self.start(&start)?,
@@ -174,7 +173,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The short form: `<property name="…" value="…" final="true"/>`.
+    /// Reads the short form: `<property name="…" value="…" final="true"/>`.
     fn attributes(&mut self, tag: &BytesStart) -> Result<(), String> {
         for attribute in tag.attributes().with_checks(false) {
             let attribute = attribute.map_err(|_| "has an attribute without value".to_owned())?;
@@ -226,7 +225,7 @@ fn not_text<E>(_: E) -> String {
     "a part is not UTF-8".to_owned()
 }
 
-/// What a reference stands for: a character by its number, or one of the five names of XML.
+/// Returns the text of a reference: a character by its number, or one of the five names of XML.
 fn resolve(reference: &BytesRef) -> Result<String, String> {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return Ok(character.to_string());

@@ -1,14 +1,14 @@
-//! The cluster that a job runs on, as far as its numbers of tasks depend on it.
+//! Properties of the cluster of a job that determine its numbers of tasks.
 
 use eastwest_types::HostId;
 
-/// What the numbers of tasks depend on besides bytes.
+/// Properties of a cluster that determine the numbers of tasks, besides bytes.
 pub struct Cluster {
-    /// The master.
+    /// Host of the master.
     pub master: HostId,
     /// Number of workers.
     pub workers: u32,
-    /// Reduce slots of each.
+    /// Reduce slots of each worker.
     pub reduce_slots: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The jobs of a MapReduce workload: written in the scenario, or replayed from a SWIM trace.
+//! Jobs of a MapReduce workload: in the scenario, or replayed from a SWIM trace.
 
 use super::ground::Ground;
 use super::job_cluster::Cluster;
@@ -13,21 +13,21 @@ use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
 use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, table, window};
 use std::sync::Arc;
 
-/// Where a job comes from, so that objections find their place.
+/// Origin of a job, to report objections at its place.
 #[derive(Clone, Copy)]
 pub enum Origin {
-    /// The `[[workload.job]]` of this number.
+    /// Table `[[workload.job]]` of this number.
     Table(usize),
     /// The trace.
     Trace,
 }
 
-/// Most `[[workload.job]]`.
+/// Most tables `[[workload.job]]`.
 const MOST_TABLES: usize = 10_000;
 /// Most bytes of a trace file.
 const MOST_TRACE_BYTES: u64 = 32 << 20;
 
-/// A trace that ships with Eastwest: its name, its file, and the nodes it was recorded on.
+/// A trace that ships with Eastwest: its name, its file, and the number of nodes on which it was recorded.
 struct Shipped {
     name: &'static str,
     file: &'static str,
@@ -45,7 +45,7 @@ const SHIPPED: [Shipped; 3] = [
     Shipped { name: "fb-2010", file: "swim/FB-2010_samples_24_times_1hr_0.tsv", nodes: 3000 },
 ];
 
-/// Reads the jobs of a workload; `None` where they cannot be known.
+/// Reads the jobs of a workload; returns `None` if they cannot be determined.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -129,7 +129,7 @@ fn read_rule(s: &mut Section) -> SizeRule {
     SizeRule { split_bytes: split.0, bytes_per_reducer: per_reducer.0, reduce_fill_percent: fill }
 }
 
-/// What a scenario says about a trace.
+/// Settings of a trace.
 struct TraceKeys {
     file: Option<FileName>,
     from: Span,
@@ -178,7 +178,7 @@ fn read_trace_keys(s: &mut Section) -> TraceKeys {
     TraceKeys { file, from, to, original, bad_rows }
 }
 
-/// Reads the trace: scaled, cut to its window.
+/// Reads the trace, scaled and cut to its window.
 fn read_trace(
     s: &mut Section,
     ground: &Ground,
@@ -218,7 +218,7 @@ fn read_trace(
     Some(jobs)
 }
 
-/// All jobs of a trace file.
+/// Returns all jobs of a trace file.
 fn load(
     s: &mut Section,
     ground: &Ground,
@@ -265,8 +265,8 @@ fn load(
     }
 }
 
-/// The jobs in the folder of an imported trace, and the folder that keeps them beside the result. What
-/// the import said of the trace is kept there too, and becomes notes.
+/// Returns the jobs in the folder of an imported trace, and the folder to be kept beside the result. The
+/// account of the import is kept there too, and becomes notes.
 fn load_folder(
     ground: &Ground,
     files: &mut Files,
@@ -283,7 +283,7 @@ fn load_folder(
     Ok((bytes, files.attach_folder(base, &listed)))
 }
 
-/// Tells the user what was noticed in a trace.
+/// Adds notes about a trace.
 fn tell(name: &str, noticed: &TraceNotes, notes: &mut Vec<String>) {
     let name = shorten(name);
     if noticed.skipped > 0 {
@@ -302,7 +302,7 @@ fn tell(name: &str, noticed: &TraceNotes, notes: &mut Vec<String>) {
     }
 }
 
-/// A `[[workload.job]]`.
+/// A table `[[workload.job]]`.
 struct JobTable {
     job: JobSpec,
     count: usize,
@@ -368,13 +368,13 @@ fn read_job(
     s.all_good().then_some(JobTable { job, count: count as usize, interarrival })
 }
 
-/// What maps put out of which a combiner leaves so many bytes; nine decimals, in integers.
+/// Returns the map output of which a combiner leaves `shuffle` bytes; computed in integers, with nine decimals.
 fn uncombined(shuffle: u64, ratio: f64) -> u64 {
     let billionths = u128::from(whole_part(ratio * 1e9 + 0.5)).max(1);
     u64::try_from(u128::from(shuffle) * 1_000_000_000 / billionths).unwrap_or(u64::MAX)
 }
 
-/// Numbers of maps and reduces.
+/// Reads the numbers of maps and reduces.
 fn read_tasks(s: &mut Section, bytes: JobBytes, (maps, reduces): (u32, u32)) -> (u32, u32) {
     let maps = s.get(
         key("maps", "Number of map tasks.")

@@ -1,4 +1,4 @@
-//! Kinds of job: what each reads, moves and writes, and the stand-alone clients of HDFS.
+//! Kinds of jobs: bytes that each reads, moves and writes, and the stand-alone clients of HDFS.
 
 use super::ground::Ground;
 use super::job_cluster::Cluster;
@@ -8,7 +8,7 @@ use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::{Clients, JobBytes, SizeRule};
 
-/// What a job computes.
+/// Computation of a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     TeraSort,
@@ -28,7 +28,7 @@ pub enum Kind {
 /// word of 12 letters with its count and lengths.
 const WORDS: u64 = 20_000;
 
-/// Reads which kind it is.
+/// Reads the kind of a job.
 pub fn read_kind(s: &mut Section) -> Option<Kind> {
     s.kind(
         "What it computes, which gives shuffle and output for its input.",
@@ -53,7 +53,7 @@ pub fn read_kind(s: &mut Section) -> Option<Kind> {
     )
 }
 
-/// Its name, and what it reads, moves and writes.
+/// Returns the name of a job, and the bytes that it reads, moves and writes.
 pub fn read_bytes(s: &mut Section, kind: Kind, rule: &SizeRule) -> (&'static str, JobBytes) {
     let mut bytes = |name, doc| s.get(key::<Bytes>(name, doc).range("0 B", "1000 TB")).0;
     let none = JobBytes::default();
@@ -89,7 +89,7 @@ fn read_ratios(s: &mut Section) -> JobBytes {
     let input = s.get(key::<Bytes>("input", "Bytes its maps read.").range("0 B", "1000 TB")).0;
     let mut ratio = |name, doc| {
         let ratio = s.get(key::<Ratio>(name, doc).range("0", "1000"));
-        // Nine decimals, in integers.
+        // Computed in integers, with nine decimals.
         let billionths = whole_part(ratio.0 * 1e9 + 0.5);
         let bytes = u128::from(input) * u128::from(billionths) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
@@ -99,7 +99,7 @@ fn read_ratios(s: &mut Section) -> JobBytes {
     JobBytes { input, shuffle, output }
 }
 
-/// Who the clients of a job without tasks are, and how many.
+/// Reads the hosts and the number of the clients of a job without tasks.
 pub fn read_clients(
     s: &mut Section,
     kind: Kind,

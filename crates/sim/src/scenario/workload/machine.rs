@@ -1,8 +1,8 @@
-//! `machine`: rates and delays of a machine in a file of their own, as `eastwest calibrate` writes it.
+//! `machine`: rates and delays of a machine in a separate file, as `eastwest calibrate` writes it.
 //!
-//! The file is TOML with the tables of a MapReduce workload (`[costs]`, `[control]` …). Its values
-//! stand for keys that the workload does not give; properties of Hadoop come before them. The table
-//! `[calibration]` says where the values come from and is not looked at.
+//! The file is TOML with the tables of a MapReduce workload (`[costs]`, `[control]` …). Its values are presets
+//! of keys that the workload does not give; properties of Hadoop have priority. The table `[calibration]`
+//! describes the source of the values and is ignored.
 
 use super::ground::Ground;
 use crate::scenario::files::Files;
@@ -15,10 +15,10 @@ use toml::Value;
 
 /// Most bytes of a profile.
 const MOST_BYTES: u64 = 64 << 10;
-/// What only people read.
+/// Table that is only for readers of the file.
 const REMARKS: &str = "calibration";
 
-/// Reads the key, and lets the file's values stand for the keys below this section.
+/// Reads the key, and makes the file's values presets of the keys below this section.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
     let file: Option<FileName> = s.find(
         key(

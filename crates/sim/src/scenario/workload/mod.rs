@@ -1,7 +1,7 @@
-//! `[[workload]]`: what drives the network.
+//! `[[workload]]`: workloads, which drive the network.
 //!
-//! Keys bear the names of the settings in `eastwest-workload`, whose own checks are asked last: what
-//! they object to is reported at the key they name.
+//! Keys have the names of the settings in `eastwest-workload`, whose own checks come last: their objections are
+//! reported at the key that they name.
 
 mod account;
 mod bulk;
@@ -56,7 +56,7 @@ enum Kind {
     MpiCg,
 }
 
-/// Reads all of `[[workload]]`; gives those that run.
+/// Reads all tables `[[workload]]`; returns those that are on.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -72,7 +72,7 @@ pub fn read(
         names.extend(spec.iter().map(|(spec, _)| spec.name.clone()));
         let spec = spec.filter(|(_, off)| !off);
         if spec.is_none() {
-            // what is left out of the run needs no notes
+            // notes about a workload that is off are dropped
             notes.truncate(noted);
             off += 1;
         }
@@ -87,7 +87,7 @@ pub fn read(
     read.into_iter().flatten().map(|(spec, _)| spec).collect()
 }
 
-/// The names of all workloads of the file, those that are off among them; `s` is the top of it.
+/// Returns the names of all workloads of the file, including those that are off; `s` is the top of the file.
 pub fn names(s: &Section) -> BTreeSet<String> {
     let items = s.own("workload").and_then(Value::as_array).into_iter().flatten();
     items.filter_map(|w| w.get("name")?.as_str()).map(str::to_owned).collect()
@@ -144,7 +144,7 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
     )
 }
 
-/// What carries its connections, if it has any.
+/// Reads the transport of the connections, if the workload has any.
 fn read_transport(w: &mut Section, kind: Kind) -> Transport {
     if matches!(kind, Kind::Datagrams | Kind::Ethernet) {
         return Transport::default();
@@ -230,7 +230,7 @@ fn read_one(
     Some((WorkloadSpec { name: name.0, class, background, transport, kind }, off))
 }
 
-/// Puts an objection to a job, `jobs[3].maps: …`, at the place in the file the job comes from.
+/// Replaces the path of an objection to a job, `jobs[3].maps: …`, by the place of the job in the file.
 fn place(objection: String, origins: &[jobs::Origin]) -> String {
     let about = objection.strip_prefix("jobs[").and_then(|rest| rest.split_once(']'));
     let Some((number, rest)) = about else { return objection };

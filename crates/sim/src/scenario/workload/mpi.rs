@@ -25,13 +25,13 @@ use eastwest_workload::mpi::{MpiConfig, Placement, Program, TraceFile, place};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Largest file of hosts.
+/// Largest file of hosts, in bytes.
 const MOST_HOSTS_FILE_BYTES: u64 = 16 << 20;
 
-/// Bytes that all ranks together may read of one file.
+/// Bytes that all ranks together may read from one file.
 const MOST_MERGED_BYTES: u64 = 64 << 30;
 
-/// A replay of a trace.
+/// Reads the settings of a replay of a trace.
 pub fn replay(
     s: &mut Section,
     ground: &Ground,
@@ -80,7 +80,7 @@ pub fn replay(
     }
 }
 
-/// The pattern of NAS CG.
+/// Reads the settings of the pattern of NAS CG.
 pub fn cg(
     s: &mut Section,
     ground: &Ground,
@@ -114,7 +114,7 @@ pub fn cg(
     finish(s, ground, settings, Program::Cg(config))
 }
 
-/// What the classes of CG are, in their order.
+/// Sizes of the classes of CG, in their order.
 const PROBLEMS: [&str; CgConfig::CLASSES.len()] = [
     "1,400 rows, 15 iterations",
     "7,000 rows, 15 iterations",
@@ -125,7 +125,7 @@ const PROBLEMS: [&str; CgConfig::CLASSES.len()] = [
     "9,000,000 rows, 100 iterations",
 ];
 
-/// What both kinds have in common.
+/// Common settings of both kinds.
 struct Settings {
     placement: Placement,
     per_host: u32,
@@ -203,7 +203,7 @@ fn settings(
     })
 }
 
-/// Bytes of a full frame, where messages travel as frames.
+/// Reads the bytes of a full frame, if messages travel as frames.
 fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> {
     let given: Option<Octets> = s.find(
         key(
@@ -298,7 +298,7 @@ fn placement(s: &mut Section, ground: &Ground, files: &mut Files) -> Option<Plac
     }
 }
 
-/// The hosts that a file names, and what it is called beside the resolved scenario.
+/// Returns the hosts that a file names, and its name beside the resolved scenario.
 fn hosts_of(
     name: &str,
     ground: &Ground,
@@ -321,7 +321,7 @@ fn hosts_of(
     Ok((hosts?, attached.name))
 }
 
-/// The program of a trace, and its files by the names they get beside the resolved scenario.
+/// Returns the program of a trace, and its files by their names beside the resolved scenario.
 #[allow(clippy::type_complexity)]
 fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>), Vec<String>> {
     let wrong = |message: String| vec![message];
@@ -348,7 +348,7 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
             continue;
         }
         let Some(rank) = last_number(&file) else { continue };
-        // links are followed: a trace may be made of links, but not to what is elsewhere
+        // links are resolved: a trace may consist of links, but only to files below its folder
         let place = find_below(path, &file).map_err(wrong)?;
         if let Some((other, _)) = by_rank.insert(rank, (file.clone(), place)) {
             let (a, b) = (shorten(&other), shorten(&file));
@@ -374,9 +374,9 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
     Ok((Program::Files(files), listed))
 }
 
-/// The last number in a file's name, its ending left out.
+/// Returns the last number in a file's name, without its extension.
 fn last_number(file: &str) -> Option<u32> {
-    // an ending with a number in it is none: `cg.S.4_0` is rank 0
+    // an extension that contains a digit is part of the name: `cg.S.4_0` is rank 0
     let stem = match file.rsplit_once('.') {
         Some((stem, ending)) if !ending.contains(|c: char| c.is_ascii_digit()) => stem,
         _ => file,
@@ -385,7 +385,7 @@ fn last_number(file: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// Puts ranks on hosts.
+/// Places ranks on hosts.
 fn finish(
     s: &mut Section,
     ground: &Ground,

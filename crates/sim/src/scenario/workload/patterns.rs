@@ -26,7 +26,7 @@ fn flow_bytes(s: &mut Section) -> u64 {
     s.get(key::<Bytes>("bytes", "Bytes of each flow.").range("1 B", MOST_BYTES)).0
 }
 
-/// The key `start_window`.
+/// Reads the key `start_window`.
 pub fn start_window(s: &mut Section) -> Span {
     s.get(
         key("start_window", "Width of the uniform start times of the first flows (as in S1).")
@@ -35,7 +35,7 @@ pub fn start_window(s: &mut Section) -> Span {
     )
 }
 
-/// Settings of a stride pattern.
+/// Reads the settings of a stride pattern.
 pub fn stride(s: &mut Section, class: ClassId) -> StrideConfig {
     StrideConfig {
         stride: s.get(
@@ -48,7 +48,7 @@ pub fn stride(s: &mut Section, class: ClassId) -> StrideConfig {
     }
 }
 
-/// Settings of a permutation.
+/// Reads the settings of a permutation.
 pub fn permutation(s: &mut Section, class: ClassId) -> PermutationConfig {
     PermutationConfig {
         bytes: flow_bytes(s),
@@ -62,7 +62,7 @@ pub fn permutation(s: &mut Section, class: ClassId) -> PermutationConfig {
     }
 }
 
-/// Settings of an all-to-all exchange.
+/// Reads the settings of an all-to-all exchange.
 pub fn all_to_all(s: &mut Section, class: ClassId) -> AllToAllConfig {
     AllToAllConfig {
         bytes: flow_bytes(s),
@@ -92,7 +92,7 @@ pub fn all_to_all(s: &mut Section, class: ClassId) -> AllToAllConfig {
     }
 }
 
-/// Settings of synchronized reads.
+/// Reads the settings of synchronized reads.
 pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<IncastConfig> {
     let receiver = hosts::read_one(s, "receiver", "The host that reads.", None, ground.nodes);
     let doc = "Hosts that each send a part of every block.";
@@ -191,7 +191,7 @@ impl Quantity for SizesName {
     }
 }
 
-/// A point of a CDF: size, and the share of flows of at most that size.
+/// A point of a CDF: size, and the fraction of flows up to that size.
 #[derive(Clone)]
 struct Point(Bytes, Fraction);
 
@@ -270,8 +270,8 @@ fn sizes(s: &mut Section) -> Option<Sizes> {
     }
 }
 
-/// Reads the number after which a workload without natural end stops; it needs one unless it runs
-/// in the background.
+/// Reads the number after which a workload without natural end stops; required unless it runs in the
+/// background.
 pub(super) fn read_count(
     s: &mut Section,
     name: &'static str,
@@ -290,7 +290,7 @@ pub(super) fn read_count(
     count
 }
 
-/// Settings of open-loop flows.
+/// Reads the settings of open-loop flows.
 pub fn poisson(
     s: &mut Section,
     ground: &Ground,
@@ -330,7 +330,7 @@ pub fn poisson(
     })
 }
 
-/// Settings of a request–response service.
+/// Reads the settings of a request–response service.
 pub fn service(
     s: &mut Section,
     ground: &Ground,
@@ -376,7 +376,7 @@ pub fn service(
     })
 }
 
-/// Settings of datagram traffic.
+/// Reads the settings of datagram traffic.
 pub fn datagrams(
     s: &mut Section,
     ground: &Ground,

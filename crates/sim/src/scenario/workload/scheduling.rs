@@ -1,5 +1,5 @@
-//! What the scheduler of a MapReduce cluster needs to know besides its kind: `[workload.delay]`,
-//! `[[workload.pool]]`, `[[workload.queue]]` and `[workload.quincy]`.
+//! Settings of the scheduler of a MapReduce cluster besides its kind: `[workload.delay]`, `[[workload.pool]]`,
+//! `[[workload.queue]]` and `[workload.quincy]`.
 //!
 //! Defaults are those of `eastwest-workload`'s scheduling settings, which name Hadoop's properties.
 
@@ -47,7 +47,7 @@ pub fn read_kind(s: &mut Section) -> SchedulerKind {
     )
 }
 
-/// Reads the rest.
+/// Reads the other settings of the scheduler.
 pub fn read(s: &mut Section) -> Scheduling {
     let delay = s.table(
         "delay",
@@ -92,7 +92,7 @@ fn read_delay(s: &mut Section) -> Option<DelayConfig> {
     node.map(|node| DelayConfig { node, rack: rack.unwrap_or(node) })
 }
 
-/// A share in thousandths of a percent.
+/// Returns a fraction in thousandths of a percent.
 fn thousandths(share: Fraction) -> u32 {
     at_most(whole_part(share.0 * f64::from(WHOLE) + 0.5))
 }

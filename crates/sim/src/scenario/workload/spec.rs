@@ -1,4 +1,4 @@
-//! A workload as a scenario describes it.
+//! Workloads as a scenario describes them.
 
 use crate::transport_kind::Transport;
 use eastwest_types::ClassId;
@@ -20,30 +20,30 @@ use eastwest_workload::{Cluster, Workload};
 /// A workload of the scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadSpec {
-    /// Its name, unlike all others.
+    /// Name, which is unique.
     pub name: String,
-    /// The class of its traffic.
+    /// Class of its traffic.
     pub class: ClassId,
     /// Whether the simulation ends without waiting for it.
     pub background: bool,
-    /// What carries its connections.
+    /// Transport of its connections.
     pub transport: Transport,
-    /// What it does.
+    /// Kind of the workload, with its settings.
     pub kind: WorkloadKind,
 }
 
-/// What a workload does, with its settings.
+/// Kinds of workloads, with their settings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadKind {
     /// Host `i` to hosts `i + stride`, `i + 2 · stride` …
     Stride(StrideConfig),
-    /// Every host to one other.
+    /// Every host to one other host.
     Permutation(PermutationConfig),
     /// Every host to all others.
     AllToAll(AllToAllConfig),
     /// Synchronized reads.
     Incast(IncastConfig),
-    /// Connections that send for a time.
+    /// Connections that send for a certain time.
     Bulk(BulkConfig),
     /// Open-loop flows at a load.
     Poisson(PoissonConfig),
@@ -64,8 +64,8 @@ pub enum WorkloadKind {
 }
 
 impl WorkloadKind {
-    /// The state machine of this workload, or what speaks against it on this cluster; each reason
-    /// starts with the setting it is about. A scenario that has been read has no such reasons.
+    /// Returns the state machine of this workload, or the objections to it on this cluster; each objection
+    /// starts with the setting concerned. A scenario that has been read has no objections.
     pub fn build(&self, cluster: &Cluster) -> Result<Workload, Vec<String>> {
         Ok(match self {
             WorkloadKind::Stride(c) => Workload::Stride(Stride::new(c.clone(), cluster)?),

@@ -1,7 +1,7 @@
-//! `kind = "transactions"`: recorded transactions, replayed.
+//! `kind = "transactions"`: replay of recorded transactions.
 //!
-//! The table of calls is read by [`calls`]; here are the settings: when transactions arrive, and where
-//! their components run.
+//! [`calls`] reads the table of calls; this file reads the settings: arrival times of transactions, and hosts
+//! of components.
 
 use super::calls;
 use super::ground::Ground;
@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 const MOST_FILE_BYTES: u64 = 512 << 20;
 /// Largest file of places.
 const MOST_PLACES_BYTES: u64 = 16 << 20;
-/// The file in a folder of `eastwest observe workload`.
+/// Name of the file in a folder of `eastwest observe workload`.
 const FILE: &str = "transactions.tsv";
 
-/// Settings of a replay.
+/// Reads the settings of a replay.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -95,7 +95,7 @@ fn load(s: &mut Section, ground: &Ground, files: &mut Files, name: &str) -> Opti
     }
 }
 
-/// How arrivals are spread.
+/// Distribution of arrivals.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spread {
     Recorded,
@@ -103,7 +103,7 @@ enum Spread {
     Periodic,
 }
 
-/// When transactions arrive, as the scenario says it.
+/// Keys about the arrival times of transactions.
 struct ArrivalKeys {
     spread: Spread,
     drawn: bool,
@@ -152,7 +152,7 @@ fn read_arrivals(s: &mut Section) -> ArrivalKeys {
 }
 
 impl ArrivalKeys {
-    /// The arrivals of this book, which is made as much faster as was asked for.
+    /// Returns the arrivals of this book, whose rate is scaled as set.
     fn of(self, book: &mut Book, s: &mut Section) -> Option<(Arrivals, bool)> {
         let faster = |span: Span| Span::from_secs_f64_nearest(span.as_secs_f64() / self.speed);
         let recorded = book.transactions.last().map_or(Span::ZERO, |last| last.start);
@@ -175,7 +175,7 @@ impl ArrivalKeys {
     }
 }
 
-/// How components come to hosts.
+/// Rule by which components are placed on hosts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rule {
     ByName,
@@ -185,7 +185,7 @@ enum Rule {
     File,
 }
 
-/// Where components run, as the scenario says it.
+/// Keys about the hosts of components.
 struct PlacementKeys {
     rule: Rule,
     hosts: Option<Vec<HostId>>,
@@ -281,7 +281,7 @@ fn by_name(nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
     book.components.iter().map(|component| host(nodes, component)).collect()
 }
 
-/// The hosts of all components, or the first thing that is wrong with the file, as `:line: what`.
+/// Returns the hosts of all components, or the first problem of the file, as `:line: what`.
 fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, String> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text);
     let headers = reader.byte_headers().map_err(|e| rows::broken(&e))?.clone();

@@ -1,13 +1,13 @@
-//! The law of additive increase and multiplicative decrease: with random loss of probability p the
-//! mean window is about √(1.5/p) segments (Mathis, Semke, Mahdavi and Ott 1997), with one ACK per
-//! segment. It leaves out timeouts, limited transmit and the time a recovery takes.
+//! Tests of the law of additive increase and multiplicative decrease: with random loss of probability p the
+//! mean window is about √(1.5/p) segments (Mathis, Semke, Mahdavi and Ott 1997), with one ACK per segment. The
+//! law ignores timeouts, limited transmit and the duration of recoveries.
 
 use super::super::config::TcpConfig;
 use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_engine::random::Stream;
 use eastwest_types::Side;
 
-/// Mean window in segments over `seconds`, sampled once a round trip, the first tenth left out.
+/// Returns the mean window in segments over `seconds`, sampled once per RTT, without the first tenth.
 fn mean_window(config: TcpConfig, mut lost: impl FnMut() -> bool + 'static, seconds: u64) -> f64 {
     let mut net = Net::established(TcpConfig { max_window: 1 << 30, ..config });
     net.wires.fate = Box::new(move |s| match s.from == Side::Client && s.is_data() && lost() {
@@ -30,7 +30,8 @@ fn mean_window(config: TcpConfig, mut lost: impl FnMut() -> bool + 'static, seco
 
 #[test]
 fn the_mean_window_with_periodic_loss() {
-    // Every n-th segment is lost: the window swings between W/2 and W, 3/8·W² = n segments a cycle
+    // Every n-th segment is lost: the window moves between W/2 and W, and 3/8·W² = n segments are sent in a
+    // cycle.
     for sack in [true, false] {
         let mut count = 0;
         let lost = move || {

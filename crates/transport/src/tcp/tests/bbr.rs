@@ -1,5 +1,5 @@
-//! BBR and pacing at a bottleneck of 10 Mbit/s behind 10 ms: 1052 B a segment, so that 12 segments fill
-//! the path.
+//! Tests of BBR and pacing at a bottleneck of 10 Mbit/s with 10 ms of delay: a segment has 1052 B, so 12
+//! segments fill the path.
 
 use super::super::config::TcpConfig;
 use super::net::{Fate, Net, SEGMENT, settings};
@@ -63,7 +63,7 @@ fn looks_for_the_round_trip_time_every_ten_seconds() {
     }
     assert_eq!(probes.len(), 2, "{probes:?}");
     assert!((10_000..10_300).contains(&(probes[1] - probes[0])), "{probes:?}");
-    // 200 ms and a round trip each
+    // 200 ms and an RTT each
     assert!((75..110).contains(&few), "{few} looks of 5 ms");
 }
 
@@ -81,7 +81,7 @@ fn losses_do_not_shrink_the_window() {
     net.run_to(6_000);
     let received = (net.end(Side::Server).received() - before) as f64;
     let most = 5.0 * 10e6 / 8.0 * 1000.0 / 1052.0;
-    // 2 % are lost; Reno would be at √(1.5/0.02) = 8.7 segments, two thirds of the path
+    // 2 % are lost; Reno would have √(1.5/0.02) = 8.7 segments, two thirds of the path
     assert!(received / most > 0.85, "{} of the path", received / most);
 }
 
@@ -105,7 +105,7 @@ fn paced_segments_leave_spaced() {
     let mut net = Net::established(TcpConfig { rules, ..settings() });
     net.write_segments(200);
     net.run_to(100);
-    // the first ten at once; from then on twice cwnd/SRTT, never two at a time
+    // the first ten at once; from then on at twice cwnd/SRTT, never two at a time
     let times: Vec<u64> = net
         .wires
         .log
@@ -115,6 +115,6 @@ fn paced_segments_leave_spaced() {
         .collect();
     assert_eq!(times[..10], [20_000; 10]);
     assert!(times[11..].windows(2).all(|w| w[1] > w[0]), "{times:?}");
-    // 20 segments in the second round trip at 400 % of ten: no faster than one in 250 µs
+    // 20 segments in the second RTT at 400 % of ten: at most one in 250 µs
     assert!(times[11..25].windows(2).all(|w| w[1] - w[0] >= 240), "{times:?}");
 }

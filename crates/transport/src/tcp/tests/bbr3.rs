@@ -1,5 +1,5 @@
-//! BBR version 3 at a bottleneck of 10 Mbit/s behind 10 ms: 1052 B a segment, so that 12 segments fill the
-//! path.
+//! Tests of BBR version 3 at a bottleneck of 10 Mbit/s with 10 ms of delay: a segment has 1052 B, so 12
+//! segments fill the path.
 
 use super::super::config::TcpConfig;
 use super::net::{Fate, Net, SEGMENT, settings};
@@ -9,7 +9,7 @@ use crate::congestion::bbr3::{Bbr3, Mode};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Side, Span};
 
-/// Bytes of payload that the bottleneck carries in a second.
+/// Payload bytes per second that the bottleneck carries.
 const PER_SECOND: f64 = 10e6 / 8.0 * 1000.0 / 1052.0;
 
 fn endless() -> Net {
@@ -26,7 +26,7 @@ fn model(net: &Net) -> &Bbr3 {
     }
 }
 
-/// The modes that are passed through, looked at every millisecond, and when each began.
+/// Returns the states, sampled every millisecond, and the time at which each began.
 fn modes(net: &mut Net, from_ms: u64, to_ms: u64) -> Vec<(u64, Mode)> {
     let mut seen: Vec<(u64, Mode)> = Vec::new();
     for ms in from_ms..to_ms {
@@ -45,13 +45,13 @@ fn finds_the_path_then_cruises_and_probes_in_turn() {
     let mut net = endless();
     let seen = modes(&mut net, 20, 4_500);
     let order: Vec<Mode> = seen.iter().map(|s| s.1).collect();
-    // the queue is gone with Drain, so that the first Down ends as it begins
+    // Drain has emptied the queue, so the first Down ends immediately
     assert_eq!(order[..2], [Mode::Startup, Mode::Drain], "{seen:?}");
     let cycle = [Mode::Cruise, Mode::Refill, Mode::Up, Mode::Down];
     for (i, mode) in order[2..].iter().enumerate() {
         assert_eq!(*mode, cycle[i % 4], "{seen:?}");
     }
-    // as many rounds as the window has segments, 12 of 11 ms or more: well before two seconds
+    // as many rounds as the window has segments, 12 of 11 ms or more: long before two seconds
     let probes: Vec<u64> = seen.iter().filter(|s| s.1 == Mode::Refill).map(|s| s.0).collect();
     assert!(probes.len() > 10, "{probes:?}");
     for pair in probes.windows(2) {
@@ -80,11 +80,11 @@ fn looks_for_the_round_trip_time_every_five_seconds_with_half_the_window() {
     }
     assert!((3..=4).contains(&probes.len()), "{probes:?}");
     assert!(probes.windows(2).all(|w| (5_000..5_700).contains(&(w[1] - w[0]))), "{probes:?}");
-    // half of twelve
+    // half of twelve segments
     assert!((5 * SEGMENT..=7 * SEGMENT).contains(&least), "{least}");
 }
 
-/// The share of the path used while of every thousand segments so many are lost, at random.
+/// Returns the share of the path that is used with `lost` random losses per thousand segments.
 fn used(lost: u64) -> f64 {
     let mut net = endless();
     net.run_to(1_000);
@@ -100,7 +100,7 @@ fn used(lost: u64) -> f64 {
 
 #[test]
 fn some_losses_are_borne_and_many_are_heeded() {
-    // Reno would be at √(1.5/p) segments: 39 of 12 with 0.1 %, 12 with 1 %
+    // Reno would have √(1.5/p) segments: 39 with 0.1 % (the path has 12), 12 with 1 %
     let (few, some, many) = (used(1), used(10), used(150));
     assert!(few > 0.9 && some > 0.7, "{few} {some}");
     assert!(many < 0.75 * some, "{many} {some}");

@@ -1,4 +1,4 @@
-//! FINs, their losses, lingering and the reuse of slots.
+//! Tests of FINs, their losses, TIME-WAIT and the reuse of slots.
 
 use super::super::Notice;
 use super::net::{Fate, Net, SEGMENT, assert_dialogue, settings};
@@ -40,7 +40,7 @@ fn one_side_closes_then_the_other() {
          120 < FIN 21:22 ack 12
          125 > ack 22",
     );
-    // the server's FIN is acknowledged at 130 ms; both linger for a second
+    // the server's FIN is acknowledged at 130 ms; both stay in TIME-WAIT for a second
     assert_eq!(net.told(Side::Client), [(1130, Notice::Closed)]);
     assert_eq!(net.told(Side::Server), []);
 }
@@ -104,7 +104,7 @@ fn a_lost_fin_is_sent_again() {
 fn a_lost_ack_of_the_last_fin_is_answered_again_however_long_it_takes() {
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| {
-        // five in a row: longer than the linger time
+        // five consecutive losses: longer than TIME-WAIT
         let lost = s.from == Side::Client && (2..=6).contains(&s.nth);
         if lost { Fate::Drop } else { Fate::Deliver }
     });
@@ -130,7 +130,7 @@ fn nobody_answers_late_packets_of_a_connection_that_is_gone() {
     let mut late = Packet::blank(host);
     (late.seq, late.payload, late.flags, late.dst_endpoint) = (1, 1000, flag::ACK, old.1);
     net.stack.on_packet(net.now(), &late, None, &mut net.wires);
-    // the same slots again
+    // the slots are used again
     net.open();
     assert_eq!((net.client.slot(), net.server.slot()), (old.0.slot(), old.1.slot()));
     assert_ne!((net.client, net.server), old);
@@ -202,7 +202,7 @@ fn an_aborted_connection_is_gone_at_both_ends_at_once() {
     assert!(!net.stack.is_live(client) && !net.stack.is_live(server));
     net.wires.log.clear();
     net.wires.notices.clear();
-    // late packets and wake-ups find nobody, and nobody is told
+    // late packets and timer events are ignored, and no application is notified
     net.run_to(3000);
     assert_eq!((net.wires.log.len(), net.wires.notices.len()), (0, 0));
     assert_eq!(net.stack.totals().retransmits, again);

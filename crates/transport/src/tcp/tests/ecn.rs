@@ -1,5 +1,5 @@
-//! Explicit congestion notification: who asks for it, what is sent as ECN-capable, echo and reaction
-//! (RFC 3168), and what DCTCP does otherwise (RFC 8257).
+//! Tests of explicit congestion notification: negotiation, ECN-capable packets, echo and reaction (RFC 3168),
+//! and the differences of DCTCP (RFC 8257).
 
 use super::super::config::TcpConfig;
 use super::super::rules::RecoveryRules;
@@ -23,7 +23,7 @@ fn dctcp() -> TcpConfig {
     }
 }
 
-/// Sent packets of the client that match.
+/// Returns the number of packets sent by the client that match.
 fn count(net: &Net, which: impl Fn(&super::net::Sent) -> bool) -> usize {
     net.wires.log.iter().filter(|s| s.from == Side::Client && which(s)).count()
 }
@@ -117,11 +117,11 @@ fn a_mark_is_echoed_until_cwr_and_cuts_once_per_window() {
         (net.end(Side::Client).cwnd(), net.end(Side::Client).ssthresh()),
         (5 * SEGMENT, 5 * SEGMENT)
     );
-    // all ten ACKs of the first window carry ECE; one cut
+    // all ten ACKs of the first window carry ECE; the window is reduced once
     assert_eq!(net.wires.log.iter().filter(|s| s.has(flag::ECE)).count(), 10);
     assert_eq!(net.stack.totals().ecn_reductions, 1);
     net.run_to(40);
-    // the next new segment says so, the ACK of it no more
+    // the next new segment has CWR, and its ACK has no ECE
     assert_eq!(count(&net, |s| s.has(flag::CWR)), 1);
     let cwr = net.wires.log.iter().find(|s| s.has(flag::CWR)).expect("a CWR");
     assert_eq!(cwr.packet.seq, 1 + 10 * SEGMENT);
@@ -134,7 +134,7 @@ fn a_mark_is_echoed_until_cwr_and_cuts_once_per_window() {
 
 #[test]
 fn marks_after_the_cut_cut_again_one_window_later() {
-    // as Linux does under a step marking queue: what was sent after the cut still meets the queue
+    // as in Linux with a step marking queue: data sent after the reduction still meets the queue
     let mut net = Net::established(with(EcnRule::On));
     net.mark(&[1, 2, 3, 11, 12]);
     net.write_segments(400);
@@ -225,7 +225,7 @@ fn dctcp_cuts_by_half_of_alpha_and_never_without_marks() {
         Some(Algorithm::Dctcp(d)) => d.alpha as f64 / (1 << 20) as f64,
         other => panic!("{other:?}"),
     };
-    // twenty windows without a mark: α falls by g each, the window does not
+    // twenty windows without a mark: α decreases by the factor 1 − g each, the window does not
     net.stack.endpoints[net.client.slot()].window.ssthresh = 20 * SEGMENT;
     net.run_to(226);
     let last = net.end(Side::Client).cwnd();
@@ -237,7 +237,7 @@ fn dctcp_cuts_by_half_of_alpha_and_never_without_marks() {
     net.run_to(245);
     let expected = last as f64 * (1.0 - before / 2.0);
     let cwnd = net.end(Side::Client).cwnd() as f64;
-    // one window older, and a sixteenth of its marked share added
+    // one window later, with a sixteenth of its marked share added
     assert!((cwnd / expected - 1.0).abs() < 0.05, "{cwnd} and {expected}");
     assert_eq!(net.stack.totals().ecn_reductions, 1);
 }
@@ -264,7 +264,7 @@ fn dctcp_halves_the_window_after_a_loss() {
 
 #[test]
 fn in_reno_a_timeout_after_a_mark_leaves_the_threshold() {
-    // The mark halves the window of ten. It has grown to eight when everything is lost; NewReno halves that.
+    // The mark halves the window of ten. It has grown to eight when all segments are lost; NewReno halves that.
     for (partial_acks, threshold) in [(false, 5), (true, 4)] {
         let recovery = RecoveryRules { partial_acks, ..RecoveryRules::default() };
         let mut net = Net::established(TcpConfig { sack: false, recovery, ..with(EcnRule::On) });

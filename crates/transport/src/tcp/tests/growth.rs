@@ -1,10 +1,10 @@
-//! The initial window, slow start, congestion avoidance, idle restart and the receive window.
+//! Tests of the initial window, slow start, congestion avoidance, idle restart and the receive window.
 
 use super::super::config::TcpConfig;
 use super::net::{Net, SEGMENT, assert_dialogue, settings};
 use eastwest_types::Side;
 
-/// Data segments that the client sent at each time, as (milliseconds, how many).
+/// Returns the data segments that the client sent at each time, as (milliseconds, number).
 fn bursts(net: &Net) -> Vec<(u64, usize)> {
     let mut bursts: Vec<(u64, usize)> = Vec::new();
     for s in net.wires.log.iter().filter(|s| s.from == Side::Client && s.is_data()) {
@@ -25,7 +25,7 @@ fn slow_start_doubles_from_ten_segments() {
         net.run_to(29);
         assert_eq!(net.end(Side::Client).cwnd(), 10 * SEGMENT);
         net.run_to(30);
-        // ten single ACKs, or five for two segments each (RFC 3465, L = 2)
+        // ten ACKs of single segments, or five of two segments each (RFC 3465, L = 2)
         assert_eq!(net.end(Side::Client).cwnd(), 20 * SEGMENT);
         net.run_to(500);
         assert_eq!(bursts(&net), [(20, 10), (30, 20), (40, 40), (50, 30)]);
@@ -107,7 +107,7 @@ fn a_window_below_a_segment_is_filled_when_nothing_is_under_way() {
 
 #[test]
 fn small_writes_leave_at_once() {
-    // no Nagle algorithm: what has been written and fits the window is sent
+    // without Nagle's algorithm, written data that fits the window is sent
     let mut net = Net::established(settings());
     net.write(Side::Client, 10);
     net.write(Side::Client, 1500);
@@ -129,7 +129,7 @@ fn data_both_ways_carries_the_acknowledgements() {
     net.write(Side::Client, 100);
     net.write(Side::Server, 100);
     net.run_to(200);
-    // only the last of each side needs an ACK of its own, by the delayed-ACK timer
+    // only the last segment of each side needs an ACK of its own, from the delayed-ACK timer
     assert_dialogue(
         &net,
         None,

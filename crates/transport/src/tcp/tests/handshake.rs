@@ -1,4 +1,4 @@
-//! The three-way handshake and its losses.
+//! Tests of the three-way handshake and its losses.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
@@ -57,7 +57,7 @@ fn a_lost_syn_is_sent_again_after_the_initial_timeout_which_doubles() {
     );
     let totals = net.stack.totals();
     assert_eq!((totals.retransmits, totals.timeouts), (3, 3));
-    // more than one lost: the initial window is one segment (RFC 6928, 2); not so at the server
+    // more than one SYN lost: the initial window is one segment (RFC 6928, 2); not so at the server
     assert_eq!(net.end(Side::Client).cwnd(), SEGMENT);
     assert_eq!(net.end(Side::Server).cwnd(), 10 * SEGMENT);
 }
@@ -141,7 +141,7 @@ fn data_stands_in_for_a_lost_third_ack() {
 
 #[test]
 fn the_timeout_of_the_first_data_counts_from_its_own_echo() {
-    // five quiet seconds after the handshake are no round trip
+    // five idle seconds after the handshake are no RTT sample
     let mut net = Net::new(settings());
     net.run_to(1); // a timestamp of 0 would not be echoed
     net.open();

@@ -1,5 +1,5 @@
-//! Timers as Linux sets them: the timeout's formula, ticks of its wheel, SYNs that are sent again at an
-//! even pace, and giving up by time.
+//! Tests of timers as in Linux: the formula of the timeout, ticks of the timer wheel, SYNs that are
+//! retransmitted at a constant interval, and giving up by time.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
@@ -15,14 +15,14 @@ fn linux(tick: Span) -> TcpConfig {
     }
 }
 
-/// When the client sends something again, in microseconds.
+/// Returns the times of the client's retransmissions, in microseconds.
 fn again_us(net: &Net) -> Vec<u64> {
     net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.at.0 / 1_000_000).collect()
 }
 
 #[test]
 fn the_timeout_is_the_round_trip_and_the_minimum_rounded_to_ticks_of_the_wheel() {
-    // 10 ms + 200 ms = 52.5 ticks of 4 ms: 53, and the wheel strikes at the tick after, 5 + 53 + 1
+    // 10 ms + 200 ms = 52.5 ticks of 4 ms: 53, and the wheel expires at the tick after it, 5 + 53 + 1
     let mut net = Net::established(linux(Span::from_ms(4)));
     net.lose(&[1, 2]);
     net.write(Side::Client, 100);
@@ -53,7 +53,7 @@ fn delayed_acks_wait_for_a_tick_too() {
     let mut net = Net::established(TcpConfig { ack_every: 2, ..linux(Span::from_ms(4)) });
     net.write(Side::Client, 100);
     net.run_to(200);
-    // arrives in tick 6, ten ticks later and one more
+    // arrives in tick 6; ten ticks later plus one
     assert_dialogue(&net, Some(Side::Server), "68 < ack 101");
 }
 
@@ -64,7 +64,7 @@ fn the_first_syns_are_sent_again_at_an_even_pace() {
     net.wires.fate = Box::new(|_| Fate::Drop);
     net.open();
     net.run_until(Time::ZERO + Span::from_secs(200));
-    // tcp_syn_retries = 6 counts those that double: the last leaves after 67 s, as Linux documents
+    // tcp_syn_retries = 6 counts those that double: the last SYN is sent after 67 s, as Linux documents
     let at: Vec<u64> = net.wires.log.iter().map(|s| s.at.0 / 1_000_000_000_000).collect();
     assert_eq!(at, [0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67]);
     assert_eq!(net.told(Side::Client), [(131_000, Notice::Failed)]);

@@ -1,4 +1,4 @@
-//! Dialogues between two endpoints, packet by packet, and properties of random ones.
+//! Tests: dialogues between two endpoints, packet by packet, and properties of random dialogues.
 
 mod aimd;
 mod bbr;

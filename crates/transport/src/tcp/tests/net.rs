@@ -1,6 +1,6 @@
-//! Two endpoints joined by a small deterministic network: a fixed delay each way, optionally a rate,
-//! and a script that says what happens to each packet. Every packet is written down, and what must
-//! hold for every packet ever sent is asserted on the way.
+//! Two endpoints joined by a small deterministic network: a fixed delay each way, optionally a rate, and a
+//! script that decides the fate of each packet. All packets are logged, and the properties that hold for every
+//! packet are asserted.
 
 use super::super::config::{TcpConfig, test_config};
 use super::super::range_set::RangeSet;
@@ -8,22 +8,22 @@ use super::super::{Connect, Endpoint, Notice, RecoveryEvent, Sink, Stack};
 use eastwest_types::{EndpointId, HostId, Packet, Rate, SackBlocks, Side, Span, Time, ecn, flag};
 use std::collections::BTreeMap;
 
-/// Payload of a full segment in these tests: positions are easy to read.
+/// Payload of a full segment in these tests, so that positions are easy to read.
 pub const SEGMENT: u64 = 1000;
-/// One way in these tests: a round trip is 10 ms.
+/// One-way delay in these tests: the RTT is 10 ms.
 pub const DELAY: Span = Span::from_ms(5);
 
-/// S1's settings with segments of 1000 bytes, one ACK per segment.
+/// Returns the settings of S1 with segments of 1000 bytes, one ACK per segment.
 pub fn settings() -> TcpConfig {
     TcpConfig { segment: SEGMENT as u32, ..test_config() }
 }
 
-/// A packet as it was sent.
+/// A packet with the time of its transmission.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub at: Time,
     pub from: Side,
-    /// How many packets this side has sent with this one.
+    /// Number of packets that this side has sent, including this one.
     pub nth: usize,
     pub packet: Packet,
     pub sack: Vec<(u64, u64)>,
@@ -42,14 +42,14 @@ impl Sent {
         self.packet.flags & flags == flags
     }
 
-    /// One past the last position it takes.
+    /// Returns the position after the last one in the segment.
     pub fn end(&self) -> u64 {
         let control = u64::from(self.has(flag::SYN)) + u64::from(self.has(flag::FIN));
         self.packet.seq + u64::from(self.packet.payload) + control
     }
 
-    /// A line such as `25 > 1:1001 ack 1` or `30 < ack 1001 sack 2001:3001`; times in milliseconds,
-    /// `>` from the client, `*` marks what is sent again, `ect` what understands marks.
+    /// Returns a line such as `25 > 1:1001 ack 1` or `30 < ack 1001 sack 2001:3001`: times in milliseconds, `>`
+    /// from the client, `*` for retransmissions, `ect` for ECN-capable packets.
     fn line(&self) -> String {
         let us = self.at.0 / 1_000_000;
         let mut s = format!("{}", us / 1000);
@@ -80,16 +80,16 @@ impl Sent {
     }
 }
 
-/// What the network does with a packet.
+/// Fate of a packet in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Deliver,
     Drop,
-    /// Arrives this much later, behind packets that left after it.
+    /// Arrives later by this time, behind packets that were sent after it.
     Late(Span),
-    /// Arrives a second time this much later.
+    /// Arrives a second time, later by this time.
     Twice(Span),
-    /// Arrives marked "congestion experienced" if it understands marks.
+    /// Arrives with a CE mark if it is ECN-capable.
     Mark,
 }
 
@@ -98,21 +98,21 @@ enum Event {
     Wake(EndpointId),
 }
 
-/// The cables and the clock.
+/// Cables and clock of the network.
 pub struct Wires {
     now: Time,
     config: TcpConfig,
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
     pub delay: Span,
-    /// Rate of the client's link; the server's is without limit.
+    /// Rate of the client's link; the server's link has no limit.
     pub rate: Option<Rate>,
     busy_until: Time,
     pub fate: Box<dyn FnMut(&Sent) -> Fate>,
     pub log: Vec<Sent>,
     pub notices: Vec<(Time, EndpointId, Notice)>,
     sent: [usize; 2],
-    /// Highest position sent, and what the sender has been told to have arrived out of order.
+    /// Highest position sent, and the ranges that SACK has reported to the sender.
     highest: [u64; 2],
     told: [RangeSet; 2],
 }
@@ -123,8 +123,8 @@ impl Wires {
         self.events.insert((at, self.count), event);
     }
 
-    /// Holds for every packet: a segment is marked as sent again exactly if it is, lies wholly on one
-    /// side of that border, and holds nothing that was SACKed.
+    /// Checks every packet: a segment is marked as a retransmission exactly if it is one, lies completely on
+    /// one side of `highest`, and contains nothing that was SACKed.
     fn check(&mut self, sent: &Sent) {
         let (from, seq, end) = (sent.from as usize, sent.packet.seq, sent.end());
         assert!(u64::from(sent.packet.payload) <= u64::from(self.config.segment));
@@ -190,7 +190,7 @@ impl Sink for Wires {
     }
 }
 
-/// A stack on two hosts, the wires between them, and one connection.
+/// A stack on two hosts, the cables between them, and one connection.
 pub struct Net {
     pub stack: Stack,
     pub wires: Wires,
@@ -199,7 +199,7 @@ pub struct Net {
 }
 
 impl Net {
-    /// A network that loses nothing, before the SYN.
+    /// Returns a network without losses, before the SYN.
     pub fn new(config: TcpConfig) -> Net {
         let wires = Wires {
             now: Time::ZERO,
@@ -220,7 +220,7 @@ impl Net {
         Net { stack: Stack::new(config), wires, client: nobody, server: nobody }
     }
 
-    /// A network with an established connection; the clock stands at 20 ms and nothing is logged.
+    /// Returns a network with an established connection, at 20 ms and with an empty log.
     pub fn established(config: TcpConfig) -> Net {
         let mut net = Net::new(config);
         net.open();
@@ -263,7 +263,7 @@ impl Net {
         self.stack.write(self.wires.now, self.id(side), bytes, &mut self.wires);
     }
 
-    /// The client writes this many full segments.
+    /// Writes this many full segments at the client.
     pub fn write_segments(&mut self, n: u64) {
         self.write(Side::Client, n * SEGMENT);
     }
@@ -272,7 +272,7 @@ impl Net {
         self.stack.close(self.wires.now, self.id(side), &mut self.wires);
     }
 
-    /// Loses the client's packets with these ordinals, counted from now on.
+    /// Loses the client's packets with these numbers, counted from now on.
     pub fn lose(&mut self, client_packets: &'static [usize]) {
         let before = self.wires.sent[Side::Client as usize];
         self.wires.fate = Box::new(move |s| {
@@ -281,7 +281,7 @@ impl Net {
         });
     }
 
-    /// Marks the client's packets with these ordinals, counted from now on.
+    /// Marks the client's packets with these numbers, counted from now on.
     pub fn mark(&mut self, client_packets: &'static [usize]) {
         let before = self.wires.sent[Side::Client as usize];
         self.wires.fate = Box::new(move |s| {
@@ -290,7 +290,7 @@ impl Net {
         });
     }
 
-    /// Carries out what happens up to and at this time.
+    /// Carries out all events up to this time, including it.
     pub fn run_until(&mut self, end: Time) {
         while let Some(entry) = self.wires.events.first_entry() {
             let (at, _) = *entry.key();
@@ -312,7 +312,7 @@ impl Net {
         match event {
             Event::Wake(id) => self.stack.on_timer(self.wires.now, id, &mut self.wires),
             Event::Arrive(side, packet, sack) => {
-                // SACK blocks of an ACK that a later one has overtaken are heeded only where so set
+                // SACK blocks of an overtaken ACK are evaluated only with `late_sacks`
                 let late = packet.ack < self.end(side).stream.una;
                 let heeded = !late || self.stack.config().recovery.late_sacks;
                 if packet.dst_endpoint == self.id(side) && heeded {
@@ -331,7 +331,7 @@ impl Net {
         }
     }
 
-    /// Holds for every sender at any time.
+    /// Checks invariants of a sender.
     fn check_sender(&self, side: Side) {
         let e = self.end(side);
         let config = self.stack.config();
@@ -342,7 +342,7 @@ impl Net {
             e.recovery.lost_to() <= e.stream.next && e.recovery.retransmitted_to() <= e.stream.next
         );
         assert!(e.outstanding() <= config.max_window);
-        // RFC 6675, SetPipe, octet by octet in steps that no range border falls between
+        // RFC 6675, SetPipe, summed in steps that no border of a range divides
         if let Some(scoreboard) = &e.recovery.scoreboard {
             scoreboard.check(e.stream.una, e.stream.next, &e.recovery.sacked);
         } else if config.sack && e.stream.next <= 200 * SEGMENT {
@@ -358,20 +358,20 @@ impl Net {
         }
     }
 
-    /// The log since it was last cleared, a line for each packet, those of one side only if given.
+    /// Returns the log since it was last cleared, one line per packet, only for one side if given.
     pub fn dialogue(&self, side: Option<Side>) -> String {
         let lines = self.wires.log.iter().filter(|s| side.is_none_or(|side| s.from == side));
         lines.map(Sent::line).collect::<Vec<_>>().join("\n")
     }
 
-    /// What `side` has been told: milliseconds and notice.
+    /// Returns the notices of `side`, as (milliseconds, notice).
     pub fn told(&self, side: Side) -> Vec<(u64, Notice)> {
         let mut all = self.all_told(side);
         all.retain(|n| !matches!(n.1, Notice::LossRecovery { .. }));
         all
     }
 
-    /// The steps of repairing losses at one side: (ms, step, first position, position after).
+    /// Returns the steps of loss recovery at one side: (ms, step, first position, position after the last).
     pub fn repairs(&self, side: Side) -> Vec<(u64, RecoveryEvent, u64, u64)> {
         let of = |n: (u64, Notice)| match n.1 {
             Notice::LossRecovery { event: step, from, to } => Some((n.0, step, from, to)),
@@ -386,7 +386,7 @@ impl Net {
     }
 }
 
-/// Asserts a dialogue line by line; leading blanks of `expected` do not count.
+/// Asserts a dialogue line by line, ignoring leading blanks of `expected`.
 #[track_caller]
 pub fn assert_dialogue(net: &Net, side: Option<Side>, expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();

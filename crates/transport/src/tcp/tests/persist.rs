@@ -1,12 +1,12 @@
-//! A closed window. Receivers here never close theirs, so the client is told of one by packets that the
-//! server never sent.
+//! Tests of a closed window. Receivers here never close their window, so the client gets packets with a zero
+//! window that the server has not sent.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
 use super::net::{Net, SEGMENT, settings};
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, Side, Span, flag};
 
-/// The server's ACK of all that the client has sent, with this window.
+/// Delivers an ACK of all that the client has sent, with this window.
 fn window(net: &mut Net, window: u32) {
     let (una, next) = (net.end(Side::Client).acknowledged(), net.end(Side::Client).stream.next);
     assert_eq!(una, next);
@@ -29,7 +29,7 @@ fn window(net: &mut Net, window: u32) {
     net.stack.on_packet(net.now(), &packet, None, &mut net.wires);
 }
 
-/// When the client has sent bare ACKs below what is acknowledged, in milliseconds.
+/// Returns the times of the client's window probes, in milliseconds.
 fn probes(net: &Net) -> Vec<u64> {
     let sent = net.wires.log.iter().filter(|s| s.from == Side::Client && !s.is_data());
     sent.map(|s| s.at.0 / 1_000_000_000).collect()
@@ -42,7 +42,7 @@ fn a_closed_window_is_probed_until_it_opens() {
     net.wires.delay = Span::from_secs(100); // nobody answers
     net.write_segments(3);
     net.run_to(1_900);
-    // 200 ms, the minimum, and twice as long each time
+    // 200 ms, the minimum, then doubled each time
     assert_eq!(probes(&net), [220, 620, 1_420]);
     assert_eq!(net.end(Side::Client).outstanding(), 0);
     window(&mut net, 1 << 20);
@@ -56,7 +56,7 @@ fn a_server_answers_a_probe_with_its_window() {
     window(&mut net, 0);
     net.write_segments(3);
     net.run_to(300);
-    // the probe leaves at 220 ms, its answer opens the window at 230
+    // the probe is sent at 220 ms, and its answer opens the window at 230 ms
     assert_eq!(probes(&net), [220]);
     let data: Vec<u64> =
         (net.wires.log.iter().filter(|s| s.is_data())).map(|s| s.at.0 / 1_000_000_000).collect();

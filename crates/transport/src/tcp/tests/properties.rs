@@ -1,6 +1,6 @@
-//! Random dialogues over a network that loses, reorders and repeats: whatever happens, every byte
-//! arrives once and in order, the connection closes, and the counters agree with the packets.
-//! What must hold for each single packet and after each event is asserted in `net`.
+//! Random dialogues over a network that loses, reorders and duplicates packets: every byte arrives once and in
+//! order, the connection closes, and the counters agree with the packets. Properties of single packets and
+//! events are asserted in `net`.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
@@ -26,7 +26,7 @@ struct Case {
     late_percent: u64,
     twice_percent: u64,
     rate: Option<Rate>,
-    /// Who writes how much how long after the write before.
+    /// Writes of the application: at the client or not, bytes, time since the previous write.
     writes: Vec<(bool, u64, u64)>,
     sack: bool,
     timestamps: bool,
@@ -42,7 +42,7 @@ struct Case {
     control: (CongestionKind, CongestionRules),
 }
 
-/// Algorithms with all that can be switched on beside them.
+/// Generates algorithms with all mechanisms that can be combined with them.
 fn control() -> impl Strategy<Value = (CongestionKind, CongestionRules)> {
     let kind = prop_oneof![
         2 => Just(CongestionKind::NewReno),
@@ -137,7 +137,7 @@ fn case() -> impl Strategy<Value = Case> {
                     window_from: receiver.window_from.map(|w| w.min(t.4)),
                     ..receiver
                 },
-                // they need SACK
+                // these mechanisms need SACK
                 recovery: if t.0 {
                     recovery
                 } else {
@@ -226,7 +226,7 @@ fn check(case: &Case) {
         assert_eq!(net.end(side.other()).received(), sent);
         let told = net.told(side.other());
         let delivered = told.iter().filter(|n| n.1 == Notice::Delivered).count();
-        // told at least once, of the last position, if anything was written
+        // at least one notice, about the last position, if anything was written
         assert!((delivered > 0) == (sent > 0), "{told:?}");
     }
     let marked = net.wires.log.iter().filter(|s| s.is_again()).count();
@@ -252,7 +252,7 @@ proptest! {
     }
 }
 
-/// A case of few mechanisms: SACK, timestamps, undo.
+/// Returns a case with few mechanisms: SACK, timestamps, undo.
 fn simple(seed: u64, max_window: u64) -> Case {
     Case {
         seed,
@@ -280,8 +280,8 @@ fn simple(seed: u64, max_window: u64) -> Case {
     }
 }
 
-/// A timeout whose first segment pacing holds back, found needless before it left: the timer must run
-/// on for what is really lost.
+/// Checks a timeout whose first segment is delayed by pacing, found spurious before it was sent: the timer must
+/// keep running for what is really lost.
 #[test]
 fn the_timer_runs_on_while_pacing_holds_the_segment_back() {
     let case = simple(12_967_472_748_507_154_978, 4500);
@@ -308,7 +308,8 @@ fn the_timer_runs_on_while_pacing_holds_the_segment_back() {
     });
 }
 
-/// A timeout shorter than the delay of ACKs, taken back: its copy is not counted as under way.
+/// Checks a timeout shorter than the delay of ACKs, which is undone: its retransmission does not count as in
+/// flight.
 #[test]
 fn the_copies_of_a_timeout_taken_back_are_not_under_way() {
     let case = simple(5_013_117_966_392_724_586, 1000);

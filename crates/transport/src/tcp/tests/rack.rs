@@ -1,5 +1,5 @@
-//! RACK and tail loss probes. Unless said otherwise the link carries a segment a millisecond, so that
-//! the ACK for the n-th segment sent at 20 ms comes at 30 + n ms.
+//! Tests of RACK and tail loss probes. If not stated otherwise, the link carries a segment per millisecond, so
+//! that the ACK of the n-th segment sent at 20 ms arrives at 30 + n ms.
 
 use super::super::config::TcpConfig;
 use super::super::rules::{PrrRule, RackRule, RecoveryRules};
@@ -22,14 +22,14 @@ fn rack() -> TcpConfig {
     TcpConfig { recovery: rules(), ..settings() }
 }
 
-/// A connection whose link carries a segment a millisecond.
+/// Returns a connection whose link carries a segment per millisecond.
 fn paced(config: TcpConfig) -> Net {
     let mut net = Net::established(config);
     net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
     net
 }
 
-/// When and what the client has sent again: milliseconds and number of the segment.
+/// Returns the client's retransmissions as (milliseconds, number of the segment).
 fn again(net: &Net) -> Vec<(u64, u64)> {
     let sent = net.wires.log.iter().filter(|s| s.is_again() && s.from == Side::Client);
     sent.map(|s| (s.at.0 / 1_000_000_000, s.packet.seq / SEGMENT + 1)).collect()
@@ -48,8 +48,8 @@ fn the_third_sacked_segment_starts_the_recovery_at_once() {
 
 #[test]
 fn with_fewer_the_loss_is_judged_when_the_window_for_reordering_has_passed() {
-    // Segment 9 of ten is lost, the SACK of the tenth comes at 40: sent at 20 like the ninth, 20 ms of
-    // round trip; the window is a quarter of the smallest, 2.5 ms, and 2 more for the timer.
+    // Segment 9 of ten is lost, and the SACK of segment 10 arrives at 40 ms: both were sent at 20 ms, so the
+    // RTT is 20 ms. The reordering window is a quarter of the smallest RTT, 2.5 ms; the timer adds 2 ms.
     let mut net = paced(rack());
     net.lose(&[9]);
     net.write_segments(10);
@@ -64,7 +64,7 @@ fn with_fewer_the_loss_is_judged_when_the_window_for_reordering_has_passed() {
 
 #[test]
 fn what_overtakes_by_less_than_the_window_is_not_sent_again() {
-    // The smallest round trip is 10 ms: two segments late by 2 ms are overtaken by two each.
+    // The smallest RTT is 10 ms: two segments late by 2 ms are overtaken by two each.
     let mut net = paced(rack());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 3 | 12) => Fate::Late(Span::from_us(2_200)),
@@ -76,8 +76,8 @@ fn what_overtakes_by_less_than_the_window_is_not_sent_again() {
     assert_eq!(net.end(Side::Server).received(), 40 * SEGMENT);
 }
 
-/// Segments 5 to 7, and three single ones later, come four places late; how often something is sent
-/// again, and the degree.
+/// Delays segments 5 to 7, and three single ones later, by four places. Returns the number of retransmissions,
+/// and the degree of reordering.
 fn late_by_four(recovery: RecoveryRules) -> (usize, u32) {
     let mut net = paced(TcpConfig { recovery, ..settings() });
     net.wires.fate = Box::new(|s| match (s.from, s.packet.seq / SEGMENT) {
@@ -92,13 +92,14 @@ fn late_by_four(recovery: RecoveryRules) -> (usize, u32) {
 
 #[test]
 fn the_degree_of_reordering_grows_with_what_comes_late() {
-    // two are SACKed above the first hole, which is five wide to their end; four above the others
+    // two segments are SACKed above the first hole, which begins five segments below their end; four above the
+    // others
     let plain = RecoveryRules::default();
     assert_eq!(late_by_four(plain.clone()), (3, 3));
     let adapting = RecoveryRules { adapt_reordering: true, ..plain.clone() };
     assert_eq!(late_by_four(adapting), (0, 5));
     assert_eq!(late_by_four(RecoveryRules { reordering: 5, ..plain }), (0, 5));
-    // RACK notes it as well
+    // RACK detects the reordering as well
     assert_eq!(late_by_four(RecoveryRules { adapt_reordering: true, ..rules() }), (0, 5));
 }
 
@@ -121,8 +122,8 @@ fn the_smallest_round_trip_is_forgotten_after_five_minutes() {
 
 #[test]
 fn without_timestamps_each_ack_times_a_round_trip() {
-    // Ten segments wait for each other: the ACKs come 11, 12, … 20 ms after all were sent. A sample
-    // each takes the average from 10 to 14.8 ms, one in a window would take it to 10.1.
+    // Ten segments wait for each other: the ACKs arrive 11, 12, … 20 ms after all were sent. With one sample
+    // per ACK the average rises from 10 to 14.8 ms; with one per window it would rise to 10.1 ms.
     let mut net = Net::established(TcpConfig { timestamps: false, ..rack() });
     net.wires.rate = Some(Rate(8 * (SEGMENT + 40) * 1000));
     net.write_segments(10);
@@ -133,7 +134,7 @@ fn without_timestamps_each_ack_times_a_round_trip() {
 
 #[test]
 fn a_lost_retransmission_is_found_without_a_timeout() {
-    // segment 1, sent again as the 13th packet, is lost again
+    // segment 1, retransmitted as the 13th packet, is lost again
     let mut net = paced(rack());
     net.lose(&[1, 13]);
     net.write_segments(40);
@@ -141,7 +142,7 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
     let sent = again(&net);
     assert_eq!(sent.len(), 2, "{sent:?}");
     assert_eq!((sent[0], sent[1].1), ((34, 1), 1));
-    // a round trip later, when what was sent after it is SACKed
+    // an RTT later, when data sent after it is SACKed
     assert!(sent[1].0 < 60, "{sent:?}");
     let totals = net.stack.totals();
     assert_eq!((totals.timeouts, totals.lost_retransmits), (0, 1));
@@ -149,8 +150,8 @@ fn a_lost_retransmission_is_found_without_a_timeout() {
 
 #[test]
 fn a_timeout_spares_what_was_sent_last() {
-    // All ACKs are lost from 20 ms on: the timer strikes 200 ms after the first segment; a segment
-    // written at 215 ms is younger than the round trip and not deemed lost.
+    // All ACKs are lost from 20 ms on: the timer expires 200 ms after the first segment; a segment written at
+    // 215 ms is younger than the RTT and not deemed lost.
     let mut net = Net::established(TcpConfig {
         recovery: RecoveryRules { probes: false, ..rules() },
         ..settings()
@@ -166,7 +167,7 @@ fn a_timeout_spares_what_was_sent_last() {
         (RecoveryPhase::Loss, 2 * SEGMENT)
     );
     net.run_to(1000);
-    // the fourth arrives and is SACKed: it is not sent again
+    // the fourth segment arrives and is SACKed, so it is not retransmitted
     assert_eq!(again(&net), [(220, 1), (225, 2), (230, 3)]);
     assert_eq!(net.stack.totals().timeouts, 1);
 }
@@ -185,7 +186,7 @@ fn reordering_costs_fewer_needless_retransmissions_than_counting_duplicates() {
         net.write_segments(2000);
         net.run_to(20_000);
         assert_eq!(net.end(Side::Server).received(), 2000 * SEGMENT);
-        // nothing is lost, so each of them is needless
+        // nothing is lost, so every retransmission is spurious
         net.stack.totals().retransmits
     };
     let counting = run(RecoveryRules { prr: PrrRule::Linux, ..RecoveryRules::default() });
@@ -197,9 +198,9 @@ fn reordering_costs_fewer_needless_retransmissions_than_counting_duplicates() {
 
 #[test]
 fn a_lost_tail_costs_a_probe_and_no_timeout() {
-    // Segments 8 to 10 of ten are lost. The last ACK that moves on comes at 37 ms; smoothed round trip
-    // then 12.6 ms: the probe, segment 10 again, leaves 2·SRTT + 2 ms later. Its SACK shows the others
-    // lost after the window for reordering.
+    // Segments 8 to 10 of ten are lost. The last ACK of new data arrives at 37 ms, when the smoothed RTT is
+    // 12.6 ms: the probe, a copy of segment 10, is sent 2·SRTT + 2 ms later. Its SACK shows that the others are
+    // lost, after the reordering window.
     let mut net = paced(rack());
     net.lose(&[8, 9, 10]);
     net.write_segments(10);
@@ -231,7 +232,7 @@ fn a_probe_that_repairs_the_only_loss_cuts_the_window_once_more_is_acknowledged(
 
 #[test]
 fn a_probe_that_was_not_needed_leaves_the_window() {
-    // only the ACK of the last segment is lost: the probe arrives twice, and DSACK tells
+    // only the ACK of the last segment is lost: the probe arrives as a duplicate, which DSACK reports
     let mut net = paced(rack());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Server, 10) => Fate::Drop,
@@ -248,7 +249,7 @@ fn a_probe_that_was_not_needed_leaves_the_window() {
 
 #[test]
 fn new_data_is_the_better_probe() {
-    // The window of four is full and its ACKs are lost: the probe is the fifth segment.
+    // The window of four is full and its ACKs are lost: the probe is the fifth segment, new data.
     let mut net = Net::established(TcpConfig { initial_window: 4, ..rack() });
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Server, 1..=4) => Fate::Drop,
@@ -271,8 +272,8 @@ fn new_data_is_the_better_probe() {
 
 #[test]
 fn a_single_segment_is_given_time_for_a_delayed_ack() {
-    // 2·10 ms and the minimum timeout: beyond the timeout of 200 ms, which therefore bounds it; the
-    // probe takes the timeout's place, and one more timeout's time passes before that
+    // 2·10 ms plus the minimum timeout would be later than the RTO of 200 ms, which therefore limits it: the
+    // probe is sent instead of the timeout, which follows one RTO later
     let mut net = Net::established(rack());
     net.lose(&[1, 2]);
     net.write(Side::Client, 100);

@@ -1,4 +1,4 @@
-//! When the receiver acknowledges, and what SACK reports.
+//! Tests of when the receiver sends ACKs, and of what SACK reports.
 
 use super::super::Notice;
 use super::super::config::TcpConfig;
@@ -46,7 +46,7 @@ fn out_of_order_and_the_filling_of_a_gap_are_acknowledged_at_once() {
     );
 }
 
-/// Hands a data segment straight to the server.
+/// Delivers a data segment directly to the server.
 fn arrive(net: &mut Net, from: u64, to: u64) {
     let mut packet = Packet::blank(net.end(Side::Server).local());
     packet.born = net.now();
@@ -62,7 +62,7 @@ fn arrive(net: &mut Net, from: u64, to: u64) {
 fn sack_blocks_start_with_the_latest_and_then_repeat_the_most_recent() {
     for (timestamps, with_two_more) in [(true, ""), (false, " 2001:3001")] {
         let mut net = Net::established(TcpConfig { timestamps, ..settings() });
-        // RFC 2018, section 4: the order is that of news, not of position
+        // RFC 2018, section 4: the most recent block comes first, not the lowest
         arrive(&mut net, 2001, 3001);
         arrive(&mut net, 8001, 9001);
         arrive(&mut net, 4001, 5001);
@@ -93,7 +93,7 @@ fn sack_blocks_start_with_the_latest_and_then_repeat_the_most_recent() {
             ),
         );
         let lengths: Vec<u16> = net.wires.log.iter().map(|s| s.packet.ip_len).collect();
-        // 40, timestamps 12, and 4 + 8 for each block
+        // 40 B of headers, timestamps 12 B, and 4 + 8 B for each block
         let bare = if timestamps { 52 } else { 40 };
         let blocks = if timestamps { 3 } else { 4 };
         assert_eq!([lengths[0], lengths[3], lengths[10]], [bare + 12, bare + 4 + 8 * blocks, bare]);
@@ -121,7 +121,7 @@ fn what_overlaps_old_bytes_counts_once() {
 
 #[test]
 fn an_old_segment_that_comes_late_does_not_set_the_echo_back() {
-    // RFC 7323, 4.3: the timestamp to echo never gets older
+    // RFC 7323, 4.3: the timestamp to echo never decreases
     let mut net = Net::established(settings());
     net.run_to(1000);
     arrive(&mut net, 1, 1001);
@@ -155,7 +155,7 @@ fn delivery_is_told_once_and_exactly() {
     net.write(Side::Client, SEGMENT);
     net.run_to(400);
     assert_eq!(net.told(Side::Server).len(), 1, "nothing was expected");
-    // the FIN is no byte
+    // the FIN is not a byte
     assert!(!net.stack.expect(server, 3501));
     net.close(Side::Client);
     net.run_to(500);

@@ -1,4 +1,4 @@
-//! Proportional rate reduction in dialogues. Times as in [`recovery`](super::recovery).
+//! Tests of proportional rate reduction in dialogues. Times are as in [`recovery`](super::recovery).
 
 use super::super::config::TcpConfig;
 use super::super::rules::{PrrRule, RecoveryRules};
@@ -17,9 +17,9 @@ fn after_loss(prr: PrrRule, sack: bool, lost: &'static [usize]) -> Net {
 
 #[test]
 fn segments_leave_at_half_the_pace_of_acks() {
-    // The second of ten is lost; the ACK for the first and two duplicates let out segments 11 to 14.
-    // The window is 11 at the third duplicate, 35 ms, and the threshold 5.5. From there a segment for
-    // every second ACK or so (none comes at 41: the link was idle at 30).
+    // Segment 2 of ten is lost; the ACK of segment 1 and two duplicates release segments 11 to 14. The window
+    // is 11 at the third duplicate, 35 ms, and the threshold 5.5. From there, about one segment is sent for
+    // every second ACK (none arrives at 41 ms: the link was idle at 30 ms).
     let mut net = after_loss(PrrRule::Linux, true, &[2]);
     net.run_to(45);
     assert_dialogue(
@@ -54,7 +54,7 @@ fn every_rule_ends_with_the_threshold_and_all_there() {
 
 #[test]
 fn after_heavy_loss_the_window_grows_back_to_the_threshold_in_slow_start() {
-    // seven of ten lost: below the threshold of 5 each ACK of a repair lets out two
+    // seven of ten lost: below the threshold of 5 each ACK of a retransmission releases two segments
     for prr in [PrrRule::Rfc6937, PrrRule::Linux] {
         let mut net = after_loss(prr, true, &[1, 2, 3, 4, 5, 6, 7]);
         net.run_to(1000);

@@ -1,11 +1,11 @@
-//! Segments with flags that an established connection refuses, and resets.
+//! Tests of segments with flags that an established connection refuses, and of resets.
 
 use super::super::Notice;
 use super::super::info::ConnectionState;
 use super::net::{Fate, Net, assert_dialogue, settings};
 use eastwest_types::{HostId, Packet, Side, flag};
 
-/// A packet reaches the server from nowhere.
+/// Delivers a packet to the server that the client has not sent.
 fn inject(net: &mut Net, seq: u64, payload: u16, flags: u8) {
     let mut packet = Packet::blank(HostId(1));
     packet.dst_endpoint = net.id(Side::Server);

@@ -1,4 +1,4 @@
-//! Timeouts and recoveries that were needless: found and undone, or not.
+//! Tests of spurious timeouts and recoveries: detected and undone, or not.
 
 use super::super::config::TcpConfig;
 use super::super::rules::{RackRule, RecoveryRules};
@@ -6,12 +6,13 @@ use super::super::states::RecoveryPhase;
 use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_types::{Rate, Side, Span};
 
-/// What the client has sent again: numbers of segments.
+/// Returns the segments that the client has retransmitted, by number.
 fn again(net: &Net) -> Vec<u64> {
     net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.packet.seq / SEGMENT + 1).collect()
 }
 
-/// All of the first window is 300 ms late: the timer strikes at 220 ms though nothing is lost.
+/// Returns a network in which all of the first window is 300 ms late: the timer expires at 220 ms though
+/// nothing is lost.
 fn delayed_window(config: TcpConfig) -> Net {
     let mut net = Net::established(config);
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
@@ -38,7 +39,7 @@ fn frto(rack: RackRule, sack: bool) -> TcpConfig {
     TcpConfig { recovery, sack, timestamps: false, ..settings() }
 }
 
-/// RACK and SACK.
+/// Values of RACK and SACK.
 const VARIANTS: [(RackRule, bool); 4] = [
     (RackRule::Off, false),
     (RackRule::Off, true),
@@ -50,13 +51,13 @@ const VARIANTS: [(RackRule, bool); 4] = [
 fn frto_sends_new_data_after_the_first_ack_and_falls_back_on_duplicates() {
     for (rack, sack) in VARIANTS {
         let mut net = delayed_window(frto(rack, sack));
-        // the copy was acknowledged at 230: new data goes out in place of segment 2
+        // the retransmission was acknowledged at 230 ms: new data is sent instead of segment 2
         net.run_to(231);
         let last = net.wires.log.iter().rev().filter(|s| s.from == Side::Client).take(2);
         let last: Vec<u64> = last.map(|s| s.packet.seq / SEGMENT + 1).collect();
         assert_eq!(last, [12, 11], "{rack:?} {sack}");
         assert_eq!(again(&net), [1]);
-        // it arrives out of order at 235: that looks like a true loss
+        // it arrives out of order at 235 ms, which looks like a real loss
         net.run_to(241);
         assert_eq!(again(&net)[..2], [1, 2]);
         assert_eq!(net.stack.totals().spurious_timeouts, 0);
@@ -67,8 +68,8 @@ fn frto_sends_new_data_after_the_first_ack_and_falls_back_on_duplicates() {
 
 #[test]
 fn frto_undoes_a_timeout_of_acks_that_were_late() {
-    // The data arrives, its ACKs are late: the first ACK after the timeout is that of segment 1, new
-    // data goes out, and that of segment 2 tells.
+    // The data arrives, its ACKs are late: the first ACK after the timeout is that of segment 1, new data is
+    // sent, and the ACK of segment 2 shows that the timeout was spurious.
     for (rack, sack) in VARIANTS {
         let mut net = Net::established(frto(rack, sack));
         net.wires.fate = Box::new(|s| match (s.from, s.nth) {
@@ -127,7 +128,7 @@ fn an_echo_from_before_the_timeout_undoes_it_at_once() {
 
 #[test]
 fn a_coarse_timestamp_clock_hides_it() {
-    // in units of a second the echo and the retransmission fall together
+    // in units of a second the echo and the retransmission have equal times
     let recovery = RecoveryRules {
         undo: true,
         timestamp_clock: Span::from_secs(1),
@@ -138,7 +139,7 @@ fn a_coarse_timestamp_clock_hides_it() {
     assert!(net.end(Side::Client).ssthresh() < u64::MAX);
 }
 
-/// Segment 2 comes behind five others: three duplicates and a needless recovery.
+/// Returns a network in which segment 2 arrives behind five others: three duplicates and a spurious recovery.
 fn reordered(recovery: RecoveryRules, timestamps: bool) -> Net {
     let mut net = Net::established(TcpConfig { recovery, timestamps, ..settings() });
     net.wires.rate = Some(Rate(8 * (SEGMENT + 52) * 1000));
@@ -156,7 +157,7 @@ fn reordered(recovery: RecoveryRules, timestamps: bool) -> Net {
 fn a_dsack_undoes_a_recovery_even_after_its_end() {
     for rack in [RackRule::Off, RackRule::Rfc8985] {
         let recovery = RecoveryRules { undo: true, dsack: true, rack, ..RecoveryRules::default() };
-        // 11 is the window of the second ACK, one segment grown
+        // 11 segments: the window at the second ACK, after growth by one
         let mut net = reordered(recovery, false);
         finish(&mut net);
         let totals = net.stack.totals();
@@ -195,7 +196,7 @@ fn a_true_recovery_is_not_undone() {
 
 #[test]
 fn a_timeout_in_a_recovery_cuts_again_or_not() {
-    // the first segment and its copy are lost
+    // the first segment and its retransmission are lost
     for (one_cut, segments) in [(false, 5), (true, 5)] {
         let recovery = RecoveryRules { one_cut, ..RecoveryRules::default() };
         let mut net = Net::established(TcpConfig { recovery, ..settings() });

@@ -1,4 +1,4 @@
-//! Timeouts by cause: one dialogue for each, in which nothing else times out.
+//! Tests of the causes of timeouts: one dialogue for each, without other timeouts.
 
 use super::super::TimeoutCause;
 use super::super::config::TcpConfig;
@@ -6,7 +6,7 @@ use super::super::rules::RackRule;
 use super::net::{Fate, Net, SEGMENT, settings};
 use eastwest_types::{Side, Span};
 
-/// Timeouts of these causes, and no others.
+/// Asserts that there were timeouts of these causes and no others.
 fn assert_causes(net: &Net, expected: &[(TimeoutCause, u32)]) {
     let totals = net.stack.totals();
     let mut causes = [0; TimeoutCause::COUNT];
@@ -36,7 +36,7 @@ fn a_syn_and_a_syn_ack() {
         net.open();
         net.write(Side::Client, 100);
         net.run_to(3000);
-        // where the SYN-ACK is lost both ends wait for the same answer
+        // if the SYN-ACK is lost, both ends wait for an answer
         let n = if cause == TimeoutCause::Syn { 1 } else { 2 };
         assert_causes(&net, &[(cause, n)]);
     }
@@ -58,7 +58,7 @@ fn a_whole_window_and_a_whole_message() {
         &[(TimeoutCause::FullWindow, 1)],
     );
     assert_causes(&lost(settings(), &[1, 2], 2), &[(TimeoutCause::FullWindow, 1)]);
-    // the second window: what the ACKs of the first have released
+    // the second window: segments that the ACKs of the first have released
     let config = TcpConfig { initial_window: 2, ..settings() };
     assert_causes(&lost(config, &[3, 4, 5, 6], 20), &[(TimeoutCause::FullWindow, 1)]);
 }
@@ -83,7 +83,7 @@ fn too_few_duplicates() {
 
 #[test]
 fn a_retransmission() {
-    // the fourth segment and its fast retransmission; the timer finds the rest acknowledged
+    // the fourth segment and its fast retransmission; when the timer expires, the rest is acknowledged
     for rack in [RackRule::Off, RackRule::Rfc8985] {
         let mut config = settings();
         config.recovery.rack = rack;
@@ -108,7 +108,7 @@ fn a_row_of_timeouts_begins_with_its_cause() {
     );
 }
 
-/// Whole windows lost: of data, of ACKs.
+/// Returns the numbers of whole windows lost: of data, of ACKs.
 fn windows(net: &Net) -> (u32, u32) {
     let totals = net.stack.totals();
     (totals.lost_windows, totals.lost_ack_windows)
@@ -119,9 +119,9 @@ fn windows_of_which_nothing_arrives() {
     assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 20)), (1, 0));
     // one segment arrives: not the whole window
     assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4, 5, 6, 7, 8, 9], 10)), (0, 0));
-    // a window of one, and its copies, count once
+    // a window of one segment counts once, with its retransmissions
     assert_eq!(windows(&lost(settings(), &[1, 2, 3, 4], 1)), (1, 0));
-    // every ACK of a window is lost, of a second only one: the next one says as much
+    // all ACKs of a window are lost; then all but one, which acknowledges everything
     for (from, to, expected) in [(1, 10, (0, 1)), (1, 9, (0, 0))] {
         let mut net = Net::established(settings());
         net.wires.fate = Box::new(move |s| match (s.from, s.nth) {
@@ -132,7 +132,7 @@ fn windows_of_which_nothing_arrives() {
         net.run_to(3000);
         assert_eq!(windows(&net), expected, "ACKs {from} to {to}");
     }
-    // what is only late is not lost
+    // late packets are not lost
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 1) => Fate::Late(Span::from_ms(430)),
@@ -157,7 +157,7 @@ fn a_fin() {
 
 #[test]
 fn what_was_only_late_is_no_loss() {
-    // original and copy stand in a queue; the echo tells
+    // original and retransmission are in a queue; the echoed timestamp shows it
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 1) => Fate::Late(Span::from_ms(430)),
@@ -168,7 +168,7 @@ fn what_was_only_late_is_no_loss() {
     net.run_to(3000);
     assert_causes(&net, &[(TimeoutCause::Spurious, 1)]);
 
-    // the original is lost, its copies only late: of two timeouts the second was needless
+    // the original is lost, its retransmissions only late: the second of two timeouts was spurious
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 1) => Fate::Drop,
@@ -180,7 +180,7 @@ fn what_was_only_late_is_no_loss() {
     net.run_to(3000);
     assert_causes(&net, &[(TimeoutCause::Request, 1), (TimeoutCause::Spurious, 1)]);
 
-    // the ACK is delayed; no timestamps, so nothing on the wire tells
+    // the ACK is delayed; without timestamps no packet shows it
     let delayed = Span::from_ms(300);
     let config = TcpConfig { ack_every: 2, delayed_ack_timeout: delayed, ..settings() };
     let mut net = Net::established(TcpConfig { timestamps: false, ..config });
@@ -194,7 +194,7 @@ fn what_was_only_late_is_no_loss() {
 fn an_ack_lost_and_an_ack_late() {
     for (fate, cause) in [
         (Fate::Drop, TimeoutCause::Ack),
-        // the copy, sent at 220 ms, is answered first
+        // the retransmission, sent at 220 ms, is acknowledged first
         (Fate::Late(Span::from_ms(300)), TimeoutCause::Ack),
         (Fate::Late(Span::from_ms(195)), TimeoutCause::Spurious),
     ] {

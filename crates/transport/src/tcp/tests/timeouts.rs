@@ -1,4 +1,4 @@
-//! Retransmission timeouts.
+//! Tests of retransmission timeouts.
 
 use super::super::config::TcpConfig;
 use super::super::rules::TimerRules;
@@ -24,7 +24,7 @@ fn the_timeout_doubles_up_to_its_maximum() {
          3420 > 1:11* ack 1",
     );
     assert_eq!(net.stack.totals().timeouts, 5);
-    // the ACK has brought a sample, and with it the plain timeout
+    // the ACK has given an RTT sample, which ends the backoff
     assert_eq!(net.end(Side::Client).rto(net.stack.config()), Span::from_ms(200));
 }
 
@@ -62,12 +62,12 @@ fn after_a_timeout_all_is_sent_again_in_slow_start() {
         net.lose(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         net.write_segments(20);
         net.run_to(221);
-        // half of the ten outstanding (RFC 5681, equation 4)
+        // half of the ten outstanding segments (RFC 5681, equation 4)
         assert_eq!(net.end(Side::Client).ssthresh(), 5 * SEGMENT);
         assert_eq!(net.end(Side::Client).cwnd(), SEGMENT);
         net.wires.log.drain(..10);
         net.run_to(255);
-        // 1, 2, 4 segments, one more for each ACK up to the threshold of 5
+        // 1, 2, 4 segments, then one more for each ACK up to the threshold of 5
         assert_dialogue(
             &net,
             Some(Side::Client),
@@ -106,7 +106,7 @@ fn what_was_sacked_is_not_sent_again_after_a_timeout() {
 
 #[test]
 fn a_segment_that_times_out_again_does_not_lower_the_threshold_again() {
-    // RFC 5681, 3.1: held constant from the second timeout of a segment on
+    // RFC 5681, 3.1: the threshold is constant from the second timeout of a segment on
     let mut net = Net::established(settings());
     net.lose(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     net.write_segments(10);
@@ -117,7 +117,7 @@ fn a_segment_that_times_out_again_does_not_lower_the_threshold_again() {
 
 #[test]
 fn a_timeout_of_another_segment_lowers_the_threshold_without_timestamps_too() {
-    // 1 is repaired at 220 ms; 2, sent again at 230 ms, is lost once more: nine are outstanding
+    // 1 is repaired at 220 ms; 2, retransmitted at 230 ms, is lost again: nine are outstanding
     for timestamps in [true, false] {
         let mut net = Net::established(TcpConfig { timestamps, ..settings() });
         net.lose(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13]);
@@ -140,9 +140,9 @@ fn a_lost_retransmission_is_left_to_the_timer_and_leaves_the_threshold() {
     net.run_to(500);
     let again: Vec<u64> =
         net.wires.log.iter().filter(|s| s.is_again()).map(|s| s.at.0 / 1_000_000_000).collect();
-    // 34 ms, and 200 ms later: the timer starts again when the first segment is resent
+    // 34 ms, and 200 ms later: the timer is restarted when the first segment is retransmitted
     assert_eq!(again, [34, 234]);
-    // 17 and more are outstanding at the timeout: half of that must not raise the threshold of 5
+    // 17 or more are outstanding at the timeout: half of that must not raise the threshold of 5
     assert_eq!(net.end(Side::Client).ssthresh(), 5 * SEGMENT);
     assert_eq!(net.end(Side::Server).received(), 40 * SEGMENT);
 }
@@ -184,7 +184,7 @@ fn a_spike_of_delay_is_counted_as_a_spurious_timeout() {
     net.run_to(210);
     assert_eq!(net.stack.totals().spurious_timeouts, 0);
     net.run_to(1000);
-    // the retransmission of 220 ms is there first and answers for itself: not known to be spurious
+    // the retransmission of 220 ms arrives first and is acknowledged for itself: not known to be spurious
     assert_eq!(net.stack.totals().spurious_timeouts, 0);
 
     let mut net = Net::established(settings());
@@ -196,10 +196,10 @@ fn a_spike_of_delay_is_counted_as_a_spurious_timeout() {
     });
     net.write(Side::Client, 100);
     net.run_to(2000);
-    // original and retransmission stood in a queue: the ACK echoes the original's timestamp
+    // original and retransmission were in a queue: the ACK echoes the timestamp of the original
     let totals = net.stack.totals();
     assert_eq!((totals.timeouts, totals.spurious_timeouts), (1, 1));
-    // the ACK that recovers from the timeout tells that it was needless
+    // the ACK that ends the loss phase shows that the timeout was spurious
     assert_eq!(
         net.repairs(Side::Client),
         [
@@ -212,7 +212,7 @@ fn a_spike_of_delay_is_counted_as_a_spurious_timeout() {
 
 #[test]
 fn a_second_timeout_does_not_make_a_true_one_spurious() {
-    // the original is lost, its retransmission only late: the ACK comes after the second timeout
+    // the original is lost, its retransmission only late: the ACK arrives after the second timeout
     let mut net = Net::established(settings());
     net.wires.fate = Box::new(|s| match (s.from, s.nth) {
         (Side::Client, 1) => Fate::Drop,
@@ -248,7 +248,7 @@ fn a_connection_that_times_out_too_often_is_given_up() {
 
 #[test]
 fn timeouts_with_progress_between_them_never_give_a_connection_up() {
-    // every original is lost, every retransmission arrives: no timeout follows another in a row
+    // every original is lost, every retransmission arrives: no two timeouts are consecutive
     let config = TcpConfig { max_retries: 1, timestamps: false, ..settings() };
     let mut net = Net::established(config);
     net.wires.fate = Box::new(|s| match s.from {

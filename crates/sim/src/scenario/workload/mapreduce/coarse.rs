@@ -1,10 +1,10 @@
-//! `detail` and the table `coarse`: what of Hadoop's traffic is left out in runs of thousands of nodes.
+//! `detail` and the table `coarse`: traffic of Hadoop that is left out in runs with thousands of nodes.
 
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use eastwest_workload::mapreduce::CoarseConfig;
 
-/// Reads whether all of Hadoop is modelled, and if not what is left out.
+/// Reads whether all of Hadoop is modelled, and if not, what is left out.
 pub fn read(s: &mut Section) -> CoarseConfig {
     let coarse = s.choice(
         "detail",

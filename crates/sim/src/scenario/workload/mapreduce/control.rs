@@ -5,7 +5,7 @@ use eastwest_settings::quantity::Fraction;
 use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::ControlConfig;
 
-/// Reads the table.
+/// Reads the table `control`.
 pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     let heartbeat = s.get(
         key("heartbeat", "Time between two heartbeats of a worker (Hadoop's jobtracker: 3 s).")
@@ -68,7 +68,7 @@ pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     }
 }
 
-/// Sizes of messages.
+/// Reads the sizes of messages.
 fn read_sizes(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     ControlConfig {
         heartbeat_bytes: small(
@@ -99,7 +99,7 @@ fn read_sizes(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     }
 }
 
-/// Maps and reduces given out in one answer.
+/// Reads the numbers of maps and reduces that one heartbeat response assigns.
 fn read_answers(s: &mut Section, usual: &ControlConfig) -> (u32, u32) {
     let maps_per_heartbeat = s.find(
         key("maps_per_heartbeat", "Maps given out in one answer at most.")

@@ -1,5 +1,5 @@
-//! `[workload.failures]`: attempts that fail by themselves, and Hadoop's patience with what the
-//! network loses. Failures of nodes, links and switches are `[[fault]]`.
+//! `[workload.failures]`: attempts that fail by themselves, and Hadoop's timeouts for what the network loses.
+//! Failures of nodes, links and switches are `[[fault]]`.
 
 use super::fields::{Range, count, share, span};
 use eastwest_settings::quantity::Name;
@@ -7,12 +7,12 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Span, TaskKind};
 use eastwest_workload::mapreduce::{FailingTask, FailureConfig};
 
-/// Most tasks named to fail.
+/// Most tasks that are named to fail.
 const MOST: usize = 10_000;
 const TIMES: Range = ("1", "1000");
 const PATIENCE: Range = ("1 s", "100 h");
 
-/// Reads the table.
+/// Reads the table `failures`.
 pub fn read(s: &mut Section) -> FailureConfig {
     let usual = FailureConfig::default();
     s.former::<Span>("dead"); // see recovery::take_former
@@ -42,7 +42,7 @@ pub fn read(s: &mut Section) -> FailureConfig {
     }
 }
 
-/// How long somebody waits, and who is named to fail.
+/// Reads the timeouts, and the tasks that are named to fail.
 fn read_patience(s: &mut Section, usual: &FailureConfig) -> FailureConfig {
     let doc = "A worker not heard of for longer is lost with its tasks and map outputs \
                (mapred.tasktracker.expiry.interval; yarn.nm.liveness-monitor.expiry-interval-ms).";

@@ -1,13 +1,13 @@
-//! Fields of Hadoop's settings: keys whose default is the usual value of the model.
+//! Settings of Hadoop: keys whose default is the usual value of the model.
 
 use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 
-/// Least and most, as they are written.
+/// Least and greatest value, as text.
 pub type Range = (&'static str, &'static str);
 
-/// From one byte to a TB.
+/// Range from one byte to a TB.
 pub const ANY_BYTES: Range = ("1 B", "1 TB");
 
 fn field<T: Quantity>(
@@ -19,7 +19,7 @@ fn field<T: Quantity>(
     s.get(key(name, doc).value(usual).range(low, high))
 }
 
-/// A number.
+/// Reads a number.
 pub fn count(
     s: &mut Section,
     name: &'static str,
@@ -30,7 +30,7 @@ pub fn count(
     field(s, (name, doc), usual, range)
 }
 
-/// A time.
+/// Reads a time.
 pub fn span(
     s: &mut Section,
     name: &'static str,
@@ -41,7 +41,7 @@ pub fn span(
     field(s, (name, doc), usual, range)
 }
 
-/// Bytes.
+/// Reads a number of bytes.
 pub fn bytes(
     s: &mut Section,
     name: &'static str,
@@ -52,17 +52,17 @@ pub fn bytes(
     field(s, (name, doc), Bytes(usual), range).0
 }
 
-/// Bytes of a small message.
+/// Reads the bytes of a small message.
 pub fn small(s: &mut Section, name: &'static str, doc: &'static str, usual: u32) -> u32 {
     field(s, (name, doc), Octets(usual), ("1", "1000000")).0
 }
 
-/// A part of a whole.
+/// Reads a fraction.
 pub fn share(s: &mut Section, name: &'static str, doc: &'static str, usual: f64) -> f64 {
     field(s, (name, doc), Fraction(usual), ("0", "1")).0
 }
 
-/// Yes or no.
+/// Reads a boolean.
 pub fn flag(s: &mut Section, name: &'static str, doc: &'static str, usual: bool) -> bool {
     s.get(key(name, doc).value(usual))
 }

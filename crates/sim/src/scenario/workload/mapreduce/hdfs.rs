@@ -8,7 +8,7 @@ use eastwest_workload::mapreduce::HdfsConfig;
 
 const COPIES: Range = ("1", "1000");
 
-/// Reads the table.
+/// Reads the table `hdfs`.
 pub fn read(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
     let doc = "Copies of every input split (dfs.replication: 3).";
     let replication = count(s, "replication", doc, usual.replication, COPIES);
@@ -43,7 +43,7 @@ pub fn read(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
     }
 }
 
-/// What packets, pipelines and the namenode add.
+/// Reads the overhead of packets, pipelines and the namenode.
 fn read_wire(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
     let packet_bytes = s.get(
         key(

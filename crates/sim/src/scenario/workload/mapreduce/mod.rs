@@ -26,7 +26,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind, SlowNode};
 
-/// Settings of a MapReduce cluster, and where each of its jobs comes from.
+/// Reads the settings of a MapReduce cluster, and the origin of each of its jobs.
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -56,7 +56,7 @@ pub fn read(
     let control_class = classes.id(&control_class.0);
     let framework = read_framework(s);
     if framework == Framework::Yarn {
-        // The resolved text gives the defaults too: only another value is one that somebody wrote.
+        // The resolved text gives the defaults too, so only a different value was set by a user.
         let usual = MapReduceConfig::default();
         let slots = [
             ("map_slots", map_slots, usual.map_slots),
@@ -102,7 +102,7 @@ pub fn read(
     Some((config, origins))
 }
 
-/// The tables below, of which the framework sets the defaults.
+/// Reads the tables below, whose defaults depend on the framework.
 fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapReduceConfig {
     let usual = match framework {
         Framework::Mr1 => MapReduceConfig::default(),
@@ -124,7 +124,7 @@ fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapRed
     let (costs, disk_rate) = s.table("costs", doc, |t| tasks::read_costs(t, &usual.costs, rate));
     let node = found.with_rate(disk_rate);
     let slow_nodes = read_slow_nodes(s, ground);
-    // Without YARN the table has no meaning; the reference lists it all the same.
+    // Without YARN the table has no meaning, but the reference lists it.
     let yarn = if framework == Framework::Yarn || s.describing() {
         let doc = "Containers and application masters; with framework = yarn.";
         s.table("yarn", doc, |t| yarn::read(t, &usual.yarn))
@@ -169,7 +169,7 @@ fn read_framework(s: &mut Section) -> Framework {
     )
 }
 
-/// Tables of nodes with a speed of their own, at most.
+/// Most tables of nodes with a speed of their own.
 const MOST_SPEEDS: usize = 10_000;
 
 fn read_slow_nodes(s: &mut Section, ground: &Ground) -> Vec<SlowNode> {

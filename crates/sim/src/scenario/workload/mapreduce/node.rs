@@ -5,16 +5,16 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::NodeConfig;
 
-/// A worker's hardware before the rates of `costs` are known.
+/// Hardware of a worker before the rates of `costs` are known.
 pub struct Found {
-    /// With the rates of the preset.
+    /// Hardware with the rates of the preset.
     pub node: NodeConfig,
     read_rate: Option<Rate>,
     write_rate: Option<Rate>,
 }
 
 impl Found {
-    /// The hardware with `costs.disk_rate` for rates that the table does not give.
+    /// Returns the hardware with `costs.disk_rate` for rates that the table does not give.
     pub fn with_rate(self, disk_rate: Rate) -> NodeConfig {
         let preset = self.node.read_rate == disk_rate;
         let write_rate = if preset { self.node.write_rate } else { disk_rate };
@@ -26,7 +26,7 @@ impl Found {
     }
 }
 
-/// A number of servers, or none where everyone has one.
+/// Reads a number of servers; `None`: each user has its own.
 fn servers(
     s: &mut Section,
     name: &'static str,
@@ -50,7 +50,7 @@ fn rate(
     s.find(declared.optional(from)).map(|rate| rate.0)
 }
 
-/// Reads the table.
+/// Reads the table `node`.
 pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
     let shared = if usual.disks.is_some() { "hdd" } else { "own" };
     let preset = s.choice(
@@ -88,7 +88,7 @@ pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
     Found { node, read_rate, write_rate }
 }
 
-/// Seeks and the page cache.
+/// Reads seeks and the page cache.
 fn read_sharing(s: &mut Section, preset: NodeConfig) -> NodeConfig {
     let seek = s.get(
         key("seek", "From one stream to another on a shared disk: seek and half a turn.")

@@ -1,4 +1,4 @@
-//! Keys of `hdfs` about datanodes that are lost.
+//! Keys of `hdfs` about lost datanodes.
 
 use super::fields::{Range, count, flag, span};
 use eastwest_settings::quantity::Quantity;
@@ -10,8 +10,8 @@ use toml::Value;
 const STREAMS: Range = ("0", "10000");
 const PERIOD: Range = ("1 s", "100 h");
 
-/// Files of up to result format 3 say with `failures.dead` how long a datanode is silent before it is
-/// dead; today this is twice `recheck` and ten `datanode_heartbeat`.
+/// Reads `failures.dead`, with which files of up to result format 3 set the time after which a silent datanode
+/// is dead; today this is twice `recheck` and ten `datanode_heartbeat`.
 pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
     let time = |s: &Section, path| s.own(path).and_then(|value| Span::parse(value).ok());
     let Some(dead) = time(s, "failures.dead") else { return };
@@ -23,7 +23,7 @@ pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
     }
 }
 
-/// Reads the keys.
+/// Reads the keys about lost datanodes.
 pub fn read(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
     let doc = "Time between two looks of the namenode at its datanodes. One that was silent for twice \
                that and ten datanode_heartbeat is dead (dfs.namenode.heartbeat.recheck-interval).";
@@ -56,7 +56,7 @@ pub fn read(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
     }
 }
 
-/// What readers and writers do.
+/// Reads the settings of readers and writers.
 fn read_clients(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
     let replace = s.choice(
         "replace_datanode",

@@ -1,4 +1,4 @@
-//! `speculation`: second attempts at slow tasks.
+//! `speculation`: speculative attempts of slow tasks.
 
 use super::fields::{Range, count, flag, share, span};
 use eastwest_settings::quantity::Ratio;
@@ -7,7 +7,7 @@ use eastwest_workload::mapreduce::SpeculationConfig;
 
 const WAIT: Range = ("0 s", "100 h");
 
-/// Reads the table.
+/// Reads the table `speculation`.
 pub fn read(s: &mut Section) -> SpeculationConfig {
     let usual = SpeculationConfig::default();
     let doc = "Copy slow maps (mapreduce.map.speculative; Hadoop's default is true).";

@@ -1,4 +1,4 @@
-//! `shuffle`, `sort` and `costs`: what tasks move, sort and compute.
+//! `shuffle`, `sort` and `costs`: transfers, sorting and computation of tasks.
 
 use super::fields::{count, flag, share, small, span};
 use eastwest_settings::quantity::{ByteRate, Bytes, Octets, Ratio};
@@ -41,7 +41,7 @@ pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     }
 }
 
-/// The memory of a reduce.
+/// Reads the memory of a reduce.
 fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     ShuffleConfig {
         keep_alive: s.get(
@@ -95,7 +95,7 @@ fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     }
 }
 
-/// What follows a fetch that has failed.
+/// Reads the reaction to a failed fetch.
 fn read_failed_fetches(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     let wait = ("0 s", "1 h");
     let doc = "First time a worker from which a fetch has failed is not asked (Hadoop 1: 4 s; Hadoop \
@@ -164,7 +164,7 @@ pub fn read_sort(s: &mut Section, usual: &SortConfig) -> SortConfig {
     }
 }
 
-/// Reads `costs`; also the rate of a disk, which is `disk_rate` by default.
+/// Reads `costs`, and the rate of a disk, which is `disk_rate` by default.
 pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (CostConfig, Rate) {
     let (low, high) = ("1 KB/s", "1000 GB/s");
     let costs = CostConfig {
@@ -225,7 +225,7 @@ pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (Cost
     (costs, disk_rate.0)
 }
 
-/// A rate that may be part of another one.
+/// Reads a rate that may be part of another one.
 fn own_rate(
     s: &mut Section,
     name: &'static str,
