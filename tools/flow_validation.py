@@ -68,11 +68,7 @@ class Row:
 
     @property
     def p99_error(self) -> float:
-<<<<<<< HEAD
-        """Error of the 99th percentile, as a share of packet mode's."""
-=======
         """Error of the 99th percentile, as a share of that of packet mode."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         return self.flow.p99_s / self.packet.p99_s - 1
 
     @property
@@ -312,11 +308,7 @@ def as_data(rows: list[Row]) -> dict[str, object]:
 
 
 def table(rows: list[Row]) -> str:
-<<<<<<< HEAD
-    """Return the table of the page as Markdown."""
-=======
     """Return the table of the page."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     lines = [
         "| scenario | what | times of | packet: median, p99 (s) | flow: median, p99 (s) "
         "| error of median | of p99 | overflowing starts | CPU (s): packet, flow |",

@@ -541,11 +541,7 @@ _PANELS = (
 
 
 def draw(found: Sequence[Comparison]) -> Figure:
-<<<<<<< HEAD
-    """Draw every measured and simulated run, and the band around each measured mean."""
-=======
     """Return a figure of every measured and simulated run, and the band around measured means."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     with style():
         figure = Figure(figsize=(10.4, 3.2), layout="constrained")
         panels = figure.subplots(1, len(_PANELS), sharey=True)

@@ -63,11 +63,7 @@ class Packet:
 
 
 def most_waiting(segments: int) -> int:
-<<<<<<< HEAD
-    """Return how many segments may wait by the rule when a burst of this many is sent."""
-=======
     """Return how many segments may wait when a burst of ``segments`` is sent, by the rule."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     return (2 * (segments * SEGMENT + OVERHEAD) - 1) // (SEGMENT + OVERHEAD)
 
 
@@ -106,11 +102,7 @@ def _bursts_of(run: str, connection: int, packets: list[Packet]) -> Iterator[Bur
 
 
 def read() -> list[Burst]:
-<<<<<<< HEAD
-    """Return the bursts of the table."""
-=======
     """Return the table of bursts."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     with DATA.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))[1:]
     return [Burst(run, *(int(value) for value in values)) for run, *values in rows]
@@ -122,11 +114,7 @@ def held_back(found: Iterable[Burst]) -> list[Burst]:
 
 
 def draw(found: Iterable[Burst]) -> Figure:
-<<<<<<< HEAD
-    """Draw how many segments waited before each burst, and the rule."""
-=======
     """Return a figure of the segments in the card before each burst, and of the rule."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     found = list(found)
     with style():
         figure = Figure(figsize=(5.6, 3.4), layout="constrained")

@@ -108,11 +108,7 @@ class Disturber:
         }
 
     def _losses(self, case: Case, ended: Ended, digests: dict[str, str]) -> list[str]:
-<<<<<<< HEAD
-        """Return what is wrong with the exit of a command and with the files that it left."""
-=======
         """Return what is wrong with the end of a command and with its results."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         expected, before = self.expected[case.name], self.before[case.name]
         losses = []
         for name, kind in case.leaves:
@@ -131,13 +127,8 @@ class Disturber:
             losses.append("no message that tells what and where")
         return losses
 
-<<<<<<< HEAD
-    def _not_mended(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
-        """Return what is wrong after a second run of the command."""
-=======
     def _losses_after_rerun(self, case: Case, again: Ended, after: dict[str, Any]) -> list[str]:
         """Return what is wrong with the results of a second, undisturbed run of the command."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         losses = list(again.problems)
         if again.code != 0:
             losses.append(f"again: exit code {again.code}: {again.said[-300:]}")

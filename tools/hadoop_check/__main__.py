@@ -122,21 +122,13 @@ def terasort(blocks: int, copies: int, pack: bool) -> list[str]:
 
 
 def teragen(blocks: int) -> list[str]:
-<<<<<<< HEAD
-    """Return the commands that write the input: a file of one block for each map."""
-=======
     """Return the arguments of the job that generates data: one file of a block for each map."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     rows = blocks * _BLOCK // _ROW_BYTES
     return ["teragen", f"-Dmapreduce.job.maps={blocks}", str(rows), f"/gen{blocks}"]
 
 
 def plan(shapes: Sequence[Shape], blocks: int, copies: int, pack: bool) -> str:
-<<<<<<< HEAD
-    """Return the commands of a run, in order."""
-=======
     """Return every command of a run, in order, as text."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     lines = [" ".join(jars.command(Path("pom.xml"), Path("jars")))]
     lines += [" ".join(command) for command in network.build_commands()]
     lines += [f"start HDFS, YARN and the history server on {', '.join(NODES)}"]
@@ -179,11 +171,7 @@ def _check(options: argparse.Namespace, shapes: Sequence[Shape]) -> tuple[str, b
 
 
 def _scenario(options: argparse.Namespace) -> dict[str, Setting]:
-<<<<<<< HEAD
-    """Return the settings of the scenario that the options change."""
-=======
     """Return the settings of the simulated scenario that the options change."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     size = options.blocks * _BLOCK // _ROW_BYTES * _ROW_BYTES
     changed: dict[str, Setting] = {
         "workload.hadoop.job.0.input": f"{size} B",

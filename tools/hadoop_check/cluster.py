@@ -40,11 +40,7 @@ class Cluster:
         self.logs: list[Path] = []
 
     def java(self, node: str, main: str, *arguments: str, heap_mb: int = 256) -> list[str]:
-<<<<<<< HEAD
-        """Return the command that starts a Java program of Hadoop in a node."""
-=======
         """Return the command of a Java program of Hadoop in a node."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         options = [f"-Xmx{heap_mb}m", *configuration.JAVA.split()]
         classpath = f"{self.folder / node / 'conf'}:{self.jars}/*"
         java = str(self.java_home / "bin" / "java")
@@ -125,11 +121,7 @@ class Cluster:
         return self.call(MASTER, "org.apache.hadoop.fs.FsShell", *arguments)
 
     def history(self, into: Path) -> Path:
-<<<<<<< HEAD
-        """Copy the history of the last job out of the file system and return its path."""
-=======
         """Copy the history of the job that ended last out of the file system; return its path."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
         pattern = "/tmp/hadoop-yarn/staging/history/done*/**/*.jhist"
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:

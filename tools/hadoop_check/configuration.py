@@ -95,11 +95,7 @@ def properties(
 
 
 def text(values: dict[str, str]) -> str:
-<<<<<<< HEAD
-    """Return the text of a configuration file."""
-=======
     """Return a configuration file."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     lines = [
         f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
         for name, value in values.items()

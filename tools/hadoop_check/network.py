@@ -34,11 +34,7 @@ class Shape:
 
 
 def space(node: str) -> str:
-<<<<<<< HEAD
-    """Return the name of the namespace of a node."""
-=======
     """Return the name of a node's namespace."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     return PREFIX + node
 
 
@@ -81,11 +77,7 @@ def build_commands() -> list[list[str]]:
 
 
 def shape_commands(shape: Shape) -> list[list[str]]:
-<<<<<<< HEAD
-    """Return the commands that give all cables a rate and delay; they may be repeated."""
-=======
     """Return the commands that give all cables a shape; they may be repeated with another."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     commands: list[list[str]] = []
     for node in NODES:
         ends = (

@@ -152,11 +152,7 @@ def common(point: Point) -> list[str]:
 
 
 def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str) -> list[float]:
-<<<<<<< HEAD
-    """Divide a number of a point by that of another point, seed by seed."""
-=======
     """Return the ratios of a number to that of another point, seed by seed."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     return [
         ours[seed][name] / theirs[seed][name]
         for seed in ours
@@ -243,11 +239,7 @@ def run(
 
 
 def outlook(missing: Sequence[Missing]) -> str:
-<<<<<<< HEAD
-    """Return a sentence on how long the missing runs will take."""
-=======
     """Return a sentence on the expected time of the missing runs."""
->>>>>>> 516fb124047b594b68a12d868a95af524082b5d7
     runs = sum(each.runs for each in missing)
     if not runs:
         return "all runs are there"
