@@ -217,7 +217,7 @@ def test_a_file_cut_anywhere_is_refused_with_its_line(tmp_path: Path) -> None:
         read(path)
     result = run("--jhist", path)
     assert result.exit_code == 2
-    assert "cut off" in result.stderr
+    assert "truncated" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_starts_are_picoseconds_unless_said_otherwise(tmp_path: Path) -> None:
         ("0->1 start 1e30 size 5", "allowed: 0 to 480 h"),
         ("0->9 start 0 size 5", "host 9, and there are 4"),
         ("2->2 start 0 size 5", "from host 2 to itself"),
-        ("0-1 start 0 size 5", "no SRC->DST"),
+        ("0-1 start 0 size 5", "not SRC->DST"),
         ("0->1 begin 0 size 5", "'begin' is not known"),
         ("Nodes many", "expected Nodes and a whole number"),
     ],

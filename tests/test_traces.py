@@ -437,7 +437,7 @@ def test_hostile_folders_are_refused(tmp_path: Path) -> None:
         (ABOUT, b"[" * 100_000, "is damaged"),
         (ABOUT, b"[]", "is damaged"),
         (ABOUT, json.dumps(about | {"format": 99}).encode(), "is of format 99"),
-        (ABOUT, json.dumps(about | {"lacks": [1]}).encode(), "no list of names"),
+        (ABOUT, json.dumps(about | {"lacks": [1]}).encode(), "not a list of names"),
         ("jobs.parquet", jobs[: len(jobs) // 2], "a table is damaged"),
         ("jobs.parquet", b"PAR1", "a table is damaged"),
         ("jobs.parquet", frame.drop("queue"), "column 'queue' is missing"),
@@ -458,5 +458,5 @@ def test_hostile_folders_are_refused(tmp_path: Path) -> None:
     opened(whole).close()
     (whole / "hosts.parquet").unlink()
     (whole / "hosts.parquet").symlink_to(whole / "jobs.parquet")
-    with pytest.raises(InputError, match="no file of its own"):
+    with pytest.raises(InputError, match="not a regular file"):
         opened(whole)
