@@ -353,7 +353,7 @@ def test_a_sweep_has_the_same_mechanisms_in_its_processes() -> None:
     ("name", "says"),
     [
         ("red", "built-in queue; try my-red"),
-        ("core", "means something else"),
+        ("core", "has another meaning"),
         ("My_Queue", "cannot be a name"),
         ("../up", "cannot be a name"),
         ("a" * 50, "cannot be a name"),
