@@ -237,7 +237,8 @@ impl Replicas {
         }
     }
 
-    /// Checks whether a block must be copied, and how urgently. A block without replicas cannot be copied.
+    /// Updates whether, and how urgently, a block must be copied. A block without replicas cannot be
+    /// copied.
     pub fn judge_block(&mut self, cx: &Context, block: Block) {
         for blocks in &mut self.queue.needed {
             blocks.remove(&block);

@@ -243,7 +243,7 @@ impl Fetching {
         self.sources.entry(from).or_default()
     }
 
-    /// At the serving worker: reads the outputs from disk if they have left its page cache.
+    /// Reads the outputs from the serving worker's disks if they have left its page cache.
     fn read_uncached(&mut self, cx: &mut Context, from: u32, written_offset: u64) {
         let (task, worker) = (self.reduce.task, self.worker_of(from));
         let s = self.source(from);
@@ -253,7 +253,7 @@ impl Fetching {
         }
     }
 
-    /// At the serving worker: handles a request and sends the outputs. `written_offset`: bytes that its disks
+    /// Handles a request at the serving worker and sends the outputs. `written_offset`: bytes that its disks
     /// had written before the oldest of them.
     pub fn send_outputs(&mut self, cx: &mut Context, from: u32, conn: ConnId, written_offset: u64) {
         self.read_uncached(cx, from, written_offset);
@@ -263,7 +263,7 @@ impl Fetching {
         cx.send((conn, Side::Server), (bytes, header), Purpose::Shuffle, job);
     }
 
-    /// At the reduce: handles the arrival of a response; outputs too large for memory are written to disk.
+    /// Handles the arrival of a response at the reduce; outputs too large for memory are written to disk.
     /// Returns whether the fetch is complete.
     pub fn arriving(&mut self, cx: &mut Context, from: u32) -> bool {
         let Reduce { task, worker, .. } = self.reduce;

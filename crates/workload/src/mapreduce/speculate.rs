@@ -174,7 +174,7 @@ impl Speculation {
         self.look_later(cx);
     }
 
-    /// Hadoop 1: requests copies of all tasks far behind the others.
+    /// Requests copies of all tasks far behind the others (Hadoop 1).
     fn copy_laggards(
         &mut self,
         cx: &Context,
@@ -200,7 +200,7 @@ impl Speculation {
         }
     }
 
-    /// YARN: requests a copy of the task for which it would save most time, if it saves any.
+    /// Requests a copy of the task for which it would save most time, if it saves any (YARN).
     fn copy_outlier(
         &mut self,
         cx: &Context,
