@@ -9,7 +9,8 @@
 //! * **Down**: the port sends as before, and its packets are lost. A packet arrives only if the link was up
 //!   from its first bit sent until its arrival.
 //!
-//! A packet that is lost in flight is removed at the time of its arrival, as an event of [`Class::Departure`].
+//! A packet that is lost in flight is removed at the time of its arrival, as an event of
+//! [`Class::Departure`](eastwest_engine::order::Class::Departure).
 
 use crate::fault::LossChain;
 use crate::losses::Cause;

@@ -17,7 +17,7 @@
 //! Which signals may be marks: RFC 3168, section 7, lets a router drop ECN-capable packets as well once its
 //! average is above an upper threshold. `mark_below` is the probability from which they are dropped, as in
 //! ns-2's `queue/red.cc` (`REDQueue::drop_early`), which compares `v_prob1`: the probability *before* it is
-//! spread. Packets under [protection](super::protection) are not dropped.
+//! spread. Packets under [protection](super::signal::Protection) are not dropped.
 
 use super::average::Average;
 use super::decision::{Arrival, Level, Place, Ports, Verdict};
