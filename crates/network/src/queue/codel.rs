@@ -6,8 +6,8 @@
 //! it. Once all packets have been above for `interval`, one is dropped, the next after `interval`, then after
 //! `interval/√2`, `interval/√3` …, until a packet is below the target (RFC 8289, 5). If dropping begins again
 //! within 16 intervals, it continues near the last rate. With `ecn`, ECT packets are marked instead (Linux,
-//! `sch_codel`). A packet that is [protected](super::signal::Protection) leaves and changes nothing: the decision is
-//! about the next one.
+//! `sch_codel`). A packet that is [protected](super::signal::Protection) leaves and changes nothing: the
+//! decision is about the next one.
 
 use super::decision::{Arrival, Head, Place, Plan, Ports, Verdict, least_packets};
 use super::discipline::{BuiltIn, Discipline, QueueSettings};

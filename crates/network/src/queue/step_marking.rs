@@ -1,7 +1,8 @@
 //! Marking at a threshold: a packet that finds more than K queued gets the CE mark of RFC 3168 if its transport
 //! supports ECN. It is the marking of DCTCP (Alizadeh et al. 2010, section 3.1; RFC 8257, section 3.1), by the
 //! current queue and without averaging. Packets of other transports are subject to
-//! [protection](super::signal::Protection); by default they are queued unmarked. Packets beyond the limit are lost.
+//! [protection](super::signal::Protection); by default they are queued unmarked. Packets beyond the limit are
+//! lost.
 //!
 //! With `at_dequeue` a leaving packet is marked if it leaves more than K behind: the sender learns of the queue
 //! earlier, by the queueing delay (ECN*, Wu et al. 2012).

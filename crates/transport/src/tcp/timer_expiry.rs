@@ -2,7 +2,7 @@
 //!
 //! `rearm` asks for the next expiry, `on_timer_expiry` dispatches to the timers that are due, and
 //! `on_rto_expiry` counts a retransmission timeout, gives the connection up or starts over. The lengths of the
-//! timers are in [`timers`](super::timers) and [`rtt`](super::rtt), the recovery after a timeout in
+//! timers are in [`timers`] and [`rtt`](super::rtt), the recovery after a timeout in
 //! [`fast_recovery`](super::fast_recovery).
 
 use super::config::TcpConfig;
