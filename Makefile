@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -type f)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help build demo test docs pictures reference hadoop-check sanitise wheel clean
+.PHONY: help build demo test test-fast test-long docs pictures reference hadoop-check sanitise wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Say what the targets do
@@ -20,8 +20,14 @@ demo: build ## Run the main job and write its report
 	@$(BIN)/eastwest run demo --out results/demo --force
 	@$(BIN)/eastwest report results/demo
 
-test: build $(BIN)/.test-tools ## Run every test this machine has the tools for
+test: build $(BIN)/.test-tools ## Run the tests this machine has the tools for, but for the long ones
 	@tests/run_all.sh
+
+test-fast: build $(BIN)/.test-tools ## Run the quick tests: two minutes
+	@tests/run_all.sh fast
+
+test-long: build $(BIN)/.test-tools ## Run the tests that take minutes or compile, which make test leaves out
+	@tests/run_all.sh long
 
 docs: build $(BIN)/.test-tools ## Build the documentation site: site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every check of the project, one after the other; called by `make test` after the build.
+# The checks of the project, one after the other; called by `make test`, `make test-fast` and
+# `make test-long` after the build, with the part as argument: fast, long, or nothing.
 # Goes on after a failure, and ends with one line per step. What lacks a Debian tool is named, by
 # pytest at its end or here; with EASTWEST_REQUIRE_TOOLS=1 it fails instead.
 cd "$(dirname "$0")/.." || exit 1
@@ -23,23 +24,42 @@ step() {
     fi
 }
 
+# Two processes, each file in one of them: fixtures of a file are made once.
+pytest_of() {
+    "$BIN/python" -m pytest --numprocesses 2 --dist loadfile -m "$1"
+}
+
+if [ "${1:-}" = long ]; then
+    step "pytest, long" pytest_of long
+    printf '\n%s' "$report"
+    exit $failed
+fi
+
 step "rustfmt" cargo fmt --all --check
-step "clippy" cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+step "ruff check" "$BIN/ruff" check python tests benches tools
+step "ruff format" "$BIN/ruff" format --check python tests benches tools
+step "words" "$BIN/python" tools/words.py
 # The bindings are tested from Python: as a test binary they would have to link libpython.
-step "cargo test" cargo test --quiet --workspace --exclude eastwest-bindings \
-    --exclude eastwest-extension --locked --no-fail-fast
+crates="--workspace --exclude eastwest-bindings --exclude eastwest-extension"
+if [ "${1:-}" = fast ]; then
+    # shellcheck disable=SC2086 # several words
+    step "cargo test of libraries" cargo test --quiet $crates --lib --locked --no-fail-fast
+    step "pytest, fast" pytest_of "not slow and not long"
+    printf '\n%s' "$report"
+    exit $failed
+fi
+
+step "clippy" cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+# shellcheck disable=SC2086 # several words
+step "cargo test" cargo test --quiet $crates --locked --no-fail-fast
 if command -v valgrind >/dev/null || [ "${EASTWEST_REQUIRE_TOOLS:-}" = 1 ]; then
     step "instructions per hop" benches/instructions.sh
 else
     report="$report  not run instructions per hop: needs valgrind
 "
 fi
-step "ruff check" "$BIN/ruff" check python tests benches tools
-step "ruff format" "$BIN/ruff" format --check python tests benches tools
-step "words" "$BIN/python" tools/words.py
 step "mypy --strict" "$BIN/mypy"
-# Two at a time, each file by one process: fixtures of a file are made once.
-step "pytest" "$BIN/python" -m pytest --numprocesses 2 --dist loadfile
+step "pytest" pytest_of "not long"
 
 printf '\n%s' "$report"
 exit $failed

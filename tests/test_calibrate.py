@@ -178,8 +178,9 @@ def test_a_task_that_ends_before_it_starts_is_said_and_left_out(
     assert "its tasks are left out" in found.warnings[0]
 
 
-def test_profile_is_what_a_scenario_reads(tmp_path: Path) -> None:
-    result = run("--jhist", *TERASORT, "--link-rate", "50 Mbit/s", "--out", tmp_path / "m.toml")
+def test_profile_is_what_a_scenario_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--jhist", *TERASORT, "--link-rate", "50 Mbit/s", "--out", "m.toml")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "m.toml").read_text("utf-8").startswith("# Machine profile")
     lines = result.stdout.splitlines()

@@ -30,6 +30,8 @@ from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.check import check, source_of
 from eastwest.sweep.spec import load as load_sweep
 
+pytestmark = pytest.mark.slow
+
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
 SCENARIO = """

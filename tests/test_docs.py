@@ -41,6 +41,8 @@ from eastwest.sweep import spec as sweeps
 from eastwest.sweep.check import check as check_sweep
 from eastwest.sweep.check import source_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 SKIPPED = {"target", "results", "node_modules"}
 PAGES = sorted(
@@ -417,6 +419,8 @@ def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:
     found = command.get_command(None, name)
     while hasattr(found, "get_command"):
         found, arguments = found.get_command(None, arguments[0]), arguments[1:]
+    if found is None:
+        raise KeyError(name)
     context = found.make_context(name, arguments)
     return name, dict(context.params)
 

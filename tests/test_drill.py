@@ -10,6 +10,8 @@ from typer.testing import CliRunner, Result
 
 from eastwest.cli import app
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ROOT / "crates" / "drill" / "scripts"
 GOOD = SCRIPTS / "growth" / "slow-start.pkt"

@@ -14,6 +14,8 @@ import pytest
 from eastwest.claims.record import read
 from eastwest.claims.spec import load
 
+pytestmark = pytest.mark.slow
+
 PAPERS = Path(__file__).parents[1] / "papers"
 GRID = """
 [all]

@@ -11,7 +11,10 @@ import pytest
 
 CHECK = Path(__file__).resolve().parents[1] / "tools" / "check_faults.py"
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs LD_PRELOAD and /proc")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs LD_PRELOAD and /proc"),
+]
 
 
 def rows(tool: Callable[..., str], *words: str) -> list[list[str]]:

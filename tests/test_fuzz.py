@@ -11,6 +11,8 @@ from typer.testing import CliRunner, Result
 from eastwest import fuzz
 from eastwest.cli import app
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["fuzz", *map(str, arguments)])

@@ -11,6 +11,8 @@ import pytest
 import hadoop_real
 import hadoop_real_hdfs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("setting", ["r50-shallow", "r20-shallow", "r100-deep"])
 def test_a_measured_setting_is_predicted(setting: str) -> None:

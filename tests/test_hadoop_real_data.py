@@ -15,6 +15,8 @@ import hadoop_real_measures as measures
 import hadoop_real_runs as folders
 from eastwest.calibrate import read
 
+pytestmark = pytest.mark.slow
+
 #: What settings.txt of a run says: 100 Mbit/s, deep buffers, Reno.
 SETTINGS = (
     "RATE=100 SWBUF=1000000 HOSTBUF=2000000 BURST=6000 CC=reno SLOWSTART=1.0 REDS=4 "

@@ -16,6 +16,8 @@ import pytest
 from eastwest import core, shipped
 from eastwest.memory import MemoryLimitError, Watched
 
+pytestmark = pytest.mark.slow
+
 WORKLOAD = "[[workload]]\nname = 'all'\nkind = 'permutation'\nbytes = '1 KB'\n"
 RATES = "host_rate = '1 Gbit/s'\nuplink_rate = '1 Gbit/s'\n"
 #: Searches from 5,256 servers in a graph without rule: seconds, and 124 MB for what they find.

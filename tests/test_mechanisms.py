@@ -394,6 +394,7 @@ def module_of(kind: Kind, **changes: str) -> str:
     return text
 
 
+@pytest.mark.long
 def test_a_crate_from_the_templates_does_what_built_in_mechanisms_do(
     tool: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,8 @@ import eastwest as ew
 from eastwest import memory
 from eastwest.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 STATE: Any = {"simulated_s": 1.5, "wall_s": 2.0}
 
 

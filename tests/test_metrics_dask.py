@@ -19,6 +19,8 @@ from eastwest.observe import metrics, parts, spread
 from eastwest.observe.mrmr import Scheme
 from eastwest.observe.select import Method, Selection, Wanted, select
 
+pytestmark = pytest.mark.slow
+
 ROWS, COLUMNS = 900, 23
 TARGET = "slow[p99]"
 

@@ -20,6 +20,8 @@ from eastwest.models.qcn import Qcn
 from eastwest.models.tcp_dctcp import Dctcp
 from eastwest.models.tcp_red import Red, TcpRed
 
+pytestmark = pytest.mark.slow
+
 #: Hollot et al. 2001, section 4: 60 flows, 3,750 packets/s, RED 150 to 200 packets.
 HOLLOT = TcpRed(60, 3750, 0.2, Red(150, 200, 0.1, 1.33e-6, gentle=False))
 

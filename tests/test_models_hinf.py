@@ -20,6 +20,8 @@ from eastwest.models.delayed import Controller, Delayed, Numbers, Term, root
 from eastwest.models.network import Flow, Network, Queue
 from eastwest.models.tcp_marked import TcpMarked
 
+pytestmark = pytest.mark.slow
+
 ONE = np.eye(1)
 NOTHING = np.zeros((1, 1))
 #: Eight flows at 1 Gbit/s, with a round trip of 4 ms and a set point of 50 packets.

@@ -24,6 +24,8 @@ from eastwest.models.horizon import Costs, Programme, RecedingHorizon, horizon
 from eastwest.models.network import Flow, Load, Network, Played, Queue, play
 from eastwest.models.tcp_marked import TcpMarked
 
+pytestmark = pytest.mark.slow
+
 C = 81_274.0
 H = 5e-4
 STUDY = Path(__file__).resolve().parents[1] / "papers" / "control"

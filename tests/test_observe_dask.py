@@ -17,6 +17,8 @@ from eastwest.observe import take_cluster
 from eastwest.observe.take import Imported, import_spans
 from spans_made import Made, a_call
 
+pytestmark = pytest.mark.slow
+
 NEZHA = Path(__file__).resolve().parent / "data" / "spans" / "nezha-first-20-s.csv.gz"
 TABLES = ("spans.parquet", "resources.parquet", "spans.json")
 

@@ -23,6 +23,8 @@ from eastwest.observe.load import open_spans
 from eastwest.report.what_if import Shown, page
 from spans_made import Made, a_call, otlp
 
+pytestmark = pytest.mark.slow
+
 NEZHA = Path(__file__).parent / "data" / "spans" / "nezha-first-20-s.csv.gz"
 HOSTILE = "<script>alert(1)</script>&\"'\t\n=cmd"
 

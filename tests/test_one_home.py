@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Pairs of a text that stands in a file once, and what takes its place; "" is an empty file.
@@ -274,8 +276,8 @@ ADDITIONS = [
         {
             "crates/network/src/queue/pie.rs": (
                 (
-                    "    /// Whether to mark or to drop.\n    pub signal: Signal,\n",
-                    "    /// Whether to mark or to drop.\n    pub signal: Signal,\n"
+                    "    pub signal: Signal,\n",
+                    "    pub signal: Signal,\n"
                     "    /// Nothing is done below this probability.\n    pub idle_below: f64,\n",
                 ),
                 (

@@ -24,6 +24,8 @@ from eastwest.optimize.spec import Goal, Limit, Stage, read
 from eastwest.report import write_report
 from fake_core import FakeCore
 
+pytestmark = pytest.mark.slow
+
 GOALS = """
 [[goal]]
 minimise = "energy_j.total"

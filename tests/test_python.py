@@ -58,6 +58,7 @@ def test_a_folder_is_loaded(tmp_path: Path) -> None:
         ew.load(tmp_path / "r")
 
 
+@pytest.mark.long
 def test_the_stubs_are_those_of_the_binary() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "eastwest._core"],

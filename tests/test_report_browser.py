@@ -21,6 +21,8 @@ from fake_core import FakeCore, column
 from hand_made import flow, folder
 from test_report import HOSTILE, replace_text
 
+pytestmark = pytest.mark.slow
+
 #: Everything that Tab reaches, in order, as a short text each.
 FOCUSABLE = """[...document.querySelectorAll(
   'a[href], button, input, summary, [tabindex="0"]')].filter(e => e.checkVisibility())

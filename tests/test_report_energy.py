@@ -20,6 +20,8 @@ from fake_core import FakeCore, column
 from hand_made import folder
 from test_report import HOSTILE, check_self_contained, page_of
 
+pytestmark = pytest.mark.slow
+
 RATES = {"host-up": 10**9, "host-down": 10**9, "leaf-up": 10**10}
 
 

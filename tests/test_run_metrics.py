@@ -29,6 +29,8 @@ from eastwest.observe.captured import packet_times
 from eastwest.observe.run_metrics import Family, Kind, Series, families, metrics, times_of
 from prometheus_server import prometheus
 
+pytestmark = pytest.mark.slow
+
 SCENARIO = """
 schema = 1
 name = "watched"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import eastwest as ew
+
+pytestmark = pytest.mark.slow
 
 #: A cluster that loses little time outside of the network: little has to be simulated.
 SMALL = {

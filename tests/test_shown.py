@@ -8,6 +8,8 @@ import pytest
 
 import shown
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("page", shown.pages(), ids=lambda page: page.stem)
 def test_shown_output_is_that_of_the_commands(page: Path) -> None:

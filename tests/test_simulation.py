@@ -14,6 +14,8 @@ import pytest
 import eastwest as ew
 from eastwest import bench, shipped
 
+pytestmark = pytest.mark.slow
+
 SMALL = """
 schema = 1
 name = "small"

@@ -23,6 +23,8 @@ from browser import browser
 from docs_site import ROOT, convert, outside
 from reference import ATTRIBUTES, PAGE, RESULTS, attributes, page, results
 
+pytestmark = pytest.mark.slow
+
 PYTHON = ROOT / "docs" / "reference" / "python.md"
 
 

@@ -26,6 +26,8 @@ from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.values import toml
 from fake_core import FakeCore
 
+pytestmark = pytest.mark.slow
+
 SCENARIO = """
 schema = 1
 name = "tiny"

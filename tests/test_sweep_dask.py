@@ -29,6 +29,8 @@ from eastwest.sweep.remote import plain
 from eastwest.sweep.tables import SweepResult
 from same_runs import compare
 
+pytestmark = pytest.mark.slow
+
 SCENARIO = """
 schema = 1
 name = "listed"

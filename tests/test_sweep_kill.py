@@ -18,6 +18,8 @@ import pytest
 
 from eastwest.sweep.tables import SweepResult
 
+pytestmark = pytest.mark.slow
+
 RUNS = int(os.environ.get("EASTWEST_SWEEP_RUNS", "24"))
 KILLS = int(os.environ.get("EASTWEST_SWEEP_KILLS", "3"))
 TABLES = ("runs.parquet", "points.parquet", "comparisons.parquet")

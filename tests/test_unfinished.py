@@ -22,6 +22,8 @@ from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.unfinished import Keeper
 
+pytestmark = pytest.mark.slow
+
 #: Some seconds of work: flows of all purposes, tasks, losses.
 SCENARIO = """
 schema = 1
