@@ -319,11 +319,11 @@ ADDITIONS = [
                     "        counts.changes += 1;\n        counts\n",
                 ),
                 (
-                    "    /// Packets lost, by kind.\n",
-                    "    /// How often a count has been asked for to change it.\n"
+                    "    /// Returns the packets lost, by kind.\n",
+                    "    /// Returns how often a count was changed.\n"
                     "    pub fn changes(&self) -> u64 {\n"
                     "        self.by_kind(|counts| counts.changes).iter().sum()\n    }\n\n"
-                    "    /// Packets lost, by kind.\n",
+                    "    /// Returns the packets lost, by kind.\n",
                 ),
             ),
             "crates/sim/src/ports.rs": (
@@ -382,8 +382,8 @@ ADDITIONS = [
             ),
             "crates/bindings/src/running.rs": (
                 (
-                    "    reference: bool,\n    /// Threads",
-                    "    reference: bool,\n    quick: bool,\n    /// Threads",
+                    "    reference: bool,\n",
+                    "    reference: bool,\n    quick: bool,\n",
                 ),
                 (
                     "    fn is_time(&mut self) -> bool {\n",
