@@ -158,7 +158,7 @@ def test_what_jobs_save_is_told_apart_by_their_timeouts_and_sizes() -> None:
     assert jobs.jobs_with_timeouts(both, SLOW, least_bytes=6).value == 1
     with pytest.raises(MeasureError, match="no such job"):
         jobs.job_seconds_saved(both, FAST, SLOW, timeouts=True, least_bytes=10)
-    with pytest.raises(MeasureError, match="no job is of that size"):
+    with pytest.raises(MeasureError, match="no job moves between"):
         jobs.jobs_with_timeouts(both, SLOW, least_bytes=10)
 
 

@@ -190,6 +190,13 @@ def test_files_that_pages_name_exist() -> None:
     assert missing == []
 
 
+def test_source_files_named_by_mechanisms_exist() -> None:
+    known = {path.name for path in (ROOT / "crates").rglob("*.rs")}
+    for page in (ROOT / "docs" / "mechanisms").glob("*.md"):
+        named_files = set(re.findall(r"`(\w+\.rs)`", page.read_text("utf-8")))
+        assert named_files <= known, (page.name, named_files - known)
+
+
 def test_the_readme_shows_the_demo_of_today() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     report = (ROOT / "docs" / "examples" / "demo.html").read_text(encoding="utf-8")

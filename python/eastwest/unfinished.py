@@ -111,7 +111,7 @@ class Keeper:
         return True
 
     def refuse(self, why: str) -> None:
-        """Start from the beginning, because the checkpoint cannot be used."""
+        """Refuse a checkpoint that cannot be used, and start the run from the beginning."""
         self.kept_s = None
         self._say(f"the checkpoint of an earlier run cannot be used, the run starts anew: {why}")
         self._clear()

@@ -38,7 +38,8 @@ pub struct Wish {
     pub path: String,
     /// The value as text, or [`GIVEN`].
     pub level: String,
-    /// Whether a scenario without it is refused; otherwise it is only drawn first, and repairs may change it.
+    /// Whether the generator discards a scenario without this value. If not, the value is drawn before all others,
+    /// but the step that makes the scenario valid may change it.
     pub is_firm: bool,
 }
 

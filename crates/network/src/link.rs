@@ -137,12 +137,12 @@ pub struct Link {
     min_frame: u16,
     /// Whether the port is eager, without faults and always awake, with a discipline that need not see every
     /// packet: then [`Link::enqueue`] and [`Link::arrive`] take their fast paths.
-    plain: bool,
+    eager_fast_path: bool,
     /// Whether the port works in [`Mode::Lazy`].
     lazy: bool,
     /// Whether the port is eager, without faults and always awake, with a discipline that has to see every
     /// packet.
-    counted: bool,
+    eager_sees_all: bool,
     /// Whether `started`, `started_bytes` and `next_start` are kept now, or packets that arrive in other parts.
     tracks_started: bool,
 
@@ -151,7 +151,7 @@ pub struct Link {
     /// Discipline of a port that is not two-event.
     queue: Queue,
     /// Packets at the head of the ring known to have started to be sent: at ports without faults that are
-    /// neither plain nor two-event, and at DCB ports.
+    /// neither on the eager fast path nor two-event, and at DCB ports.
     pub(crate) started: u32,
     /// Node that sends.
     pub from: u32,
@@ -246,7 +246,7 @@ impl Link {
             None => spec.queue.start(&place),
             Some(_) => Queue::DropTail(DropTail(Limit::Packets(0))),
         };
-        let counted = eager && queue.sees_all() && lpi.is_none();
+        let eager_sees_all = eager && queue.sees_all() && lpi.is_none();
         Link {
             on_wire: Ring::default(),
             admits_below: queue.admits_below(spec.mtu),
@@ -258,12 +258,16 @@ impl Link {
             to: spec.to,
             framing: spec.framing,
             min_frame: spec.min_frame,
-            plain: eager && !queue.sees_all() && lpi.is_none(),
+            eager_fast_path: eager && !queue.sees_all() && lpi.is_none(),
             lazy,
-            counted,
-            tracks_started: lazy || counted || (eager && lpi.is_some()),
+            eager_sees_all,
+            tracks_started: lazy || eager_sees_all || (eager && lpi.is_some()),
             fault_state: None,
-            red_fast_path: if counted { RedFastPath::new(&mut queue, spec.mtu) } else { None },
+            red_fast_path: if eager_sees_all {
+                RedFastPath::new(&mut queue, spec.mtu)
+            } else {
+                None
+            },
             queue,
             started: 0,
             started_bytes: 0,
@@ -326,10 +330,10 @@ impl Link {
     /// Enqueues a packet at the port.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Time, handle: PacketHandle, pool: &mut PacketPool) -> Outcome {
-        if self.plain {
+        if self.eager_fast_path {
             return self.enqueue_eager(now, handle, pool);
         }
-        if self.counted {
+        if self.eager_sees_all {
             return self.enqueue_counted(now, handle, pool);
         }
         if self.has_dcb() {
@@ -401,7 +405,7 @@ impl Link {
         verdict.loss()
     }
 
-    /// Enqueues a packet at a port that is neither plain nor counted.
+    /// Enqueues a packet at a port that is on the slow path: lazy, two-event, sleeping, partitioned or under faults.
     #[inline(never)]
     fn enqueue_slow_path(
         &mut self,
@@ -526,7 +530,9 @@ impl Link {
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
         // here, counted and lazy ports work like plain ones
-        if !(self.plain || self.counted) && (self.queues.is_some() || self.fault_state.is_some()) {
+        if !(self.eager_fast_path || self.eager_sees_all)
+            && (self.queues.is_some() || self.fault_state.is_some())
+        {
             return self.next_key_slow_path(now);
         }
         match self.on_wire.get(0) {

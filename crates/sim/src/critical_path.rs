@@ -135,7 +135,7 @@ pub struct CriticalPaths {
     unprompted: bool,
     /// Packets in flight, by slot of the packet pool.
     under_way: Vec<Option<Sent>>,
-    /// Ends by slot of the endpoint.
+    /// State of each endpoint that sends messages, by the slot of the endpoint.
     ends: Vec<Option<End>>,
     /// The packet that is arriving, its endpoint, and the parts of its journey.
     arriving: Option<(EndpointId, Sent, Parts)>,

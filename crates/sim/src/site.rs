@@ -25,7 +25,7 @@ pub struct Site {
     pub network: Network,
     /// Transports, which carry data.
     pub transports: Transports,
-    /// Workloads.
+    /// Drivers of the workloads: they start transfers and learn when these are complete.
     pub drivers: Drivers,
     /// Measurements.
     pub probes: Probes,

@@ -58,7 +58,7 @@ pub struct EthernetConfig {
     pub start: Span,
     /// Duration of the traffic; `None` without end.
     pub duration: Option<Span>,
-    /// Number of frames of all sources; `None` without end.
+    /// Number of frames that all sources together send; `None` without limit.
     pub frames: Option<u64>,
     /// Traffic class of the frames.
     pub class: ClassId,

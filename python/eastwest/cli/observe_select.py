@@ -187,7 +187,9 @@ def _on_cluster(
     from eastwest.observe import parts, spread  # noqa: PLC0415  slow to load
 
     if source.startswith(("http://", "https://")) or (Path(source) / "summary.json").is_file():
-        fail("--dask takes files of metrics; a server's and a run's are selected from here")
+        fail(
+            "--dask works with files of metrics only; leave it out for metrics of a server or a run"
+        )
     table = parts.look(parts.find(source), time_column)
     with Bar(errors(), "selecting") as bar:
         return spread.select(table, target, wanted, address, progress=bar.show)

@@ -39,7 +39,10 @@ class Term:
 
 @dataclass(frozen=True)
 class Controller:
-    """Linear controller: ż = A z + B y, u = C z + D y. The unit of time is a second."""
+    """Linear controller with state z: ż = A z + B y, u = C z + D y, time in seconds.
+
+    y is what the controller measures, u what it sets.
+    """
 
     a: Numbers
     b: Numbers

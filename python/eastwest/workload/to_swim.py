@@ -28,8 +28,8 @@ def text_of(jobs: pl.DataFrame) -> tuple[bytes, int]:
     last = float(jobs["submit_s"][-1])
     if last >= MOST_S + 1:
         raise InputError(
-            f"the last job comes after {last:,.0f} s, and a SWIM trace that can be replayed ends "
-            f"at {MOST_S:,} s: take a shorter one"
+            f"the last job is submitted at {last:,.0f} s, but a SWIM trace can be replayed up to "
+            f"{MOST_S:,} s only: use a shorter trace"
         )
     there = [name for name in BYTES if name in jobs.columns]
     unknown = sum(jobs[name].null_count() for name in there)

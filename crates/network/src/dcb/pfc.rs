@@ -434,7 +434,7 @@ impl Input {
     }
 
     /// Counts a packet that has arrived. Returns whether XOFF is to be sent now.
-    pub fn add(&mut self, priority: u8, bytes: u32) -> bool {
+    pub fn add_and_check_xoff(&mut self, priority: u8, bytes: u32) -> bool {
         let p = usize::from(priority);
         let occupancy = &mut self.occupancies[p];
         occupancy.bytes += u64::from(bytes);
@@ -451,7 +451,7 @@ impl Input {
     }
 
     /// Subtracts a packet that has left. Returns whether XON is to be sent now.
-    pub fn remove(&mut self, priority: u8, bytes: u32) -> bool {
+    pub fn remove_and_check_xon(&mut self, priority: u8, bytes: u32) -> bool {
         let (p, bit) = (usize::from(priority), 1 << priority);
         self.occupancies[p].bytes -= u64::from(bytes);
         self.no_progress &= !bit;
@@ -641,13 +641,13 @@ mod tests {
         for n in 1..=10 {
             assert!(input.admits(3, 1_500));
             // 7 · 1500 is the first at or above 10,000
-            assert_eq!(input.add(3, 1_500), n == 7);
+            assert_eq!(input.add_and_check_xoff(3, 1_500), n == 7);
         }
         assert!(!input.admits(3, 1_500) && input.admits(0, 1_500));
         // full, and no room for as many bytes of another priority
         assert!(!input.add_fast_path(3, 1_500) && !input.add_fast_path(0, 1_500));
         for n in (0..10).rev() {
-            assert_eq!(input.remove(3, 1_500), n == 4, "{n}");
+            assert_eq!(input.remove_and_check_xon(3, 1_500), n == 4, "{n}");
         }
         assert_eq!((input.xoff_sent, input.max_bytes(3), input.overflows), (0, 15_000, 1));
         assert_eq!(input.pause_counts[3], [1, 1, 0]);

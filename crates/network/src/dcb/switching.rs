@@ -168,7 +168,7 @@ impl Fabric {
         let feedback = if is_due { port.sample(priority, bytes, started) } else { None };
         if !is_counted
             && let Some(input) = self.links[ingress as usize].input_mut()
-            && input.add(priority, bytes)
+            && input.add_and_check_xoff(priority, bytes)
         {
             self.request_pause(now, ingress, priority, events);
         }
@@ -244,7 +244,7 @@ impl Fabric {
             return;
         }
         let Some(input) = self.links[ingress as usize].input_mut() else { return };
-        if input.remove(priority, bytes) {
+        if input.remove_and_check_xon(priority, bytes) {
             if input.xoff_sent == 0 {
                 self.links[ingress as usize].set_refresh_at(Time::NEVER);
                 let next = self.links[ingress as usize].next_key(now);

@@ -1,5 +1,5 @@
-//! Links that hold packets while they sleep, until enough packets wait or the first has waited long enough
-//! (Christensen et al., IEEE Comm. Mag. 48(11), 2010).
+//! Settings of packet coalescing (Christensen et al., IEEE Comm. Mag. 48(11), 2010): a sleeping link holds packets
+//! until enough of them wait, or the first one has waited long enough. The rule is `LpiState::plan_wake` in `eee.rs`.
 
 use super::eee::{Policy, Trigger};
 use super::policy::LinkSettings;

@@ -11,7 +11,7 @@ use eastwest_types::{Span, Time};
 impl Link {
     /// Prepares the link for faults. It draws from random streams of its own, by its number.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
-        (self.plain, self.counted, self.red_fast_path) = (false, false, None);
+        (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
         self.fault_state = Some(Box::new(FaultState {
             own_ps_per_byte_q16: self.ps_per_byte_q16,
             failures: 0,

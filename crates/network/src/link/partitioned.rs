@@ -17,7 +17,7 @@ impl Link {
     /// Whether the port knows when a packet arrives once it has enqueued it: it is eager, without faults and
     /// always awake.
     pub(crate) fn can_be_partitioned(&self) -> bool {
-        self.plain || self.counted
+        self.eager_fast_path || self.eager_sees_all
     }
 
     /// Has the fabric handle every packet enqueued here; `crosses`: packets may arrive in another part.
@@ -27,7 +27,7 @@ impl Link {
             "only idle eager ports are divided"
         );
         // Started packets are counted anew for each packet, without RED's fast path.
-        (self.plain, self.counted, self.red_fast_path) = (false, false, None);
+        (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
         self.tracks_started = crosses;
         self.partitioned = Some(Box::new(Partitioned { crosses, ..Partitioned::default() }));
     }

@@ -219,7 +219,7 @@ impl Link {
     /// Whether a lazy port has dropped packets since the last [`Link::take_deferred_drops`].
     #[inline]
     pub(crate) fn has_deferred_drops(&self) -> bool {
-        !self.plain && self.deferred_drops.is_some()
+        !self.eager_fast_path && self.deferred_drops.is_some()
     }
 
     #[cfg(test)]

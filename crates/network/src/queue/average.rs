@@ -58,8 +58,8 @@ impl Average {
         (room / each) as u32
     }
 
-    /// Updates the average for a packet that finds `queue` waiting; `idle`: for how long the port has been
-    /// idle, if it is.
+    /// Updates the average queue when a packet arrives. `queue` is the queue that it finds, in packets; `idle` is
+    /// how long the port has been idle, `None` while it is busy.
     #[inline]
     pub fn follow(&mut self, queue: f64, idle: Option<Span>) {
         let w = self.weight;

@@ -65,7 +65,8 @@ pub(super) fn names(tiers: &[(&str, u32)]) -> Vec<String> {
     tiers.iter().flat_map(of_tier).collect()
 }
 
-/// Returns the cables of hosts, `per_switch` to each switch in turn.
+/// Returns one cable for each host: the first `per_switch` hosts are connected to the first switch, the next ones
+/// to the second, and so on.
 pub(super) fn of_hosts(hosts: u32, per_switch: u32, config: CableConfig) -> Vec<Cable> {
     let tiers = ("host-up", "host-down");
     (0..hosts).map(|a| Cable { a, b: hosts + a / per_switch, config, tiers }).collect()

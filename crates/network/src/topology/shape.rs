@@ -12,7 +12,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the shape of a topology.
+    /// Returns the hosts of a topology and the neighbours of each node.
     pub fn of(topology: &Topology) -> Shape {
         let graph = Graph::build(topology);
         let mut neighbours = vec![Vec::new(); graph.names.len()];

@@ -144,7 +144,7 @@ pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
             let fault = read_fault(f, ground.as_ref())?;
             let fits = fault.links.len() <= left;
             f.demand(fits, &["on"], || {
-                format!("makes more than {MOST_LINKS} links with faults in all")
+                format!("brings the number of links with faults above {MOST_LINKS}")
             });
             left -= fault.links.len().min(left);
             Some((number, fault))

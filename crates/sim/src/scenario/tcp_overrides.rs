@@ -59,7 +59,8 @@ pub fn drop_repeated(problems: &mut Vec<Problem>, inherited: &BTreeSet<String>) 
     problems.retain(|p| original(&p.path).is_none_or(|path| !own.contains(&path)));
 }
 
-/// Reads the overrides; `s` is `[tcp]`.
+/// Reads the tables `[[tcp.override]]` from `s`, the section `[tcp]`: TCP settings of some workloads, hosts, peers
+/// or sides.
 pub fn read(
     s: &mut Section,
     mtu: Option<u32>,

@@ -173,7 +173,7 @@ def jobs_with_timeouts(
         if jobs:
             shares.append(sum(job.number in hit for job in jobs) / len(jobs))
     if not shares:
-        raise MeasureError("no job is of that size")
+        raise MeasureError(f"no job moves between {least_bytes:,} and {most_bytes:,} bytes")
     return _over_seeds(shares)
 
 

@@ -269,7 +269,10 @@ class _Reading:
             self._note("message in a communicator without a group", then)
             return int(member)
         if not 0 <= member < len(members):
-            raise InputError(f"{self.name}: a message names member {member} of {len(members)}")
+            raise InputError(
+                f"{self.name}: a message names member {member} of a communicator whose members are "
+                f"0 to {len(members) - 1}"
+            )
         found = members[member]
         group = getattr(found, "group", None)
         return self.rank_of[group] if group in self.rank_of else int(member)

@@ -261,7 +261,7 @@ impl Table {
 fn below(column: usize, text: &str, number: u32) -> Result<u32, String> {
     text.parse().ok().filter(|&n: &u32| n < number).ok_or_else(|| {
         let (name, shown) = (COLUMNS[column], shorten(text));
-        format!("{name}: \"{shown}\" is not the number of a call before {number}")
+        format!("{name}: \"{shown}\" must be the number of an earlier call, below {number}")
     })
 }
 

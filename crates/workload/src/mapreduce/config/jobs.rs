@@ -60,7 +60,8 @@ impl JobBytes {
     pub fn terasort(input: u64) -> JobBytes {
         JobBytes { input, shuffle: input, output: input }
     }
-    /// Returns a search for a rare word (E-EON, table 4.2: 640 / 0.033 / 0.033 MB).
+    /// Returns the bytes of a job that searches `input` bytes for a rare word. Ratios are those of E-EON (Fischer e
+    /// Silva 2018), table 4.2: 640 MB of input, 0.033 MB of shuffle, 0.033 MB of output.
     pub fn search(input: u64) -> JobBytes {
         JobBytes::by_ratio(input, (33, 640_000), (1, 1))
     }
