@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 from eastwest.cli.study import (
     Labels,
@@ -18,6 +19,7 @@ from eastwest.cli.study import (
     decided,
     grid_sweeps,
     interval,
+    keep_table,
     missing_of,
     outlook,
     points_of,
@@ -25,7 +27,7 @@ from eastwest.cli.study import (
     ratios,
 )
 from eastwest.errors import InputError
-from eastwest.plot.panels import error, panels, seeds_of
+from eastwest.plot.panels import error, keep, panels, seeds_of
 from eastwest.store import Store
 from eastwest.sweep.spec import Spec
 
@@ -187,3 +189,20 @@ def test_pictures_say_how_many_seeds_stand_behind_them() -> None:
     figure, grid = panels(2, 3, (3.0, 2.0), "six")
     assert len(figure.axes) == 6
     assert [len(row) for row in grid] == [3, 3]
+
+
+def test_a_kept_table_has_every_digit(tmp_path: Path) -> None:
+    table = pl.DataFrame({"runtime_s": [12.089612, 12.089688, 1.0]})
+    keep_table(table, tmp_path / "t.parquet")
+    assert pl.read_parquet(tmp_path / "t.parquet").equals(table)
+    keep_table(table, tmp_path / "t.csv")
+    assert pl.read_csv(tmp_path / "t.csv")["runtime_s"].n_unique() == 3
+
+
+def test_only_pictures_that_the_page_shows_are_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "results" / "study"
+    folder.mkdir(parents=True)
+    pictures = {name: lambda _: Figure() for name in ("shown", "other")}
+    (tmp_path / "README.md").write_text("![a](results/study/shown.svg)\n")
+    keep(pictures, pl.DataFrame(), folder)
+    assert [path.name for path in folder.iterdir()] == ["shown.svg"]

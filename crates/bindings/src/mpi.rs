@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 /// The rank of a record, and the bytes of an element without type from that record on.
 type Said = (u32, u64);
-/// What was found, what is expected, and the consequence of leaving the record out.
+/// Damage of a record: the value that was found, the values that are allowed, and the consequence of leaving the
+/// record out.
 type Wrong = (String, String, Option<&'static str>);
 
 /// Reads a line of a time-independent trace; see `_core.pyi`.

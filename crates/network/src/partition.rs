@@ -58,7 +58,7 @@ impl MessageWatch {
     }
 }
 
-/// What one part sends to another.
+/// Packets and announced deliveries on their way from one part of a partitioned fabric to another.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Mail {
     /// Packets in flight.

@@ -180,13 +180,8 @@ def _table(outcome: Outcome) -> str:
         band = (part.metric.unit, part.metric.low, part.metric.high)
         for row in _rows(part.measured):
             measured = [row.get(key) for key in columns]
-            rows.append([_short(v) for v in (part.metric.name, *part.numbers(), *band, *measured)])
+            rows.append([part.metric.name, *part.numbers(), *band, *measured])
     return spreadsheet.table([*head, *columns], rows)
-
-
-def _short(value: object) -> object:
-    """Return a number with six significant digits; the JSON has all of them."""
-    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def _rows(measured: Any) -> Sequence[dict[str, Any]]:

@@ -35,9 +35,6 @@ app = group(
     name="eastwest",
 )
 
-#: Exit code of an interrupted command: ``guard.INTERRUPTED``, which is not imported for --help.
-_INTERRUPTED = 130
-
 
 def main() -> None:
     """Run the command line: exit code 0 done, 1 missed, 2 bad input, 3 a bug of Eastwest."""
@@ -48,7 +45,9 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:  # before a command has begun
-        sys.exit(_INTERRUPTED)
+        from eastwest.cli.guard import INTERRUPTED  # noqa: PLC0415  not imported for --help
+
+        sys.exit(INTERRUPTED)
 
 
 def _terminated(number: int, _: FrameType | None) -> None:

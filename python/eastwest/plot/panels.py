@@ -48,8 +48,14 @@ def error(part: pl.DataFrame) -> list[list[float]]:
 def keep(
     pictures: Mapping[str, Callable[[pl.DataFrame], Figure]], table: pl.DataFrame, folder: Path
 ) -> None:
-    """Write pictures of a table as SVG files, without date and version."""
+    """Write pictures of a table as SVG files, without date and version.
+
+    Only pictures that the page of the study shows are written: the nearest README.md above
+    ``folder``. Without a page all are.
+    """
+    pages = [above / "README.md" for above in folder.resolve().parents]
+    page = next((path.read_text("utf-8") for path in pages if path.is_file()), None)
     for name, draw in pictures.items():
-        with style():
-            figure = draw(table)
-            picture.save(figure, folder / f"{name}.svg")
+        if page is None or f"/{name}.svg" in page:
+            with style():
+                picture.save(draw(table), folder / f"{name}.svg")

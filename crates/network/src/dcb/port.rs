@@ -16,7 +16,8 @@ use eastwest_engine::order::{Class, Key};
 use eastwest_engine::random::Stream;
 use eastwest_types::{Rate, Span, Time};
 
-/// What a DCB port does; the private functions are not called at others.
+/// Operations of a port with data-centre bridging (DCB). The private functions panic at a port without DCB; public
+/// ones return nothing there.
 impl Link {
     /// Whether this is a DCB port.
     pub(crate) fn has_dcb(&self) -> bool {

@@ -40,7 +40,7 @@ pub enum SleepBuffer {
     #[default]
     Port,
     /// In a buffer of the link layer below the queue, with this limit, if any: they bypass the empty queue.
-    /// What does not fit waits in the queue.
+    /// Packets beyond the limit wait in the queue.
     Link(Option<Limit>),
 }
 
@@ -99,7 +99,7 @@ pub struct Policy {
     pub stall: Span,
     /// Time for which the first packet that finds the link asleep is held.
     pub hold: Span,
-    /// What ends holding earlier.
+    /// Number of packets or bytes that ends holding before `hold` is over.
     pub trigger: Trigger,
     /// For an adaptive timer of up to `hold`: share of time in transitions, in millionths, above which packets
     /// are held for longer.

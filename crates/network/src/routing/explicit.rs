@@ -59,7 +59,7 @@ impl RoutingSettings for ExplicitConfig {
 pub struct RouteError {
     /// Number of the route in the scenario.
     pub route: usize,
-    /// What is wrong, with node names.
+    /// Message on what is wrong, with node names.
     pub message: String,
 }
 

@@ -136,7 +136,7 @@ pub struct PathAck {
     pub seed: u64,
 }
 
-/// What any ACK reports, for [`CongestionControl::observe`].
+/// Contents of an ACK and its effect, passed to [`CongestionControl::observe`].
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// Time of its arrival.

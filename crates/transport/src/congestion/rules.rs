@@ -5,7 +5,7 @@ use eastwest_settings::narrow::at_most;
 use eastwest_settings::{Section, key};
 use serde::{Deserialize, Serialize};
 
-/// What an ACK counts for when the window grows.
+/// Unit in which an ACK makes the congestion window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counting {
     /// The bytes it acknowledges; in slow start at most `limit` segments, after a timeout one (RFC 3465, 2.1 to
@@ -75,7 +75,7 @@ pub enum HyStartRule {
 /// Rules of congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CongestionRules {
-    /// What an ACK counts for when the window grows.
+    /// Unit in which an ACK makes the congestion window grow.
     pub counting: Counting,
     /// Base of the reduction after a loss.
     pub reduced_from: ReducedFrom,

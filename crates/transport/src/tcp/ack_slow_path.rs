@@ -394,7 +394,7 @@ struct BeforeAck {
     lost: u64,
 }
 
-/// What the SACK blocks of an ACK have reported.
+/// Report of an ACK with SACK blocks: what it delivers, and the duplicate (DSACK) that it names, if any.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckReport {
     delivery: Delivery,

@@ -54,7 +54,7 @@ impl Counters {
     }
 }
 
-/// What the loss of a whole window consists of.
+/// Kind of the packets that were lost, where a whole window of them was lost before a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum LostWindow {
     /// All outstanding data.
