@@ -190,7 +190,7 @@ def test_a_swim_trace_says_what_the_table_says(facebook: pl.DataFrame, tmp_path:
         "ok\t7\t6\t4\t0\t0",
     ]
     assert unknown == 9
-    with pytest.raises(InputError, match="take a shorter one"):
+    with pytest.raises(InputError, match="use a shorter trace"):
         text_of(table.with_columns(submit_s=pl.lit(3e6)))
 
 
