@@ -8,7 +8,6 @@ interruptions. So an adaptive rule decides only when all seeds that it has asked
 
 from __future__ import annotations
 
-import difflib
 import json
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from typing import Any
 from eastwest import core, stats
 from eastwest.errors import InputError
 from eastwest.mechanisms.load import Recipe
+from eastwest.reader import meant
 from eastwest.results import Result
 from eastwest.store import Plan, Store, family, plan
 from eastwest.sweep.check import check, overrides, source_of
@@ -330,9 +330,8 @@ class Driver:
         rule = self.spec.adaptive
         if rule is not None:
             if self.made + self.reused == 1 and rule.metric not in metrics:
-                near = difflib.get_close_matches(rule.metric, metrics, n=1)
-                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(sorted(metrics))}"
-                raise InputError(f"seeds.metric: runs have no metric {rule.metric!r}{hint}")
+                hint = meant(rule.metric, sorted(metrics))
+                raise InputError(f"seeds.metric: runs have no metric {rule.metric!r}; {hint}")
             if rule.metric in metrics:
                 point.metric.append(metrics[rule.metric])
         self._settle(point)

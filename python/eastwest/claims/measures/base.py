@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from eastwest.errors import InputError
+from eastwest.reader import listed, meant, nearest
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 from eastwest.sweep.tables import RUN_COLUMNS, SweepResult
@@ -87,9 +87,7 @@ class Data:
         )
         for path in wanted:
             if path not in known:
-                near = difflib.get_close_matches(path, known, n=1)
-                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(known)}"
-                raise MeasureError(f"{path} is no axis of these runs{hint}")
+                raise MeasureError(f"{path} is no axis of these runs; {meant(path, known)}")
         found = [sample for sweep in self.sweeps for _, sample in self._of(sweep, value, wanted)]
         if not found:
             shown = ", ".join(f"{path} = {setting}" for path, setting in (at or {}).items())
@@ -142,19 +140,15 @@ class Data:
             return VALUES[value](sweep.run(row["point"], row["seed"]))
         if value not in row or value in RUN_COLUMNS:
             known = [*VALUES, *(name for name in row if name not in RUN_COLUMNS)]
-            near = difflib.get_close_matches(value, known, n=1)
-            raise MeasureError(
-                f"runs have no value {value!r}" + (f"; did you mean {near[0]}?" if near else "")
-            )
+            near = nearest(value, known)
+            hint = f"; did you mean {near}?" if near else ""
+            raise MeasureError(f"runs have no value {value!r}{hint}")
         return None if row[value] is None else float(row[value])
 
 
 def _texts(at: Settings | None) -> dict[str, set[str]]:
     """Return the allowed values as texts, by path."""
-    return {
-        path: {str(each) for each in (setting if isinstance(setting, list) else [setting])}
-        for path, setting in (at or {}).items()
-    }
+    return {path: {*map(str, listed(setting))} for path, setting in (at or {}).items()}
 
 
 RunValue = Callable[[Result], float]
