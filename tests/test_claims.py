@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ import eastwest as ew
 from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder
 from eastwest.claims.figures import draw, figure_of
-from eastwest.claims.measures import MEASURES, VALUES, Data, MeasureError, Sample
-from eastwest.claims.measures import incast as curves
+from eastwest.claims.measures import SHARED, Data, MeasureError, Sample
 from eastwest.claims.measures.base import Measured, Row
+from eastwest.claims.measures.of_study import known_in, module_of
 from eastwest.claims.profiles import profiles_of
 from eastwest.claims.spec import FIGURES, Claim, Figure, Metric, load
 from eastwest.claims.verdict import Explained, Outcome, Part, number
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.slow
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
+curves = module_of(PAPERS / "incast")
 SCENARIO = """
 schema = 1
 name = "tiny"
@@ -383,15 +385,67 @@ def test_a_curve_of_the_model_follows_the_model() -> None:
 
 
 def test_the_largest_of_all_runs_has_no_interval() -> None:
-    found = MEASURES["largest"].function(Curve({1: [3.0, 9.0, 4.0]}), "x", {})
+    found = SHARED.measures["largest"].function(Curve({1: [3.0, 9.0, 4.0]}), "x", {})
     assert (found.value, found.low, found.high, found.seeds) == (9.0, None, None, 3)
 
 
 def test_measures_and_values_say_what_they_are() -> None:
-    for name, signature in MEASURES.items():
-        assert signature.function.__doc__, name
-    for name, function in VALUES.items():
-        assert function.__doc__, name
+    for known in (known_in(study) for study in {claim.path.parent.parent for claim in SHIPPED}):
+        for name, signature in known.measures.items():
+            assert signature.function.__doc__, name
+        for name, function in known.values.items():
+            assert function.__doc__, name
+
+
+def test_a_study_brings_its_own_measures(papers: Path) -> None:
+    guide = (PAPERS.parent / "docs" / "guide" / "claims.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(from eastwest.claims.measures.*?)```", guide, re.S)
+    own = papers / "tiny" / "measures.py"
+    own.write_text(example)
+    path = rewrite(
+        papers,
+        ('measure = "reduction"', 'measure = "widest"'),
+        ('against = { "fabric.host_rate" = "1 Gbit/s" }\n', ""),
+        (
+            'measure = "widest"\nvalue = "flows.fct_us.mean"',
+            'measure = "widest"\nvalue = "lost-share"',
+        ),
+        ("low = 20", "high = 0"),
+    )
+    (found,) = ew.claims("tiny", jobs=0, papers=papers)
+    assert (found.verdict, found.parts[0].numbers()[0]) == ("holds", 0)
+    path.write_text(path.read_text().replace('"widest"', '"widset"'))
+    assert problems(path)["metric.0.measure"].endswith("(widest)")
+    own.unlink()
+    assert "no such measure" in problems(path)["metric.0.measure"], "no other study knows it"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def", "measures.py could not be loaded: SyntaxError"),
+        ("import eastwest.nothing", "could not be loaded: ModuleNotFoundError"),
+        (
+            "from eastwest.claims.measures import measure\n@measure('mean')\ndef m(data): ...",
+            "mean is the name of a shared measure",
+        ),
+    ],
+)
+def test_wrong_files_of_measures_are_refused(papers: Path, text: str, message: str) -> None:
+    (papers / "tiny" / "measures.py").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load(papers / "tiny/claims/A1.toml")
+
+
+def test_values_that_claims_name_are_known_in_their_study() -> None:
+    for claim in SHIPPED:
+        known = known_in(claim.path.parent.parent).values
+        inner = [metric for each in claim.explanations for metric in each.metrics]
+        for metric in (*claim.metrics, *inner):
+            for key in ("value", "whole", "less", "keeping"):
+                value = metric.arguments.get(key)
+                if isinstance(value, str) and "-" in value:
+                    assert value in known, (claim.id, value)
 
 
 # Figures

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import measures as curves
 import polars as pl
 
 import eastwest as ew
 from eastwest.claims.measures import Data
-from eastwest.claims.measures import incast as curves
 from eastwest.cli.study import keep_table
 from eastwest.plot.picture import save
 from eastwest.plot.style import style

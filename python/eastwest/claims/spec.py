@@ -17,7 +17,8 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 from eastwest.claims import grid
-from eastwest.claims.measures import MEASURES
+from eastwest.claims.measures import Signature
+from eastwest.claims.measures.of_study import known_in
 from eastwest.claims.profiles import Profile, profile, varied
 from eastwest.claims.readings import FIRST, Reading, reading, readings_of
 from eastwest.errors import InputError, ProblemsError
@@ -192,6 +193,7 @@ class _Reader:
         self.table = Table(content, f"{path.name}: ")
         self.identity = ""
         self.readings = readings_of(path.parent.parent)
+        self.measures = known_in(path.parent.parent).measures
         #: Names of the runs, valid or not.
         self.names: list[str] = []
 
@@ -363,7 +365,7 @@ class _Reader:
             name=entry.words("name"),
             runs=chosen,
             measure=measure,
-            arguments=_arguments(entry, measure),
+            arguments=_arguments(entry, measure, self.measures),
             unit=entry.words("unit", ""),
             factor=1.0 if factor is None else factor,
             digits=entry.integer("digits", 3, 1, 9),
@@ -414,12 +416,12 @@ def _names(entry: Table, key: str, known: Sequence[str]) -> tuple[str, ...]:
     return given
 
 
-def _arguments(entry: Table, name: str) -> dict[str, Any]:
+def _arguments(entry: Table, name: str, known: Mapping[str, Signature]) -> dict[str, Any]:
     """Return the arguments of a measure by name."""
-    signature = MEASURES.get(name)
+    signature = known.get(name)
     if signature is None:
         if name:
-            entry.no_such("measure", name, "measure", sorted(MEASURES))
+            entry.no_such("measure", name, "measure", sorted(known))
         return {}
     entry.keys((*_METRIC_KEYS, *signature.types))
     given: dict[str, Any] = {}

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eastwest.claims.measures import MEASURES, Data, Measured, MeasureError
+from eastwest.claims.measures import Data, MeasureError
+from eastwest.claims.measures.of_study import known_in
 from eastwest.claims.spec import Claim, Metric
 from eastwest.claims.verdict import DIFFERS, UNDECIDED, Explained, Outcome, Part
 from eastwest.errors import ProblemsError
@@ -43,6 +44,7 @@ class Runner:
         self.store = store
         self.progress = progress
         self.most_seeds = most_seeds
+        self._known = known_in(claim.path.parent.parent)
         self._specs = dict(claim.quick if quick else claim.runs)
         self._sweeps: dict[str, SweepResult | str] = {}
 
@@ -93,7 +95,9 @@ class Runner:
                 return Part(metric, None, found)
             sweeps.append(found)
         try:
-            return Part(metric, measured(metric, Data(*sweeps)))
+            data = Data(*sweeps, values=self._known.values)
+            measure = self._known.measures[metric.measure].function
+            return Part(metric, measure(data, **metric.arguments))
         except (MeasureError, FileNotFoundError) as error:  # or a table was not kept
             return Part(metric, None, str(error))
 
@@ -128,11 +132,6 @@ class Runner:
             raise ProblemsError(
                 [{**problem, "path": f"{where}{problem['path']}"} for problem in error.problems]
             ) from None
-
-
-def measured(metric: Metric, data: Data) -> Measured:
-    """Apply a metric's measure to its runs. Raises ``MeasureError`` where they lack something."""
-    return MEASURES[metric.measure].function(data, **metric.arguments)
 
 
 def run(
