@@ -25,7 +25,7 @@ from eastwest.claims.measures.of_study import known_in, module_of
 from eastwest.claims.profiles import profiles_of
 from eastwest.claims.spec import FIGURES, Claim, Figure, Metric, load
 from eastwest.claims.verdict import Explained, Outcome, Part, number
-from eastwest.claims.work import run
+from eastwest.claims.work import How, run
 from eastwest.cli import app
 from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.check import check, source_of
@@ -718,7 +718,7 @@ def test_undecided_claims_get_more_seeds(papers: Path, monkeypatch: pytest.Monke
     rewrite(papers, ("seeds = 3", "seeds = 20"))
     (found,) = ew.claims("tiny", jobs=0, papers=papers)
     assert (found.verdict, found.seeds) == ("undecided", 60)
-    (fewer,) = run(find(papers), jobs=0, most_seeds=40)
+    (fewer,) = run(find(papers), How(jobs=0, most_seeds=40))
     assert fewer.seeds == 40
     (quick,) = ew.claims("tiny", jobs=0, papers=papers, quick=True)
     assert quick.seeds == 2
@@ -822,7 +822,7 @@ def test_wrong_readings_are_refused(papers: Path, text: str, message: str) -> No
 
 
 def test_a_claim_runs_and_shares_its_runs(papers: Path) -> None:
-    first = run(find(papers), jobs=0)[0]
+    first = run(find(papers), How(jobs=0))[0]
     assert first.verdict == "holds" and first.seeds == 3 and not first.quick
     value, low, high = first.parts[0].numbers()
     assert value is not None and low is not None and high is not None
@@ -844,14 +844,14 @@ def test_what_runs_lack_is_not_run_and_says_why(papers: Path) -> None:
         (value, value.replace("flows.fct_us.mean", "shuffle-s"), "tasks.parquet is missing"),
     ):
         rewrite(papers, (old, new))
-        found = run(find(papers), jobs=0)[0]
+        found = run(find(papers), How(jobs=0))[0]
         assert found.verdict == "not run" and why in found.measured()
 
 
 def test_a_scenario_that_refuses_the_settings_is_the_files_problem(papers: Path) -> None:
     rewrite(papers, ('path = "fabric.host_rate"', 'path = "fabric.host_rote"'))
     with pytest.raises(ProblemsError) as caught:
-        run(find(papers), jobs=0)
+        run(find(papers), How(jobs=0))
     assert caught.value.problems[0]["path"].startswith("A1.toml: runs.rates.fabric")
 
 

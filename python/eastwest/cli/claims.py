@@ -18,7 +18,7 @@ from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
 from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, Outcome
-from eastwest.claims.work import MOST_SEEDS, run
+from eastwest.claims.work import MOST_SEEDS, How, run
 from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
 from eastwest.cli.options import DaskOption, JobsOption, JsonArrayOption, StoreOption
 from eastwest.cli.progress import ClaimsBar
@@ -135,13 +135,8 @@ def claims(
         try:
             outcomes = run(
                 chosen,
-                quick=quick,
-                jobs=jobs,
-                dask=dask,
-                store=store,
-                progress=bar,
-                done=done,
-                most_seeds=most_seeds,
+                How(quick, jobs, dask, store, bar, most_seeds),
+                done,
                 kept=lambda claim: had.parts() if (had := before(claim)) else [],
             )
         except KeyboardInterrupt:

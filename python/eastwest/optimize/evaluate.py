@@ -19,7 +19,7 @@ from eastwest.store import Plan, Store, family, plan
 from eastwest.sweep import State, SweepStoppedError
 from eastwest.sweep.driver import TRIES
 from eastwest.sweep.pool import Pool, start
-from eastwest.sweep.worker import Setup, Task
+from eastwest.sweep.worker import Setup, Task, problems_of
 
 _LOOK_EVERY_S = 0.25
 
@@ -93,7 +93,7 @@ class Evaluator:
             try:
                 wanted = plan(self.source, overrides)
             except core.scenario_error() as error:
-                message = _problems(error)
+                message = problems_of(error)
                 found[place] = {seed: Outcome("", None, message) for seed in seeds}
                 self.failed += len(seeds)
                 continue
@@ -165,9 +165,3 @@ class Evaluator:
         left_s = None if typical is None else left * typical / max(1, min(left, self.pool.size))
         planned = self.done + self.failed + left
         self.progress(State(self.done, planned, self.reused, self.failed, left_s))
-
-
-def _problems(error: Exception) -> str:
-    found = getattr(error, "problems", [])
-    lines = [f"{p['path']} = {p['value']}: {p['message']}" for p in found[:5]]
-    return "; ".join(lines) or str(error)

@@ -38,7 +38,7 @@ from eastwest.sweep.tables import (
     write_folder,
 )
 from eastwest.sweep.values import text
-from eastwest.sweep.worker import Event, Setup, Task
+from eastwest.sweep.worker import Event, Setup, Task, problems_of
 
 #: A sweep of more runs than this, or a long one, needs a confirmation.
 ASK_FROM_RUNS = 10_000
@@ -225,9 +225,7 @@ class Driver:
         try:
             found = plan(self.source, overrides(self.spec, values))
         except core.scenario_error() as error:
-            problems = getattr(error, "problems", [])
-            lines = [f"{p['path']} = {p['value']}: {p['message']}" for p in problems[:5]]
-            return Point(number, values, None, refused="; ".join(lines) or str(error))
+            return Point(number, values, None, refused=problems_of(error))
         return Point(number, values, found)
 
     def _run_all(self) -> None:
