@@ -88,34 +88,7 @@ def import_files(
         typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))
         return
     print_rows(_rows(imported))
-    print_problems(imported.problems)
-
-
-def print_rows(rows: Iterator[tuple[str, str]]) -> None:
-    """Print names with their texts."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, text in rows:
-        table.add_row(name, Text(text))
-    console().print(table)
-
-
-def print_problems(problems: Account) -> None:
-    """Print what was left out, changed and noted."""
-    _print_lines(list(problems.lines()), "spans.json")
-
-
-def print_account(found: Accounts) -> None:
-    """Print what an import left out, changed and noted, and the results from its spans."""
-    _print_lines(list(lines(found)), "the result as JSON (--json)")
-
-
-def _print_lines(said: list[str], where: str) -> None:
-    for line in said[:_MOST_LINES]:
-        errors().print(Text(f"eastwest: {clean(line, 400)}"))
-    if len(said) > _MOST_LINES:
-        errors().print(f"eastwest: and {len(said) - _MOST_LINES} more in {where}")
+    print_account(imported.account.lines(), "spans.json")
 
 
 def _rows(imported: Imported) -> Iterator[tuple[str, str]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from eastwest import core
 from eastwest.cli.guard import fail
-from eastwest.mechanisms.load import Recipe, load
+
+if TYPE_CHECKING:
+    from eastwest.mechanisms.load import Recipe
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -50,10 +52,12 @@ JsonArrayOption = Annotated[
 ]
 
 
-def use_mechanisms(given: list[str] | None) -> Recipe:
+def use_mechanisms(given: list[str] | None) -> Recipe | None:
     """Load the mechanisms of ``--with`` for the rest of this process; return their recipe."""
     if not given:
-        return Recipe()
+        return None
+    from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
+
     wanted, recipe = load(given, show=True)
     core.use(wanted)
     return recipe
