@@ -238,7 +238,7 @@ def documented() -> dict[str, list[list[str]]]:
 def a_workload(out: Path) -> Path:
     """What `observe workload` leaves, of few spans."""
     with open_spans(ROOT / "tests" / "data" / "spans" / "otel-proto__trace.json") as spans:
-        replay.write(spans, out, between="host")
+        replay.write(spans, out, replay.Wanted("host"))
     return out
 
 

@@ -9,23 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from eastwest.account import Account
-from eastwest.cli.guard import errors, guarded
+from eastwest.cli.guard import guarded
 from eastwest.cli.options import JsonObjectOption, one_of
+from eastwest.cli.screen import print_account, print_rows
 from eastwest.cli.simulate import OnBadRow
-from eastwest.cli.trace_input import Steps, console
+from eastwest.cli.trace_input import Steps
 from eastwest.observe.form import SOURCES
-from eastwest.observe.kept_account import Accounts, lines
 from eastwest.units import clean, count, span
 
 if TYPE_CHECKING:
-    from eastwest.observe.take import Imported
-
-#: Most lines of an account that are shown.
-_MOST_LINES = 12
+    from eastwest.traces.made import Imported
 
 LossyOption = Annotated[
     bool,

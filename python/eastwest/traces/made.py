@@ -70,7 +70,8 @@ def check_format(given: str, known: Collection[str]) -> None:
     """Raise ``InputError`` unless ``given`` is a known format, or ``auto``."""
     if given != "auto" and given not in known:
         allowed = ", ".join(["auto", *known])
-        raise InputError(f"format {given!r:.60}: expected one of {allowed}{did_you_mean(given, known)}")
+        near = did_you_mean(given, known)
+        raise InputError(f"format {given!r:.60}: expected one of {allowed}{near}")
 
 
 def start_of(source: Source) -> bytes:

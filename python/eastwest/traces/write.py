@@ -152,9 +152,7 @@ class Writer(FolderWriter):
                 replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE, account)
         for part in self._partial.glob("*.part"):
             part.unlink()
-        return self.place(
-            TRACE_FORMAT, {**self._facts(began, shift), **about, **account.as_json()}
-        )
+        return self.place(TRACE_FORMAT, {**self._facts(began, shift), **about, **account.as_json()})
 
     def _flush(self, table: str) -> None:
         rows = self._rows[table]
