@@ -21,6 +21,7 @@ from eastwest.units import clean, count, span
 if TYPE_CHECKING:
     from eastwest.traces.made import Imported
 
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the spans named by --out.")]
 LossyOption = Annotated[
     bool,
     typer.Option(
@@ -45,9 +46,7 @@ def import_files(
         str,
         typer.Option("--on-bad-row", metavar="stop|skip", help="Action on a damaged span."),
     ] = "stop",
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the spans named by --out.")
-    ] = False,
+    force: ForceOption = False,
     dask: Annotated[
         str | None,
         typer.Option(

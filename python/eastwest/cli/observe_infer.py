@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.observe_import import LossyOption
+from eastwest.cli.observe_import import ForceOption, LossyOption
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.screen import console, print_account, print_rows
 from eastwest.cli.trace_input import Steps
@@ -75,9 +75,7 @@ def infer(
             "--out", "-o", metavar="FOLDER", help="Write the inferred spans to this folder."
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the spans named by --out.")
-    ] = False,
+    force: ForceOption = False,
     lossy: LossyOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:

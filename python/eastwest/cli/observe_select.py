@@ -126,7 +126,7 @@ def select(
 
         check(plot)
     rules = _rules(actuations)
-    series = Series(query, until, seconds("--last", last), seconds("--step", step))
+    series = Series(query, _until(until), seconds("--last", last), seconds("--step", step))
     if dask is not None:
         found = _on_cluster(source, time_column, target, wanted, dask)
     else:
@@ -163,14 +163,14 @@ class Series:
     """Series to query from a Prometheus server."""
 
     query: str
-    until: str | None
+    until_s: float
     length_s: float
     step_s: float
 
     def fetch(self, address: str) -> Metrics:
         """Return the series of a server."""
-        until_s = _until(self.until)
-        return prometheus.fetch(address, self.query, until_s - self.length_s, until_s, self.step_s)
+        began_s = self.until_s - self.length_s
+        return prometheus.fetch(address, self.query, began_s, self.until_s, self.step_s)
 
 
 def _read(source: str, time_column: str | None, series: Series) -> Metrics:

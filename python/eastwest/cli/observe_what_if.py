@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from eastwest.cli.guard import errors, fail, guarded, interrupted
-from eastwest.cli.options import DaskOption, JobsOption, JsonObjectOption, StoreOption
+from eastwest.cli.options import DaskOption, JobsOption, JsonObjectOption, RetryOption, StoreOption
 from eastwest.cli.screen import print_rows
 from eastwest.cli.trace_input import Steps
 from eastwest.folders import check_folder
@@ -45,7 +45,7 @@ def what_if(
     jobs: JobsOption = None,
     dask: DaskOption = None,
     store: StoreOption = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
+    retry: RetryOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Run the same transactions in several cases, and compare the cases on one page.
