@@ -19,14 +19,14 @@ from eastwest.cli.numbers import (
     quantity,
     several,
     several_seconds,
+    table_of,
 )
 from eastwest.cli.options import JsonArrayOption
-from eastwest.cli.screen import console, headed
+from eastwest.cli.screen import console
 from eastwest.models import delay
 from eastwest.models.qcn import Qcn
 from eastwest.models.tcp_dctcp import Dctcp
 from eastwest.models.tcp_red import Red, TcpRed
-from eastwest.units import span
 
 Row = dict[str, Any]
 _MOST_POINTS = 5000
@@ -243,30 +243,9 @@ class Loop:
             draw(self.over_time(*self.points[0]), response)
 
 
-_SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "flows": ("flows", lambda v: f"{v:g}"),
-    "delay_us": ("delay", lambda v: span(v / 1e6)),
-    "queue": ("queue", lambda v: f"{v:.1f}"),
-    "window": ("window", lambda v: f"{v:.1f}"),
-    "rate_pps": ("rate, packets/s", lambda v: f"{v:,.0f}"),
-    "marked": ("marked", lambda v: f"{v:.2%}"),
-    "lowest": ("lowest", lambda v: f"{v:.1f}"),
-    "highest": ("highest", lambda v: f"{v:.1f}"),
-    "empty": ("empty", lambda v: f"{v:.1%}"),
-    "stable": ("stable", lambda v: "yes" if v else "no"),
-    "gain_margin_db": ("gain margin", lambda v: "–" if v is None else f"{v:.1f} dB"),
-    "phase_margin_deg": ("phase margin", lambda v: "–" if v is None else f"{v:.0f}°"),
-    "period_us": ("period", lambda v: "–" if v is None else span(v / 1e6)),
-}
-
-
 def _print(rows: list[Row]) -> None:
     screen = console(wide=True)
-    shown = {key: value for key, value in _SHOWN.items() if key in rows[0]}
-    table = headed(*(heading for heading, _ in shown.values()))
-    for row in rows:
-        table.add_row(*(text(row[key]) for key, (_, text) in shown.items()))
-    screen.print(table)
+    screen.print(table_of(rows))
     screen.print("Queues and windows in packets; the period is that of an oscillation at the edge")
     if "amplitude" in rows[0]:
         screen.print("of stability, here of the limit cycle that marking by a step always has.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,10 +17,11 @@ from eastwest.cli.numbers import (
     quantity,
     several,
     several_seconds,
+    table_of,
 )
 from eastwest.cli.options import JsonArrayOption
-from eastwest.cli.screen import console, headed
-from eastwest.units import percent, span
+from eastwest.cli.screen import console
+from eastwest.units import span
 
 Row = dict[str, Any]
 
@@ -88,21 +88,7 @@ def hinf(
 
 
 def _print_syntheses(rows: list[Row]) -> None:
-    headings = ("flows", "delay", "window", "marked", "γ", "norm", "order", "stable", "settles",
-                "sensitivity", "gain margin", "phase margin")  # fmt: skip
-    shown = [
-        (
-            f"{row['flows']:g}", span(row["delay_us"] / 1e6), f"{row['window']:.1f}",
-            f"{row['marked']:.2%}", f"{row['gamma']:.2f}", f"{row['norm']:.2f}",
-            f"{row['order']}", "yes" if row["stable"] else "no",
-            "–" if row["settles_us"] is None else span(row["settles_us"] / 1e6),
-            f"{row['sensitivity']:.2f}",
-            "–" if row["gain_margin_db"] is None else f"{row['gain_margin_db']:.1f} dB",
-            "–" if row["phase_margin_deg"] is None else f"{row['phase_margin_deg']:.0f}°",
-        )
-        for row in rows
-    ]  # fmt: skip
-    _print(headings, shown)
+    console(wide=True).print(table_of(rows))
     typer.echo(
         "γ: the least greatest gain; norm: that of the loop with this controller. settles: time"
     )
@@ -204,14 +190,7 @@ def horizon(
 
 
 def _print_horizons(rows: list[Row], length: str) -> None:
-    shown = [
-        (
-            row["load"], f"{row['queue']:.1f}", f"{row['deviation']:.1f}", f"{row['highest']:.1f}",
-            percent(row["idle"]), f"{row['lost']:.0f}",
-        )
-        for row in rows
-    ]  # fmt: skip
-    _print(("load", "queue", "deviation", "highest", "idle", "lost"), shown)
+    console(wide=True).print(table_of(rows))
     typer.echo(f"Queues in packets. Horizon: {length}, the delay of the loop.")
 
 
@@ -222,10 +201,3 @@ def _capacity(capacity: str, frame: str) -> float:
     if not (frame_bytes > 0 and rate_bps > 0):
         fail("--capacity and --frame must be more than 0")
     return rate_bps / 8 / frame_bytes
-
-
-def _print(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    table = headed(*headings)
-    for row in rows:
-        table.add_row(*row)
-    console(wide=True).print(table)

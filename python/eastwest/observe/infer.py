@@ -18,7 +18,14 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe import convolution, grey, nesting, truth
-from eastwest.observe.calls import Calls, Integers, calls_of, concurrency, parent_rows
+from eastwest.observe.calls import (
+    Calls,
+    Integers,
+    calls_of,
+    concurrency,
+    parent_rows,
+    transactions,
+)
 from eastwest.observe.form import TABLES
 from eastwest.observe.kept_account import accounts
 from eastwest.observe.load import Spans
@@ -76,7 +83,7 @@ def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inf
         return _joined(frame, method, grey.stitch(frame.drop("parent_id"), rules))
     if method == "ids":
         parent = parent_rows(frame)
-        return _joined(frame, method, grey.Joined(parent, _tops(parent)))
+        return _joined(frame, method, grey.Joined(parent, transactions(parent)))
     calls = calls_of(frame)
     if not calls.inside.any():
         raise InputError(f"{spans.name}: no node calls another: there are no messages to analyse")
@@ -113,13 +120,6 @@ def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> 
             "accounts": accounts(source.about, source.name),
         }
         return writer.finish(about, problems, source.name)
-
-
-def _tops(parent: Integers) -> Integers:
-    top = np.where(parent < 0, np.arange(len(parent)), parent)
-    while not (top[top] == top).all():
-        top = top[top]
-    return np.unique(top, return_inverse=True)[1].astype(np.int64)
 
 
 def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
@@ -178,7 +178,7 @@ def _spans_of(frame: pl.DataFrame, calls: Calls, parents: Integers) -> pl.DataFr
     )
     nodes = np.array(calls.nodes, dtype=object)
     ids = np.array([f"c{row}" for row in range(len(calls))], dtype=object)
-    names = [f"t{number}" for number in _tops(parents).tolist()]
+    names = [f"t{number}" for number in transactions(parents).tolist()]
     inside = np.flatnonzero(calls.inside)
 
     def side(rows: Integers, client: bool) -> pl.DataFrame:
