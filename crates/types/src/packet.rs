@@ -220,7 +220,7 @@ impl Packet {
         }
     }
 
-    /// Numbers the transport of a packet, from 1 to 4.
+    /// Sets the number of the transport that sends this packet, from 1 to 4.
     pub fn set_stream_transport(&mut self, number: u8) {
         let bits = number - 1;
         debug_assert!(bits < 4, "two bits of the flags number the transports beside TCP");

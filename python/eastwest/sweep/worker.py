@@ -82,8 +82,9 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
             task.seed,
             tables=setup.tables,
             extra=extra,
-            progress=_ProgressSender(task.number, tell),
-            memory_bytes=setup.memory_bytes,
+            options=core.RunOptions(
+                progress=_ProgressSender(task.number, tell), memory_bytes=setup.memory_bytes
+            ),
         )
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
