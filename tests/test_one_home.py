@@ -343,16 +343,16 @@ impl StreamTransport for AtOnce {
 }
 
 impl FurtherTransport for AtOnce {
-    fn on_packet(&mut self, _: &mut Network, _: &Packet) {}
+    fn on_packet(&mut self, _: &mut Network, _: &Packet) -> (u8, bool) {
+        (0, false)
+    }
 
-    fn on_timer(&mut self, _: &mut Network, _: u64) {}
+    fn on_timer(&mut self, _: &mut Network, _: u64) -> bool {
+        false
+    }
 
     fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)> {
         self.notices.pop().map(|end| (end, StreamNotice::Delivered))
-    }
-
-    fn class(&self, _: EndpointId) -> u8 {
-        0
     }
 
     fn origin_of(&self, packet: &Packet) -> (Opened, u64) {

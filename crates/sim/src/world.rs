@@ -203,8 +203,11 @@ impl World {
             Source::Timers => {
                 let (transport, number) = TransportNumber::of_timer(site.network.take_timer());
                 if transport != TransportNumber::TCP {
-                    site.transports.further_mut(transport).on_timer(&mut site.network, number);
-                    return self.dispatch_further_notices(transport);
+                    let further = site.transports.further_mut(transport);
+                    if further.on_timer(&mut site.network, number) {
+                        self.dispatch_further_notices(transport);
+                    }
+                    return;
                 }
                 let endpoint = EndpointId(number as u32);
                 site.probes.paths.prompted(true);
@@ -304,13 +307,16 @@ impl World {
         if let Some(number) = packet.stream_transport() {
             let (to, number) = (packet.dst_endpoint, TransportNumber(number));
             let transport = transports.further_mut(number);
-            probes.records.latency(transport.class(to), packet, latency);
-            transport.on_packet(network, packet);
+            let (class, notices) = transport.on_packet(network, packet);
+            probes.records.latency(class, packet, latency);
             if INSIDE && probes.flow_samples.is_on() {
                 let received = transport.received(to);
                 probes.flow_samples.arrived(number, to, network.now, received);
             }
-            return self.dispatch_further_notices(number);
+            if notices {
+                self.dispatch_further_notices(number);
+            }
+            return;
         }
         if self.part_state.is_some() {
             return self.delivered_across(packet.dst_endpoint, packet.seq);

@@ -212,6 +212,7 @@ impl Packet {
 
     /// Returns the number of the transport that sent this packet: 0 for TCP, 1 to 4 for transports
     /// beside TCP; `None` for a datagram of no transport.
+    #[inline]
     pub fn stream_transport(&self) -> Option<u8> {
         match self.flags {
             _ if self.notes & Packet::DATAGRAM == 0 => Some(0),
@@ -221,6 +222,7 @@ impl Packet {
     }
 
     /// Sets the number of the transport that sends this packet, from 1 to 4.
+    #[inline]
     pub fn set_stream_transport(&mut self, number: u8) {
         let bits = number - 1;
         debug_assert!(bits < 4, "two bits of the flags number the transports beside TCP");

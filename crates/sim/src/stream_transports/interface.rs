@@ -86,17 +86,14 @@ pub trait StreamTransport {
 
 /// Transport beside TCP: its packets are datagrams for the network.
 pub trait FurtherTransport: StreamTransport {
-    /// Processes a packet that has reached its host.
-    fn on_packet(&mut self, network: &mut Network, packet: &Packet);
+    /// Processes a packet that has reached its host. Returns its traffic class, and whether notices are pending.
+    fn on_packet(&mut self, network: &mut Network, packet: &Packet) -> (u8, bool);
 
-    /// Processes an expired timer, by the number with which it was armed.
-    fn on_timer(&mut self, network: &mut Network, number: u64);
+    /// Processes an expired timer, by the number with which it was armed. Returns whether notices are pending.
+    fn on_timer(&mut self, network: &mut Network, number: u64) -> bool;
 
     /// Takes the next notice of an end that still exists; forgets ends that have closed.
     fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)>;
-
-    /// Returns the traffic class of an end.
-    fn class(&self, end: EndpointId) -> u8;
 
     /// Returns the connection of a packet, and the position of its payload in the sender's stream.
     fn origin_of(&self, packet: &Packet) -> (Opened, u64);

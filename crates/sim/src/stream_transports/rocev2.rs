@@ -191,14 +191,17 @@ impl StreamTransport for RoceV2 {
 }
 
 impl FurtherTransport for RoceV2 {
-    fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
+    fn on_packet(&mut self, network: &mut Network, packet: &Packet) -> (u8, bool) {
+        let class = self.stack.end(packet.dst_endpoint).class();
         self.work(network, |stack, now, out| stack.on_packet(now, packet, out));
+        (class, !self.notices.is_empty())
     }
 
     #[cold]
-    fn on_timer(&mut self, network: &mut Network, number: u64) {
+    fn on_timer(&mut self, network: &mut Network, number: u64) -> bool {
         let target = TimerTarget::of_number(number);
         self.work(network, |stack, now, out| stack.on_timer(now, target, out));
+        !self.notices.is_empty()
     }
 
     fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)> {
@@ -211,10 +214,6 @@ impl FurtherTransport for RoceV2 {
             }
         }
         None
-    }
-
-    fn class(&self, end: EndpointId) -> u8 {
-        self.stack.end(end).class()
     }
 
     fn origin_of(&self, packet: &Packet) -> (Opened, u64) {
