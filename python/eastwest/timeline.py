@@ -37,7 +37,7 @@ from eastwest.units import clean, count, size, span
 if TYPE_CHECKING:
     import polars as pl
 
-    from eastwest.explain.evidence import Evidence
+    from eastwest.views.evidence import Evidence
 
 #: Default limit of the events of a file: some 25 MB, which a browser opens in seconds.
 MOST_EVENTS = 200_000
@@ -112,7 +112,7 @@ def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
 
     ``most`` bounds the number of events, names of processes and threads not counted.
     """
-    from eastwest.explain.evidence import Evidence  # noqa: PLC0415  loads polars
+    from eastwest.views.evidence import Evidence  # noqa: PLC0415  loads polars
 
     if most < 100:
         raise InputError(f"a timeline of {most} events shows nothing; allowed: 100 or more")

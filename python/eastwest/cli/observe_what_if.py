@@ -18,8 +18,8 @@ from eastwest.errors import FolderError
 from eastwest.units import clean, count, percent, span
 
 if TYPE_CHECKING:
-    from eastwest.report.what_if import Shown
     from eastwest.sweep import State
+    from eastwest.views.what_if import Shown
 
 
 @guarded
@@ -85,8 +85,8 @@ class Given(TypedDict):
 def _shown(cases: list[Path], given: Given) -> tuple[list[Shown], str]:
     """Return the loaded results, or those of the executed cases, with the title of the page."""
     from eastwest.observe import what_if as work  # noqa: PLC0415  slow to load
-    from eastwest.report.what_if import Shown  # noqa: PLC0415
     from eastwest.results import load  # noqa: PLC0415
+    from eastwest.views.what_if import Shown  # noqa: PLC0415
 
     if all((case / "summary.json").is_file() for case in cases):
         if len(cases) < 2:
@@ -121,7 +121,7 @@ def _shown(cases: list[Path], given: Given) -> tuple[list[Shown], str]:
 
 
 def _said(shown: list[Shown], out: Path) -> dict[str, Any]:
-    from eastwest.report.what_if import intervals  # noqa: PLC0415  slow to load
+    from eastwest.views.what_if import intervals  # noqa: PLC0415  slow to load
 
     return {
         "page": str(out / "what-if.html"),

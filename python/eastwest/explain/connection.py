@@ -6,9 +6,10 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.explain import flow as flows
-from eastwest.explain.evidence import Evidence
-from eastwest.explain.story import Part, Story, plural
+from eastwest.explain.story import Part, Story
 from eastwest.units import size, span
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
 
 _MOST_LISTED = 10
 

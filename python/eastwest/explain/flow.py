@@ -12,10 +12,12 @@ from typing import Any
 import polars as pl
 
 from eastwest.errors import InputError
-from eastwest.explain import fate, neighbours
-from eastwest.explain.evidence import Event, Evidence, propagation_us
-from eastwest.explain.story import Moment, Part, Story, plural
+from eastwest.explain import neighbours
+from eastwest.explain.story import Moment, Part, Story
 from eastwest.units import rate, size, span
+from eastwest.views import fate
+from eastwest.views.evidence import Event, Evidence, propagation_us
+from eastwest.views.labels import plural
 
 #: Purposes whose sender opens the connection; the other purposes answer on an open one.
 _OPENS = {"flow", "request", "replica"}

@@ -8,11 +8,12 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.explain import flow as flows
-from eastwest.explain.evidence import Evidence, pick_setting
 from eastwest.explain.neighbours import port_line
-from eastwest.explain.path import CriticalPath, critical_path
-from eastwest.explain.story import Moment, Part, Story, plural
+from eastwest.explain.story import Moment, Part, Story
 from eastwest.units import clean, percent, size, span
+from eastwest.views.evidence import Evidence, pick_setting
+from eastwest.views.labels import plural
+from eastwest.views.path import CriticalPath, critical_path
 
 #: Least duration of a straggler, in medians of its kind in the job.
 _STRAGGLES = 1.5

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from eastwest.explain.evidence import Evidence
-from eastwest.explain.story import Story, plural
+from eastwest.explain.story import Story
 from eastwest.units import percent, size, span
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
 
 #: Largest ratio of sizes of similar flows.
 _ALIKE = 2

@@ -151,8 +151,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def plural(number: float, one: str, many: str = "") -> str:
-    """Return a number and its noun: ``1 flow``, ``2 flows``."""
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"

@@ -9,10 +9,11 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.explain import connection, flow, job, task
-from eastwest.explain.evidence import Evidence
-from eastwest.explain.story import Story, plural
+from eastwest.explain.story import Story
 from eastwest.results import Result
 from eastwest.units import clean, size, span
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
 
 #: Kinds of objects that can be explained.
 KINDS = ("flow", "job", "task", "connection")

@@ -13,7 +13,7 @@ from eastwest.account import Entry, entries
 from eastwest.report import trace_charts as charts
 from eastwest.report.draw import Chart
 from eastwest.report.page import render
-from eastwest.report.tables import shown
+from eastwest.views.labels import shown
 from eastwest.workload.access import Access
 from eastwest.workload.arrival import Arrival
 from eastwest.workload.describe import Description
@@ -93,10 +93,9 @@ def comparison_page(first: Description, second: Description, quality: Quality) -
 def _page(
     title: str, kicker: str, about: str, said: Sequence[str], parts: Sequence[Section]
 ) -> str:
-    drawn = {chart.name: chart.script() for part in parts for chart in part.charts}
     return render(
         "trace.html.j2",
-        {"charts": drawn, "topology": None},
+        [chart for part in parts for chart in part.charts],
         title=title,
         kicker=kicker,
         about=" · ".join(part for part in (about, f"Eastwest {core.version()}") if part),

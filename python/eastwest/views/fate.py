@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from eastwest.explain.evidence import Event
+from eastwest.views.evidence import Event
+from eastwest.views.series import covered
 
 TIMER, BEHIND, RECOVERY, SENDING = "timer", "behind", "recovery", "sending"
 _ORDER = (TIMER, BEHIND, RECOVERY)
@@ -165,19 +166,11 @@ def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
     parts: dict[str, float] = {}
     taken: list[tuple[float, float]] = []
     for label in _ORDER:
-        before = _covered(taken)
+        before = covered(taken)
         taken += spans[label]
-        parts[label] = _covered(taken) - before
+        parts[label] = covered(taken) - before
     parts[SENDING] = max(0.0, message.total_us - sum(parts.values()))
     return parts
-
-
-def _covered(spans: list[tuple[float, float]]) -> float:
-    total, until = 0.0, float("-inf")
-    for begin, end in sorted(spans):
-        total += max(0.0, end - max(begin, until))
-        until = max(until, end)
-    return total
 
 
 @dataclass
