@@ -36,9 +36,7 @@ def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
     _stages(result, task)
     _compare(result, tasks, task)
     _input(evidence, result, job, task)
-    result.unknown.append(
-        "Which flow belongs to which task: flows name their job and their hosts only."
-    )
+    result.lacks(jobs.UNKNOWN_FLOWS)
     return result
 
 

@@ -18,10 +18,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from eastwest import plot
 from eastwest.errors import InputError
 from eastwest.files import write_whole
+from eastwest.plot.charts import overview
 from eastwest.plot.picture import check, save
+from eastwest.plot.style import style
 from eastwest.report.draw import Chart
 from eastwest.results import Result
 from eastwest.traces.form import ABOUT
@@ -98,8 +99,8 @@ def _trace_page(folder: Path) -> str:
 def write_picture(result: Result, out: Path) -> None:
     """Draw the overview of a result as a picture, in the format that ``out`` ends with."""
     check(out)
-    with plot.style.style():
-        save(plot.overview(result), out)
+    with style():
+        save(overview(result), out)
 
 
 def write_text(target: Path, text: str) -> None:

@@ -105,9 +105,8 @@ class Evidence:
             (pl.col("connection") == connection) & pl.col("time_s").is_between(start_s, finish_s)
         ).drop("connection")
         if any(rows[column].null_count() for column in rows.columns):
-            raise InputError(
-                f"{self.result.path / 'events.parquet'} is damaged: values are missing"
-            )
+            path = self.result.path / "events.parquet"
+            raise InputError(f"{path} is damaged: values are missing")
         return [Event(**row) for row in rows.iter_rows(named=True)]
 
     @cached_property
@@ -207,6 +206,11 @@ def seconds(value: Any) -> float | None:
         return None if factor is None else float(found[1]) * factor
     except ValueError:
         return None
+
+
+def number(value: object) -> float:
+    """Return a number of a table as a float; 0 for None."""
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | None:

@@ -157,7 +157,7 @@ def recoveries(events: list[Event], message: Message) -> list[tuple[float, float
 
 def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
     """Return the time of a message in µs by label; the values add up to ``total_us``."""
-    spans = {label: [] for label in _ORDER}  # type: dict[str, list[tuple[float, float]]]
+    spans: dict[str, list[tuple[float, float]]] = {label: [] for label in _ORDER}
     for interval in intervals:
         begin = max(0.0, message.at_us(interval.begin_s))
         end = min(message.total_us, message.at_us(interval.end_s))
