@@ -232,8 +232,8 @@ def job_tasks(result: Result, job: int, workload: str | None = None) -> Figure:
             for left, right, fill, label in stages:
                 places = [
                     ((a - begin) * scale, (b - begin) * scale, place + 0.1, place + 0.9)
-                    for place, (own, a, b) in enumerate(tasks.select("kind", left, right).rows())
-                    if own == kind and b > a
+                    for place, (of, a, b) in enumerate(tasks.select("kind", left, right).rows())
+                    if of == kind and b > a
                 ]
                 boxes(axes, places, fill, label)
         axes.set(xlim=(0, row["runtime_s"] * scale), ylim=(tasks.height, 0))

@@ -70,14 +70,11 @@ def runtimes(named: Named) -> Chart | None:
         return None
     chart = curves_of("job-runtimes", curves, "time since submission", "jobs finished")
     if chart is not None:
-        first = next(v for _, v in curves if v.size)
-        half, most = np.quantile(first, [0.5, 0.95])
-        chart.title = (
-            f"Half of the jobs finish within {units.span(half)}, 95 % within {units.span(most)}"
-            if len(named) == 1
-            else "How long jobs take"
-        )
+        chart.title = "How long jobs take"
         chart.note = "Share of jobs that take at most so long."
+        if len(named) == 1:
+            half, most = (units.span(v) for v in np.quantile(curves[0][1], [0.5, 0.95]))
+            chart.title = f"Half of the jobs finish within {half}, 95 % within {most}"
     return chart
 
 
@@ -96,16 +93,13 @@ def completion(named: Named) -> Chart | None:
             curves.append((shown(purpose, 30) if several else "", part))
     chart = curves_of("flow-completion", curves, "completion time", "flows complete")
     if chart is not None:
-        every = finished(named[0][1].result)["fct_us"] / 1e6
-        half, most = every.quantile(0.5, "higher"), every.quantile(0.99, "higher")
-        chart.title = (
-            f"Half of the flows take up to {units.span(half)}, 99 % up to {units.span(most)}"
-            if len(named) == 1
-            else "How long flows take"
-        )
-        chart.note = "Share of flows (messages) that take at most so long."
-        if len(named) == 1 and chart.legend:
-            chart.note = "Share of flows (messages) of each purpose that take at most so long."
+        chart.title = "How long flows take"
+        of_each = " of each purpose" if len(named) == 1 and chart.legend else ""
+        chart.note = f"Share of flows (messages){of_each} that take at most so long."
+        if len(named) == 1:
+            every = finished(named[0][1].result)["fct_us"] / 1e6
+            half, most = (units.span(every.quantile(q, "higher")) for q in (0.5, 0.99))
+            chart.title = f"Half of the flows take up to {half}, 99 % up to {most}"
     return chart
 
 

@@ -35,6 +35,8 @@ class Node:
     members: int = 1
     x: float = 0.0
     y: float = 0.0
+    #: Whether the drawing has its name.
+    label: bool = True
 
     @property
     def kind(self) -> str:
@@ -206,22 +208,13 @@ def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
                 f"{units.count(float(count))} drops",
             }
         )
-    layers = {node.layer for node in topology.nodes}
-    labelled = {layer: topology.label_every(layer) for layer in layers}
+    labelled = {node.layer: topology.label_every(node.layer) for node in topology.nodes}
+    for node in topology.nodes:
+        node.label = labelled[node.layer]
     return {
         "height": topology.height,
         "width": _WIDTH,
-        "nodes": [
-            {
-                "name": node.name,
-                "kind": node.kind,
-                "x": node.x,
-                "y": node.y,
-                "members": node.members,
-                "label": labelled[node.layer],
-            }
-            for node in sorted(topology.nodes, key=lambda n: (-n.layer, n.x))
-        ],
+        "nodes": sorted(topology.nodes, key=lambda n: (-n.layer, n.x)),
         "edges": edges,
         "grouped": topology.grouped,
         "summary": _summary(topology),
