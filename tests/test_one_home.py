@@ -199,6 +199,176 @@ impl RateControl for Half {
 }
 """
 
+TRANSPORT_SETTINGS = """//! Streams whose bytes arrive at once, without packets.
+
+use crate::settings::{Below, TransportSettings};
+use eastwest_settings::reader::Section;
+use serde::{Deserialize, Serialize};
+
+/// Settings, of which there are none.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtOnceConfig;
+
+impl TransportSettings for AtOnceConfig {
+    const NAME: &'static str = "at_once";
+    const CHOICE: &'static str = "streams whose bytes arrive at once";
+    const TABLE: &'static str = "Settings of streams whose bytes arrive at once.";
+
+    fn read(_: &mut Section, _: &Below) -> AtOnceConfig {
+        AtOnceConfig
+    }
+
+    fn asks_for_marks(&self) -> bool {
+        false
+    }
+}
+"""
+
+TRANSPORT = """//! Streams whose bytes arrive at once, without packets.
+
+use crate::connections::{Connections, Opened};
+use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
+use crate::network::Network;
+use crate::probes::Probes;
+use crate::stream_transports::interface::{FurtherTransport, StreamNotice, StreamTransport};
+use crate::stream_transports::number::TransportNumber;
+use eastwest_measure::flows::FlowRow;
+use eastwest_measure::frames::Direction;
+use eastwest_transport::at_once::AtOnceConfig;
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// All streams.
+#[derive(Serialize, Deserialize)]
+pub struct AtOnce {
+    messages: Messages,
+    connections: Connections,
+    /// Hosts of both sides and bytes sent by each, by pair of slots.
+    streams: Vec<([HostId; 2], [u64; 2])>,
+    #[serde(skip)]
+    notices: Vec<EndpointId>,
+}
+
+impl AtOnce {
+    /// Returns the transport without streams.
+    pub fn new(_: TransportNumber, _: &AtOnceConfig, workloads: usize) -> AtOnce {
+        AtOnce {
+            messages: Messages::new(workloads),
+            connections: Connections::default(),
+            streams: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+}
+
+impl StreamTransport for AtOnce {
+    fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    fn messages_mut(&mut self) -> &mut Messages {
+        &mut self.messages
+    }
+
+    fn open(
+        &mut self,
+        _: &mut Network,
+        _: &mut Probes,
+        number: u64,
+        (workload, name, class): (u16, u32, ClassId),
+        (client, server): (HostId, HostId),
+    ) -> Option<(EndpointId, Opened)> {
+        let end = EndpointId::new(2 * self.streams.len(), 0);
+        self.streams.push(([client, server], [0; 2]));
+        self.connections.open(number, end, client, server, (0, 0));
+        self.messages.open(workload, name, end, class);
+        Some((end, self.connections.of(end)))
+    }
+
+    fn written(&self, client: EndpointId, from: Side) -> (u64, LossCounts) {
+        (self.received(end_of(client, from).peer()), LossCounts::of(0, 0))
+    }
+
+    fn send(
+        &mut self,
+        _: &mut Network,
+        _: &mut Probes,
+        client: EndpointId,
+        from: Side,
+        message: Message,
+    ) -> bool {
+        self.streams[client.slot() / 2].1[from as usize] = message.end;
+        self.notices.push(end_of(client, from).peer());
+        self.messages.push(client, from, message)
+    }
+
+    fn truncate(&mut self, _: EndpointId, _: Side) {}
+
+    fn close(&mut self, _: &mut Network, _: &mut Probes, client: EndpointId) {
+        self.messages.gone(client);
+    }
+
+    fn is_live(&self, _: EndpointId) -> bool {
+        true
+    }
+
+    fn abort(&mut self, _: EndpointId) {}
+
+    fn received(&self, end: EndpointId) -> u64 {
+        self.streams[end.slot() / 2].1[end.peer().side() as usize]
+    }
+
+    fn hosts(&self, end: EndpointId) -> (HostId, HostId) {
+        let [client, server] = self.streams[end.slot() / 2].0;
+        if end.side() == Side::Client { (client, server) } else { (server, client) }
+    }
+
+    fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow {
+        let ends = self.hosts(receiver.peer());
+        let number = self.connections.of(receiver).number;
+        let ideal = network.fabric.ideal_time(ends.0, ends.1, d.message.payload, 1460, 40);
+        d.row(network.now, ends, LossCounts::of(0, 0), number, ideal)
+    }
+
+    fn watch(&mut self, _: EndpointId) {}
+
+    fn noun(&self) -> &'static str {
+        "stream"
+    }
+
+    fn timeouts_to_failure(&self, _: EndpointId) -> u32 {
+        1
+    }
+}
+
+impl FurtherTransport for AtOnce {
+    fn on_packet(&mut self, _: &mut Network, _: &Packet) {}
+
+    fn on_timer(&mut self, _: &mut Network, _: u64) {}
+
+    fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)> {
+        self.notices.pop().map(|end| (end, StreamNotice::Delivered))
+    }
+
+    fn class(&self, _: EndpointId) -> u8 {
+        0
+    }
+
+    fn origin_of(&self, packet: &Packet) -> (Opened, u64) {
+        (self.connections.of(packet.dst_endpoint.peer()), packet.seq)
+    }
+
+    fn headers(&self, _: &Packet, _: &Direction) -> (Vec<u8>, u32) {
+        (Vec::new(), 0)
+    }
+
+    fn summary(&self) -> Value {
+        json!({ "streams": self.streams.len() })
+    }
+}
+"""
+
 ADDITIONS = [
     Addition(
         "a queue discipline",
@@ -268,6 +438,28 @@ ADDITIONS = [
         """
         const _: fn(()) -> eastwest_transport::rocev2::control::ControlSettings =
             eastwest_transport::rocev2::control::ControlSettings::Half;
+        """,
+    ),
+    Addition(
+        "a transport",
+        4,
+        {
+            "crates/transport/src/at_once.rs": (("", TRANSPORT_SETTINGS),),
+            "crates/transport/src/lib.rs": (
+                ("pub mod congestion;\n", "pub mod at_once;\npub mod congestion;\n"),
+            ),
+            "crates/sim/src/stream_transports/at_once.rs": (("", TRANSPORT),),
+            "crates/sim/src/stream_transports/mod.rs": (
+                ("pub mod interface;\n", "pub mod at_once;\npub mod interface;\n"),
+                (
+                    "            rocev2: RoceV2Config => RoceV2,\n",
+                    "            rocev2: RoceV2Config => RoceV2,\n"
+                    "            at_once: AtOnceConfig => AtOnce,\n",
+                ),
+            ),
+        },
+        """
+        const _: () = assert!(eastwest_sim::stream_transports::Transport::STREAMS.len() == 3);
         """,
     ),
     Addition(

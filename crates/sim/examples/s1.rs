@@ -232,7 +232,7 @@ fn main() {
         tcp: profile.map_or_else(tcp, |name| tcp_of(name)),
         tcp_overrides: Vec::new(),
         classes: vec![ClassPlan { name: "bulk".into(), dscp: 0 }],
-        rocev2: None,
+        further: Default::default(),
         workloads: vec![WorkloadPlan {
             transport: Transport::Tcp,
             name: "stride".into(),

@@ -3,21 +3,28 @@
 //! Packets are passed on by their event, which at a host is up to one processing jitter after the arrival of
 //! their last bit. They are held for that time, so that the file is in order of arrival.
 
-use crate::connections::Opened;
 use crate::network::Network;
-use crate::origin::Origin;
 use crate::scenario::CaptureConfig;
-use eastwest_measure::frames::{self, Direction, TcpOptions};
+use eastwest_measure::frames;
 use eastwest_measure::pcapng::Pcapng;
 use eastwest_network::fabric::Fabric;
 use eastwest_network::taps::Seen;
-use eastwest_transport::tcp::Stack;
-use eastwest_types::{EndpointId, HostId, Side, Span, Time};
+use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of an Ethernet header, which IP lengths do not include.
 const ETHERNET: u32 = 14;
+
+/// Headers of a packet in a capture.
+pub struct Headers {
+    /// All bytes before the payload, from the Ethernet header on.
+    pub bytes: Vec<u8>,
+    /// Sending and receiving host.
+    pub ends: [HostId; 2],
+    /// Number of bytes after the payload.
+    pub trailer: u32,
+}
 
 /// A captured packet that waits for earlier ones.
 #[derive(Serialize, Deserialize)]
@@ -107,8 +114,8 @@ impl Capture {
         }
     }
 
-    /// Adds a packet that a tap has captured; `origin` is its connection.
-    pub fn take(&mut self, network: &Network, stack: &Stack, origin: &Origin, seen: &Seen) {
+    /// Adds a packet that a tap has captured; `headers` returns its headers.
+    pub fn take(&mut self, network: &Network, seen: &Seen, headers: impl FnOnce() -> Headers) {
         if seen.at < self.from || seen.at >= self.until {
             return;
         }
@@ -117,29 +124,7 @@ impl Capture {
             return;
         }
         let packet = &seen.packet;
-        let direction = |opened: &Opened, sender: EndpointId| {
-            let (src, dst) = opened.stream_of(sender);
-            let from_client = sender.side() == Side::Client;
-            Direction { connection: opened.number, src, dst, from_client }
-        };
-        let (mut ends, mut check) = ([HostId(packet.window), packet.dst], 0);
-        let headers = match origin {
-            Origin::None => frames::udp(packet, ends[0], ends[1], packet.dst_endpoint.0),
-            Origin::QueuePair { opened, sender, .. } => {
-                check = u32::from(frames::ICRC);
-                let to = packet.dst_endpoint.slot() as u32;
-                frames::rocev2(packet, &direction(opened, *sender), to)
-            }
-            Origin::Tcp { opened, sender } => {
-                let direction = direction(opened, *sender);
-                ends = [direction.src, direction.dst];
-                let (client, server) = opened.settings;
-                let tcp = stack.settings(if direction.from_client { client } else { server });
-                let options =
-                    TcpOptions::new(tcp.segment, tcp.max_window, tcp.timestamps, tcp.sack);
-                frames::tcp(packet, seen.sack.as_ref(), &direction, &options)
-            }
-        };
+        let Headers { bytes: headers, ends, trailer: check } = headers();
         let all = headers.len() as u32 + u32::from(packet.payload) + check;
         let length = all.max(ETHERNET + u32::from(packet.ip_len));
         debug_assert!(

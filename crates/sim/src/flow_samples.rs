@@ -4,6 +4,7 @@
 
 use crate::connections::Opened;
 use crate::scenario::{FlowSamplesConfig, Senders};
+use crate::stream_transports::number::TransportNumber;
 use eastwest_measure::flow_samples::{FlowSamples, Meter, Whose};
 use eastwest_measure::streams::StreamRow;
 use eastwest_types::{ClassId, EndpointId, Time};
@@ -20,22 +21,13 @@ struct Receiver {
     meter: Meter,
 }
 
-/// Transport of a connection.
-#[derive(Clone, Copy, Debug)]
-pub enum StreamTransport {
-    /// TCP.
-    Tcp,
-    /// RoCEv2, whose queue pairs have slots of their own.
-    RoceV2,
-}
-
 /// All streams that are sampled.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Sampler {
     senders: Senders,
     rows: FlowSamples,
-    /// Receivers by [transport](StreamTransport) and slot of the end.
-    receivers: [Vec<Option<Receiver>>; 2],
+    /// Receivers by [transport](TransportNumber) and slot of the end.
+    receivers: Vec<Vec<Option<Receiver>>>,
     /// Streams of frames by number.
     streams: BTreeMap<u32, Meter>,
 }
@@ -46,7 +38,7 @@ impl Sampler {
         Sampler {
             senders: asked.senders,
             rows: FlowSamples::new(asked.interval, asked.rows),
-            receivers: Default::default(),
+            receivers: Vec::new(),
             streams: BTreeMap::new(),
         }
     }
@@ -59,7 +51,7 @@ impl Sampler {
     /// Registers a connection or queue pair that a workload has opened.
     pub fn open(
         &mut self,
-        over: StreamTransport,
+        over: TransportNumber,
         client: EndpointId,
         opened: Opened,
         of: (u16, ClassId),
@@ -67,7 +59,11 @@ impl Sampler {
         if !self.is_on() {
             return;
         }
-        let receivers = &mut self.receivers[over as usize];
+        let transport = usize::from(over.0);
+        if transport >= self.receivers.len() {
+            self.receivers.resize_with(transport + 1, Vec::new);
+        }
+        let receivers = &mut self.receivers[transport];
         let slot = client.slot() & !1;
         if slot + 2 > receivers.len() {
             receivers.resize_with(slot + 2, || None);
@@ -88,16 +84,17 @@ impl Sampler {
     /// Returns the receiver at this end, if it is sampled.
     fn receiver(
         &mut self,
-        over: StreamTransport,
+        over: TransportNumber,
         end: EndpointId,
     ) -> Option<(&mut Receiver, &mut FlowSamples)> {
-        let receiver = self.receivers[over as usize].get_mut(end.slot())?.as_mut()?;
+        let receiver =
+            self.receivers.get_mut(usize::from(over.0))?.get_mut(end.slot())?.as_mut()?;
         // Packets of the connection that had the slot before may still arrive.
         (receiver.id == end).then_some((receiver, &mut self.rows))
     }
 
     /// Records that `arrived` bytes of a stream have arrived at this end.
-    pub fn arrived(&mut self, over: StreamTransport, end: EndpointId, now: Time, arrived: u64) {
+    pub fn arrived(&mut self, over: TransportNumber, end: EndpointId, now: Time, arrived: u64) {
         if let Some((receiver, rows)) = self.receiver(over, end) {
             // A failed connection drops the data above a gap.
             rows.add(&mut receiver.meter, now, arrived.saturating_sub(receiver.counted));

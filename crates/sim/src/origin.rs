@@ -1,9 +1,10 @@
-//! Origin of a packet: its connection or queue pair.
+//! Origin of a packet: its transport and connection.
 
 use crate::connections::Opened;
+use crate::stream_transports::number::TransportNumber;
 use eastwest_types::EndpointId;
 
-/// The connection or queue pair of a packet.
+/// The connection of a packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Origin {
     /// No connection: a datagram, or a frame of a stream.
@@ -15,9 +16,11 @@ pub enum Origin {
         /// The end that sent the packet.
         sender: EndpointId,
     },
-    /// A queue pair.
-    QueuePair {
-        /// The queue pair.
+    /// A connection of a transport beside TCP, such as a queue pair.
+    Further {
+        /// The transport.
+        transport: TransportNumber,
+        /// The connection.
         opened: Opened,
         /// The end that sent the packet.
         sender: EndpointId,

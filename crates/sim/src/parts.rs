@@ -25,6 +25,7 @@ use crate::messages::Delivered;
 use crate::network::Source;
 use crate::part_state::PartState;
 use crate::progress::RunError;
+use crate::stream_transports::interface::StreamTransport;
 use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_measure::flows::FlowRow;

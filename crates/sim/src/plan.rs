@@ -7,11 +7,11 @@
 
 use crate::endpoint_settings::TcpOverride;
 use crate::scenario::{MeasureConfig, Scenario, racks};
+use crate::stream_transports::FurtherSettings;
+pub use crate::stream_transports::Transport;
 use crate::switch_power::SwitchPower;
-pub use crate::transport_kind::Transport;
 use eastwest_engine::random::Stream;
 use eastwest_network::config::FabricConfig;
-use eastwest_transport::rocev2::RoceV2Config;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Time;
 use eastwest_workload::{Cluster, Workload};
@@ -52,8 +52,8 @@ pub struct Plan {
     pub tcp: TcpConfig,
     /// Overrides of settings for some endpoints.
     pub tcp_overrides: Vec<TcpOverride>,
-    /// Settings of all queue pairs, if a workload uses them.
-    pub rocev2: Option<RoceV2Config>,
+    /// Settings of the transports beside TCP that workloads use.
+    pub further: FurtherSettings,
     /// Traffic classes; actions name them by index.
     pub classes: Vec<ClassPlan>,
     /// Workloads of the run.
@@ -89,7 +89,7 @@ impl Plan {
             switch_power: scenario.switch_power,
             tcp: scenario.tcp.clone(),
             tcp_overrides: scenario.tcp_overrides.clone(),
-            rocev2: scenario.rocev2,
+            further: scenario.further.clone(),
             classes: scenario
                 .classes
                 .iter()

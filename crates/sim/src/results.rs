@@ -261,8 +261,8 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     if let Some(bridging) = dcb::summary(network) {
         summary["dcb"] = bridging;
     }
-    if let Some(rocev2) = &transports.rocev2 {
-        summary["rocev2"] = rocev2.summary();
+    for (name, transport) in transports.further.all() {
+        summary[name] = transport.summary();
     }
     if let Some(mpi) = r.mpi.summary() {
         summary["mpi"] = mpi;

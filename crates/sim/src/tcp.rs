@@ -1,14 +1,15 @@
 //! TCP in a run: the [stack](eastwest_transport::tcp), its connections by number, and the messages on them.
 
-use crate::connections::Connections;
+use crate::connections::{Connections, Opened};
 use crate::critical_path::CriticalPaths;
 use crate::endpoint_settings::EndpointSettings;
-use crate::flow_samples::StreamTransport;
 use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::probes::Probes;
+use crate::stream_transports::interface::StreamTransport;
 use eastwest_measure::flows::FlowRow;
+use eastwest_measure::frames::{self, Direction, TcpOptions};
 use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, SackBlocks, Side, Time};
 use serde::{Deserialize, Serialize};
@@ -135,14 +136,37 @@ impl Tcp {
         });
     }
 
-    /// Opens a connection for a workload. Returns false if there are too many.
-    pub fn open(
+    /// Returns the headers of a packet in a capture; `settings` are those of client and server.
+    pub fn headers(
+        &self,
+        packet: &Packet,
+        sack: Option<&SackBlocks>,
+        (client, server): (u8, u8),
+        direction: &Direction,
+    ) -> Vec<u8> {
+        let c = self.stack.settings(if direction.from_client { client } else { server });
+        let options = TcpOptions::new(c.segment, c.max_window, c.timestamps, c.sack);
+        frames::tcp(packet, sack, direction, &options)
+    }
+}
+
+impl StreamTransport for Tcp {
+    fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    fn messages_mut(&mut self) -> &mut Messages {
+        &mut self.messages
+    }
+
+    fn open(
         &mut self,
         network: &mut Network,
         probes: &mut Probes,
+        number: u64,
         (workload, name, class): (u16, u32, ClassId),
         (client, server): (HostId, HostId),
-    ) -> bool {
+    ) -> Option<(EndpointId, Opened)> {
         let connect = Connect {
             client,
             server,
@@ -152,7 +176,7 @@ impl Tcp {
             settings: self.settings.of(workload, client, server),
         };
         let paths = &mut probes.paths;
-        let opened = match paths.is_on() {
+        let endpoint = match paths.is_on() {
             _ if !network.owns(client) => self.stack.allocate(&connect),
             true => self.work::<true, false, _>(network, paths, |stack, now, out| {
                 stack.open(now, &connect, out)
@@ -160,19 +184,19 @@ impl Tcp {
             false => self.work::<false, false, _>(network, paths, |stack, now, out| {
                 stack.open(now, &connect, out)
             }),
-        };
-        let Some(endpoint) = opened else { return false };
-        let number = self.connections.number();
+        }?;
         self.connections.open(number, endpoint, client, server, connect.settings);
         probes.tracer.open(endpoint, client, server);
-        let opened = self.connections.of(endpoint);
-        probes.flow_samples.open(StreamTransport::Tcp, endpoint, opened, (workload, class));
         self.messages.open(workload, name, endpoint, class);
-        true
+        Some((endpoint, self.connections.of(endpoint)))
     }
 
-    /// Writes a message. Returns whether its sender has no other in flight.
-    pub fn send(
+    fn written(&self, client: EndpointId, from: Side) -> (u64, LossCounts) {
+        let sender = self.stack.endpoint(end_of(client, from));
+        (sender.written(), LossCounts::by(sender))
+    }
+
+    fn send(
         &mut self,
         network: &mut Network,
         probes: &mut Probes,
@@ -190,21 +214,43 @@ impl Tcp {
         first
     }
 
-    /// Drops the bytes that a side has written and not sent.
-    pub fn truncate(&mut self, client: EndpointId, from: Side) {
+    fn truncate(&mut self, client: EndpointId, from: Side) {
         let sender = end_of(client, from);
         let end = self.stack.truncate(sender);
         self.messages.truncate(client, from, end);
         self.watch(sender.peer());
     }
 
-    /// Returns the bytes that client and server have received.
-    pub fn received(&self, client: EndpointId) -> [u64; 2] {
-        [client, client.peer()].map(|end| self.stack.endpoint(end).received())
+    fn shut_down(&mut self, network: &mut Network, probes: &mut Probes, sender: EndpointId) {
+        self.request(network, &mut probes.paths, &TcpRequest::Close(sender));
     }
 
-    /// Returns the row of a message that has arrived.
-    pub fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow {
+    fn close(&mut self, network: &mut Network, probes: &mut Probes, client: EndpointId) {
+        for end in [client, client.peer()] {
+            if network.owns(self.stack.endpoint(end).local()) {
+                self.request(network, &mut probes.paths, &TcpRequest::Close(end));
+            }
+        }
+    }
+
+    fn is_live(&self, end: EndpointId) -> bool {
+        self.stack.is_live(end)
+    }
+
+    fn abort(&mut self, client: EndpointId) {
+        self.stack.abort(client);
+    }
+
+    fn received(&self, end: EndpointId) -> u64 {
+        self.stack.endpoint(end).received()
+    }
+
+    fn hosts(&self, end: EndpointId) -> (HostId, HostId) {
+        let end = self.stack.endpoint(end);
+        (end.local(), end.remote())
+    }
+
+    fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow {
         let sender = self.stack.endpoint(receiver.peer());
         let config = self.stack.config_of(receiver.peer());
         let ends = (sender.local(), sender.remote());
@@ -214,12 +260,19 @@ impl Tcp {
         d.row(network.now, ends, LossCounts::by(sender), connection, ideal)
     }
 
-    /// Requests a notice when the next message to this receiver is complete.
-    pub fn watch(&mut self, receiver: EndpointId) {
+    fn watch(&mut self, receiver: EndpointId) {
         if let Some(end) = self.messages.next_end(receiver)
             && self.stack.expect(receiver, end)
         {
             self.notices.push((receiver, Notice::Delivered));
         }
+    }
+
+    fn noun(&self) -> &'static str {
+        "connection"
+    }
+
+    fn timeouts_to_failure(&self, end: EndpointId) -> u32 {
+        self.stack.config_of(end).max_retries + 1
     }
 }

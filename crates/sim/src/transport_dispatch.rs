@@ -1,16 +1,14 @@
 //! Dispatch between workloads and transports: executes the actions of workloads, and notifies workloads of
 //! events of the transports.
 
-use crate::flow_samples::StreamTransport;
-use crate::messages::{LossCounts, Message, Messages, end_of};
-use crate::plan::Transport;
-use crate::tcp::TcpRequest;
+use crate::messages::{Message, end_of};
+use crate::stream_transports::interface::StreamNotice;
+use crate::stream_transports::number::TransportNumber;
 use crate::world::World;
 use eastwest_engine::order::Key;
 use eastwest_engine::random::mix;
 use eastwest_measure::events::{EventRow, What};
 use eastwest_network::losses::EventOrder;
-use eastwest_transport::rocev2;
 use eastwest_transport::tcp::{Notice, RecoveryEvent};
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Packet, Side, Span, Time};
 use eastwest_workload::{Action, Event, Workload};
@@ -32,10 +30,7 @@ impl World {
 
     /// Executes an action of workload number `workload`.
     fn execute(&mut self, workload: u16, action: Action) {
-        let via = match self.site.drivers.of(workload).transport {
-            Transport::Tcp | Transport::Ethernet => StreamTransport::Tcp,
-            Transport::RoceV2 => StreamTransport::RoceV2,
-        };
+        let via = self.site.drivers.of(workload).transport.number();
         let site = &mut self.site;
         match action {
             Action::Wake { at, token } => {
@@ -45,46 +40,43 @@ impl World {
                 self.open(via, (workload, conn.0, class), (client, server));
             }
             Action::Send { conn, from, payload, header, tag, purpose, job, record } => {
-                let client = self.messages(via).endpoint(workload, conn.0);
-                let (start, before) = self.written(via, client, from);
+                let transport = site.transports.of_mut(via);
+                let client = transport.messages().endpoint(workload, conn.0);
+                let (start, before) = transport.written(client, from);
                 let end = start + payload + u64::from(header);
-                let sent = self.site.network.now;
+                let sent = site.network.now;
                 let message =
                     Message { start, end, tag, payload, purpose, job, record, sent, before };
-                self.send(via, client, from, message);
+                let (network, probes) = (&mut site.network, &mut site.probes);
+                if transport.send(network, probes, client, from, message) {
+                    self.expect_across(end_of(client, from), end);
+                }
             }
             Action::Shutdown { conn, from } => {
-                // queue pairs have no packet for the end of a stream
-                if matches!(via, StreamTransport::Tcp) {
-                    let client = site.transports.tcp.messages.endpoint(workload, conn.0);
-                    self.site.request_tcp(&TcpRequest::Close(end_of(client, from)));
-                }
+                let transport = site.transports.of_mut(via);
+                let client = transport.messages().endpoint(workload, conn.0);
+                let (network, probes) = (&mut site.network, &mut site.probes);
+                transport.shut_down(network, probes, end_of(client, from));
             }
             Action::Truncate { conn, from } => {
-                let client = self.messages(via).endpoint(workload, conn.0);
-                match via {
-                    StreamTransport::Tcp => self.site.transports.tcp.truncate(client, from),
-                    StreamTransport::RoceV2 => {
-                        self.site.transports.queue_pairs().truncate(client, from)
-                    }
-                }
+                let transport = site.transports.of_mut(via);
+                let client = transport.messages().endpoint(workload, conn.0);
+                transport.truncate(client, from);
             }
             Action::Close { conn } => {
-                let client = self.messages(via).close(workload, conn.0);
-                self.close(via, client);
+                let transport = site.transports.of_mut(via);
+                let client = transport.messages_mut().close(workload, conn.0);
+                transport.close(&mut site.network, &mut site.probes, client);
             }
             Action::Abort { conn } => {
-                let client = self.messages(via).close(workload, conn.0);
+                let client = site.transports.of_mut(via).messages_mut().close(workload, conn.0);
                 self.abort(via, client);
             }
             Action::Ask { conn } => {
+                let transport = site.transports.of(via);
                 // The reaction to an earlier answer may have closed this connection.
-                let Some(client) = self.messages(via).find(workload, conn.0) else { return };
-                let transports = &mut self.site.transports;
-                let bytes = match via {
-                    StreamTransport::Tcp => transports.tcp.received(client),
-                    StreamTransport::RoceV2 => transports.queue_pairs().received(client),
-                };
+                let Some(client) = transport.messages().find(workload, conn.0) else { return };
+                let bytes = [client, client.peer()].map(|end| transport.received(end));
                 self.notify_workload(workload, Event::Received { conn, bytes });
             }
             Action::Datagram { from, to, bytes, class } => self.datagram(from, to, bytes, class),
@@ -117,118 +109,34 @@ impl World {
         }
     }
 
-    /// Returns the messages in flight over a transport.
-    fn messages(&mut self, via: StreamTransport) -> &mut Messages {
-        match via {
-            StreamTransport::Tcp => &mut self.site.transports.tcp.messages,
-            StreamTransport::RoceV2 => &mut self.site.transports.queue_pairs().messages,
-        }
-    }
-
-    /// Opens a connection or queue pair for a workload.
-    fn open(&mut self, via: StreamTransport, of: (u16, u32, ClassId), ends: (HostId, HostId)) {
+    /// Opens a connection for a workload.
+    fn open(&mut self, via: TransportNumber, of: (u16, u32, ClassId), ends: (HostId, HostId)) {
         if let Some(part_state) = &mut self.part_state {
             part_state.last_open = Some(self.site.network.now);
         }
         // the slot may still occur in lost packets
         self.record_losses(Time::NEVER);
         let site = &mut self.site;
-        let (transports, network, probes) =
-            (&mut site.transports, &mut site.network, &mut site.probes);
-        let most = EndpointId::MAX_SLOTS / 2;
-        match via {
-            StreamTransport::Tcp => {
-                if !transports.tcp.open(network, probes, of, ends) {
-                    let limit = format!("more than {most} connections at one time");
-                    site.drivers.stop_at_limit(limit);
-                }
-            }
-            StreamTransport::RoceV2 => {
-                let number = transports.tcp.connections.number();
-                match transports.queue_pairs().open(network, number, of, ends) {
-                    Some((end, opened)) => {
-                        probes.flow_samples.open(
-                            StreamTransport::RoceV2,
-                            end,
-                            opened,
-                            (of.0, of.2),
-                        );
-                    }
-                    None => {
-                        let limit = format!("more than {most} queue pairs at one time");
-                        site.drivers.stop_at_limit(limit);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Returns the bytes that a side has written so far, and the counts of losses of its sender.
-    fn written(
-        &mut self,
-        via: StreamTransport,
-        client: EndpointId,
-        from: Side,
-    ) -> (u64, LossCounts) {
-        match via {
-            StreamTransport::Tcp => {
-                let sender = self.site.transports.tcp.stack.endpoint(end_of(client, from));
-                (sender.written(), LossCounts::by(sender))
-            }
-            StreamTransport::RoceV2 => self.site.transports.queue_pairs().written(client, from),
-        }
-    }
-
-    /// Hands a message to its transport.
-    fn send(&mut self, via: StreamTransport, client: EndpointId, from: Side, message: Message) {
-        let site = &mut self.site;
-        let (transports, network) = (&mut site.transports, &mut site.network);
-        match via {
-            StreamTransport::Tcp => {
-                let end = message.end;
-                if transports.tcp.send(network, &mut site.probes, client, from, message) {
-                    self.expect_across(end_of(client, from), end);
-                }
-            }
-            StreamTransport::RoceV2 => {
-                transports.queue_pairs().send(network, client, from, message)
-            }
-        }
-    }
-
-    /// Closes both ends of a connection, or a queue pair.
-    fn close(&mut self, via: StreamTransport, client: EndpointId) {
-        match via {
-            StreamTransport::Tcp => {
-                for end in [client, client.peer()] {
-                    if self.owns(end) {
-                        self.site.request_tcp(&TcpRequest::Close(end));
-                    }
-                }
-            }
-            StreamTransport::RoceV2 => {
-                let site = &mut self.site;
-                site.transports.queue_pairs().close(&mut site.network, client);
+        let (network, probes) = (&mut site.network, &mut site.probes);
+        let number = site.transports.tcp.connections.number();
+        match site.transports.of_mut(via).open(network, probes, number, of, ends) {
+            Some((client, opened)) => probes.flow_samples.open(via, client, opened, (of.0, of.2)),
+            None => {
+                let most = EndpointId::MAX_SLOTS / 2;
+                let what = site.transports.of(via).noun();
+                site.drivers.stop_at_limit(format!("more than {most} {what}s at one time"));
             }
         }
     }
 
     /// Aborts a connection that the workload has closed or lost.
-    fn abort(&mut self, via: StreamTransport, client: EndpointId) {
-        let transports = &mut self.site.transports;
-        let known = match via {
-            StreamTransport::Tcp => transports.tcp.stack.is_live(client),
-            StreamTransport::RoceV2 => transports.queue_pairs().stack.is_live(client),
-        };
-        if known {
+    fn abort(&mut self, via: TransportNumber, client: EndpointId) {
+        if self.site.transports.of(via).is_live(client) {
             // The slot is free at once, so losses on it are recorded while it is known.
             self.record_losses(Time::NEVER);
-            let transports = &mut self.site.transports;
-            match via {
-                StreamTransport::Tcp => transports.tcp.stack.abort(client),
-                StreamTransport::RoceV2 => transports.queue_pairs().stack.abort(client),
-            }
-            self.messages(via).gone(client);
+            let transport = self.site.transports.of_mut(via);
+            transport.abort(client);
+            transport.messages_mut().gone(client);
         }
     }
 
@@ -252,7 +160,7 @@ impl World {
                 continue; // the connection has been aborted meanwhile
             }
             match notice {
-                Notice::Delivered => self.deliver_messages(endpoint),
+                Notice::Delivered => self.deliver_messages(TransportNumber::TCP, endpoint),
                 Notice::Closed => tcp.messages.gone(endpoint),
                 Notice::LossRecovery { event, from, to } => {
                     self.record_recovery(endpoint, event, from, to)
@@ -266,37 +174,38 @@ impl World {
                 }
                 Notice::Failed => {
                     self.record_failure(endpoint);
-                    self.on_connection_failed(StreamTransport::Tcp, endpoint);
+                    self.on_connection_failed(TransportNumber::TCP, endpoint);
                 }
             }
         }
-        if self.site.transports.rocev2.is_some() {
-            self.dispatch_queue_pair_notices();
+        for number in self.site.transports.further.numbers() {
+            self.dispatch_further_notices(number);
         }
     }
 
-    /// Dispatches the notices of queue pairs to workloads.
-    pub(crate) fn dispatch_queue_pair_notices(&mut self) {
-        while let Some((end, notice)) = self.site.transports.queue_pairs().next_notice() {
+    /// Dispatches the notices of a transport beside TCP to workloads.
+    pub(crate) fn dispatch_further_notices(&mut self, via: TransportNumber) {
+        while let Some((end, notice)) = self.site.transports.further_mut(via).next_notice() {
             match notice {
-                rocev2::Notice::Delivered => self.deliver_queue_pair_messages(end),
-                rocev2::Notice::Failed => self.on_connection_failed(StreamTransport::RoceV2, end),
-                rocev2::Notice::Closed => {}
+                StreamNotice::Delivered => self.deliver_messages(via, end),
+                StreamNotice::Failed => self.on_connection_failed(via, end),
             }
         }
     }
 
     /// Delivers the messages of a connection whose last bytes have arrived.
-    fn deliver_messages(&mut self, receiver: EndpointId) {
-        let received = self.site.transports.tcp.stack.endpoint(receiver).received();
-        while let Some(d) = self.site.transports.tcp.messages.pop(receiver, received) {
+    fn deliver_messages(&mut self, via: TransportNumber, receiver: EndpointId) {
+        let received = self.site.transports.of(via).received(receiver);
+        loop {
+            let transport = self.site.transports.of_mut(via);
+            let Some(d) = transport.messages_mut().pop(receiver, received) else { break };
             if self.part_state.is_some() {
                 self.delivered_in_part(receiver, &d);
             } else if d.message.record {
                 let site = &mut self.site;
-                let row = site.transports.tcp.flow_row(&site.network, receiver, &d);
+                let row = site.transports.of(via).flow_row(&site.network, receiver, &d);
                 let (paths, records) = (&mut site.probes.paths, &mut site.probes.records);
-                if paths.is_on() {
+                if via == TransportNumber::TCP && paths.is_on() {
                     let number = records.flows.len();
                     paths.ends(site.network.now, receiver, (number, &row), &d.message);
                 }
@@ -309,39 +218,22 @@ impl World {
             if self.part_state.is_some() {
                 self.set_other(None);
             }
-        }
-        self.site.transports.tcp.watch(receiver);
-    }
-
-    /// Delivers the messages of a queue pair whose last bytes have arrived.
-    fn deliver_queue_pair_messages(&mut self, receiver: EndpointId) {
-        let received = self.site.transports.queue_pairs().stack.end(receiver).received();
-        while let Some(d) = self.site.transports.queue_pairs().messages.pop(receiver, received) {
-            if d.message.record {
-                let site = &mut self.site;
-                let row = site.transports.queue_pairs().flow_row(&site.network, receiver, &d);
-                site.probes.records.flow(row);
-            }
-            if let Some(name) = d.name {
-                let (conn, tag) = (ConnId(name), d.message.tag);
-                self.notify_workload(d.workload, Event::Delivered { conn, from: d.from, tag });
-            }
-            if !self.site.transports.queue_pairs().stack.is_live(receiver) {
+            if !self.site.transports.of(via).is_live(receiver) {
                 return; // its workload has aborted it
             }
         }
-        self.site.transports.queue_pairs().watch(receiver);
+        self.site.transports.of_mut(via).watch(receiver);
     }
 
     /// Handles the failure of a connection that is still needed: notifies its workload if that handles
     /// failures, else stops the run.
-    fn on_connection_failed(&mut self, via: StreamTransport, end: EndpointId) {
-        let owner = self.messages(via).owner(end);
+    fn on_connection_failed(&mut self, via: TransportNumber, end: EndpointId) {
+        let owner = self.site.transports.of(via).messages().owner(end);
         let bears = |w: u16| self.site.drivers.of(w).workload.bears_failures();
         if let Some((workload, name)) = owner.filter(|&(w, _)| bears(w)) {
             let client = if end.side() == Side::Client { end } else { end.peer() };
             if let Some(name) = name {
-                self.messages(via).close(workload, name);
+                self.site.transports.of_mut(via).messages_mut().close(workload, name);
             }
             self.abort(via, client);
             if let Some(name) = name {
@@ -349,19 +241,9 @@ impl World {
             }
             return;
         }
-        let transports = &mut self.site.transports;
-        let (what, ends, timeouts) = match via {
-            StreamTransport::Tcp => {
-                let (stack, e) = (&transports.tcp.stack, transports.tcp.stack.endpoint(end));
-                let timeouts = stack.config_of(end).max_retries + 1;
-                ("connection", (e.local(), e.remote()), timeouts)
-            }
-            StreamTransport::RoceV2 => {
-                let stack = &transports.queue_pairs().stack;
-                let e = stack.end(end);
-                ("queue pair", (e.local(), e.remote()), stack.config().retries + 1)
-            }
-        };
+        let transport = self.site.transports.of(via);
+        let (what, ends, timeouts) =
+            (transport.noun(), transport.hosts(end), transport.timeouts_to_failure(end));
         let network = &self.site.network;
         let name = |host: HostId| &network.fabric.graph.names[host.0 as usize];
         let why = format!(

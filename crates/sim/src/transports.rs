@@ -1,24 +1,88 @@
-//! Transports of the data of workloads: TCP, queue pairs of RoCEv2, and streams of raw Ethernet frames.
+//! Transports of the data of workloads: TCP, the transports beside TCP, and streams of raw Ethernet frames.
 
+use crate::capture::Headers;
+use crate::connections::Opened;
 use crate::ethernet_messages::EthernetMessages;
 use crate::messages::Message;
 use crate::origin::Origin;
 use crate::plan::Plan;
-use crate::rocev2::RoceV2;
+use crate::stream_transports::FurtherSettings;
+use crate::stream_transports::interface::{FurtherTransport, StreamTransport};
+use crate::stream_transports::number::TransportNumber;
 use crate::streams::Streams;
 use crate::tcp::Tcp;
 use eastwest_measure::events::{EventRow, What};
+use eastwest_measure::frames::{self, Direction};
 use eastwest_network::losses::Lost;
-use eastwest_types::{EndpointId, HostId, Packet, Side};
+use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Side};
 use serde::{Deserialize, Serialize};
+
+macro_rules! states {
+    ($($module:ident: $Settings:ident => $Adapter:ident,)*) => {
+        /// State of the transports beside TCP that workloads use.
+        #[derive(Serialize, Deserialize)]
+        pub struct Further {
+            $($module: Option<Box<crate::stream_transports::$module::$Adapter>>,)*
+        }
+
+        impl Further {
+            fn new(settings: &FurtherSettings, workloads: usize) -> Further {
+                use crate::stream_transports::{Transport, $($module),*};
+                Further {
+                    $($module: settings.$module.as_ref().map(|config| {
+                        let number = Transport::$Adapter.number();
+                        Box::new($module::$Adapter::new(number, config, workloads))
+                    }),)*
+                }
+            }
+
+            /// Yields the transports with their names.
+            pub fn all(&self) -> impl Iterator<Item = (&'static str, &dyn FurtherTransport)> {
+                [$((
+                    stringify!($module),
+                    self.$module.as_deref().map(|t| t as &dyn FurtherTransport),
+                )),*]
+                .into_iter()
+                .filter_map(|(name, transport)| Some((name, transport?)))
+            }
+
+            /// Returns the numbers of the transports.
+            pub fn numbers(&self) -> impl Iterator<Item = TransportNumber> + use<> {
+                use crate::stream_transports::Transport;
+                [$((self.$module.is_some(), Transport::$Adapter.number())),*]
+                    .into_iter()
+                    .filter_map(|(used, number)| used.then_some(number))
+            }
+
+            /// Returns the transport with a number, if a workload uses it.
+            fn get(&self, number: TransportNumber) -> Option<&dyn FurtherTransport> {
+                use crate::stream_transports::Transport;
+                $(if number == Transport::$Adapter.number() {
+                    return self.$module.as_deref().map(|t| t as &dyn FurtherTransport);
+                })*
+                None
+            }
+
+            /// Returns the transport with a number, if a workload uses it.
+            fn get_mut(&mut self, number: TransportNumber) -> Option<&mut dyn FurtherTransport> {
+                use crate::stream_transports::Transport;
+                $(if number == Transport::$Adapter.number() {
+                    return self.$module.as_deref_mut().map(|t| t as &mut dyn FurtherTransport);
+                })*
+                None
+            }
+        }
+    };
+}
+crate::stream_transports::further_transports!(states);
 
 /// All transports of a run.
 #[derive(Serialize, Deserialize)]
 pub struct Transports {
     /// TCP.
     pub tcp: Tcp,
-    /// Queue pairs, if a workload uses them.
-    pub rocev2: Option<Box<RoceV2>>,
+    /// Transports beside TCP.
+    pub further: Further,
     /// Streams of frames.
     pub streams: Streams,
     /// Messages that travel as frames.
@@ -28,31 +92,81 @@ pub struct Transports {
 impl Transports {
     /// Returns the transports of a plan, without connections.
     pub fn new(plan: &Plan) -> Transports {
-        let workloads = plan.workloads.len();
         let streams = Streams::new(plan.workloads.iter().map(|w| &w.workload));
         Transports {
             tcp: Tcp::new(plan),
-            rocev2: plan.rocev2.map(|config| Box::new(RoceV2::new(config, workloads))),
+            further: Further::new(&plan.further, plan.workloads.len()),
             ethernet_messages: EthernetMessages::new(streams.rows.len() as u32),
             streams,
         }
     }
 
-    /// Returns the queue pairs, which exist if a workload uses them.
-    pub fn queue_pairs(&mut self) -> &mut RoceV2 {
-        self.rocev2.as_mut().expect("a workload has queue pairs")
+    /// Returns a transport beside TCP, which exists if a workload uses it.
+    pub fn further_of(&self, number: TransportNumber) -> &dyn FurtherTransport {
+        self.further.get(number).expect("a workload uses the transport")
+    }
+
+    /// Returns a transport beside TCP, which exists if a workload uses it.
+    pub fn further_mut(&mut self, number: TransportNumber) -> &mut dyn FurtherTransport {
+        self.further.get_mut(number).expect("a workload uses the transport")
+    }
+
+    /// Returns the transport with a number.
+    pub fn of_mut(&mut self, number: TransportNumber) -> &mut dyn StreamTransport {
+        match number {
+            TransportNumber::TCP => &mut self.tcp,
+            number => self.further_mut(number),
+        }
+    }
+
+    /// Returns the transport with a number.
+    pub fn of(&self, number: TransportNumber) -> &dyn StreamTransport {
+        match number {
+            TransportNumber::TCP => &self.tcp,
+            number => self.further_of(number),
+        }
+    }
+
+    /// Yields TCP and the transports beside it.
+    fn all(&self) -> impl Iterator<Item = &dyn StreamTransport> {
+        let further = self.further.all().map(|(_, transport)| transport as &dyn StreamTransport);
+        std::iter::once(&self.tcp as &dyn StreamTransport).chain(further)
     }
 
     /// Returns the origin of a packet.
     pub fn origin_of(&self, packet: &Packet) -> Origin {
-        if packet.notes & Packet::DATAGRAM == 0 {
-            let sender = packet.dst_endpoint.peer();
-            return Origin::Tcp { opened: self.tcp.connections.of(sender), sender };
-        }
-        match self.rocev2.as_deref().filter(|_| packet.flags != 0) {
-            Some(all) => all.origin_of(packet),
+        let sender = packet.dst_endpoint.peer();
+        match packet.stream_transport() {
             None => Origin::None,
+            Some(0) => Origin::Tcp { opened: self.tcp.connections.of(sender), sender },
+            Some(number) => {
+                let transport = TransportNumber(number);
+                let (opened, position) = self.further_of(transport).origin_of(packet);
+                Origin::Further { transport, opened, sender, position }
+            }
         }
+    }
+
+    /// Returns the headers of a packet in a capture.
+    pub fn headers(&self, packet: &Packet, sack: Option<&SackBlocks>) -> Headers {
+        let direction = |opened: &Opened, sender: EndpointId| {
+            let (src, dst) = opened.stream_of(sender);
+            let from_client = sender.side() == Side::Client;
+            Direction { connection: opened.number, src, dst, from_client }
+        };
+        let mut ends = [HostId(packet.window), packet.dst];
+        let (bytes, trailer) = match self.origin_of(packet) {
+            Origin::None => (frames::udp(packet, ends[0], ends[1], packet.dst_endpoint.0), 0),
+            Origin::Further { transport, opened, sender, .. } => {
+                self.further_of(transport).headers(packet, &direction(&opened, sender))
+            }
+            Origin::Tcp { opened, sender } => {
+                let direction = direction(&opened, sender);
+                ends = [direction.src, direction.dst];
+                (self.tcp.headers(packet, sack, opened.settings, &direction), 0)
+            }
+        };
+        Headers { bytes, ends, trailer }
     }
 
     /// Returns the event of a lost packet.
@@ -71,7 +185,7 @@ impl Transports {
         };
         match self.origin_of(packet) {
             Origin::None => row,
-            Origin::QueuePair { opened, position, .. } => {
+            Origin::Further { opened, position, .. } => {
                 EventRow { connection: Some(opened.number), stream_start: position, ..row }
             }
             Origin::Tcp { opened, sender } => {
@@ -86,33 +200,26 @@ impl Transports {
         }
     }
 
-    /// Returns the messages in flight over TCP and queue pairs: sender, receiver, message.
+    /// Returns the messages in flight over all transports of streams: sender, receiver, message.
     pub fn outstanding(&self) -> impl Iterator<Item = (HostId, HostId, &Message)> {
-        let over_tcp = self.tcp.messages.outstanding().map(|(slot, side, message)| {
-            let end = self.tcp.stack.endpoint(EndpointId::new(slot + side as usize, 0));
-            (end.local(), end.remote(), message)
-        });
-        over_tcp.chain(self.rocev2.iter().flat_map(|all| all.outstanding()))
+        self.all().flat_map(|transport| {
+            transport.messages().outstanding().map(move |(slot, side, message)| {
+                let (local, remote) = transport.hosts(EndpointId::new(slot + side as usize, 0));
+                (local, remote, message)
+            })
+        })
     }
 
     /// Returns how many messages whose rows are kept have arrived in part, and how many not at all.
     pub fn unfinished(&self) -> [u64; 2] {
-        let receiver = |slot: usize, side: Side| {
-            let client = EndpointId::new(slot, 0);
-            if side == Side::Client { client.peer() } else { client }
-        };
-        let over_tcp = self.tcp.messages.outstanding().map(|(slot, side, m)| {
-            (m, self.tcp.stack.endpoint(receiver(slot, side)).received() <= m.start)
-        });
-        let on_queue_pairs = self.rocev2.iter().flat_map(|all| {
-            let received = move |slot, side| all.stack.end(receiver(slot, side)).received();
-            all.messages
-                .outstanding()
-                .map(move |(slot, side, m)| (m, received(slot, side) <= m.start))
-        });
         let mut counts = [0; 2];
-        for (_, nothing) in over_tcp.chain(on_queue_pairs).filter(|(m, _)| m.record) {
-            counts[usize::from(nothing)] += 1;
+        for transport in self.all() {
+            for (slot, side, message) in transport.messages().outstanding() {
+                let client = EndpointId::new(slot, 0);
+                let receiver = if side == Side::Client { client.peer() } else { client };
+                let nothing = transport.received(receiver) <= message.start;
+                counts[usize::from(nothing)] += u64::from(message.record);
+            }
         }
         counts
     }

@@ -1,14 +1,13 @@
 //! Main event loop of a run that simulates packets: takes the next event, lets its layer handle it, and
 //! dispatches the requests of that layer to the others.
 
-use crate::flow_samples::StreamTransport;
 use crate::network::Source;
 use crate::part_state::PartState;
 use crate::plan::Plan;
 use crate::probes::Probes;
 pub use crate::progress::{Progress, RunError};
-use crate::rocev2;
 use crate::site::Site;
+use crate::stream_transports::number::TransportNumber;
 use crate::tcp::TcpRequest;
 use eastwest_engine::order::{Class, Key};
 use eastwest_network::dcb::Cnm;
@@ -202,12 +201,12 @@ impl World {
         let links = site.network.fabric.links.len();
         match source {
             Source::Timers => {
-                let id = site.network.take_timer();
-                if id >= rocev2::ROCEV2_TIMER {
-                    site.transports.queue_pairs().on_timer(&mut site.network, id);
-                    return self.dispatch_queue_pair_notices();
+                let (transport, number) = TransportNumber::of_timer(site.network.take_timer());
+                if transport != TransportNumber::TCP {
+                    site.transports.further_mut(transport).on_timer(&mut site.network, number);
+                    return self.dispatch_further_notices(transport);
                 }
-                let endpoint = EndpointId(id as u32);
+                let endpoint = EndpointId(number as u32);
                 site.probes.paths.prompted(true);
                 site.request_tcp(&TcpRequest::Timer(endpoint));
                 site.probes.paths.prompted(false);
@@ -254,8 +253,8 @@ impl World {
     fn capture(&mut self, seen: &Seen) {
         let Site { probes, network, transports, .. } = &mut self.site;
         if let Some(capture) = &mut probes.capture {
-            let origin = transports.origin_of(&seen.packet);
-            capture.take(network, &transports.tcp.stack, &origin, seen);
+            let headers = || transports.headers(&seen.packet, seen.sack.as_ref());
+            capture.take(network, seen, headers);
         }
     }
 
@@ -292,7 +291,7 @@ impl World {
             }
             if probes.flow_samples.is_on() {
                 let kept = tcp.stack.endpoint(to).buffered();
-                probes.flow_samples.arrived(StreamTransport::Tcp, to, network.now, kept);
+                probes.flow_samples.arrived(TransportNumber::TCP, to, network.now, kept);
             }
             self.trace(to);
         }
@@ -302,16 +301,16 @@ impl World {
     #[inline(never)]
     fn deliver_datagram<const INSIDE: bool>(&mut self, packet: &Packet, latency: Span) {
         let Site { network, transports, probes, .. } = &mut self.site;
-        if packet.flags != 0 {
-            let (to, queue_pairs) = (packet.dst_endpoint, transports.queue_pairs());
-            let class = queue_pairs.stack.end(to).class();
-            probes.records.latency(class, packet, latency);
-            queue_pairs.on_packet(network, packet);
+        if let Some(number) = packet.stream_transport() {
+            let (to, number) = (packet.dst_endpoint, TransportNumber(number));
+            let transport = transports.further_mut(number);
+            probes.records.latency(transport.class(to), packet, latency);
+            transport.on_packet(network, packet);
             if INSIDE && probes.flow_samples.is_on() {
-                let received = queue_pairs.stack.end(to).received();
-                probes.flow_samples.arrived(StreamTransport::RoceV2, to, network.now, received);
+                let received = transport.received(to);
+                probes.flow_samples.arrived(number, to, network.now, received);
             }
-            return self.dispatch_queue_pair_notices();
+            return self.dispatch_further_notices(number);
         }
         if self.part_state.is_some() {
             return self.delivered_across(packet.dst_endpoint, packet.seq);

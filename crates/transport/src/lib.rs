@@ -4,4 +4,5 @@
 
 pub mod congestion;
 pub mod rocev2;
+pub mod settings;
 pub mod tcp;

@@ -22,8 +22,8 @@ pub mod flag {
     pub const CWR: u8 = 0x80;
 }
 
-/// Packet types of RoCEv2 queue pairs, stored in the field of the TCP flags. A datagram of a queue
-/// pair has exactly one of them, any other datagram none.
+/// Packet types of transports beside TCP, such as the queue pairs of RoCEv2, stored in the field of
+/// the TCP flags. A packet of one of these transports has exactly one type, any other datagram none.
 pub mod rocev2 {
     /// Data packet.
     pub const DATA: u8 = 0x01;
@@ -38,6 +38,8 @@ pub mod rocev2 {
     pub const NOTIFICATION: u8 = 0x10;
     /// Request for an acknowledgement.
     pub const ASKS: u8 = 0x40;
+    /// Bits that number the transport; see [`Packet::stream_transport`](super::Packet::stream_transport).
+    pub const TRANSPORT: u8 = 0xa0;
 }
 
 /// The ECN field of the IP header, the low two bits of [`Packet::tos`] (RFC 3168, section 5).
@@ -208,6 +210,23 @@ impl Packet {
         }
     }
 
+    /// Returns the number of the transport that sent this packet: 0 for TCP, 1 to 4 for transports
+    /// beside TCP; `None` for a datagram of no transport.
+    pub fn stream_transport(&self) -> Option<u8> {
+        match self.flags {
+            _ if self.notes & Packet::DATAGRAM == 0 => Some(0),
+            0 => None,
+            flags => Some(1 + (flags >> 5 & 1 | flags >> 6 & 2)),
+        }
+    }
+
+    /// Sets the number of the transport that sends this packet, from 1 to 4.
+    pub fn set_stream_transport(&mut self, number: u8) {
+        let bits = number - 1;
+        debug_assert!(bits < 4, "two bits of the flags number the transports beside TCP");
+        self.flags = self.flags & !rocev2::TRANSPORT | (bits & 1) << 5 | (bits & 2) << 6;
+    }
+
     /// Returns the kind of this packet.
     pub fn kind(&self) -> PacketKind {
         PacketKind::of(self.payload, self.flags, self.notes)
@@ -226,6 +245,20 @@ impl Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packets_know_their_transport() {
+        let mut packet = Packet::blank(HostId(0));
+        assert_eq!(packet.stream_transport(), Some(0));
+        packet.notes = Packet::DATAGRAM;
+        assert_eq!(packet.stream_transport(), None);
+        for (number, kind) in [(1, rocev2::AGAIN), (2, rocev2::ASKS), (3, rocev2::ACK), (4, 1)] {
+            packet.flags = kind;
+            packet.set_stream_transport(number);
+            assert_eq!(packet.stream_transport(), Some(number));
+            assert_eq!(packet.flags & !rocev2::TRANSPORT, kind);
+        }
+    }
 
     #[test]
     fn positions_widen_to_the_nearest() {

@@ -6,9 +6,9 @@ use super::files::Attached;
 use super::measure::MeasureConfig;
 use super::workload::spec::WorkloadSpec;
 use crate::endpoint_settings::TcpOverride;
+use crate::stream_transports::FurtherSettings;
 use crate::switch_power::SwitchPower;
 use eastwest_network::config::FabricConfig;
-use eastwest_transport::rocev2::RoceV2Config;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Span;
 
@@ -36,8 +36,8 @@ pub struct Scenario {
     pub tcp: TcpConfig,
     /// Overrides for some endpoints, of which the first that matches applies.
     pub tcp_overrides: Vec<TcpOverride>,
-    /// Settings of all queue pairs, if a workload uses them.
-    pub rocev2: Option<RoceV2Config>,
+    /// Settings of the transports beside TCP that workloads use.
+    pub further: FurtherSettings,
     /// Traffic classes, by [`eastwest_types::ClassId`].
     pub classes: Vec<TrafficClassConfig>,
     /// Workloads of the scenario.

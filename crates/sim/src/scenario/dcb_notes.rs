@@ -3,7 +3,7 @@
 
 use super::classes::TrafficClassConfig;
 use super::workload::spec::WorkloadSpec;
-use crate::transport_kind::Transport;
+use crate::stream_transports::Transport;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::dcb::DcbConfig;
 use eastwest_network::dcb::dependency::{self, Dependencies};

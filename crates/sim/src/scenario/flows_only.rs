@@ -24,7 +24,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
         (per_packet, "fabric", "has a routing that chooses for every packet"),
         (c.tcp.custom.is_some(), "tcp", "has a congestion control of your own"),
         (!c.tcp_overrides.is_empty(), "tcp", "has settings of some endpoints (tcp.override)"),
-        (c.rocev2.is_some(), "workload", "has queue pairs (transport = \"rocev2\")"),
+        (c.further.first_used().is_some(), "workload", "has another transport than TCP"),
         (!f.faults.is_empty(), "fault", "happens to packets"),
         (c.workloads.iter().any(datagrams), "workload", "sends packets without connection"),
         (c.workloads.iter().any(bulk), "workload", "sends for a time (kind = \"bulk\")"),

@@ -5,7 +5,7 @@ use super::hosts;
 use super::nodes::Nodes;
 use super::workload::spec::WorkloadSpec;
 use crate::endpoint_settings::{MOST_OVERRIDES, TcpOverride};
-use crate::transport_kind::Transport;
+use crate::stream_transports::Transport;
 use eastwest_settings::problem::{Problem, nearest};
 use eastwest_settings::quantity::Name;
 use eastwest_settings::reader::{Section, key};

@@ -9,13 +9,12 @@ use super::{
     workload,
 };
 use crate::endpoint_settings::TcpOverride;
-use crate::transport_kind::Transport;
+use crate::stream_transports::{FurtherSettings, Transport};
 use eastwest_engine::random::Stream;
 use eastwest_settings::quantity::Name;
 use eastwest_settings::reader::{Section, key};
 use eastwest_transport::congestion::rules::EcnRule;
-use eastwest_transport::rocev2::config as rocev2_config;
-use eastwest_transport::rocev2::control::ControlSettings;
+use eastwest_transport::settings::Below;
 use eastwest_transport::tcp::{self, config::TcpConfig};
 use eastwest_types::Span;
 
@@ -65,13 +64,12 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let shortest = tcp_overrides.iter().map(|o| o.config.min_rto).fold(tcp.min_rto, Span::min);
     let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
     notes.extend(energy::note(&fabric.config.energy, hops, shortest));
-    let queue_pairs = workloads.iter().any(|w| w.transport == Transport::RoceV2);
-    let below = rocev2_config::Below { mtu: fabric.mtu, framing: fabric.config.framing };
-    let rocev2 = rocev2_config::read(s, &below, queue_pairs, &mut notes);
-    let connections = workloads.iter().any(|w| w.transport == Transport::Tcp);
+    let used = |transport| workloads.iter().any(|w| w.transport == transport);
+    let below = Below { mtu: fabric.mtu, framing: fabric.config.framing };
+    let further = FurtherSettings::read(s, &below, used, &mut notes);
     let mut settings = std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config));
     let asks = settings.any(|c| c.rules.ecn.rule == EcnRule::On)
-        || (!connections && rocev2.is_some_and(|r| r.control != ControlSettings::None));
+        || (!used(Transport::Tcp) && further.asks_for_marks());
     if fabric.config.only_marks() && !asks && !s.describing() {
         notes.push(
             "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \
@@ -101,7 +99,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
         switch_power: fabric.switch_power,
         tcp,
         tcp_overrides,
-        rocev2,
+        further,
         classes: classes.list,
         workloads,
         measure,

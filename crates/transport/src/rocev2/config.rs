@@ -4,6 +4,7 @@
 //! its source. The settings of each rate control are with it.
 
 use super::control::ControlSettings;
+use crate::settings::{Below, TransportSettings};
 use eastwest_settings::dscp::Dscp;
 use eastwest_settings::quantity::Octets;
 use eastwest_settings::reader::{Section, key};
@@ -42,31 +43,20 @@ impl RoceV2Config {
 /// Payload sizes (path MTU) of InfiniBand.
 const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
 
-/// Properties of the layers below queue pairs.
-pub struct Below {
-    /// Largest IP packet, if known.
-    pub mtu: Option<u32>,
-    /// Bytes of a packet on a link in addition to its IP length.
-    pub framing: u32,
-}
+impl TransportSettings for RoceV2Config {
+    const NAME: &'static str = "rocev2";
+    const CHOICE: &'static str =
+        "a reliable queue pair in the place of each connection, see [rocev2]";
+    const TABLE: &'static str =
+        "Settings of all queue pairs, for workloads with transport = \"rocev2\".";
 
-/// Reads `[rocev2]`, if a workload uses it or the file has it.
-pub fn read(
-    s: &mut Section,
-    below: &Below,
-    used: bool,
-    notes: &mut Vec<String>,
-) -> Option<RoceV2Config> {
-    let given = s.has("rocev2");
-    if !given && !used && !s.describing() {
-        return None;
+    fn read(s: &mut Section, below: &Below) -> RoceV2Config {
+        read_queue_pairs(s, below)
     }
-    if given && !used && !s.describing() {
-        notes.push("no workload has transport = \"rocev2\": [rocev2] is without effect".to_owned());
+
+    fn asks_for_marks(&self) -> bool {
+        self.control != ControlSettings::None
     }
-    let doc = "Settings of all queue pairs, for workloads with transport = \"rocev2\".";
-    let config = s.table("rocev2", doc, |r| read_queue_pairs(r, below));
-    used.then_some(config)
 }
 
 fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {

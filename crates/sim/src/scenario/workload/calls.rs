@@ -372,7 +372,10 @@ mod tests {
         }
         let second = [
             ("a\t2\t0\t\tc\t\t\t1\t1\t\t0\t0\t\n", ":3: call: \"2\" where number 1 comes next"),
-            ("a\t1\t1\t\tc\t\t\t1\t1\t\t0\t0\t\n", "parent: \"1\" must be the number of an earlier call"),
+            (
+                "a\t1\t1\t\tc\t\t\t1\t1\t\t0\t0\t\n",
+                "parent: \"1\" must be the number of an earlier call",
+            ),
             ("a\t1\t\t\tc\t\t\t1\t1\t\t0\t0\t\n", "parent: \"\""),
             ("a\t1\t0\t3\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: \"3\" of another call"),
             ("a\t1\t0\t\tc\t\t\t1\t1\t0\t0\t0\t\n", "after: call 0 has another parent"),

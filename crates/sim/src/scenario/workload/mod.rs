@@ -27,7 +27,7 @@ mod transactions;
 
 use super::classes::Classes;
 use super::files::Files;
-use crate::transport_kind::Transport;
+use crate::stream_transports::Transport;
 use eastwest_settings::quantity::Name;
 use eastwest_settings::reader::{Section, key};
 use ground::Ground;
@@ -149,21 +149,15 @@ fn read_transport(w: &mut Section, kind: Kind) -> Transport {
     if matches!(kind, Kind::Datagrams | Kind::Ethernet) {
         return Transport::default();
     }
-    let choices = [
-        ("tcp", Transport::Tcp, "TCP connections, see [tcp]"),
-        (
-            "rocev2",
-            Transport::RoceV2,
-            "a reliable queue pair in the place of each connection, see [rocev2]",
-        ),
-        (
+    let mut choices = Transport::STREAMS.to_vec();
+    if matches!(kind, Kind::Mpi | Kind::MpiCg) {
+        choices.push((
             "ethernet",
             Transport::Ethernet,
             "nothing: messages of MPI are raw frames, of a priority of fabric.pfc",
-        ),
-    ];
-    let few = if matches!(kind, Kind::Mpi | Kind::MpiCg) { 3 } else { 2 };
-    w.choice("transport", "What carries its flows.", Some("tcp"), &choices[..few])
+        ));
+    }
+    w.choice("transport", "What carries its flows.", Some("tcp"), &choices)
 }
 
 /// Reads one workload, and whether it is off.

@@ -7,7 +7,7 @@
 use super::account;
 use super::ground::Ground;
 use crate::scenario::files::{Files, find_below};
-use crate::transport_kind::Transport;
+use crate::stream_transports::Transport;
 use eastwest_engine::random::Stream;
 use eastwest_settings::narrow::at_most;
 use eastwest_settings::problem::shorten;

@@ -1,6 +1,6 @@
 //! Workloads as a scenario describes them.
 
-use crate::transport_kind::Transport;
+use crate::stream_transports::Transport;
 use eastwest_types::ClassId;
 use eastwest_workload::all_to_all::{AllToAll, AllToAllConfig};
 use eastwest_workload::bulk::{Bulk, BulkConfig};

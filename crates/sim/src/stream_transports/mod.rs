@@ -1,0 +1,100 @@
+//! Transports beside TCP that carry the messages of workloads. A transport is its stack and settings in
+//! `eastwest_transport`, its adapter in this folder, and one line of the list.
+
+pub mod interface;
+pub mod number;
+pub mod rocev2;
+
+use crate::stream_transports::number::TransportNumber;
+use eastwest_settings::reader::Section;
+use eastwest_transport::settings::{Below, TransportSettings};
+use serde::{Deserialize, Serialize};
+
+/// Calls the macro `$make` with the list of transports beside TCP. A line names the module (which is also the
+/// name in scenarios), the settings, and the adapter.
+macro_rules! further_transports {
+    ($make:ident) => {
+        $make! {
+            rocev2: RoceV2Config => RoceV2,
+        }
+    };
+}
+pub(crate) use further_transports;
+
+macro_rules! kinds_and_settings {
+    ($($module:ident: $Settings:ident => $Adapter:ident,)*) => {
+        /// Transport of the connections of a workload.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Transport {
+            /// TCP.
+            #[default]
+            Tcp,
+            $(
+                #[doc = concat!("Transport `", stringify!($module), "`.")]
+                $Adapter,
+            )*
+            /// No transport: messages travel as raw frames.
+            Ethernet,
+        }
+
+        impl Transport {
+            /// Transports of byte streams: name, value, explanation.
+            pub const STREAMS: &[(&str, Transport, &str)] = &[
+                ("tcp", Transport::Tcp, "TCP connections, see [tcp]"),
+                $((
+                    <eastwest_transport::$module::$Settings as TransportSettings>::NAME,
+                    Transport::$Adapter,
+                    <eastwest_transport::$module::$Settings as TransportSettings>::CHOICE,
+                ),)*
+            ];
+        }
+
+        /// Settings of the transports beside TCP that workloads use.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        pub struct FurtherSettings {
+            $(
+                #[doc = concat!("Settings of `", stringify!($module), "`, if a workload uses it.")]
+                pub $module: Option<eastwest_transport::$module::$Settings>,
+            )*
+        }
+
+        impl FurtherSettings {
+            /// Reads the tables of the transports that are `used`, or that the file has.
+            pub fn read(
+                s: &mut Section,
+                below: &Below,
+                used: impl Fn(Transport) -> bool,
+                notes: &mut Vec<String>,
+            ) -> FurtherSettings {
+                FurtherSettings {
+                    $($module: TransportSettings::read_if_used(
+                        s, below, used(Transport::$Adapter), notes,
+                    ),)*
+                }
+            }
+
+            /// Returns the name of the first transport beside TCP that a workload uses.
+            pub fn first_used(&self) -> Option<&'static str> {
+                $(if self.$module.is_some() { return Some(stringify!($module)); })*
+                None
+            }
+
+            /// Whether a transport reacts to marks.
+            pub fn asks_for_marks(&self) -> bool {
+                false $(|| self.$module.as_ref().is_some_and(TransportSettings::asks_for_marks))*
+            }
+        }
+    };
+}
+further_transports!(kinds_and_settings);
+
+impl Transport {
+    /// Returns the number of the transport that carries the connections of a workload. Raw frames have no
+    /// connections; their number is TCP's, which then has none.
+    pub fn number(self) -> TransportNumber {
+        match self {
+            Transport::Ethernet => TransportNumber::TCP,
+            stream => TransportNumber(stream as u8),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Numbers of transports, by which packets, timers and samples name them.
+
+use serde::{Deserialize, Serialize};
+
+/// Number of a transport: 0 is TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransportNumber(pub u8);
+
+impl TransportNumber {
+    /// TCP.
+    pub const TCP: TransportNumber = TransportNumber(0);
+    /// Bits of a timer identifier that a transport may use; the number of the transport is above them.
+    const TIMER_BITS: u32 = 40;
+
+    /// Returns the identifier of a timer of this transport, whose own number is below 2^40.
+    pub fn timer(self, number: u64) -> u64 {
+        u64::from(self.0) << TransportNumber::TIMER_BITS | number
+    }
+
+    /// Returns the transport of a timer identifier, and the transport's own number of the timer.
+    pub fn of_timer(id: u64) -> (TransportNumber, u64) {
+        let number = (id >> TransportNumber::TIMER_BITS) as u8;
+        (TransportNumber(number), id & ((1 << TransportNumber::TIMER_BITS) - 1))
+    }
+}

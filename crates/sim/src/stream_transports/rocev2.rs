@@ -1,0 +1,240 @@
+//! Queue pairs of workloads with `transport = "rocev2"`: the [stack](eastwest_transport::rocev2), their
+//! numbers, and the messages on them.
+
+use crate::connections::{Connections, Opened};
+use crate::messages::{Delivered, LossCounts, Message, Messages, end_of};
+use crate::network::Network;
+use crate::probes::Probes;
+use crate::stream_transports::interface::{FurtherTransport, StreamNotice, StreamTransport};
+use crate::stream_transports::number::TransportNumber;
+use eastwest_measure::flows::FlowRow;
+use eastwest_measure::frames::{self, Direction};
+use eastwest_transport::rocev2::{
+    Connect, Notice, QueuePair, RoceV2Config, Sink, Stack, TimerTarget,
+};
+use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// All queue pairs of a run, and the messages on them.
+#[derive(Serialize, Deserialize)]
+pub struct RoceV2 {
+    number: TransportNumber,
+    stack: Stack,
+    messages: Messages,
+    connections: Connections,
+    /// Notices for applications; empty between two events.
+    #[serde(skip)]
+    notices: Vec<(EndpointId, Notice)>,
+}
+
+impl RoceV2 {
+    /// Returns the transport of this number without queue pairs.
+    pub fn new(number: TransportNumber, config: &RoceV2Config, workloads: usize) -> RoceV2 {
+        RoceV2 {
+            number,
+            stack: Stack::new(*config),
+            messages: Messages::new(workloads),
+            connections: Connections::default(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// Calls the stack; its notices for applications are queued in `notices`.
+    fn work<R>(
+        &mut self,
+        network: &mut Network,
+        f: impl FnOnce(&mut Stack, Time, &mut NetworkSink) -> R,
+    ) -> R {
+        let now = network.now;
+        let out = &mut NetworkSink { number: self.number, network, notices: &mut self.notices };
+        f(&mut self.stack, now, out)
+    }
+}
+
+/// Sink of the actions of queue pairs into the network.
+struct NetworkSink<'a> {
+    number: TransportNumber,
+    network: &'a mut Network,
+    notices: &'a mut Vec<(EndpointId, Notice)>,
+}
+
+impl Sink for NetworkSink<'_> {
+    fn send(&mut self, from: HostId, mut packet: Packet) {
+        packet.set_stream_transport(self.number.0);
+        self.network.send(from, packet, None);
+    }
+
+    fn takes_more_at(&self, from: HostId, dscp: u8, ip_len: u32, sent: bool) -> Time {
+        self.network.fabric.takes_more_at(self.network.now, from, dscp, ip_len, sent)
+    }
+
+    fn arm(&mut self, at: Time, target: TimerTarget) {
+        self.network.arm(at, self.number.timer(target.number()));
+    }
+
+    fn notify(&mut self, endpoint: EndpointId, notice: Notice) {
+        self.notices.push((endpoint, notice));
+    }
+}
+
+fn loss_counts(sender: &QueuePair) -> LossCounts {
+    let c = sender.counters();
+    LossCounts::of(c.retransmits as u32, c.timeouts as u32)
+}
+
+impl StreamTransport for RoceV2 {
+    fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    fn messages_mut(&mut self) -> &mut Messages {
+        &mut self.messages
+    }
+
+    fn open(
+        &mut self,
+        network: &mut Network,
+        _: &mut Probes,
+        number: u64,
+        (workload, name, class): (u16, u32, ClassId),
+        (client, server): (HostId, HostId),
+    ) -> Option<(EndpointId, Opened)> {
+        let connect = Connect {
+            client,
+            server,
+            hashes: network.hashes_of_new(client, server),
+            rates: (network.fabric.host_rate(client), network.fabric.host_rate(server)),
+            dscp: network.dscp(class),
+            class: class.0,
+        };
+        let end = self.stack.open(&connect)?;
+        self.connections.open(number, end, client, server, (0, 0));
+        self.messages.open(workload, name, end, class);
+        Some((end, self.connections.of(end)))
+    }
+
+    fn written(&self, client: EndpointId, from: Side) -> (u64, LossCounts) {
+        let sender = self.stack.end(end_of(client, from));
+        (sender.written(), loss_counts(sender))
+    }
+
+    fn send(
+        &mut self,
+        network: &mut Network,
+        _: &mut Probes,
+        client: EndpointId,
+        from: Side,
+        message: Message,
+    ) -> bool {
+        let (sender, bytes) = (end_of(client, from), message.end - message.start);
+        let first = self.messages.push(client, from, message);
+        self.work(network, |stack, now, out| stack.write(now, sender, bytes, out));
+        if first {
+            self.watch(sender.peer());
+        }
+        first
+    }
+
+    fn truncate(&mut self, client: EndpointId, from: Side) {
+        let sender = end_of(client, from);
+        let end = self.stack.truncate(sender);
+        self.messages.truncate(client, from, end);
+        self.watch(sender.peer());
+    }
+
+    fn close(&mut self, network: &mut Network, _: &mut Probes, client: EndpointId) {
+        self.work(network, |stack, _, out| stack.close(client, out));
+    }
+
+    fn is_live(&self, end: EndpointId) -> bool {
+        self.stack.is_live(end)
+    }
+
+    fn abort(&mut self, client: EndpointId) {
+        self.stack.abort(client);
+    }
+
+    fn received(&self, end: EndpointId) -> u64 {
+        self.stack.end(end).received()
+    }
+
+    fn hosts(&self, end: EndpointId) -> (HostId, HostId) {
+        let end = self.stack.end(end);
+        (end.local(), end.remote())
+    }
+
+    fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow {
+        let sender = self.stack.end(receiver.peer());
+        let ends = (sender.local(), sender.remote());
+        let (bytes, mtu) = (d.message.payload, self.stack.config().mtu);
+        let ideal = network.fabric.ideal_time(ends.0, ends.1, bytes, mtu, RoceV2Config::HEADERS);
+        let number = self.connections.of(receiver).number;
+        d.row(network.now, ends, loss_counts(sender), number, ideal)
+    }
+
+    fn watch(&mut self, receiver: EndpointId) {
+        if let Some(end) = self.messages.next_end(receiver)
+            && self.stack.expect(receiver, end)
+        {
+            self.notices.push((receiver, Notice::Delivered));
+        }
+    }
+
+    fn noun(&self) -> &'static str {
+        "queue pair"
+    }
+
+    fn timeouts_to_failure(&self, _: EndpointId) -> u32 {
+        self.stack.config().retries + 1
+    }
+}
+
+impl FurtherTransport for RoceV2 {
+    fn on_packet(&mut self, network: &mut Network, packet: &Packet) {
+        self.work(network, |stack, now, out| stack.on_packet(now, packet, out));
+    }
+
+    #[cold]
+    fn on_timer(&mut self, network: &mut Network, number: u64) {
+        let target = TimerTarget::of_number(number);
+        self.work(network, |stack, now, out| stack.on_timer(now, target, out));
+    }
+
+    fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)> {
+        while !self.notices.is_empty() {
+            match self.notices.remove(0) {
+                (end, Notice::Closed) => self.messages.gone(end),
+                (end, _) if !self.stack.is_live(end) => {} // it has been aborted meanwhile
+                (end, Notice::Delivered) => return Some((end, StreamNotice::Delivered)),
+                (end, Notice::Failed) => return Some((end, StreamNotice::Failed)),
+            }
+        }
+        None
+    }
+
+    fn class(&self, end: EndpointId) -> u8 {
+        self.stack.end(end).class()
+    }
+
+    fn origin_of(&self, packet: &Packet) -> (Opened, u64) {
+        let sender = packet.dst_endpoint.peer();
+        let near = self.stack.end(sender).acknowledged();
+        (self.connections.of(sender), Packet::widen(packet.seq, near))
+    }
+
+    fn headers(&self, packet: &Packet, direction: &Direction) -> (Vec<u8>, u32) {
+        let to = packet.dst_endpoint.slot() as u32;
+        (frames::rocev2(packet, direction, to), u32::from(frames::ICRC))
+    }
+
+    fn summary(&self) -> Value {
+        let c = self.stack.totals();
+        json!({
+            "packets": c.packets, "retransmits": c.retransmits,
+            "retransmitted_bytes": c.retransmitted_bytes, "timeouts": c.timeouts,
+            "acks": c.acks, "naks": c.naks, "out_of_sequence": c.out_of_sequence,
+            "duplicates": c.duplicates, "marked": c.marked, "cnps": c.cnps, "rate_cuts": c.cuts,
+        })
+    }
+}
