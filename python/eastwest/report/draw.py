@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -308,6 +308,24 @@ class Chart:
         end = f"M{x:.0f} {top:.1f}h0" if tip else ""
         self.add(f"whisker s{series}", f"M{x:.0f} {bottom:.1f}V{top:.1f}{end}", series)
         self.dots([at], [middle], series, "dots big")
+
+    def intervals(
+        self,
+        columns: Sequence[str],
+        categories: Sequence[str],
+        found: Iterable[tuple[tuple[int, float, int], tuple[float, float, float], str]],
+    ) -> None:
+        """Draw dots with bars in columns, and set the texts that the page shows for each column.
+
+        Each has its column, the position within it and its series; the lower end, the value and
+        the upper end; and a text. ``categories`` are the labels below the columns.
+        """
+        cells: list[list[list[Any]]] = [[] for _ in columns]
+        for (column, shift, series), values, text in found:
+            self.interval(column + 0.5 + shift, *values, series)
+            name = self.legend[series] if self.legend else "mean"
+            cells[column].append([name, text, series])
+        self.cells(categories, columns, cells)
 
     def cells(
         self, categories: Sequence[str], heads: Sequence[str], cells: list[list[list[Any]]]

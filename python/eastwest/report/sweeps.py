@@ -104,24 +104,24 @@ def _chart(points: Points, metric: Metric) -> Chart:
         css="sizes",
         wide=_needs_width(columns),
     )
-    cells: list[list[list[Any]]] = [[] for _ in columns]
     lines: dict[int, list[tuple[float, float]]] = {}
+    drawn = []
     shift = min(0.14, 0.7 / max(1, len(series)))
     for point, estimate in found.items():
         column, number = places[point]
-        at = column + 0.5 + (number - (max(1, len(series)) - 1) / 2) * shift
+        aside = (number - (max(1, len(series)) - 1) / 2) * shift
         low, high = estimate.reach
-        chart.interval(at, max(low, chart.y.low), estimate.mean, high, number)
-        lines.setdefault(number, []).append((at, estimate.mean))
+        ends = (max(low, chart.y.low), estimate.mean, high)
         text = metric.write(estimate.mean)
-        if estimate.low is not None and estimate.high is not None:
-            text += f" ({metric.write(estimate.low)} – {metric.write(estimate.high)})"
-        cells[column].append([series[number] if series else "mean", text, number])
-    for number, path in lines.items():
-        path.sort()
-        if not points.is_named:  # cases have no order
-            chart.line([x for x, _ in path], [y for _, y in path], number)
-    chart.cells(_sparse(columns), columns, cells)
+        if None not in estimate.ends:
+            text += f" ({metric.write(low)} – {metric.write(high)})"
+        drawn.append(((column, aside, number), ends, text))
+        lines.setdefault(number, []).append((column + 0.5 + aside, estimate.mean))
+    chart.intervals(columns, _sparse(columns), drawn)
+    if not points.is_named:  # cases have no order
+        for number, path in lines.items():
+            across, up = zip(*sorted(path), strict=True)
+            chart.line(across, up, number)
     return chart
 
 
@@ -160,19 +160,18 @@ def _factors(points: Points) -> list[Chart]:
         css="sizes",
         wide=True,
     )
-    cells: list[list[list[Any]]] = [[] for _ in columns]
+    drawn = []
     for number, name in enumerate(there[:_MOST_SERIES]):
         for column, point in enumerate(points.numbers):
             values = factors.get((name, point))
-            if values is None:
-                continue
-            at = column + 0.5 + (number - (len(series) - 1) / 2) * 0.14
-            chart.interval(at, max(min(values), 0.0), values[0], max(values), number)
-            text = f"{values[0]:.2f} ×"
-            if len(values) > 1:
-                text += f" ({min(values):.2f} – {max(values):.2f})"
-            cells[column].append([series[number], text, number])
-    chart.cells(_sparse(columns), columns, cells)
+            if values is not None:
+                aside = (number - (len(series) - 1) / 2) * 0.14
+                text = f"{values[0]:.2f} ×"
+                if len(values) > 1:
+                    text += f" ({min(values):.2f} – {max(values):.2f})"
+                ends = (max(min(values), 0.0), values[0], max(values))
+                drawn.append(((column, aside, number), ends, text))
+    chart.intervals(columns, _sparse(columns), drawn)
     return [chart]
 
 

@@ -11,7 +11,6 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -199,12 +198,15 @@ def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | No
         css="sizes",
         wide=True,
     )
-    cells: list[list[list[Any]]] = [[] for _ in names]
-    for number, place, low, by, high in found:
-        chart.interval(place + 0.43 + 0.14 * number, low, by.value, high, number)
-        cells[place].append([chart.legend[number], _change(by), number])
     few = len(names) <= 12
-    chart.cells([shown(name, 14) if few else "" for name in names], names, cells)
+    chart.intervals(
+        names,
+        [shown(name, 14) if few else "" for name in names],
+        (
+            ((place, 0.14 * number - 0.07, number), (low, by.value, high), _change(by))
+            for number, place, low, by, high in found
+        ),
+    )
     return chart
 
 

@@ -14,6 +14,7 @@ several apply, the first of these counts:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -173,7 +174,7 @@ def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
     return parts
 
 
-@dataclass
+@dataclass(frozen=True)
 class Burst:
     """Consecutive losses of packets of one kind at one port."""
 
@@ -185,23 +186,13 @@ class Burst:
 
 def bursts(events: list[Event]) -> Iterator[Burst | Event]:
     """Yield events in order, with consecutive losses at one port combined."""
-    open_burst: Burst | None = None
-    for event in events:
-        if event.what != "drop":
-            if open_burst is not None:
-                yield open_burst
-                open_burst = None
-            yield event
-            continue
-        key = (event.link, event.kind, event.cause, event.src)
-        if open_burst is not None:
-            first = open_burst.first
-            if key == (first.link, first.kind, first.cause, first.src):
-                open_burst.last = event
-                open_burst.packets += 1
-                open_burst.bytes += event.bytes
-                continue
-            yield open_burst
-        open_burst = Burst(event, event, 1, event.bytes)
-    if open_burst is not None:
-        yield open_burst
+
+    def kind(event: Event) -> tuple[int, str, str, int] | None:
+        return (event.link, event.kind, event.cause, event.src) if event.what == "drop" else None
+
+    for of_losses, group in itertools.groupby(events, kind):
+        found = list(group)
+        if of_losses is None:
+            yield from found
+        else:
+            yield Burst(found[0], found[-1], len(found), sum(event.bytes for event in found))
