@@ -63,9 +63,12 @@ def find(evidence: Evidence, flow: int) -> dict[str, Any]:
 
 def message(row: dict[str, Any]) -> fate.Message:
     """Return the message of a row of ``flows``."""
-    own = [row[name] for name in ("src", "dst", "bytes", "start_s", "finish_s", "fct_us")]
-    stream = [row[name] for name in ("connection", "stream_start")]
-    return fate.Message(*own, *([None, None] if None in stream else stream))
+    known = row["connection"] is not None and row["stream_start"] is not None
+    own = {name: row[name] for name in ("src", "dst", "bytes", "start_s", "finish_s")}
+    stream: dict[str, Any] = {
+        name: row[name] if known else None for name in ("connection", "stream_start")
+    }
+    return fate.Message(**own, total_us=row["fct_us"], **stream)
 
 
 def line(evidence: Evidence, row: dict[str, Any]) -> str:

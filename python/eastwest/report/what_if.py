@@ -60,6 +60,7 @@ def page(cases: Sequence[Shown], title: str) -> str:
     drawn = (_response(names, cases), _slowdown_chart(names, cases), _intervals_chart(names, cases))
     charts = [chart for chart in drawn if chart]
     fill_lines(charts)
+    services = dict.fromkeys(name for case in by_service for one in case for name in one)
     where = _time_chart(names, [means(found) for found in by_service])
     seeds = [str(result.summary.get("seed", "?")) for result in cases[0].results]
     return render(
@@ -79,7 +80,7 @@ def page(cases: Sequence[Shown], title: str) -> str:
         metrics=_metrics(cases),
         charts=charts,
         where=where,
-        services=_services(by_service, dict.fromkeys(s for r in by_service for f in r for s in f)),
+        services=_services(by_service, services),
         operations=_operations(cases),
         differences=_settings(differences(first)),
         folder_rows=[
