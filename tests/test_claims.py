@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ import eastwest as ew
 from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder
 from eastwest.claims.figures import draw, figure_of
-from eastwest.claims.measures import MEASURES, VALUES, Data, MeasureError, Sample
-from eastwest.claims.measures import incast as curves
+from eastwest.claims.measures import SHARED, Data, MeasureError, Sample
 from eastwest.claims.measures.base import Measured, Row
+from eastwest.claims.measures.of_study import known_in, module_of
 from eastwest.claims.profiles import profiles_of
 from eastwest.claims.spec import FIGURES, Claim, Figure, Metric, load
 from eastwest.claims.verdict import Explained, Outcome, Part, number
-from eastwest.claims.work import run
+from eastwest.claims.work import How, run
 from eastwest.cli import app
 from eastwest.errors import InputError, ProblemsError
 from eastwest.sweep.check import check, source_of
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.slow
 
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 SHIPPED = find(PAPERS)
+curves = module_of(PAPERS / "incast")
 SCENARIO = """
 schema = 1
 name = "tiny"
@@ -383,15 +385,67 @@ def test_a_curve_of_the_model_follows_the_model() -> None:
 
 
 def test_the_largest_of_all_runs_has_no_interval() -> None:
-    found = MEASURES["largest"].function(Curve({1: [3.0, 9.0, 4.0]}), "x", {})
+    found = SHARED.measures["largest"].function(Curve({1: [3.0, 9.0, 4.0]}), "x", {})
     assert (found.value, found.low, found.high, found.seeds) == (9.0, None, None, 3)
 
 
 def test_measures_and_values_say_what_they_are() -> None:
-    for name, signature in MEASURES.items():
-        assert signature.function.__doc__, name
-    for name, function in VALUES.items():
-        assert function.__doc__, name
+    for known in (known_in(study) for study in {claim.path.parent.parent for claim in SHIPPED}):
+        for name, signature in known.measures.items():
+            assert signature.function.__doc__, name
+        for name, function in known.values.items():
+            assert function.__doc__, name
+
+
+def test_a_study_brings_its_own_measures(papers: Path) -> None:
+    guide = (PAPERS.parent / "docs" / "guide" / "claims.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(from eastwest.claims.measures.*?)```", guide, re.S)
+    own = papers / "tiny" / "measures.py"
+    own.write_text(example)
+    path = rewrite(
+        papers,
+        ('measure = "reduction"', 'measure = "widest"'),
+        ('against = { "fabric.host_rate" = "1 Gbit/s" }\n', ""),
+        (
+            'measure = "widest"\nvalue = "flows.fct_us.mean"',
+            'measure = "widest"\nvalue = "lost-share"',
+        ),
+        ("low = 20", "high = 0"),
+    )
+    (found,) = ew.claims("tiny", jobs=0, papers=papers)
+    assert (found.verdict, found.parts[0].numbers()[0]) == ("holds", 0)
+    path.write_text(path.read_text().replace('"widest"', '"widset"'))
+    assert problems(path)["metric.0.measure"].endswith("(widest)")
+    own.unlink()
+    assert "no such measure" in problems(path)["metric.0.measure"], "no other study knows it"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def", "measures.py could not be loaded: SyntaxError"),
+        ("import eastwest.nothing", "could not be loaded: ModuleNotFoundError"),
+        (
+            "from eastwest.claims.measures import measure\n@measure('mean')\ndef m(data): ...",
+            "mean is the name of a shared measure",
+        ),
+    ],
+)
+def test_wrong_files_of_measures_are_refused(papers: Path, text: str, message: str) -> None:
+    (papers / "tiny" / "measures.py").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load(papers / "tiny/claims/A1.toml")
+
+
+def test_values_that_claims_name_are_known_in_their_study() -> None:
+    for claim in SHIPPED:
+        known = known_in(claim.path.parent.parent).values
+        inner = [metric for each in claim.explanations for metric in each.metrics]
+        for metric in (*claim.metrics, *inner):
+            for key in ("value", "whole", "less", "keeping"):
+                value = metric.arguments.get(key)
+                if isinstance(value, str) and "-" in value:
+                    assert value in known, (claim.id, value)
 
 
 # Figures
@@ -519,12 +573,15 @@ def test_results_of_profiles_are_kept_apart_and_shown_beside_each_other(papers: 
     ("text", "message"),
     [
         ("[", "not TOML"),
-        ("[a]\nabout = 3\nset = {}", "about is a text"),
-        ("[a]\nset = {}", "with about, because, seeds, set"),
-        ('[a]\nabout = ""\nset = {}\nseeds = 0', "seeds must be from 1"),
+        ("[a]\nabout = 3\nset = {}", "a.about = 3: must be a text"),
+        ("[a]\nset = {}", "a.about: is missing: a text"),
+        ("[a]\nabuot = 'x'\nset = {}", "did you mean about?"),
+        ("[a]\nabout = 'x'", "a.set: is missing: a table"),
+        ("a = 3", "a = 3: must be a table"),
+        ('[a]\nabout = ""\nset = {}\nseeds = 0', "a.seeds = 0: allowed: 1 to 1000"),
         ('[a]\nabout = ""\nset = {}\nbecause = 3', "a table of claims"),
         ('["../a"]\nabout = ""\nset = {}', "small letters"),
-        ('[slow]\nabout = ""\nset = {}', "did you mean slow"),
+        ('[slow]\nabout = "x"\nset = {}', "did you mean slow"),
         ("", "it has no profiles.toml"),
     ],
 )
@@ -661,7 +718,7 @@ def test_undecided_claims_get_more_seeds(papers: Path, monkeypatch: pytest.Monke
     rewrite(papers, ("seeds = 3", "seeds = 20"))
     (found,) = ew.claims("tiny", jobs=0, papers=papers)
     assert (found.verdict, found.seeds) == ("undecided", 60)
-    (fewer,) = run(find(papers), jobs=0, most_seeds=40)
+    (fewer,) = run(find(papers), How(jobs=0, most_seeds=40))
     assert fewer.seeds == 40
     (quick,) = ew.claims("tiny", jobs=0, papers=papers, quick=True)
     assert quick.seeds == 2
@@ -733,15 +790,25 @@ def test_what_holds_by_construction_says_so(papers: Path) -> None:
         ("[", "not TOML"),
         ("[a]\nabout = ''\nsince = '2026-11-23'", "needs a table [first]"),
         ("[first]\nabout = ''\nsince = 'today'", "a day such as"),
-        ("[first]\nsince = '2026-11-23'", "must be a table with"),
+        ("[first]\nsince = '2026-11-23'", "first.about: is missing: a text"),
+        ("[first]\nsinse = '2026-11-23'", "did you mean since?"),
         ("['../a']\nabout = ''\nsince = '2026-11-23'", "small letters"),
         (READINGS.replace('words = "windows of 20 packets"\n', ""), "testbed.value.0"),
-        (READINGS.replace("[testbed]", "[testbed]\nseeds = 0"), "seeds must be from 1"),
-        (READINGS.replace("claims = [", "with = 3\nclaims = ["), "with is a table"),
-        (READINGS.replace("claims = [", "with = {a = []}\nclaims = ["), "with is a table"),
-        (READINGS.replace("claims = [", "only = 3\nclaims = ["), "only is a table"),
-        (READINGS.replace('claims = ["tiny/A*"]', "only = {a = 1}"), "only is for the claims"),
-        (READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\n', ""), "set is a table"),
+        (READINGS.replace("[testbed]", "[testbed]\nseeds = 0"), "testbed.seeds = 0: allowed: 1 to"),
+        (
+            READINGS.replace("claims = [", "with = 3\nclaims = ["),
+            "with = 3: must be a table",
+        ),
+        (READINGS.replace("claims = [", "with = {a = []}\nclaims = ["), "with.a = []: must be"),
+        (
+            READINGS.replace("claims = [", "only = 3\nclaims = ["),
+            "only = 3: must be a table",
+        ),
+        (READINGS.replace('claims = ["tiny/A*"]', "only = {a = 1}"), "only: is for the claims"),
+        (
+            READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\n', ""),
+            "1.set: is missing: a table",
+        ),
         (READINGS, "did you mean testbed"),
     ],
 )
@@ -755,7 +822,7 @@ def test_wrong_readings_are_refused(papers: Path, text: str, message: str) -> No
 
 
 def test_a_claim_runs_and_shares_its_runs(papers: Path) -> None:
-    first = run(find(papers), jobs=0)[0]
+    first = run(find(papers), How(jobs=0))[0]
     assert first.verdict == "holds" and first.seeds == 3 and not first.quick
     value, low, high = first.parts[0].numbers()
     assert value is not None and low is not None and high is not None
@@ -777,14 +844,14 @@ def test_what_runs_lack_is_not_run_and_says_why(papers: Path) -> None:
         (value, value.replace("flows.fct_us.mean", "shuffle-s"), "tasks.parquet is missing"),
     ):
         rewrite(papers, (old, new))
-        found = run(find(papers), jobs=0)[0]
+        found = run(find(papers), How(jobs=0))[0]
         assert found.verdict == "not run" and why in found.measured()
 
 
 def test_a_scenario_that_refuses_the_settings_is_the_files_problem(papers: Path) -> None:
     rewrite(papers, ('path = "fabric.host_rate"', 'path = "fabric.host_rote"'))
     with pytest.raises(ProblemsError) as caught:
-        run(find(papers), jobs=0)
+        run(find(papers), How(jobs=0))
     assert caught.value.problems[0]["path"].startswith("A1.toml: runs.rates.fabric")
 
 

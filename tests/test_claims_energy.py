@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 import pytest
 
-from eastwest.claims.measures import MeasureError, energy
+from eastwest.claims.measures import MeasureError
 from eastwest.claims.measures.base import Data, Sample
+from eastwest.claims.measures.of_study import module_of
 from eastwest.models import eee
 from eastwest.results import Result
+
+PAPERS = Path(__file__).resolve().parents[1] / "papers"
+energy = module_of(PAPERS / "eeon_ch4")
+link = module_of(PAPERS / "eeon_ch2")
 
 GAP = "workload.frames.mean_gap"
 
@@ -48,11 +54,11 @@ def links(packets: int = 10) -> pl.DataFrame:
 
 def test_the_senders_cable_is_the_busiest_of_a_host() -> None:
     run = result(links=links())
-    assert energy.sender_power(run) == pytest.approx(0.4)
+    assert link.sender_power(run) == pytest.approx(0.4)
     # table 2.1: 1.2 us of 1.2 + 4.48 + 2.88
-    assert energy.sender_efficiency(run) == pytest.approx(0.1402, abs=1e-4)
+    assert link.sender_efficiency(run) == pytest.approx(0.1402, abs=1e-4)
     with pytest.raises(MeasureError, match="no host that sends"):
-        energy.sender_power(result(links=links(packets=0)))
+        link.sender_power(result(links=links(packets=0)))
 
 
 def test_ports_of_switches_leave_out_those_of_hosts() -> None:
@@ -89,18 +95,18 @@ def samples(*values: tuple[str, float]) -> Data:
 
 def test_the_distance_from_the_model_is_the_greatest_of_all_loads() -> None:
     data = samples(("12 us", 0.19), ("2.4 us", 0.56))
-    off = energy.power_off_model(data, {}, "ideal")
+    off = link.power_off_model(data, {}, "ideal")
     assert off.value == pytest.approx(0.01)
     assert [row["load"] for row in off.rows] == [0.1, 0.5]
     # check 18: 0.545 at a tenth, 0.960 at half
-    standard = energy.power_off_model(samples(("12 us", 0.545), ("2.4 us", 0.96)), {}, "standard")
+    standard = link.power_off_model(samples(("12 us", 0.545), ("2.4 us", 0.96)), {}, "standard")
     assert standard.value < 0.0005
-    held = energy.power_off_model(samples(("12 us", 0.399)), {}, "12us10")
+    held = link.power_off_model(samples(("12 us", 0.399)), {}, "12us10")
     assert held.value < 0.001
     with pytest.raises(MeasureError, match="no policy"):
-        energy.power_off_model(data, {}, "12us")
+        link.power_off_model(data, {}, "12us")
     with pytest.raises(MeasureError, match="no axis of times"):
-        energy.power_off_model(samples(("12 packets", 0.5)), {}, "ideal")
+        link.power_off_model(samples(("12 packets", 0.5)), {}, "ideal")
 
 
 def test_labels_of_policies() -> None:

@@ -10,10 +10,14 @@ import polars as pl
 import pytest
 
 from eastwest.claims import of_jobs
-from eastwest.claims.measures import VALUES, Data, MeasureError, jobs
+from eastwest.claims.measures import SHARED, Data, MeasureError
+from eastwest.claims.measures.of_study import module_of
 from eastwest.claims.spec import Figure, Metric
 from eastwest.claims.verdict import Part
 from eastwest.results import Result
+
+PAPERS = Path(__file__).resolve().parents[1] / "papers"
+jobs = module_of(PAPERS / "incast_day")
 
 SLOW: Mapping[str, Any] = {"tcp.min_rto": "200 ms"}
 FAST: Mapping[str, Any] = {"tcp.min_rto": "1 ms"}
@@ -86,7 +90,7 @@ class Tasks:
 
 def test_the_shuffle_lasts_from_the_last_map_to_the_last_fetch() -> None:
     def shuffle_s(*rows: tuple[str, float, float]) -> float:
-        return VALUES["shuffle-s"](cast(Result, Tasks(*rows)))
+        return SHARED.values["shuffle-s"](cast(Result, Tasks(*rows)))
 
     maps = ("map", 1.0, 2.0), ("map", 2.0, 5.0)
     assert shuffle_s(*maps, ("reduce", 9.0, 20.0), ("reduce", 7.0, 30.0)) == 4.0

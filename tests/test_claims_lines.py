@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from eastwest.claims.measures.base import Data, MeasureError, Sample
-from eastwest.claims.measures.lines import gap_growth, straightness
+from eastwest.claims.measures.of_study import module_of
+
+PAPERS = Path(__file__).resolve().parents[1] / "papers"
+lines = module_of(PAPERS / "eeon_ch4")
 
 LOAD = "workload.0.count"
 
@@ -27,12 +31,12 @@ def data(
 
 
 def test_a_rising_line_is_straight_and_a_falling_one_is_not() -> None:
-    rising = straightness(data({"t": [[11, 12], [21, 22], [41, 42]]}), "t", LOAD)
+    rising = lines.straightness(data({"t": [[11, 12], [21, 22], [41, 42]]}), "t", LOAD)
     assert rising.value == pytest.approx(1)
     assert (rising.seeds, len(rising.rows)) == (2, 3)
-    assert straightness(data({"t": [[41, 42], [21, 22], [11, 12]]}), "t", LOAD).value == 0
-    assert straightness(data({"t": [[5, 5], [5, 5], [5, 5]]}), "t", LOAD).value == 0
-    bent = straightness(data({"t": [[0, 0], [0, 0], [9, 9]]}), "t", LOAD)
+    assert lines.straightness(data({"t": [[41, 42], [21, 22], [11, 12]]}), "t", LOAD).value == 0
+    assert lines.straightness(data({"t": [[5, 5], [5, 5], [5, 5]]}), "t", LOAD).value == 0
+    bent = lines.straightness(data({"t": [[0, 0], [0, 0], [9, 9]]}), "t", LOAD)
     assert 0.8 < bent.value < 1
 
 
@@ -40,14 +44,14 @@ def test_places_are_taken_in_rising_order() -> None:
     shuffled = data(
         {"t": [[40, 41], [10, 11], [20, 21]], "m": [[20, 20], [8, 8], [15, 15]]}, (4, 1, 2)
     )
-    assert straightness(shuffled, "t", LOAD).value == pytest.approx(1)
-    assert gap_growth(shuffled, "t", "m", LOAD).value == pytest.approx((20 / 2 + 21 / 3) / 2)
+    assert lines.straightness(shuffled, "t", LOAD).value == pytest.approx(1)
+    assert lines.gap_growth(shuffled, "t", "m", LOAD).value == pytest.approx((20 / 2 + 21 / 3) / 2)
 
 
 def test_what_is_no_line_is_refused() -> None:
     with pytest.raises(MeasureError, match="a line needs three"):
-        straightness(data({"t": [[1], [2]]}, (1, 2)), "t", LOAD)
+        lines.straightness(data({"t": [[1], [2]]}, (1, 2)), "t", LOAD)
     with pytest.raises(MeasureError, match="no axis of numbers"):
-        straightness(data({"t": [[1], [2], [3]]}, ("a", "b", "c")), "t", LOAD)
+        lines.straightness(data({"t": [[1], [2], [3]]}, ("a", "b", "c")), "t", LOAD)
     with pytest.raises(MeasureError, match="is not above"):
-        gap_growth(data({"t": [[1], [2], [3]], "m": [[2], [2], [2]]}), "t", "m", LOAD)
+        lines.gap_growth(data({"t": [[1], [2], [3]], "m": [[2], [2], [2]]}), "t", "m", LOAD)

@@ -13,6 +13,7 @@ import pytest
 
 from eastwest.claims.record import read
 from eastwest.claims.spec import load
+from eastwest.claims.tables import filled
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +109,7 @@ def test_the_pages_are_those_of_the_kept_results() -> None:
     for folder in (TABLES.CHAPTER5, TABLES.HERE):
         text = (folder / "README.md").read_text(encoding="utf-8")
         command = "python papers/eeon_ch6/tables.py"
-        assert TABLES.page(text, TABLES.tables_of(folder)) == text, f"stale: {command}"
+        assert filled(text, TABLES.tables_of(folder)) == text, f"stale: {command}"
 
 
 def test_what_lies_outside_its_band_is_marked(study: Path) -> None:
@@ -127,8 +128,8 @@ def test_a_result_of_a_claim_that_has_changed_is_not_shown(study: Path) -> None:
 
 def test_a_page_without_a_place_for_a_table_is_told_of() -> None:
     text = "a\n<!-- table of x -->\nold\n<!-- end of x -->\nb\n"
-    assert TABLES.page(text, {"x": ["| new |"]}) == (
+    assert filled(text, {"x": ["| new |"]}) == (
         "a\n<!-- table of x -->\n\n| new |\n\n<!-- end of x -->\nb\n"
     )
     with pytest.raises(ValueError, match="0 places for the table of y"):
-        TABLES.page(text, {"y": []})
+        filled(text, {"y": []})

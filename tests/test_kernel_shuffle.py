@@ -14,11 +14,13 @@ import polars as pl
 import pytest
 
 import eastwest as ew
-from eastwest.claims.measures import MEASURES, VALUES, MeasureError
+from eastwest.claims.measures import MeasureError
+from eastwest.claims.measures.of_study import known_in
 from eastwest.claims.spec import Claim, load
 from eastwest.results import Result
 
 STUDY = Path(__file__).parents[1] / "papers" / "kernel_shuffle"
+KNOWN = known_in(STUDY)
 SETTINGS = {
     "drop-tail 200": "droptail200",
     "drop-tail 2000": "droptail2000",
@@ -123,7 +125,7 @@ class Folder:
 
 
 def test_ports_are_counted_by_kind_ect_and_tier() -> None:
-    count, share = MEASURES["port-count"].function, MEASURES["port-share"].function
+    count, share = KNOWN.measures["port-count"].function, KNOWN.measures["port-share"].function
     data: Any = Runs(Folder(), Folder())
     acks: dict[str, Any] = {"at": {}, "column": "drops_early", "kinds": ["ack"]}
     assert count(data, **acks).value == 106
@@ -140,9 +142,9 @@ def test_ports_are_counted_by_kind_ect_and_tier() -> None:
 def test_pairs_last_from_their_first_request_to_their_last_byte() -> None:
     result: Any = Folder()
     # 6 sends to 5 from 1.0 s, when it is asked, to 3.0 s; and to 7 from 0.5 s to 1.0 s
-    assert VALUES["mean-pair-s"](result) == pytest.approx((2.0 + 0.5) / 2)
-    assert VALUES["pairs-makespan-s"](result) == pytest.approx(2.5)
-    assert VALUES["slowest-request-s"](result) == pytest.approx(0.4)
+    assert KNOWN.values["mean-pair-s"](result) == pytest.approx((2.0 + 0.5) / 2)
+    assert KNOWN.values["pairs-makespan-s"](result) == pytest.approx(2.5)
+    assert KNOWN.values["slowest-request-s"](result) == pytest.approx(0.4)
 
 
 def modes(tmp_path: Path) -> Iterator[list[Result]]:
@@ -166,11 +168,11 @@ def test_the_modes_of_protection_keep_their_order(tmp_path: Path) -> None:
     default, ece_bit, ack_syn = modes(tmp_path)
 
     def mean(results: list[Result], value: str) -> float:
-        return sum(VALUES[value](result) for result in results) / len(results)
+        return sum(KNOWN.values[value](result) for result in results) / len(results)
 
     def drops(results: list[Result], kinds: list[str]) -> float:
         data: Any = Runs(*results)
-        return MEASURES["port-count"].function(data, {}, "drops_early", kinds).value
+        return KNOWN.measures["port-count"].function(data, {}, "drops_early", kinds).value
 
     def latency(results: list[Result]) -> float:
         return sum(float(result.summary["latency_us"]["mean"]) for result in results)

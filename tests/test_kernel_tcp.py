@@ -13,17 +13,20 @@ import polars as pl
 import pytest
 
 from eastwest.claims.beside import reads
-from eastwest.claims.measures import MeasureError, Sample, kernel
+from eastwest.claims.measures import MeasureError, Sample
+from eastwest.claims.measures import settings as many
 from eastwest.claims.measures.base import Measured, Row
+from eastwest.claims.measures.of_study import module_of
 from eastwest.claims.spec import Claim, Metric, load
 from eastwest.claims.spec import Figure as Wanted
 from eastwest.claims.verdict import Part
 from eastwest.errors import InputError, ProblemsError
 
 STUDY = Path(__file__).parents[1] / "papers" / "kernel_tcp"
+kernel = module_of(STUDY)
 
 
-def sawtooth() -> kernel.Windows:
+def sawtooth() -> Any:
     """Slow start to 80, then from 50 to 100 in a second, a recovery of two samples each time."""
     times = [number * 0.005 for number in range(1000)]
     return kernel.Windows(
@@ -62,7 +65,7 @@ class Points:
 
 def reversed_in(means: list[float], measured: list[float], spread: list[float]) -> Measured:
     data: Any = Points(means)
-    return kernel.reversed_pairs(data, "v", {}, measured, spread)
+    return many.reversed_pairs(data, "v", {}, measured, spread)
 
 
 def test_reversed_pairs_are_those_that_the_measurement_tells_apart() -> None:
@@ -83,7 +86,7 @@ def test_a_reversed_pair_is_sure_when_the_intervals_of_both_points_lie_apart() -
             return [Sample({"n": n}, values) for n, values in enumerate(seeds)]
 
     data: Any = Seeds()
-    found = kernel.reversed_pairs(data, "v", {}, [30, 20, 10], [1, 1, 1])
+    found = many.reversed_pairs(data, "v", {}, [30, 20, 10], [1, 1, 1])
     # The intervals of 10 and 11 overlap, so that this pair may turn; 100 is above both.
     assert (found.value, found.low, found.high) == (3, 2, 3)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -18,21 +20,45 @@ from eastwest.cli.observe import app as observe
 HEAVY = ("polars", "numpy", "matplotlib", "scipy", "networkx")
 
 
-def imported(code: str) -> set[str]:
-    """Run code in a process of its own and return which heavy modules it has imported."""
-    watch = f"import sys\n{code}\nprint(*[m for m in {HEAVY} if m in sys.modules])"
+#: Modules without which ``eastwest run`` simulates, writes and prints a small run.
+NOT_IN_A_RUN = (
+    *(name for name in HEAVY if name != "polars"),
+    "asyncio",
+    "jinja2",
+    "rich.progress",
+    "eastwest.account",
+    "eastwest.mechanisms",
+    "eastwest.observe",
+    "eastwest.sweep",
+    "eastwest.traces",
+)
+
+
+def imported(code: str, among: Sequence[str] = HEAVY) -> set[str]:
+    """Run code in a process of its own and return which of these modules it has imported."""
+    watch = f"import sys\n{code}\nprint(*[m for m in {among!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("words", [[], ["observe"], ["model", "control"], ["run"], ["version"]])
-def test_help_imports_no_large_library(words: list[str]) -> None:
-    code = (
-        f"sys.argv = ['eastwest', *{words!r}, '--help']\n"
+def commanded(words: Sequence[str]) -> str:
+    """Return code that runs the command with these words."""
+    return (
+        f"sys.argv = ['eastwest', *{words!r}]\n"
         "import contextlib\nfrom eastwest.cli import main\n"
         "with contextlib.suppress(SystemExit):\n    main()"
     )
-    assert imported(code) == set()
+
+
+@pytest.mark.parametrize("words", [[], ["observe"], ["model", "control"], ["run"], ["version"]])
+def test_help_imports_no_large_library(words: list[str]) -> None:
+    assert imported(commanded([*words, "--help"])) == set()
+
+
+def test_a_small_run_imports_only_what_it_needs(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert imported(commanded(["run", "first", "--out", str(out)]), NOT_IN_A_RUN) == set()
+    assert (out / "summary.json").is_file()
 
 
 def test_the_package_imports_nothing_before_it_is_used() -> None:

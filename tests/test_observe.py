@@ -17,8 +17,9 @@ from eastwest.errors import InputError
 from eastwest.observe import json_stream
 from eastwest.observe.form import TABLES
 from eastwest.observe.load import open_spans
-from eastwest.observe.take import Imported, import_spans
+from eastwest.observe.take import import_spans
 from eastwest.traces import source as sources
+from eastwest.traces.made import Imported
 from spans_made import MS, Made, a_call
 
 DATA = Path(__file__).resolve().parent / "data" / "spans"
@@ -48,11 +49,11 @@ def run(*arguments: str | Path) -> Result:
 
 
 def reasons(imported: Imported) -> dict[str, int]:
-    return {reason: found.count for reason, found in imported.problems.noted.items()}
+    return {reason: found.count for reason, found in imported.account.noted.items()}
 
 
 def changes(imported: Imported) -> dict[str, int]:
-    return {reason: found.count for reason, found in imported.problems.changed.items()}
+    return {reason: found.count for reason, found in imported.account.changed.items()}
 
 
 @pytest.mark.parametrize("kind", KINDS)

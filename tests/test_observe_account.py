@@ -20,7 +20,8 @@ from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.observe.form import TABLES
 from eastwest.observe.load import open_spans
-from eastwest.observe.take import Imported, import_spans
+from eastwest.observe.take import import_spans
+from eastwest.traces.made import Imported
 from spans_made import MS, Made, a_call
 
 DATA = Path(__file__).resolve().parent / "data" / "spans"
@@ -39,7 +40,7 @@ def frame(path: Path, **options: Any) -> pl.DataFrame:
 
 
 def noted(imported: Imported) -> dict[str, int]:
-    return {reason: found.count for reason, found in imported.problems.noted.items()}
+    return {reason: found.count for reason, found in imported.account.noted.items()}
 
 
 def run(*arguments: object) -> Result:
@@ -151,7 +152,7 @@ def test_a_round_trip_loses_nothing(tmp_path: Path, kind: str) -> None:
     assert told["an event that was dropped at recording"] == 4
     assert told["a link that was dropped at recording"] == 5
     assert told["a status with a message"] == 1
-    found = imported.problems.noted["a link to another span"]
+    found = imported.account.noted["a link to another span"]
     assert "what-if do not follow links" in found.consequence
     out = tmp_path / "out.json"
     done = run("observe", "export", tmp_path / "spans", "--spans", "-o", out)
@@ -353,7 +354,7 @@ def test_a_resource_that_follows_its_spans_is_no_loss_without_a_word(tmp_path: P
     with pytest.raises(InputError, match=r"a resource that follows its spans.*with --lossy"):
         taken(path)
     imported = taken(path, lossy=True)
-    assert imported.problems.changed["a resource that follows its spans"].count == 2
+    assert imported.account.changed["a resource that follows its spans"].count == 2
 
 
 def test_identifiers_in_base64_keep_their_case(tmp_path: Path) -> None:
@@ -428,10 +429,10 @@ def test_steps_of_a_clock_are_no_skew(tmp_path: Path, step_ns: int) -> None:
         assert skew["shifted"] == 0, skew
         assert skew["resolution_ns"][-1]["step_ns"] >= step_ns
         assert skew["outside_after"] == skew["outside_before"]
-        assert any("counts time in steps of" in reason for reason in imported.problems.noted)
+        assert any("counts time in steps of" in reason for reason in imported.account.noted)
     assert skew["outside_within_resolution"] == 60
     reason = "a call that lies outside its caller by no more than their clocks' steps"
-    assert imported.problems.noted[reason].count == 60
+    assert imported.account.noted[reason].count == 60
 
 
 @pytest.mark.parametrize("step_ns", [1, 1000, 10**6])
@@ -445,7 +446,7 @@ def test_skews_above_the_steps_are_found(tmp_path: Path, step_ns: int) -> None:
         assert abs(shift / MS + true[clock]) < 2.5, (clock, shift)
     assert imported.about["skew"]["outside_after"] < 0.1 * imported.about["skew"]["outside_before"]
     reason = "a clock that disagrees with those that call it: shifted"
-    told = imported.problems.noted[reason]
+    told = imported.account.noted[reason]
     assert told.count == 3
     assert told.places[0][2].startswith("pay: -")
     assert "calls lay outside their callers" in told.consequence
@@ -598,7 +599,7 @@ def test_values_of_tables_that_are_not_kept_are_told(tmp_path: Path) -> None:
         f"t,c,{times},weird,200,k=v,{'n' * 5000}",
     )
     assert found.sort("span_id")["kind"].to_list() == ["server", "client", None]
-    told = taken(tmp_path / "in.csv").problems.noted
+    told = taken(tmp_path / "in.csv").account.noted
     assert told["a kind that is not known: taken for none"].places == [
         (str(tmp_path / "in.csv"), 4, "weird")
     ]

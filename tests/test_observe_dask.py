@@ -14,7 +14,8 @@ from dask_cluster import LocalCluster, cluster
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.observe import take_cluster
-from eastwest.observe.take import Imported, import_spans
+from eastwest.observe.take import import_spans
+from eastwest.traces.made import Imported
 from spans_made import Made, a_call
 
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 
 def said(imported: Imported) -> tuple[object, ...]:
-    problems = imported.problems.as_json()
+    problems = imported.account.as_json()
     return imported.source_format, imported.about, problems
 
 
@@ -67,7 +68,7 @@ def test_workers_read_what_one_machine_reads(
     )
     assert bytes_of(tmp_path / "here") == bytes_of(tmp_path / "there")
     assert said(here) == said(there)
-    reasons = set(here.problems.noted)
+    reasons = set(here.account.noted)
     assert {"the same span again: left out", "its parent is not there: taken for a root"} <= reasons
     assert steps[-1] == ("6 of 6 files", 1.0)
 

@@ -272,7 +272,7 @@ def small(folder: Path, name: str = "web") -> None:
         for s in made
     ]
     with open_spans(spans_file(folder, made)) as opened:
-        replay.write(opened, folder / "w", between="host")
+        replay.write(opened, folder / "w", replay.Wanted("host"))
 
 
 def test_what_if_compares_cases_on_one_page(tmp_path: Path) -> None:
@@ -379,7 +379,7 @@ def test_what_if_says_which_case_cannot_run(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "s"), "--jobs", "0"])
     assert done.exit_code == 2 and "'odd'" in done.output and "host_rate" in done.output
     with pytest.raises(InputError, match="1 to 100"):
-        what_if.run_cases(what_if.read_cases(file), seeds=101)
+        what_if.run_cases(what_if.read_cases(file), what_if.Runs(101))
 
 
 def test_files_of_cases_are_checked_whole(tmp_path: Path) -> None:
@@ -449,7 +449,7 @@ def test_names_that_look_like_formulas_are_none_and_come_back(tmp_path: Path) ->
         ]
         made[-1].trace = made[-2].trace = trace
     with open_spans(spans_file(tmp_path, made)) as opened:
-        replay.write(opened, tmp_path / "w", between="host")
+        replay.write(opened, tmp_path / "w", replay.Wanted("host"))
     signs = ("=", "+", "-", "@", "\t", "\r")
     for name, separator in (("transactions.tsv", "\t"), ("messages.csv", ",")):
         with (tmp_path / "w" / name).open(encoding="utf-8", newline="") as file:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import math
 import resource
+import struct
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import eastwest as ew
 from eastwest import results
+from eastwest.core import Column
 from eastwest.errors import FolderError, InputError
 from fake_core import FakeCore
 
@@ -33,6 +37,25 @@ def test_a_result_is_read_back(result: ew.Result) -> None:
     for name in ("tasks", "queues", "traffic", "latency"):
         assert getattr(result, name).height > 0
     assert (result.path / "inputs/trace.tsv").read_bytes().startswith(b"job0")
+
+
+def test_short_columns_are_read_like_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only long columns are made with numpy."""
+    numbers: list[Column] = [
+        ("u32", "u32", struct.pack("<3I", 0, 7, 2**32 - 1)),
+        ("u64", "u64", struct.pack("<3Q", 0, 7, 2**64 - 1)),
+        ("i64", "i64", struct.pack("<3q", -(2**63), 0, 2**63 - 1)),
+        ("f64", "f64", struct.pack("<3d", -1.5, math.inf, math.nan)),
+        ("few", "str", (b"\x01\x00\x01", ["a", "b"])),
+        ("many", "str", (struct.pack("<3I", 300, 0, 1), [str(n) for n in range(301)])),
+    ]
+    nothing: list[Column] = [(kind, kind, b"") for kind in ("u32", "u64", "i64", "f64")]
+    for columns in (numbers, nothing):
+        short = results.frame(columns)
+        monkeypatch.setattr(results, "_FEW_BYTES", -1)
+        assert_frame_equal(results.frame(columns), short)
+        monkeypatch.undo()
+    assert results.frame(numbers)["many"].to_list() == ["300", "0", "1"]
 
 
 def test_the_summary_says_what_the_run_cost(result: ew.Result) -> None:

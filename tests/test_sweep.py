@@ -15,13 +15,13 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import eastwest as ew
-from eastwest import core, results, store
+from eastwest import core, kept, results, store
 from eastwest.cli import app
 from eastwest.errors import FolderError, InputError
 from eastwest.report import write_report
 from eastwest.stats import mean_interval, paired_interval
 from eastwest.store import Store
-from eastwest.sweep import SweepStoppedError, driver, estimate, pool, tables
+from eastwest.sweep import SweepStoppedError, driver, estimate, pool
 from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.values import toml
 from fake_core import FakeCore
@@ -454,7 +454,7 @@ def test_a_full_disk_at_the_end_leaves_no_half_folder(monkeypatch: pytest.Monkey
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(tables, "sync_folder", full)
+    monkeypatch.setattr(kept, "sync_folder", full)
     with pytest.raises(OSError) as caught:
         ew.sweep(SWEEP, out="out", seeds=4, resume=True, jobs=0)
     assert str(caught.value.filename).endswith("out")

@@ -15,7 +15,8 @@ from eastwest.errors import FolderError, InputError
 from eastwest.traces import write
 from eastwest.traces.form import ABOUT, TABLES, schema
 from eastwest.traces.load import Trace, open_trace
-from eastwest.traces.take import Imported, import_trace
+from eastwest.traces.made import Imported
+from eastwest.traces.take import import_trace
 
 DATA = Path(__file__).resolve().parent / "data" / "traces"
 JHIST = DATA.parent / "jhist"

@@ -21,8 +21,9 @@ from eastwest.traces import source as sources
 from eastwest.traces import take
 from eastwest.traces.hadoop import Confs
 from eastwest.traces.load import open_trace
+from eastwest.traces.made import Imported
 from eastwest.traces.source import Source
-from eastwest.traces.take import Imported, import_trace
+from eastwest.traces.take import import_trace
 from eastwest.traces.write import Writer
 
 DATA = Path(__file__).resolve().parent / "data" / "traces"

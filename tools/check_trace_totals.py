@@ -24,7 +24,8 @@ from typing import Any
 import polars as pl
 
 from eastwest.errors import InputError
-from eastwest.traces.take import Imported, import_trace
+from eastwest.traces.made import Imported
+from eastwest.traces.take import import_trace
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation" / "traces.md"
 MARK = "<!-- table by tools/check_trace_totals.py -->"

@@ -24,8 +24,8 @@ import fastavro
 import polars as pl
 
 from eastwest.errors import InputError
-from eastwest.observe.take import Imported as SpansImported
 from eastwest.observe.take import sniff
+from eastwest.traces.made import Imported
 from eastwest.traces.source import Source
 
 _SPAN_FORMATS = ("otlp-json", "otlp-proto", "jaeger", "zipkin", "csv")
@@ -373,7 +373,7 @@ def has_spans(path: Path) -> bool:
         return False
 
 
-def span_parts(source: str, path: Path, taken: SpansImported) -> list[Part]:
+def span_parts(source: str, path: Path, taken: Imported) -> list[Part]:
     """Return the comparison of a file of spans: spans, links and events."""
     found = _csv_spans(path) if source == "csv" else _json_spans(json.loads(text_of(path)))
     spans = pl.read_parquet(taken.path / "spans.parquet")

@@ -14,7 +14,6 @@ rates of three flows over time of one seed.
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,17 +21,14 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from eastwest.claims.grid import tables
-from eastwest.claims.profiles import varied
-from eastwest.claims.readings import reading
 from eastwest.cli.study import (
     Labels,
     Part,
+    averages,
     command,
-    common,
     decided,
-    interval,
-    keep_table,
+    grid_sweeps,
+    kept_table,
     points_of,
 )
 from eastwest.plot import panels
@@ -40,7 +36,7 @@ from eastwest.plot.panels import error, seeds_of
 from eastwest.plot.style import BLUE, GREEN, INK, ORANGE
 from eastwest.store import Store, plan
 from eastwest.sweep.check import overrides, source_of
-from eastwest.sweep.spec import Spec, load
+from eastwest.sweep.spec import Spec
 
 HERE = Path(__file__).resolve().parent
 NAMES = {"none": "no congestion management", "qcn": "QCN", "adaptive": "QCN, adaptive routing"}
@@ -48,17 +44,6 @@ COLOURS = {"none": INK, "qcn": ORANGE, "adaptive": GREEN, "coloured": BLUE}
 #: Rate of a host's cable, and CPU seconds of a run.
 RATE_BPS, RUN_S = 10e9, 2.0
 HOSTS = 6
-
-
-def sweeps(names: Sequence[str]) -> list[tuple[str, Spec]]:
-    """Sweeps of the grid with these names, under the best-supported reading."""
-    content = tomllib.loads((HERE / "grid.toml").read_text(encoding="utf-8"))
-    of_grid, best = tables(content, HERE), reading(HERE)
-    found = []
-    for name in names:
-        own = {"name": name, **{k: v for k, v in of_grid[name].items() if k != "quick"}}
-        found.append(("plain", load(best.applied(own, "", varied(own)))))
-    return found
 
 
 def labels(_: str, spec: Spec, number: int) -> Labels:
@@ -124,16 +109,6 @@ def over_time(table: pl.DataFrame) -> Figure:
     return figure
 
 
-def averages(part: Part, store: Store) -> pl.DataFrame:
-    """Means and intervals over seeds, by load."""
-    rows = [
-        {**point.labels, "metric": name, **interval([run[name] for run in point.runs.values()])}
-        for point in points_of(part, store, numbers_of)
-        for name in common(point) or ["throughput"]
-    ]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
 def rates(part: Part, store: Store) -> pl.DataFrame:
     """What cables into the receiving hosts carried over time, of the first seed of each sweep."""
     found = []
@@ -166,20 +141,22 @@ PICTURES = {"uniform": {"over_load": over_load}, "pairs": {"over_time": over_tim
 
 def finish(part: Part, store: Store, read: bool) -> None:
     """Keep the numbers, and draw them."""
-    kept = HERE / "results" / "study"
-    kept.mkdir(parents=True, exist_ok=True)
-    path = kept / f"{part.name}.csv"
-    if read:
-        table = averages(part, store) if part.name == "uniform" else rates(part, store)
-        keep_table(table, path)
-    panels.keep(PICTURES[part.name], pl.read_csv(path, infer_schema_length=None), kept)
+
+    def table() -> pl.DataFrame:
+        if part.name == "uniform":
+            return averages(points_of(part, store, numbers_of), always="throughput")
+        return rates(part, store)
+
+    path = HERE / "results" / "study" / f"{part.name}.csv"
+    panels.keep(PICTURES[part.name], kept_table(path, table if read else None), path.parent)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run and draw the study."""
 
     def some(name: str, names: Sequence[str]) -> Part:
-        return Part(name, sweeps(names), labels, lambda *_: RUN_S)
+        sweeps = grid_sweeps(HERE, read_as="", names=names)
+        return Part(name, sweeps, labels, lambda *_: RUN_S)
 
     parts = {
         "uniform": lambda: some("uniform", list(COLOURS)),

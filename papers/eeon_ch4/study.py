@@ -26,12 +26,11 @@ from eastwest.cli.study import (
     Labels,
     Part,
     Point,
+    averages,
     command,
-    common,
     decided,
     grid_sweeps,
-    interval,
-    keep_table,
+    kept_table,
     points_of,
     policy_of,
     ratios,
@@ -134,29 +133,23 @@ def against(labels: Labels) -> Labels:
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
     """Means and intervals over seeds, also relative to standard EEE."""
     by_labels = {tuple(point.labels.items()): point for point in points}
-    rows: list[dict[str, Any]] = []
-    for point in points:
-        samples = {name: [run[name] for run in point.runs.values()] for name in common(point)}
+
+    def relative(point: Point) -> dict[str, list[float]]:
         base = by_labels[tuple(against(point.labels).items())].runs
-        for name in RELATIVE:
-            samples[f"{name}_relative"] = ratios(point.runs, base, name)
-        found = {name: values for name, values in samples.items() if values}
-        found = found or {"runtime_s": []}
-        rows += [
-            {**point.labels, "metric": name, **interval(values)} for name, values in found.items()
-        ]
-    return pl.DataFrame(rows, infer_schema_length=None)
+        return {f"{name}_relative": ratios(point.runs, base, name) for name in RELATIVE}
+
+    return averages(points, relative)
 
 
 def finish(part: Part, store: Store, read: bool) -> None:
     """Keep the numbers, and draw them."""
-    kept = HERE / "results" / "study"
-    kept.mkdir(parents=True, exist_ok=True)
-    path = kept / f"{part.name}.parquet"
-    if read:
-        keep_table(table_of(points_of(part, store, numbers_of)), path)
-    table = pl.read_parquet(path)
-    panels.keep(PICTURES if part.name == "chapter4" else READING_PICTURES, table, kept)
+
+    def table() -> pl.DataFrame:
+        return table_of(points_of(part, store, numbers_of))
+
+    path = HERE / "results" / "study" / f"{part.name}.parquet"
+    pictures = PICTURES if part.name == "chapter4" else READING_PICTURES
+    panels.keep(pictures, kept_table(path, table if read else None), path.parent)
 
 
 def main(arguments: Sequence[str]) -> None:

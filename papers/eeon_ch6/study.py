@@ -32,12 +32,12 @@ from eastwest.cli.study import (
     Labels,
     Part,
     Point,
+    averages,
     command,
-    common,
     decided,
     grid_sweeps,
-    interval,
     keep_table,
+    kept_table,
     points_of,
     ratios,
 )
@@ -174,33 +174,30 @@ def against(labels: Labels) -> tuple[Labels, Labels] | None:
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
     """Means and intervals over seeds, with runtime, throughput and latency relative to DropTail."""
     by_labels = {tuple(point.labels.items()): point for point in points}
-    rows: list[dict[str, Any]] = []
-    for point in points:
-        samples = {name: [run[name] for run in point.runs.values()] for name in common(point)}
+
+    def relative(point: Point) -> dict[str, list[float]]:
         bases = against(point.labels)
-        if bases is not None and point.labels.get("reduces", "159") == "159":
-            shallow, same = (by_labels[tuple(labels.items())].runs for labels in bases)
-            samples["runtime"] = ratios(point.runs, shallow, "runtime_s")
-            samples["throughput"] = [1 / each for each in samples["runtime"]]
-            samples["latency"] = ratios(point.runs, same, "latency_us")
-        rows += [
-            {**point.labels, "metric": name, **interval(values)}
-            for name, values in samples.items()
-            if values
-        ]
-        if not point.runs:
-            rows.append({**point.labels, "metric": "runtime_s", **interval([])})
-    return pl.DataFrame(rows, infer_schema_length=None)
+        if bases is None or point.labels.get("reduces", "159") != "159":
+            return {}
+        shallow, same = (by_labels[tuple(labels.items())].runs for labels in bases)
+        runtime = ratios(point.runs, shallow, "runtime_s")
+        return {
+            "runtime": runtime,
+            "throughput": [1 / each for each in runtime],
+            "latency": ratios(point.runs, same, "latency_us"),
+        }
+
+    return averages(points, relative)
 
 
 def finish(part: Part, store: Store, read: bool) -> None:
     """Keep the numbers of a part, and draw it."""
     kept = kept_in(CHAPTERS.get(part.name, HERE), part.name)
-    kept.mkdir(parents=True, exist_ok=True)
-    path = kept / f"{part.name}.parquet"
-    if read:
-        keep_table(table_of(points_of(part, store, numbers_of)), path)
-    table = pl.read_parquet(path)
+
+    def made() -> pl.DataFrame:
+        return table_of(points_of(part, store, numbers_of))
+
+    table = kept_table(kept / f"{part.name}.parquet", made if read else None)
     drawn = {*table.filter(pl.col("n") > 0)["tcp"]} if part.name in CHAPTERS else set()
     missing = tuple(f"_{tcp}" for tcp in ("plain", "linux") if drawn and tcp not in drawn)
     pictures = PICTURES.get(part.name, {}).items()

@@ -10,7 +10,6 @@ the text around them is left as it is.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from eastwest.claims.profiles import profiles_of
 from eastwest.claims.readings import FIRST
 from eastwest.claims.record import Record, read
 from eastwest.claims.spec import load
+from eastwest.claims.tables import Tables, filled
 from eastwest.claims.verdict import DIFFERS, HOLDS
 
 HERE = Path(__file__).resolve().parent
@@ -352,10 +352,6 @@ def computed(study: Path) -> Iterator[str]:
         yield f"| `{part}` | {len(counts)} | {len(run)} | {ends} |"
 
 
-#: Tables of a page by the name in its marks.
-Tables = Mapping[str, Sequence[str]]
-
-
 def tables_of(study: Path) -> Tables:
     """The tables of a chapter's page, each as its lines."""
     if study == CHAPTER5:
@@ -378,25 +374,13 @@ def tables_of(study: Path) -> Tables:
     }
 
 
-def page(text: str, tables: Tables) -> str:
-    """A page with its tables written anew. Raises ``ValueError`` where a place is missing."""
-    for name, lines in tables.items():
-        begin, end = f"<!-- table of {name} -->", f"<!-- end of {name} -->"
-        pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
-        whole = "\n".join((begin, "", *lines, "", end))
-        text, found = re.subn(pattern, lambda _, whole=whole: whole, text, flags=re.S)  # type: ignore[misc]
-        if found != 1:
-            raise ValueError(f"{found} places for the table of {name}, not one")
-    return text
-
-
 def main(arguments: Sequence[str]) -> int:
     """Write both pages, or tell whether they are as they would be written."""
     stale = []
     for study in (CHAPTER5, HERE):
         path = study / "README.md"
         before = path.read_text(encoding="utf-8")
-        after = page(before, tables_of(study))
+        after = filled(before, tables_of(study))
         if after == before:
             continue
         stale.append(path)

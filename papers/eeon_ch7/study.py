@@ -18,7 +18,6 @@ run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/F7*' --rec
 from __future__ import annotations
 
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,19 +26,15 @@ from typing import Any
 import polars as pl
 from drawing import PICTURES
 
-from eastwest.claims.grid import tables
-from eastwest.claims.profiles import varied
-from eastwest.claims.readings import reading
 from eastwest.cli.study import (
     Labels,
     Part,
     Point,
+    averages,
     command,
-    common,
     decided,
     grid_sweeps,
-    interval,
-    keep_table,
+    kept_table,
     points_of,
     policy_of,
     ratios,
@@ -63,15 +58,8 @@ RELATIVE = ("runtime_s", "latency_us", "latency_data_us")
 
 def read_sweeps() -> list[tuple[str, Spec]]:
     """Sweeps of the claims' numbers under the best-supported reading, with the name of its TCP."""
-    content = tomllib.loads((HERE / "grid.toml").read_text(encoding="utf-8"))
-    best = reading(HERE)
-    found = []
-    for name, table in tables(content, HERE).items():
-        if name in MEASURED:
-            own = {"name": name, **{key: value for key, value in table.items() if key != "quick"}}
-            spec = load(best.applied(own, "eeon/F7.2", varied(own)))
-            found.append((str(spec.settings["tcp.profile"]), spec))
-    return found
+    sweeps = grid_sweeps(HERE, read_as="", names=MEASURED, claim="eeon/F7.2")
+    return [(str(spec.settings["tcp.profile"]), spec) for _, spec in sweeps]
 
 
 def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
@@ -130,47 +118,34 @@ def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in found.items()}
 
 
-def study_table(points: Sequence[Point]) -> pl.DataFrame:
-    """Means and intervals over seeds."""
-    rows = [
-        {**point.labels, "metric": name, **interval([run[name] for run in point.runs.values()])}
-        for point in points
-        for name in common(point) or ["runtime_s"]
-    ]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
 def table_of(points: Sequence[Point]) -> pl.DataFrame:
     """Means and intervals over seeds, also relative to always-on and to ideal links."""
     by_labels = {tuple(point.labels.items()): point for point in points}
-    rows: list[dict[str, Any]] = []
-    for point in points:
-        samples = {name: [run[name] for run in point.runs.values()] for name in common(point)}
+
+    def relative(point: Point) -> dict[str, list[float]]:
         base = {**point.labels, "links": "between switches", "policy": "ideal"}
         awake = by_labels[tuple(base.items())].runs  # ideal links carry what always-on ones do
-        for name in (*RELATIVE, "fabric_energy_j"):
-            samples[f"{name}_relative"] = ratios(point.runs, awake, name)
+        found = {
+            f"{name}_relative": ratios(point.runs, awake, name)
+            for name in (*RELATIVE, "fabric_energy_j")
+        }
         if point.labels["policy"] == "ideal":
             legacy = [run["fabric_always_on_j"] / run["fabric_energy_j"] for run in awake.values()]
-            samples["legacy_of_ideal"] = legacy
-        found = {name: values for name, values in samples.items() if values}
-        found = found or {"runtime_s": []}
-        rows += [
-            {**point.labels, "metric": name, **interval(values)} for name, values in found.items()
-        ]
-    return pl.DataFrame(rows, infer_schema_length=None)
+            found["legacy_of_ideal"] = legacy
+        return found
+
+    return averages(points, relative)
 
 
 def finish(part: Part, store: Store, read: bool) -> None:
     """Keep the numbers, and draw them."""
-    kept = HERE / "results" / "study"
-    kept.mkdir(parents=True, exist_ok=True)
-    path = kept / f"{part.name}.parquet"
-    if read:
-        make = study_table if part.name in STUDIES else table_of
-        keep_table(make(points_of(part, store, numbers_of)), path)
-    table = pl.read_parquet(path)
-    panels.keep(PICTURES[part.name], table, kept)
+
+    def table() -> pl.DataFrame:
+        points = points_of(part, store, numbers_of)
+        return averages(points) if part.name in STUDIES else table_of(points)
+
+    path = HERE / "results" / "study" / f"{part.name}.parquet"
+    panels.keep(PICTURES[part.name], kept_table(path, table if read else None), path.parent)
 
 
 def main(arguments: Sequence[str]) -> None:

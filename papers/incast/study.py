@@ -18,15 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import measures as curves
 import polars as pl
 
 import eastwest as ew
 from eastwest.claims.measures import Data
-from eastwest.claims.measures import incast as curves
-from eastwest.cli.study import keep_table
+from eastwest.cli.study import interval, keep_table
 from eastwest.plot.picture import save
 from eastwest.plot.style import style
-from eastwest.stats import mean_interval
 from pictures import CAUSE, GOODPUT, NAMES, PICTURES, TIMEOUTS, reads_of_kernel_tcp
 
 HERE = Path(__file__).resolve().parent
@@ -96,13 +95,6 @@ def short_value(value: Any) -> Any:
     return value
 
 
-def interval(point: int, metric: str, values: Sequence[float]) -> dict[str, Any]:
-    """One row of numbers: the mean over seeds with its interval."""
-    found = mean_interval(values)
-    ends = {"low": found.low, "high": found.high}
-    return {"point": point, "metric": metric, "n": found.n, "mean": found.value, **ends}
-
-
 def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Rows of numbers with the types of a sweep's table of points."""
     types = {"point": pl.UInt32, "n": pl.UInt32, "mean": pl.Float64, "low": pl.Float64}
@@ -149,16 +141,8 @@ def alphas(sweep: ew.SweepResult) -> pl.DataFrame:
         at = {"workload.reads.block_bytes": size, "tcp.profile": profile}
         block = 1000 * int(size.split()[0])
         found = curves.alpha(Data(sweep), at, block, 4, 16)
-        ends = {"low": found.low, "high": found.high}
-        rows.append(
-            {
-                "point": row["point"],
-                "metric": "alpha",
-                "n": found.seeds,
-                "mean": found.value,
-                **ends,
-            }
-        )
+        numbers = {"n": found.seeds, "mean": found.value, "low": found.low, "high": found.high}
+        rows.append({"point": row["point"], "metric": "alpha", **numbers})
     return frame(rows)
 
 
@@ -179,7 +163,10 @@ def victims(sweep: ew.SweepResult) -> pl.DataFrame:
         largest = max(by_server, default=0) / hit.height if hit.height else 0.0
         numbers.setdefault("largest_server_share", []).append(largest)
     for point, numbers in found.items():
-        rows += [interval(point, metric, values) for metric, values in numbers.items()]
+        rows += [
+            {"point": point, "metric": metric, **interval(values)}
+            for metric, values in numbers.items()
+        ]
     return frame(rows)
 
 

@@ -8,9 +8,7 @@ made first. Each table stands between two marks in the page; the text around the
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +18,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from eastwest.claims.tables import filled, rows
 from eastwest.plot.picture import save
 from eastwest.plot.style import BLUE, ORANGE, log_axis, style
 
@@ -69,8 +68,8 @@ Part = Mapping[str, Any]
 
 
 def _measured() -> dict[tuple[str, str], dict[str, str]]:
-    with (HERE / "measured" / "settings.csv").open(newline="") as stream:
-        return {(row["setting"], row["number"]): row for row in csv.DictReader(stream)}
+    measured = rows(HERE / "measured" / "settings.csv")
+    return {(row["setting"], row["number"]): row for row in measured}
 
 
 def _parts(name: str) -> list[Part]:
@@ -136,21 +135,16 @@ def shares() -> Iterator[str]:
         yield f"| {part['name']} | {_band(part)} | {_ours(part)} |"
 
 
-def condense(sweep: Path, name: str) -> None:
+def condense(sweep: Path, table: str) -> None:
     """Write the table of a sweep: means over seeds of what is kept."""
     points = pl.read_parquet(sweep / "points.parquet")
     wide = points.pivot(on="metric", index=["point", "name", "fabric.queue"], values="mean")
-    rows = wide.sort("point").select(
+    kept = wide.sort("point").select(
         "name",
         pl.col("fabric.queue").alias("queue"),
-        *(pl.sum_horizontal(parts).round(6).alias(kept) for kept, parts in _KEPT.items()),
+        *(pl.sum_horizontal(parts).round(6).alias(name) for name, parts in _KEPT.items()),
     )
-    rows.write_csv(HERE / "results" / f"{name}.csv")
-
-
-def _kept(name: str) -> list[dict[str, str]]:
-    with (HERE / "results" / f"{name}.csv").open(newline="") as stream:
-        return list(csv.DictReader(stream))
+    kept.write_csv(HERE / "results" / f"{table}.csv")
 
 
 def predictions() -> Iterator[str]:
@@ -160,7 +154,7 @@ def predictions() -> Iterator[str]:
         "dropped by the discipline: data | ACKs | SYNs | data at a full queue |"
     )
     yield "|---|---|---|---|---|---|---|---|---|"
-    for row in _kept("predictions"):
+    for row in rows(HERE / "results" / "predictions.csv"):
         cells = [row["name"].replace("_", " "), f"{float(row['makespan_s']):.2f}"]
         cells.append(f"{float(row['latency_us']) / 1e3:.1f}")
         columns = ("timeouts", "marks", "aqm_data", "aqm_acks", "aqm_syns", "full_data")
@@ -174,7 +168,7 @@ def experiments() -> Iterator[str]:
     yield f"| makespan, s; latency, ms; ACKs lost | {' | '.join(titles)} |"
     yield f"|---{'|---' * len(titles)}|"
     found: dict[str, list[str]] = {}
-    for row in _kept("experiments"):
+    for row in rows(HERE / "results" / "experiments.csv"):
         lost = float(row["aqm_acks"]) + float(row["full_acks"])
         cell = f"{float(row['makespan_s']):.2f}; {float(row['latency_us']) / 1e3:.1f}; {lost:.0f}"
         found.setdefault(row["name"].replace("-", " "), []).append(cell)
@@ -247,18 +241,6 @@ def _drops(axes: Axes) -> None:
     axes.set_ylabel("dropped in the simulation")
 
 
-def page(text: str) -> str:
-    """The page with its tables written anew."""
-    for table in (numbers, drops, shares, predictions, experiments):
-        begin, end = (f"<!-- {word} of {table.__name__} -->" for word in ("table", "end"))
-        lines = "\n".join(table())
-        pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
-        text, found = re.subn(pattern, lambda _: f"{begin}\n\n{lines}\n\n{end}", text, flags=re.S)  # noqa: B023
-        if found != 1:
-            raise SystemExit(f"README.md has {found} places for the table of {table.__name__}")
-    return text
-
-
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         condense(Path(sys.argv[1]), "predictions")
@@ -267,4 +249,5 @@ if __name__ == "__main__":
         drawn = picture()
         save(drawn, HERE / "results" / "overview.svg")
     readme = HERE / "README.md"
-    readme.write_text(page(readme.read_text()))
+    tables = (numbers, drops, shares, predictions, experiments)
+    readme.write_text(filled(readme.read_text(), {each.__name__: each() for each in tables}))

@@ -7,12 +7,12 @@ Each table stands between two marks in the page; the text around them is left as
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from eastwest.claims.tables import filled, rows
 
 HERE = Path(__file__).parent
 _FLOWS = {
@@ -44,12 +44,6 @@ _READS = {
     "classic_1ms": "classic, 1 ms",
 }
 Row = dict[str, str]
-
-
-def rows(path: Path) -> list[Row]:
-    """All rows of a table."""
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def number(value: float | str) -> str:
@@ -170,18 +164,7 @@ def summary() -> Iterator[str]:
     yield f"| goodput of reads | {len(parts)} | {ours} | {counted[0]} | {counted[1]} |"
 
 
-def page(text: str) -> str:
-    """The page with its tables written anew."""
-    for table in (summary, flows, reads, counts):
-        begin, end = (f"<!-- {word} of {table.__name__} -->" for word in ("table", "end"))
-        lines = "\n".join(table())
-        pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
-        text, found = re.subn(pattern, lambda _: f"{begin}\n\n{lines}\n\n{end}", text, flags=re.S)  # noqa: B023
-        if found != 1:
-            raise SystemExit(f"README.md has {found} places for the table of {table.__name__}")
-    return text
-
-
 if __name__ == "__main__":
     readme = HERE / "README.md"
-    readme.write_text(page(readme.read_text()))
+    tables = (summary, flows, reads, counts)
+    readme.write_text(filled(readme.read_text(), {each.__name__: each() for each in tables}))

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from eastwest.core import Problem
+
+
+def did_you_mean(given: str, names: Iterable[str]) -> str:
+    """Return the end of a message with the name nearest to ``given``; empty if none is near."""
+    near = difflib.get_close_matches(given, list(names), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class InputError(ValueError):

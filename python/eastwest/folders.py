@@ -93,6 +93,14 @@ class NewFolder:
             raise FolderError(f"{out} is not {self._what}: --force does not replace it")
 
 
+def check_folder(out: Path) -> None:
+    """Raise ``FolderError`` where ``out``, whose files may be replaced, cannot be a folder."""
+    if not out.parent.is_dir():
+        raise FolderError(f"{out}: there is no folder {out.parent}")
+    if out.exists() and not out.is_dir():
+        raise FolderError(f"{out} is in the way: it is not a folder")
+
+
 def _exchanged(first: Path, second: Path) -> bool:
     """Exchange the names of two folders in one step; return whether the system can do this.
 

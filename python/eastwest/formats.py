@@ -113,7 +113,7 @@ def empty(name: str) -> pl.DataFrame:
     """Return a table of this version without rows."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
-    return pl.DataFrame(schema={column: _polars(kind) for column, kind in TABLES[name].items()})
+    return pl.DataFrame(schema={column: polars_type(kind) for column, kind in TABLES[name].items()})
 
 
 def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
@@ -149,7 +149,7 @@ def _migrated(found: pl.DataFrame, name: str, written: int, path: Path) -> pl.Da
 
     columns = []
     for column, kind in TABLES[name].items():
-        dtype = _polars(kind)
+        dtype = polars_type(kind)
         if column in found.columns:
             if found.schema[column] != dtype:
                 raise InputError(
@@ -173,10 +173,12 @@ def _known(name: str, column: str, written: int) -> pl.Expr:
     return pl.lit(None)
 
 
-def _polars(kind: str) -> type[pl.DataType]:
+def polars_type(kind: str) -> type[pl.DataType]:
+    """Return the type of polars for a type of the core's columns."""
     import polars as pl  # noqa: PLC0415
 
     kinds: dict[str, type[pl.DataType]] = {
+        "u8": pl.UInt8,
         "u32": pl.UInt32,
         "u64": pl.UInt64,
         "i64": pl.Int64,

@@ -6,7 +6,6 @@ file that sums up all campaigns, and writes each failing case as a folder that c
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest import core, shipped
-from eastwest.errors import InputError, MechanismError
+from eastwest.errors import InputError, MechanismError, did_you_mean
 from eastwest.files import write_whole
 
 #: Version of the layout of the tally file.
@@ -167,37 +166,41 @@ def levels() -> list[Level]:
     return core.fuzz_levels()
 
 
-def run(
-    cases: int,
-    seed: int,
-    first: int,
-    at_once: int,
-    tally: Tally,
-    progress: Callable[[int, int], None],
-    *,
-    focus: bool,
-    have: Sequence[str] = (),
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Campaign:
+    """Cases of a fuzzing campaign."""
+
+    cases: int
+    seed: int
+    #: Number of the first case.
+    first: int
+    #: Number of concurrent cases.
+    at_once: int
+    #: Whether pairs of settings with low counts in the tally come first.
+    focus: bool
+    #: Settings of each case, as ``PATH=VALUE`` or, for tables and lists, ``PATH``.
+    have: Sequence[str] = ()
+
+
+def run(wanted: Campaign, tally: Tally, progress: Callable[[int, int], None]) -> dict[str, Any]:
     """Generate and check cases, add them to ``tally``, and return the sums of the core.
 
-    With ``focus``, pairs that ``tally`` has seldom come first. ``have`` lists settings of each
-    case, as ``PATH=VALUE`` or, for tables and lists, ``PATH``; raises ``InputError`` for one that
-    is no level. The result has sums, counts of pairs, and the cases that break an oracle
-    (``found``).
+    The result has sums, counts of pairs, and the cases that break an oracle (``found``). Raises
+    ``InputError`` for a setting of each case that is no level.
     """
     all_levels = levels()
     with tempfile.TemporaryDirectory(prefix="eastwest-fuzz-") as folder:
-        watchdog = Watchdog(progress, seed)
+        watchdog = Watchdog(progress, wanted.seed)
         result = _judged(
             watchdog,
             folder,
             str(shipped.DATA),
-            seed,
-            first,
-            cases,
-            at_once,
-            [_level(text, all_levels) for text in have],
-            tally.counts(all_levels) if focus else None,
+            wanted.seed,
+            wanted.first,
+            wanted.cases,
+            wanted.at_once,
+            [_level(text, all_levels) for text in wanted.have],
+            tally.counts(all_levels) if wanted.focus else None,
             ENOUGH,
             watchdog,
         )
@@ -206,8 +209,8 @@ def run(
         {
             "date": date.today().isoformat(),
             "version": core.version(),
-            "seed": seed,
-            "first": first,
+            "seed": wanted.seed,
+            "first": wanted.first,
             "cases": result["cases"],
             "found": [f"{one['oracle']}: {one['message'][:200]}" for one in result["found"]],
         }
@@ -235,8 +238,7 @@ def _level(text: str, known: Sequence[Level]) -> Level:
     if level[0] in paths:
         allowed = ", ".join(each[1] for each in known if each[0] == level[0])
         raise InputError(f"--have {text!r:.80}: {level[0]} can be {allowed}")
-    near = difflib.get_close_matches(level[0], paths, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(level[0], paths)
     raise InputError(f"--have {text!r:.80}: {level[0]!r:.60} is not crossed with others{hint}")
 
 

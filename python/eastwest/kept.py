@@ -5,11 +5,15 @@ A folder may come from anyone: files that do not fit are refused with their name
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest.errors import InputError
+from eastwest.files import sync_folder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,3 +57,27 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
         raise InputError(f"{folder} is damaged: {path.name} is missing") from None
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{path} is damaged: {error}") from None
+
+
+def fill(folder: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFrame]) -> None:
+    """Write files of text and tables into a folder."""
+    for name, content in texts.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    for name, table in tables.items():
+        # Through memory, so that a full disk is an OSError with its number, not polars'.
+        stream = io.BytesIO()
+        table.write_parquet(stream)
+        (folder / f"{name}.parquet").write_bytes(stream.getbuffer())
+    sync_folder(folder)
+
+
+@contextlib.contextmanager
+def writing(out: Path) -> Iterator[None]:
+    """Make the folder above ``out``, and name ``out`` in errors that name no file."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(out)
+        raise

@@ -19,7 +19,6 @@ import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 #: Attempts to lock a new file: more than the processes that remove left-overs at the same moment.
@@ -67,12 +66,7 @@ class Partial:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def write(self, data: bytes) -> None:

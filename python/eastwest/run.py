@@ -12,17 +12,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
 from eastwest.files import is_folder
-from eastwest.mechanisms.load import Mechanism, load
 from eastwest.memory import Watched
-from eastwest.observe.kept_account import of_run
 from eastwest.results import Result, TargetFolder, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
+
+if TYPE_CHECKING:
+    from eastwest.mechanisms.load import Mechanism
 
 #: Values of ``set=``: TOML values, or text in the form of the command line.
 Setting = str | int | float | bool
@@ -84,7 +85,7 @@ def check(
     ``mechanisms`` are the user's own mechanisms that it names, see ``run``.
     """
     source = load_source(scenario)
-    with core.using(load(mechanisms)[0]):
+    with core.using(_loaded(mechanisms)):
         checked = core.check(
             source.text, str(source.base_dir), str(shipped.DATA), as_overrides(set)
         )
@@ -123,7 +124,7 @@ def run(
     Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
     and ``RunError`` where the simulation cannot continue.
     """
-    with core.using(load(mechanisms)[0]):
+    with core.using(_loaded(mechanisms)):
         return simulate(
             load_source(scenario),
             as_overrides(set),
@@ -137,6 +138,15 @@ def run(
             ),
             Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
         )
+
+
+def _loaded(mechanisms: Sequence[Mechanism]) -> core.Extras:
+    """Load mechanisms and return them; without any, those in use stay in use."""
+    if not mechanisms:
+        return core.extras()
+    from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
+
+    return load(mechanisms)[0]
 
 
 def simulate(
@@ -189,9 +199,13 @@ def measured(
     summary.setdefault("wall_s", before["wall_s"] + time.perf_counter() - wall)
     summary.setdefault("cpu_s", before["cpu_s"] + time.process_time() - cpu)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
-    said, kept = of_run(source.text, source.base_dir, raw["scenario_toml"])
-    raw["attached"] = [*raw["attached"], *kept]
-    summary["notes"] = [*raw["notes"], *_of_mechanisms(summary), *said]
+    summary["notes"] = [*raw["notes"], *_of_mechanisms(summary)]
+    if "transactions" in source.text:
+        from eastwest.observe.kept_account import of_run  # noqa: PLC0415  few runs have spans
+
+        said, kept = of_run(source.text, source.base_dir, raw["scenario_toml"])
+        raw["attached"] = [*raw["attached"], *kept]
+        summary["notes"] += said
     return raw, summary
 
 

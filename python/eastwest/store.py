@@ -190,13 +190,11 @@ class Store:
         *,
         tables: bool = True,
         extra: Mapping[str, Extra] | None = None,
-        progress: core.ProgressCallback | None = None,
-        memory_bytes: int | None = None,
+        options: core.RunOptions | None = None,
     ) -> Result:
         """Return a run from the store, or simulate and store it.
 
-        ``memory_bytes`` is its limit, see ``eastwest.run``, which also lists the errors raised. A
-        run that fails leaves nothing in the store.
+        ``eastwest.run`` lists the errors raised. A run that fails leaves nothing in the store.
         """
         key = wanted.key(seed)
         extra = extra or {}
@@ -204,7 +202,6 @@ class Store:
         if found is not None:
             return found
         reset_peak()
-        options = core.RunOptions(progress=progress, memory_bytes=memory_bytes)
         raw, summary = measured(wanted.source, wanted.overrides, seed, options)
         made = {name: make(raw) for name, make in extra.items()}
         result = self.put(key, raw, summary, tables=tables, extra=made)

@@ -20,9 +20,11 @@ from pathlib import Path
 
 import polars as pl
 
-from eastwest.claims.measures.kernel import STEADY_S, Windows
+from eastwest.claims.measures.of_study import module_of
 
 HERE = Path(__file__).parent
+_MEASURES = module_of(HERE.parent)
+STEADY_S, Windows = _MEASURES.STEADY_S, _MEASURES.Windows
 #: Bytes after which goodput and drops are taken: all have delivered them within their 10 s.
 _BYTES = 115_000_000
 #: Linux's state of fast recovery (TCP_CA_Recovery), and a threshold that was never set.

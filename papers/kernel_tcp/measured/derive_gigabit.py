@@ -19,9 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eastwest.claims.measures.kernel import STEADY_S, Windows
+from eastwest.claims.measures.of_study import module_of
 
 HERE = Path(__file__).parent
+_MEASURES = module_of(HERE.parent)
+STEADY_S, Windows = _MEASURES.STEADY_S, _MEASURES.Windows
 #: Bytes after which goodput, drops and marks of a single flow are taken; simulated flows end here.
 BYTES = {
     "kernel500": 300_000_000,

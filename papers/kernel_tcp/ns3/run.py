@@ -19,9 +19,11 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from eastwest.claims.measures.kernel import STEADY_S, Windows
+from eastwest.claims.measures.of_study import module_of
 
 HERE = Path(__file__).parent
+_MEASURES = module_of(HERE.parent)
+STEADY_S, Windows = _MEASURES.STEADY_S, _MEASURES.Windows
 _LIBRARIES = (
     "core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats",
 )  # fmt: skip

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
 from eastwest.claims.verdict import Outcome
-from eastwest.claims.work import Progress, run
+from eastwest.claims.work import How, Progress, run
 from eastwest.errors import InputError
 
 __all__ = ["Outcome", "claims"]
@@ -50,4 +50,4 @@ def claims(
         chosen = read_as(chosen, readings)
     if profiles:
         chosen = under(chosen, profiles)
-    return run(chosen, quick=quick, jobs=jobs, store=store, progress=progress)
+    return run(chosen, How(quick=quick, jobs=jobs, store=store, progress=progress))

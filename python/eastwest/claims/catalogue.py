@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from eastwest.claims.readings import readings_of
 from eastwest.claims.spec import Claim, load
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
+from eastwest.reader import nearest
 
 #: Folder of the studies in the project's source tree.
 _SOURCE_TREE = Path(__file__).resolve().parents[3] / "papers"
@@ -116,5 +116,5 @@ def _nearest(pattern: str, ids: Sequence[str]) -> str | None:
     names = {name.lower(): name for name in ids}
     names |= {study: study for study in (name.partition("/")[0] for name in ids)}
     names |= {name.rpartition("/")[2].lower(): name for name in reversed(ids)}
-    near = difflib.get_close_matches(pattern.lower(), names, n=1, cutoff=0.5)
-    return names[near[0]] if near else None
+    near = nearest(pattern.lower(), names, 0.5)
+    return names[near] if near else None

@@ -9,11 +9,11 @@ reduced in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eastwest.sweep.spec import flat
+from eastwest.reader import flat, listed
 
 #: Name of the table whose keys all others have.
 ALL = "all"
@@ -29,7 +29,7 @@ def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]
     for name, own in content.items():
         if name == ALL or not isinstance(own, Mapping) or not isinstance(common, Mapping):
             continue
-        settings = {**_settings(common), **_settings(own)}
+        settings = {**flat(common.get("set")), **flat(own.get("set"))}
         table = {**common, **own} | ({"set": settings} if settings else {})
         scenario = table.get("scenario")
         if isinstance(scenario, str) and (folder / scenario).is_file():
@@ -44,39 +44,46 @@ def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     Raises ``KeyError`` with the path of an axis that does not exist, or that loses all its values.
     """
     own = {key: value for key, value in asked.items() if key not in {"grid", "only"}}
-    only = asked.get("only", {})
-    found = {**table, "axis": narrowed(table.get("axis", []), only)}
+    only = flat(asked.get("only"))
+    found = {**table, **narrowed(table, only)}
     quick = table.get("quick")
-    if isinstance(quick, Mapping) and "axis" in quick:
-        found["quick"] = {**quick, "axis": narrowed(quick["axis"], only)}
-    settings = {**_settings(table), **_settings(own)}
+    if isinstance(quick, Mapping):
+        found["quick"] = {**quick, **(narrowed(quick, only) if "axis" in quick else {})}
+    settings = {**flat(table.get("set")), **flat(own.get("set"))}
     return {**found, **own} | ({"set": settings} if settings else {})
 
 
-def narrowed(given: Sequence[Mapping[str, Any]], only: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return axes with only the rows that have the wanted values.
+def axes_of(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the axes of a sweep's table, without those that are no tables."""
+    return [dict(axis) for axis in listed(sweep.get("axis")) if isinstance(axis, Mapping)]
+
+
+def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the values of an axis by path; empty where its rows do not fit its paths."""
+    paths, rows = axis.get("path"), axis.get("values")
+    if isinstance(paths, list) and isinstance(rows, list):
+        fit = all(isinstance(row, list) and len(row) == len(paths) for row in rows)
+        return {path: [row[n] for row in rows] for n, path in enumerate(paths) if fit}
+    return {paths: rows} if isinstance(paths, str) and isinstance(rows, list) else {}
+
+
+def narrowed(sweep: Mapping[str, Any], only: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the axes of a sweep with only the rows that have the wanted values, as its key.
 
     Raises ``KeyError`` with the path of an axis that does not exist, or that loses all its values.
     """
-    axes = [dict(axis) for axis in given]
+    if not only:
+        return {}
+    axes = axes_of(sweep)
     for path, wanted in only.items():
-        texts = {str(each) for each in (wanted if isinstance(wanted, list) else [wanted])}
+        texts = {*map(str, listed(wanted))}
         for axis in axes:
-            paths = axis["path"] if isinstance(axis["path"], list) else [axis["path"]]
-            if path in paths:
-                place = paths.index(path)
-                axis["values"] = [
-                    row
-                    for row in axis["values"]
-                    if str(row[place] if isinstance(axis["path"], list) else row) in texts
-                ]
-                if axis["values"]:
-                    break
+            values = columns(axis).get(path, [])
+            rows = zip(axis.get("values", []), values, strict=False)
+            kept = [row for row, value in rows if str(value) in texts]
+            if kept:
+                axis["values"] = kept
+                break
         else:
             raise KeyError(path)
-    return axes
-
-
-def _settings(table: Mapping[str, Any]) -> dict[str, Any]:
-    given = table.get("set")
-    return dict(flat(given)) if isinstance(given, Mapping) else {}
+    return {"axis": axes}

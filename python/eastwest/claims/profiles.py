@@ -9,23 +9,22 @@ Results of a claim under a profile are kept apart from those under its own, and 
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eastwest.claims.grid import axes_of
 from eastwest.errors import InputError
-from eastwest.sweep.spec import flat
+from eastwest.reader import Table, flat, listed, meant, read_file
 
 #: Name of the file in the folder of a study.
 FILE = "profiles.toml"
+MOST_SEEDS = 1000
 _NAME = re.compile(r"[a-z0-9_-]{1,20}")
-_LARGEST_FILE = 64 * 1024
-_KEYS = {"about", "set", "seeds", "because"}
-_MOST_SEEDS = 1000
+_LARGEST_FILE = 256 * 1024
+_KEYS = ("about", "set", "seeds", "because")
 
 
 @dataclass(frozen=True)
@@ -42,21 +41,37 @@ class Profile:
 
     def applied(self, sweep: Mapping[str, Any]) -> dict[str, Any]:
         """Return the table of a sweep with this profile's settings, unless it has its own."""
-        given = sweep.get("set")
-        own = dict(flat(given)) if isinstance(given, dict) else {}
+        own = flat(sweep.get("set"))
         decided = {*own, *varied(sweep)}
         added = {path: value for path, value in self.settings.items() if path not in decided}
-        seeds = sweep.get("seeds")
-        fewer = {"seeds": min(seeds, self.seeds)} if isinstance(seeds, int) else {}
-        return {**sweep, **fewer, "set": {**added, **own}}
+        return {**sweep, **fewer_seeds(sweep, self.seeds), "set": {**added, **own}}
+
+
+def fewer_seeds(sweep: Mapping[str, Any], most: int) -> dict[str, int]:
+    """Return the number of seeds of a sweep's table, at most ``most``; empty for other rules."""
+    seeds = sweep.get("seeds")
+    return {"seeds": min(seeds, most)} if isinstance(seeds, int) else {}
 
 
 def varied(sweep: Mapping[str, Any]) -> set[str]:
     """Return the paths of the axes of a sweep's table."""
-    axes = sweep.get("axis")
-    paths = [axis.get("path") for axis in axes or () if isinstance(axis, dict)]
-    each = [path if isinstance(path, list) else [path] for path in paths]
-    return {path for together in each for path in together if isinstance(path, str)}
+    paths = [path for axis in axes_of(sweep) for path in listed(axis.get("path"))]
+    return {path for path in paths if isinstance(path, str)}
+
+
+def file_of(path: Path) -> Table:
+    """Return the tables of a study's file; empty where the study has no such file."""
+    return Table(read_file(path, _LARGEST_FILE)[0] if path.is_file() else {}, f"{path}: ")
+
+
+def named(file: Table, keys: Sequence[str]) -> Iterator[tuple[str, Table]]:
+    """Yield the tables of a file with their names, each with some of the given keys."""
+    for name in file.content:
+        if not _NAME.fullmatch(name):  # the name is used as a folder
+            file.wrong(name, None, "names have small letters, digits, _ and - only")
+        entry = file.table(name)
+        entry.keys(keys)
+        yield name, entry
 
 
 def profiles_of(study: Path) -> dict[str, Profile]:
@@ -64,32 +79,23 @@ def profiles_of(study: Path) -> dict[str, Profile]:
 
     Raises ``InputError`` where the file is wrong.
     """
-    path = study / FILE
-    if not path.is_file():
-        return {}
-    if path.stat().st_size > _LARGEST_FILE:
-        raise InputError(f"{path}: larger than any file of profiles")
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
-    return {name: _profile(path, name, entry) for name, entry in table.items()}
+    file = file_of(study / FILE)
+    found = {name: _profile(name, entry) for name, entry in named(file, _KEYS)}
+    file.refuse()
+    return found
 
 
-def _profile(path: Path, name: str, entry: Any) -> Profile:
-    if not _NAME.fullmatch(name):  # the name is used as a folder
-        raise InputError(f"{path}: {name!r:.40}: names have small letters, digits, _ and - only")
-    if not isinstance(entry, dict) or not {"about", "set"} <= {*entry} <= _KEYS:
-        raise InputError(f"{path}: {name}: must be a table with {', '.join(sorted(_KEYS))}")
-    about, settings, because = entry["about"], entry["set"], entry.get("because", {})
-    if not isinstance(about, str) or not isinstance(settings, dict):
-        raise InputError(f"{path}: {name}: about is a text, set a table of paths and values")
-    if not isinstance(because, dict) or not all(isinstance(why, str) for why in because.values()):
-        raise InputError(f"{path}: {name}: because is a table of claims and texts")
-    seeds = entry.get("seeds", _MOST_SEEDS)
-    if type(seeds) is not int or not 1 <= seeds <= _MOST_SEEDS:
-        raise InputError(f"{path}: {name}: seeds must be from 1 to {_MOST_SEEDS}")
-    return Profile(name, about.strip(), dict(flat(settings)), seeds, because)
+def _profile(name: str, entry: Table) -> Profile:
+    if "set" not in entry:
+        entry.wrong("set", None, "is missing: a table of paths and values")
+    because = entry.table("because", "a table of claims and texts")
+    return Profile(
+        name,
+        entry.words("about"),
+        entry.settings("set"),
+        entry.integer("seeds", MOST_SEEDS, 1, MOST_SEEDS),
+        {claim: because.text(claim) for claim in because.content},
+    )
 
 
 def profile(study: Path, name: str) -> Profile:
@@ -97,7 +103,5 @@ def profile(study: Path, name: str) -> Profile:
     known = profiles_of(study)
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    there = f"there are {', '.join(known)}" if known else f"it has no {FILE}"
-    hint = f"did you mean {near[0]}?" if near else there
+    hint = meant(name, known) if known else f"it has no {FILE}"
     raise InputError(f"{study.name} has no profile {name!r:.40}; {hint}")

@@ -14,28 +14,23 @@ them.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from eastwest.claims import grid
-from eastwest.claims.profiles import varied
+from eastwest.claims.profiles import MOST_SEEDS, fewer_seeds, file_of, named, varied
 from eastwest.errors import InputError
-from eastwest.sweep.spec import flat
+from eastwest.reader import Table, flat, listed, meant, read_file
 
 #: Name of the file in the folder of a study.
 FILE = "readings.toml"
 #: Name of the reading of the claim files as they are written.
 FIRST = "first"
-_NAME = re.compile(r"[a-z0-9_-]{1,20}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_LARGEST_FILE = 256 * 1024
-_MOST_SEEDS = 1000
 _KEYS = ("about", "since", "seeds", "value")
 _WORDS = ("what", "words", "where")
 _VALUE_KEYS = (*_WORDS, "set", "claims", "with", "only")
@@ -64,12 +59,11 @@ class Value:
         Raises ``InputError`` where no point is left.
         """
         axes = varied(sweep)
-        given = sweep.get("set")
-        decided = _decided(sweep, dict(flat(given)) if isinstance(given, dict) else {})
+        decided = _decided(sweep)
         narrowed = {path: [*wanted] for path, wanted in self.only.items() if path in axes}
         fixed = {path: wanted for path, wanted in self.only.items() if path not in axes}
         try:
-            cut = {**sweep, "axis": grid.narrowed(sweep.get("axis", []), narrowed)}
+            cut = {**sweep, **grid.narrowed(sweep, narrowed)}
             for path, wanted in fixed.items():
                 if not {*map(str, decided.get(path, ["not set"]))} <= {*map(str, wanted)}:
                     raise KeyError(path)
@@ -120,52 +114,41 @@ class Reading:
         for value in self.values:
             if value.only and value.names(claim):
                 sweep = value.cut(sweep)
-        given = sweep.get("set")
-        own = dict(flat(given)) if isinstance(given, dict) else {}
-        general, named = self._settings(claim, _decided(sweep, own) if self._needs() else {})
+        own = flat(sweep.get("set"))
+        needs = any(value.needs for value in self.values)
+        general, special = self._settings(claim, _decided(sweep) if needs else {})
         added = {path: value for path, value in general.items() if path not in {*own, *kept}}
-        replaced = {path: value for path, value in named.items() if path not in kept}
-        seeds = sweep.get("seeds")
-        fewer = {"seeds": min(seeds, self.seeds)} if self.seeds and isinstance(seeds, int) else {}
+        replaced = {path: value for path, value in special.items() if path not in kept}
+        fewer = fewer_seeds(sweep, self.seeds) if self.seeds else {}
         settings = {**added, **own, **replaced}
         return {**sweep, **fewer, **({"set": settings} if settings else {})}
-
-    def _needs(self) -> bool:
-        return any(value.needs for value in self.values)
 
     def _settings(
         self, claim: str, decided: Mapping[str, list[Any]]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the settings for all claims of the study, and those for this claim alone."""
         general: dict[str, Any] = {}
-        named: dict[str, Any] = {}
+        special: dict[str, Any] = {}
         for value in self.values:
             if not value.fits(decided):
                 continue
             if not value.claims:
                 general |= value.settings
             elif value.names(claim):
-                named |= value.settings
-        return general, named
+                special |= value.settings
+        return general, special
 
 
-def _decided(sweep: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of a sweep's runs by path: of the scenario, of ``own``, of every axis."""
+def _decided(sweep: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the values of a sweep's runs by path: of the scenario, of the sweep, of every axis."""
     scenario = sweep.get("scenario")
     try:
-        text = Path(scenario).read_text(encoding="utf-8") if isinstance(scenario, str) else ""
-        base = tomllib.loads(text)
-    except (OSError, ValueError, RecursionError):
+        base = read_file(Path(scenario))[0] if isinstance(scenario, str) else {}
+    except (OSError, ValueError):
         base = {}  # the sweep reports the problem of its scenario
-    decided = {path: [value] for path, value in (*flat(base), *own.items())}
-    axes = sweep.get("axis")
-    for axis in axes if isinstance(axes, list) else []:
-        path, values = axis.get("path"), axis.get("values")
-        if isinstance(path, str) and isinstance(values, list):
-            decided[path] = values
-        elif isinstance(path, list) and isinstance(values, list):
-            rows = [row for row in values if isinstance(row, list) and len(row) == len(path)]
-            decided |= {each: [row[at] for row in rows] for at, each in enumerate(path)}
+    decided = {path: [v] for path, v in {**flat(base), **flat(sweep.get("set"))}.items()}
+    for axis in grid.axes_of(sweep):
+        decided |= grid.columns(axis)
     return decided
 
 
@@ -178,18 +161,13 @@ def readings_of(study: Path) -> dict[str, Reading]:
 
     Raises ``InputError`` where the file is wrong.
     """
-    path = study / FILE
-    if not path.is_file():
+    file = file_of(study / FILE)
+    if not file.content:
         return {FIRST: _ONLY}
-    if path.stat().st_size > _LARGEST_FILE:
-        raise InputError(f"{path}: larger than any file of readings")
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
-    found = {name: _reading(f"{path}: {name}", name, entry) for name, entry in table.items()}
+    found = {name: _reading(name, entry) for name, entry in named(file, _KEYS)}
     if FIRST not in found or found[FIRST].values:
-        raise InputError(f"{path}: needs a table [{FIRST}] without values: that of the claim files")
+        file.wrong(FIRST, None, f"needs a table [{FIRST}] without values: that of the claim files")
+    file.refuse()
     return found
 
 
@@ -203,51 +181,34 @@ def reading(study: Path, name: str = "") -> Reading:
         return next(iter(known.values()))
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    raise InputError(f"{study.name} has no reading {name!r:.40}; {hint}")
+    raise InputError(f"{study.name} has no reading {name!r:.40}; {meant(name, known)}")
 
 
-def _reading(where: str, name: str, entry: Any) -> Reading:
-    if not _NAME.fullmatch(name):  # the name is used as a folder
-        raise InputError(f"{where}: names have small letters, digits, _ and - only")
-    if not isinstance(entry, dict) or not {"about", "since"} <= {*entry} <= {*_KEYS}:
-        raise InputError(f"{where}: must be a table with {', '.join(_KEYS)}")
-    about, since, seeds = entry["about"], entry["since"], entry.get("seeds")
-    if not isinstance(about, str) or not isinstance(since, str) or not _DATE.fullmatch(since):
-        raise InputError(f"{where}: about is a text, since a day such as 2026-11-23")
-    if seeds is not None and (type(seeds) is not int or not 1 <= seeds <= _MOST_SEEDS):
-        raise InputError(f"{where}: seeds must be from 1 to {_MOST_SEEDS}")
-    values = entry.get("value", [])
-    if not isinstance(values, list):
-        raise InputError(f"{where}: value must be tables, each beginning with [[{name}.value]]")
-    return Reading(name, about.strip(), since, seeds, tuple(_values(where, values)))
+def _reading(name: str, entry: Table) -> Reading:
+    about, since = entry.words("about"), entry.text("since")
+    if since and not _DATE.fullmatch(since):
+        entry.wrong("since", since, "must be a day such as 2026-11-23")
+    seeds = entry.integer("seeds", None, 1, MOST_SEEDS) if "seeds" in entry else None
+    values = tuple(_value(each) for each in entry.tables("value", _VALUE_KEYS))
+    return Reading(name, about, since, seeds, values)
 
 
-def _values(where: str, entries: list[Any]) -> Iterator[Value]:
-    for number, entry in enumerate(entries):
-        place = f"{where}.value.{number}"
-        if not isinstance(entry, dict) or not {*_WORDS} <= {*entry} <= {*_VALUE_KEYS}:
-            raise InputError(f"{place}: must be a table with {', '.join(_VALUE_KEYS)}")
-        texts = [entry[key] for key in _WORDS]
-        if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise InputError(f"{place}: what, words and where are texts")
-        claims = entry.get("claims", [])
-        if not isinstance(claims, list) or not all(isinstance(each, str) for each in claims):
-            raise InputError(f"{place}: claims is a list of ids or globs")
-        settings = entry.get("set", {})
-        if not isinstance(settings, dict) or not (settings or "only" in entry):
-            raise InputError(f"{place}: set is a table of paths and values")
-        needs, only = (_allowed(place, entry, key) for key in ("with", "only"))
-        if only and not claims:
-            raise InputError(f"{place}: only is for the claims that it names")
-        what, words, source = (text.strip() for text in texts)
-        yield Value(what, words, source, dict(flat(settings)), tuple(claims), needs, only)
+def _value(entry: Table) -> Value:
+    what, words, where = (entry.words(key) for key in _WORDS)
+    claims = entry.texts("claims", wanted="a list of ids or globs")
+    settings = entry.settings("set")
+    if not settings and "only" not in entry:
+        entry.wrong("set", None, "is missing: a table of paths and values")
+    needs, only = (_allowed(entry, key) for key in ("with", "only"))
+    if only and not claims:
+        entry.wrong("only", None, "is for the claims that it names")
+    return Value(what, words, where, settings, claims, needs, only)
 
 
-def _allowed(place: str, entry: Mapping[str, Any], key: str) -> dict[str, tuple[Any, ...]]:
+def _allowed(entry: Table, key: str) -> dict[str, tuple[Any, ...]]:
     """Return the allowed values by path, one or a list of them."""
-    given = entry.get(key, {})
-    if not isinstance(given, dict) or any(v in ([], {}) for _, v in flat(given)):
-        raise InputError(f"{place}: {key} is a table of paths and allowed values")
-    return {path: tuple(v) if isinstance(v, list) else (v,) for path, v in flat(given)}
+    found = entry.settings(key, "a table of paths and allowed values")
+    for path, value in found.items():
+        if value in ([], {}):
+            entry.wrong(f"{key}.{path}", value, "must be an allowed value, or a list of them")
+    return {path: tuple(listed(value)) for path, value in found.items()}

@@ -6,12 +6,10 @@ as in a sweep file and read by eastwest.sweep.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,13 +17,13 @@ from types import UnionType
 from typing import Any, get_args, get_origin
 
 from eastwest.claims import grid
-from eastwest.claims.measures import MEASURES
+from eastwest.claims.measures import Signature
+from eastwest.claims.measures.of_study import known_in
 from eastwest.claims.profiles import Profile, profile, varied
 from eastwest.claims.readings import FIRST, Reading, reading, readings_of
-from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
+from eastwest.reader import Table, flat, listed, read_file
 from eastwest.sweep.spec import Spec as Sweep
-from eastwest.sweep.spec import flat
 from eastwest.sweep.spec import load as load_sweep
 
 #: Version of the claim file's format.
@@ -168,27 +166,15 @@ def load(path: Path, variant: str = "", named: str = "") -> Claim:
     """
     study = path.parent.parent
     chosen = reading(study, named)
-    table = _read(path)
-    if variant and variant != table.get("profile"):
-        return _Reader(path, table, chosen, profile(study, variant)).claim()
-    claim = _Reader(path, table, chosen).claim()
+    content, _ = read_file(path, _LARGEST_FILE)
+    if variant and variant != content.get("profile"):
+        return _Reader(path, content, chosen, profile(study, variant)).claim()
+    claim = _Reader(path, content, chosen).claim()
     if chosen.name == FIRST:
         return claim
-    first = _Reader(path, table, readings_of(study)[FIRST]).claim()
+    first = _Reader(path, content, readings_of(study)[FIRST]).claim()
     same = (first.digest, first.explained_digest) == (claim.digest, claim.explained_digest)
     return replace(claim, variant="") if same else claim
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the table of a TOML file."""
-    if path.stat().st_size > _LARGEST_FILE:
-        raise InputError(f"{path}: larger than any claim file")
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
 
 
 class _Reader:
@@ -197,56 +183,47 @@ class _Reader:
     def __init__(
         self,
         path: Path,
-        table: dict[str, Any],
+        content: Mapping[str, Any],
         chosen: Reading,
         variant: Profile | None = None,
     ) -> None:
         self.path = path
         self.reading = chosen
         self.variant = variant
-        self.table = table
-        self.problems: list[Problem] = []
+        self.table = Table(content, f"{path.name}: ")
         self.identity = ""
         self.readings = readings_of(path.parent.parent)
+        self.measures = known_in(path.parent.parent).measures
         #: Names of the runs, valid or not.
         self.names: list[str] = []
 
-    def wrong(self, path: str, value: object, message: str, hint: str | None = None) -> None:
-        shown = None if value is None else f"{value!r:.60}"
-        where = f"{self.path.name}: {path}"
-        self.problems.append({"path": where, "value": shown, "message": message, "hint": hint})
-
     def claim(self) -> Claim:
-        self._known(self.table, _KEYS, "")
-        if self.table.get("claim") != SCHEMA:
-            self.wrong("claim", self.table.get("claim"), f"the version of the format is {SCHEMA}")
-        identity = self._text(self.table, "id", "")
-        if identity and not _ID.fullmatch(identity):
-            self.wrong("id", identity, 'must be a study and a name, such as "incast/T1"')
-        self.identity = identity
+        table = self.table
+        table.head(_KEYS, SCHEMA, needed=True)
+        self.identity = table.words("id")
+        if self.identity and not _ID.fullmatch(self.identity):
+            table.wrong("id", self.identity, 'must be a study and a name, such as "incast/T1"')
         runs, quick = self._runs()
-        metrics = tuple(self._metrics(self.table, "metric", True))
-        opened = tuple(self._open())
-        own = self._text(self.table, "profile", "")
-        names = [metric.name for metric in metrics]
+        metrics = self._metrics(table, True)
+        own, names = table.words("profile"), [metric.name for metric in metrics]
         explanations = [
             each for each in self._explanations(names) if each.reading == self.reading.name
         ]
         if self.variant:  # those of the file are about its own profile
-            why = self.variant.because.get(identity)
+            why = self.variant.because.get(self.identity)
             explanations = [Explanation(tuple(names), why, ())] if why else []
         other = "" if self.reading.name == FIRST else self.reading.name
         claim = Claim(
             path=self.path,
-            id=identity,
-            source=self._text(self.table, "source", ""),
-            statement=self._text(self.table, "statement", ""),
-            published=self._text(self.table, "published", ""),
+            id=self.identity,
+            source=table.words("source"),
+            statement=table.words("statement"),
+            published=table.words("published"),
             profile=self.variant.name if self.variant else own,
             reading=self.reading.name,
             variant=self.variant.name if self.variant else other,
-            by_construction=self._text(self.table, "by_construction", "", ""),
-            open=opened,
+            by_construction=table.words("by_construction", ""),
+            open=self._open(),
             runs=runs,
             quick=quick,
             metrics=metrics,
@@ -255,8 +232,7 @@ class _Reader:
             digest="",
             explained_digest="",
         )
-        if self.problems:
-            raise ProblemsError(self.problems)
+        table.refuse()
         inner = [metric for explanation in explanations for metric in explanation.metrics]
         causes = [[each.of, each.kind, len(each.metrics)] for each in explanations]
         return replace(
@@ -265,96 +241,58 @@ class _Reader:
             explained_digest=_digest(claim, inner, causes),
         )
 
-    def _known(self, table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
-        for key in table:
-            if key not in keys:
-                near = difflib.get_close_matches(key, keys, n=1)
-                message = f"no such key; there are {', '.join(keys)}"
-                self.wrong(f"{where}{key}", None, message, near[0] if near else None)
-
-    def _text(
-        self, table: Mapping[str, Any], key: str, where: str, otherwise: str | None = None
-    ) -> str:
-        value = table.get(key, otherwise)
-        if not isinstance(value, str) or (otherwise is None and not value.strip()):
-            missing = "is missing: a text" if value is None else "must be a text"
-            self.wrong(f"{where}{key}", value, missing)
-            return ""
-        return value.strip()
-
-    def _number(self, table: Mapping[str, Any], key: str, where: str) -> float | None:
-        value = table.get(key)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-            self.wrong(f"{where}{key}", value, "must be a number")
-            return None
-        return float(value)
-
-    def _tables(self, table: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-        value = table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-            self.wrong(f"{where}{key}", None, f"must be tables, each beginning with [[{key}]]")
-            return []
-        return value
-
-    def _open(self) -> list[Open]:
+    def _open(self) -> tuple[Open, ...]:
         """Return the open parameters, from this file or from one that the study's claims share."""
-        table = self.table
-        shared = table.get("open")
+        table, shared = self.table, self.table.get("open")
         if isinstance(shared, str):
             path = self.path.parent / shared
             if not self._in_papers(path):
-                self.wrong("open", shared, "must be tables, or a file in the folder of a study")
-                return []
-            table = _read(path)
-        found = []
-        for number, entry in enumerate(self._tables(table, "open", "")):
-            where = f"open.{number}."
-            self._known(entry, _OPEN_KEYS, where)
-            found.append(Open(*(self._text(entry, key, where) for key in _OPEN_KEYS)))
-        return found
+                message = "must be tables, or a file in the folder of a study"
+                table.wrong("open", shared, message)
+                return ()
+            table = Table(read_file(path, _LARGEST_FILE)[0], table.where, table)
+        return tuple(
+            Open(*(entry.words(key) for key in _OPEN_KEYS))
+            for entry in table.tables("open", _OPEN_KEYS)
+        )
 
-    def _shared(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _shared(self) -> dict[str, Any]:
         """Return the runs of the claim, with those of the grid that it names."""
+        own = self.table.table("runs", "tables such as [runs.main], each like a sweep")
+        given = own.content
         file = self.table.get("grid")
         if file is None:
-            return dict(given)
+            return {**given}
         if not isinstance(file, str) or not self._in_papers(self.path.parent / file):
-            self.wrong("grid", file, "must be a file in the folder of a study")
-            return dict(given)
+            self.table.wrong("grid", file, "must be a file in the folder of a study")
+            return {**given}
         path = self.path.parent / file
-        content = _read(path)
-        tables = grid.tables(content, path.parent)
+        tables = grid.tables(read_file(path, _LARGEST_FILE)[0], path.parent)
         runs: dict[str, Any] = {}
         for name in dict.fromkeys([*given, *self._asked()]):
             entry = given.get(name, {"grid": name} if name in tables else None)
             if isinstance(entry, dict) and "grid" in entry:
-                table = tables.get(str(entry["grid"]))
-                if table is None:
-                    near = difflib.get_close_matches(str(entry["grid"]), tables, n=1)
-                    known = f"no such table of {path.name}; there are {', '.join(tables)}"
-                    self.wrong(f"runs.{name}.grid", entry["grid"], known, near[0] if near else None)
+                wanted = str(entry["grid"])
+                if wanted not in tables:
+                    what = f"table of {path.name}"
+                    self.table.no_such(f"runs.{name}.grid", wanted, what, tables)
                     continue
+                Table(entry, f"{own.where}{name}.", own).settings("only")
                 try:
-                    entry = grid.part(table, entry)
+                    entry = grid.part(tables[wanted], entry)
                 except KeyError as error:
                     message = "no axis of the grid's table has such values"
-                    self.wrong(f"runs.{name}.only", error.args[0], message)
+                    self.table.wrong(f"runs.{name}.only", error.args[0], message)
             if entry is not None:
                 runs[name] = entry
         return runs
 
     def _asked(self) -> list[str]:
         """Return the names of runs that metrics ask for, valid or not."""
-        explanations = self._tables(self.table, "explanation", "")
-        found: list[object] = []
-        for table in (self.table, *explanations):
-            metrics = table.get("metric")
-            for entry in metrics if isinstance(metrics, list) else []:
-                runs = entry.get("runs") if isinstance(entry, dict) else None
-                found += runs if isinstance(runs, list) else [runs]
-        return [name for name in found if isinstance(name, str)]
+        tables = (self.table, *self.table.tables("explanation"))
+        metrics = [each for table in tables for each in listed(table.get("metric"))]
+        runs = [listed(each.get("runs")) for each in metrics if isinstance(each, dict)]
+        return [name for names in runs for name in names if isinstance(name, str)]
 
     def _in_papers(self, path: Path) -> bool:
         """Whether a file is in the folder of a study, of this one or of another."""
@@ -362,185 +300,139 @@ class _Reader:
         return path.is_file() and path.resolve().parent.parent == papers
 
     def _runs(self) -> tuple[dict[str, Sweep], dict[str, Sweep]]:
-        own = self.table.get("runs", {})
-        given = self._shared(own) if isinstance(own, dict) else {}
+        given = self._shared()
         if not given:
-            self.wrong("runs", None, "is missing: tables such as [runs.main], each like a sweep")
-            return {}, {}
+            message = "is missing: tables such as [runs.main], each like a sweep"
+            self.table.wrong("runs", None, message)
         full: dict[str, Sweep] = {}
         quick: dict[str, Sweep] = {}
         self.names = list(given)
-        for name, entry in given.items():
+        for name in given:
             if not _RUNS.fullmatch(name):  # the name is used as a folder
-                self.wrong("runs", name, "names of runs have letters, digits, _ and - only")
+                message = "names of runs have letters, digits, _ and - only"
+                self.table.wrong("runs", name, message)
                 continue
-            if not isinstance(entry, dict):
-                self.wrong(f"runs.{name}", entry, "must be a table like a sweep file")
-                continue
-            whole = {key: value for key, value in entry.items() if key != "quick"}
-            less = entry.get("quick", {})
-            if not isinstance(less, dict):
-                self.wrong(f"runs.{name}.quick", less, "must be a table of the keys that are less")
-                less = {}
-            self._sweep(f"runs.{name}", whole, full, name)
-            settings = {"set": {**_mapping(whole.get("set")), **_mapping(less.get("set"))}}
-            self._sweep(f"runs.{name}.quick", {**whole, **less, **settings}, quick, name)
+            table = Table(given, f"{self.table.where}runs.", self.table).table(name)
+            less = table.table("quick", "a table of the keys that are less")
+            whole = {key: value for key, value in table.content.items() if key != "quick"}
+            self._sweep(table, whole, full, name)
+            settings = {"set": {**flat(whole.get("set")), **flat(less.get("set"))}}
+            self._sweep(less, {**whole, **less.content, **settings}, quick, name)
         return full, quick
 
-    def _sweep(self, where: str, table: dict[str, Any], into: dict[str, Sweep], name: str) -> None:
-        scenario = table.get("scenario")
+    def _sweep(
+        self, place: Table, content: dict[str, Any], into: dict[str, Sweep], name: str
+    ) -> None:
+        scenario = content.get("scenario")
         if isinstance(scenario, str) and (self.path.parent / scenario).is_file():
-            table = {**table, "scenario": str((self.path.parent / scenario).resolve())}
-        fixed = varied(table)
+            content = {**content, "scenario": str((self.path.parent / scenario).resolve())}
+        fixed = varied(content)
         if self.variant:
-            own = {*_mapping(table.get("set"))}
-            table = self.variant.applied(table)
+            own = {*flat(content.get("set"))}
+            content = self.variant.applied(content)
             fixed |= {*self.variant.settings} - own
         try:
-            table = self.reading.applied(table, self.identity, fixed)
-            into[name] = load_sweep({**table, "name": name})
+            content = self.reading.applied(content, self.identity, fixed)
+            into[name] = load_sweep({**content, "name": name})
         except ProblemsError as error:
-            for problem in error.problems:
-                path = f"{self.path.name}: {where}.{problem['path']}"
-                self.problems.append({**problem, "path": path})
+            place.add(error.problems)
         except InputError as error:
-            self.wrong(where, None, str(error))
+            place.wrong("", None, str(error))
 
-    def _metrics(self, table: Mapping[str, Any], above: str, banded: bool) -> list[Metric]:
-        entries = self._tables(table, "metric", "")
+    def _metrics(self, table: Table, banded: bool) -> tuple[Metric, ...]:
+        entries = table.tables("metric")
         if not entries:
-            self.wrong(above, None, "is missing: at least one [[metric]]")
-        found = [
-            self._metric(entry, f"{above}.{number}.", banded)
-            for number, entry in enumerate(entries)
-        ]
+            table.wrong("metric", None, "is missing: at least one [[metric]]")
+        found = tuple(self._metric(entry, banded) for entry in entries)
         names = [metric.name for metric in found]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            self.wrong(above, name, "is the name of two metrics")
+            table.wrong("metric", name, "is the name of two metrics")
         return found
 
-    def _metric(self, entry: Mapping[str, Any], where: str, banded: bool) -> Metric:
-        low, high = self._number(entry, "low", where), self._number(entry, "high", where)
+    def _metric(self, entry: Table, banded: bool) -> Metric:
+        low, high, factor = (entry.any_number(key) for key in ("low", "high", "factor"))
         if banded and low is None and high is None:
-            self.wrong(f"{where}low", None, "is missing: a band has low, high or both")
+            entry.wrong("low", None, "is missing: a band has low, high or both")
         if low is not None and high is not None and low > high:
-            self.wrong(f"{where}low", low, f"must not be above high, {high:g}")
-        several = entry.get("runs")
-        chosen = several if isinstance(several, list) else [self._text(entry, "runs", where)]
+            entry.wrong("low", low, f"must not be above high, {high:g}")
+        several = isinstance(entry.get("runs"), list)
+        chosen = entry.texts("runs") if several else (entry.words("runs"),)
         for each in chosen:
             if each and each not in self.names:
-                near = difflib.get_close_matches(str(each), self.names, n=1)
-                known = f"no such runs; there are {', '.join(self.names)}"
-                self.wrong(f"{where}runs", each, known, near[0] if near else None)
-        name = self._text(entry, "measure", where)
-        digits = entry.get("digits", 3)
-        if type(digits) is not int or not 1 <= digits <= 9:
-            self.wrong(f"{where}digits", digits, "allowed: 1 to 9 significant digits")
-        factor = self._number(entry, "factor", where)
+                entry.no_such("runs", each, "runs", self.names)
+        measure = entry.words("measure")
         return Metric(
-            name=self._text(entry, "name", where),
-            runs=tuple(map(str, chosen)),
-            measure=name,
-            arguments=self._arguments(entry, name, where),
-            unit=self._text(entry, "unit", where, ""),
+            name=entry.words("name"),
+            runs=chosen,
+            measure=measure,
+            arguments=_arguments(entry, measure, self.measures),
+            unit=entry.words("unit", ""),
             factor=1.0 if factor is None else factor,
-            digits=digits,
+            digits=entry.integer("digits", 3, 1, 9),
             low=low,
             high=high,
         )
 
-    def _arguments(self, entry: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
-        if name and name not in MEASURES:
-            near = difflib.get_close_matches(name, MEASURES, n=1)
-            known = f"no such measure; there are {', '.join(sorted(MEASURES))}"
-            self.wrong(f"{where}measure", name, known, near[0] if near else None)
-        if name not in MEASURES:
-            return {}
-        signature = MEASURES[name]
-        self._known(entry, (*_METRIC_KEYS, *signature.types), where)
-        given: dict[str, Any] = {}
-        for key, kind in signature.types.items():
-            if key not in entry:
-                if key in signature.required:
-                    self.wrong(f"{where}{key}", None, f"is missing: {name} needs it")
-                continue
-            if _fits(entry[key], kind):
-                given[key] = entry[key]
-            else:
-                self.wrong(f"{where}{key}", entry[key], f"must be {_words(kind)}")
-        return given
+    def _explanations(self, metrics: Sequence[str]) -> Iterator[Explanation]:
+        for entry in self.table.tables("explanation", _EXPLANATION_KEYS):
+            yield Explanation(
+                _names(entry, "of", metrics),
+                entry.words("text"),
+                self._metrics(entry, False),
+                entry.one_of("class", CLASSES, ""),
+                entry.one_of("reading", self.readings, FIRST),
+            )
 
-    def _explanations(self, metrics: list[str]) -> list[Explanation]:
-        found = []
-        for number, entry in enumerate(self._tables(self.table, "explanation", "")):
-            where = f"explanation.{number}."
-            self._known(entry, _EXPLANATION_KEYS, where)
-            of = self._names(entry, "of", where, metrics)
-            text = self._text(entry, "text", where)
-            inner = self._metrics(entry, f"{where}metric", False)
-            kind = self._one_of(entry, "class", where, CLASSES, "")
-            about = self._one_of(entry, "reading", where, [*self.readings], FIRST)
-            found.append(Explanation(of, text, tuple(inner), kind, about))
-        return found
-
-    def _one_of(
-        self, entry: Mapping[str, Any], key: str, where: str, allowed: Sequence[str], otherwise: str
-    ) -> str:
-        """Return one of several allowed words; ``otherwise`` where none is given."""
-        word = self._text(entry, key, where, otherwise)
-        if word and word != otherwise and word not in allowed:
-            near = difflib.get_close_matches(word, allowed, n=1)
-            message = f"allowed: {', '.join(allowed)}"
-            self.wrong(f"{where}{key}", word, message, near[0] if near else None)
-        return word
-
-    def _names(
-        self, entry: Mapping[str, Any], key: str, where: str, known: list[str]
-    ) -> tuple[str, ...]:
-        """Return names of metrics; all of them where none is given."""
-        given = entry.get(key, known)
-        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-            self.wrong(f"{where}{key}", given, "must be a list of names of metrics")
-            return ()
-        for name in given:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                message = f"no such metric; there are {', '.join(known)}"
-                self.wrong(f"{where}{key}", name, message, near[0] if near else None)
-        return tuple(given)
-
-    def _figure(self, metrics: list[str]) -> Figure | None:
-        entry = self.table.get("figure")
-        if entry is None:
+    def _figure(self, metrics: Sequence[str]) -> Figure | None:
+        if "figure" not in self.table:
             return None
-        if not isinstance(entry, dict):
-            self.wrong("figure", entry, "must be a table")
-            return None
-        self._known(entry, _FIGURE_KEYS, "figure.")
-        kind = self._text(entry, "kind", "figure.")
-        if kind and kind not in FIGURES:
-            near = difflib.get_close_matches(kind, FIGURES, n=1)
-            message = f"allowed: {', '.join(FIGURES)}"
-            self.wrong("figure.kind", kind, message, near[0] if near else None)
+        entry = self.table.table("figure")
+        entry.keys(_FIGURE_KEYS)
         return Figure(
-            kind=kind,
-            title=self._text(entry, "title", "figure."),
-            caption=self._text(entry, "caption", "figure."),
-            metrics=self._names(entry, "metrics", "figure.", metrics),
+            kind=entry.one_of("kind", FIGURES),
+            title=entry.words("title"),
+            caption=entry.words("caption"),
+            metrics=_names(entry, "metrics", metrics),
             beside=tuple(self._beside(entry)),
         )
 
-    def _beside(self, entry: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    def _beside(self, entry: Table) -> Iterator[tuple[str, Path]]:
         """Yield further tables of a figure: names in the legend, and files of the study."""
-        given = entry.get("beside", {})
         study = self.path.parent.parent.resolve()
-        for name, file in given.items() if isinstance(given, dict) else [("", given)]:
+        for name, file in entry.table("beside", "a table of names and files").content.items():
             path = (self.path.parent / file).resolve() if isinstance(file, str) else study
             if path.is_file() and path.is_relative_to(study):
                 yield name, path
             else:
-                message = "must be a table of names and files in the folder of the study"
-                self.wrong("figure.beside", file, message)
+                entry.wrong(f"beside.{name}", file, "must be a file in the folder of the study")
+
+
+def _names(entry: Table, key: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Return names of metrics; all of them where none is given."""
+    given = entry.texts(key, known, "a list of names of metrics")
+    for name in given:
+        if name not in known:
+            entry.no_such(key, name, "metric", known)
+    return given
+
+
+def _arguments(entry: Table, name: str, known: Mapping[str, Signature]) -> dict[str, Any]:
+    """Return the arguments of a measure by name."""
+    signature = known.get(name)
+    if signature is None:
+        if name:
+            entry.no_such("measure", name, "measure", sorted(known))
+        return {}
+    entry.keys((*_METRIC_KEYS, *signature.types))
+    given: dict[str, Any] = {}
+    for key, kind in signature.types.items():
+        if key in entry:
+            given[key] = entry.get(key)
+            if not _fits(given[key], kind):
+                entry.wrong(key, given[key], f"must be {_words(kind)}")
+        elif key in signature.required:
+            entry.wrong(key, None, f"is missing: {name} needs it")
+    return given
 
 
 def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()) -> str:
@@ -560,17 +452,13 @@ def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()
 def _ran(sweep: Sweep) -> list[Any]:
     """Return all of a sweep that decides its numbers, except its seeds, and its scenario."""
     try:
-        scenario: Any = tomllib.loads(Path(sweep.scenario).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        scenario: Any = read_file(Path(sweep.scenario))[0]
+    except (OSError, InputError):
         scenario = sweep.scenario  # a shipped one, or a problem that is reported when it is run
     axes = [[axis.paths, axis.values, axis.names] for axis in sweep.axes]
     adaptive = asdict(sweep.adaptive) if sweep.adaptive else None
     kept = [sweep.warm_up_ps, sweep.baseline, sweep.confidence]
     return [scenario, sweep.settings, axes, adaptive, kept]
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return dict(flat(value)) if isinstance(value, dict) else {}
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eastwest.claims.measures import MEASURES, Data, Measured, MeasureError
+from eastwest.claims.measures import Data, MeasureError
+from eastwest.claims.measures.of_study import known_in
 from eastwest.claims.spec import Claim, Metric
 from eastwest.claims.verdict import DIFFERS, UNDECIDED, Explained, Outcome, Part
 from eastwest.errors import ProblemsError
@@ -20,30 +21,28 @@ MOST_SEEDS = 60
 Progress = Callable[[str, str, State], None]
 
 
-class Runner:
-    """Execution of one claim."""
+@dataclass(frozen=True)
+class How:
+    """How claims are run."""
 
-    def __init__(
-        self,
-        claim: Claim,
-        *,
-        quick: bool,
-        jobs: int | None,
-        dask: str | None,
-        store: str | Path | None,
-        progress: Progress,
-        most_seeds: int = MOST_SEEDS,
-        kept: Sequence[Part] = (),
-    ) -> None:
+    quick: bool = False
+    jobs: int | None = None
+    dask: str | None = None
+    store: str | Path | None = None
+    progress: Progress = lambda *_: None
+    #: Most seeds of an undecided claim.
+    most_seeds: int = MOST_SEEDS
+
+
+class Runner:
+    """Execution of one claim; ``kept`` are its stored parts, all or none."""
+
+    def __init__(self, claim: Claim, how: How, kept: Sequence[Part] = ()) -> None:
         self.claim = claim
+        self.how = how
         self.kept = kept
-        self.quick = quick
-        self.jobs = jobs
-        self.dask = dask
-        self.store = store
-        self.progress = progress
-        self.most_seeds = most_seeds
-        self._specs = dict(claim.quick if quick else claim.runs)
+        self._known = known_in(claim.path.parent.parent)
+        self._specs = dict(claim.quick if how.quick else claim.runs)
         self._sweeps: dict[str, SweepResult | str] = {}
 
     def outcome(self) -> Outcome:
@@ -64,11 +63,11 @@ class Runner:
             ]
         seeds = {name: spec.first_seeds for name, spec in self._specs.items()}
         ran = {name: seeds[name] for name in self._sweeps}
-        return Outcome(self.claim, parts, explained, self.quick, ran)
+        return Outcome(self.claim, parts, explained, self.how.quick, ran)
 
     def _undecided(self, parts: Sequence[Part]) -> set[str]:
         """Return the names of the runs of undecided numbers, which need more seeds."""
-        if self.quick or not self.claim.decides:
+        if self.how.quick or not self.claim.decides:
             return set()
         return {name for part in parts if part.verdict == UNDECIDED for name in part.metric.runs}
 
@@ -77,7 +76,7 @@ class Runner:
         given = False
         for name in names:
             spec = self._specs[name]
-            wanted = min(self.most_seeds, 2 * len(spec.seeds))
+            wanted = min(self.how.most_seeds, 2 * len(spec.seeds))
             if spec.adaptive is None and wanted > len(spec.seeds):
                 further = range(max(spec.seeds) + 1, max(spec.seeds) + 1 + wanted - len(spec.seeds))
                 self._specs[name] = replace(spec, seeds=(*spec.seeds, *further))
@@ -93,7 +92,9 @@ class Runner:
                 return Part(metric, None, found)
             sweeps.append(found)
         try:
-            return Part(metric, measured(metric, Data(*sweeps)))
+            data = Data(*sweeps, values=self._known.values)
+            measure = self._known.measures[metric.measure].function
+            return Part(metric, measure(data, **metric.arguments))
         except (MeasureError, FileNotFoundError) as error:  # or a table was not kept
             return Part(metric, None, str(error))
 
@@ -116,11 +117,11 @@ class Runner:
             driver = prepare(
                 spec,
                 out,
-                jobs=self.jobs,
-                dask=self.dask,
-                store=self.store,
+                jobs=self.how.jobs,
+                dask=self.how.dask,
+                store=self.how.store,
                 confirm=lambda _: True,
-                progress=lambda state: self.progress(self.claim.id, name, state),
+                progress=lambda state: self.how.progress(self.claim.id, name, state),
             )
             return driver.run(out)
         except ProblemsError as error:
@@ -130,40 +131,19 @@ class Runner:
             ) from None
 
 
-def measured(metric: Metric, data: Data) -> Measured:
-    """Apply a metric's measure to its runs. Raises ``MeasureError`` where they lack something."""
-    return MEASURES[metric.measure].function(data, **metric.arguments)
-
-
 def run(
     claims: Sequence[Claim],
-    *,
-    quick: bool = False,
-    jobs: int | None = None,
-    dask: str | None = None,
-    store: str | Path | None = None,
-    progress: Progress = lambda *_: None,
+    how: How,
     done: Callable[[Outcome], None] = lambda _: None,
-    most_seeds: int = MOST_SEEDS,
     kept: Callable[[Claim], Sequence[Part]] = lambda _: (),
 ) -> list[Outcome]:
     """Run claims one after the other and return their outcomes; ``done`` is called for each.
 
-    Undecided claims get more seeds, up to ``most_seeds``. ``kept`` returns the stored parts of a
-    claim, all or none; with all of them, only its explanations are run.
+    Undecided claims get more seeds. ``kept`` returns the stored parts of a claim, all or none; with
+    all of them, only its explanations are run.
     """
     outcomes = []
     for claim in claims:
-        runner = Runner(
-            claim,
-            quick=quick,
-            jobs=jobs,
-            dask=dask,
-            store=store,
-            progress=progress,
-            most_seeds=most_seeds,
-            kept=kept(claim),
-        )
-        outcomes.append(runner.outcome())
+        outcomes.append(Runner(claim, how, kept(claim)).outcome())
         done(outcomes[-1])
     return outcomes

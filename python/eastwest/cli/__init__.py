@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from types import FrameType
@@ -42,6 +43,8 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     signal.signal(signal.SIGTERM, _terminated)
+    # Imports make objects that stay: with the usual 700, the collector takes a tenth of their time.
+    gc.set_threshold(50_000)
     try:
         app()
     except KeyboardInterrupt:  # before a command has begun

@@ -6,13 +6,11 @@ import json
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from eastwest import bench as standard
 from eastwest.cli.guard import errors, guarded
 from eastwest.cli.options import JsonArrayOption, SetOption
+from eastwest.cli.screen import console, headed
 from eastwest.cli.simulate import overrides
 from eastwest.units import clean, span
 
@@ -56,12 +54,11 @@ def bench(
 
 def _show(rows: list[standard.Measurement], threads: int) -> None:
     """Print measurements; with threads, their speed-up and the notes of the run."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     # With threads the wall time matters, and the row must fit a screen.
     last = "threads" if threads > 1 else "hops/CPU-s"
-    for heading in ("scenario", "packet-hops", "CPU", "wall", last, "memory", "digest"):
-        left = heading in {"scenario", "digest"}
-        table.add_column(heading, justify="left" if left else "right", no_wrap=True)
+    headings = ("scenario", "packet-hops", "CPU", "wall", last, "memory", "digest")
+    table = headed(*headings, left=1, gap=2)
+    table.columns[-1].justify = "left"
     for row in rows:
         per_second = f"{row['hops_per_cpu_s'] / 1e6:.2f} M"
         table.add_row(
@@ -73,7 +70,7 @@ def _show(rows: list[standard.Measurement], threads: int) -> None:
             f"{row['peak_rss_mb']:.0f} MB",
             clean(row["digest"])[:8],
         )
-    screen = Console(highlight=False)
+    screen = console()
     screen.print(table)
     if threads == 1:
         return

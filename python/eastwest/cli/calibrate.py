@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from eastwest.calibrate import Calibration, Containers, calibrate, written
 from eastwest.calibrate.profile import toml_text
 from eastwest.cli.guard import errors, fail, guarded
+from eastwest.cli.options import JsonObjectOption
+from eastwest.cli.screen import headed
 from eastwest.files import write_whole
 from eastwest.sweep.values import Bound
 from eastwest.units import clean, percent
@@ -72,9 +72,7 @@ def command(
             "--details", help="Also show quantities that are not parameters of the model."
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: JsonObjectOption = False,
 ) -> None:
     """Estimate CPU and disk rates and fixed delays from job histories of Hadoop 2 or 3.
 
@@ -146,20 +144,13 @@ def _as_json(found: Calibration) -> dict[str, Any]:
     }
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number < 2 else "right", no_wrap=True)
-    return table
-
-
 def _signed(share: float) -> str:
     return ("+" if share > 0 else "") + percent(share)
 
 
 def _print(found: Calibration, details: bool) -> None:
     console = Console(highlight=False)
-    table = _table("key", "from", "value", "of", "residual", "worst")
+    table = headed("key", "from", "value", "of", "residual", "worst", left=2)
     for e in found.estimates:
         residuals = (percent(e.residual_median), _signed(e.residual_worst))
         table.add_row(e.key.partition(".")[2], e.meaning, written(e), str(e.samples), *residuals)
@@ -170,7 +161,7 @@ def _print(found: Calibration, details: bool) -> None:
 
 
 def _print_observations(console: Console, found: Calibration) -> None:
-    seen = _table("also seen", "", "median", "least", "most")
+    seen = headed("also seen", "", "median", "least", "most", left=2)
     for o in found.observations:
         digits = 3 if o.unit == "s/MB" else 2
         values = (f"{v:.{digits}f}" for v in (o.median, o.least, o.most))
@@ -179,7 +170,7 @@ def _print_observations(console: Console, found: Calibration) -> None:
 
 
 def _print_jobs(console: Console, found: Calibration) -> None:
-    jobs = _table("history", "job", "observed", "estimated", "residual")
+    jobs = headed("history", "job", "observed", "estimated", "residual", left=2)
     for j in found.jobs[:_MOST_JOBS]:
         name = clean(j.history.path.name, 34)
         numbers = (f"{j.observed_s:.1f} s", f"{j.estimated_s:.1f} s", _signed(j.residual))

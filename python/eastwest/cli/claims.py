@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from eastwest.claims import page, record
 from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
 from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, Outcome
-from eastwest.claims.work import MOST_SEEDS, run
+from eastwest.claims.work import MOST_SEEDS, How, run
 from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
 from eastwest.cli.options import DaskOption, JobsOption, JsonArrayOption, StoreOption
 from eastwest.cli.progress import ClaimsBar
+from eastwest.cli.screen import headed
 from eastwest.units import clean
 
 _COLOURS = {HOLDS: "green", DIFFERS: "red"}
@@ -135,13 +134,8 @@ def claims(
         try:
             outcomes = run(
                 chosen,
-                quick=quick,
-                jobs=jobs,
-                dask=dask,
-                store=store,
-                progress=bar,
-                done=done,
-                most_seeds=most_seeds,
+                How(quick, jobs, dask, store, bar, most_seeds),
+                done,
                 kept=lambda claim: had.parts() if (had := before(claim)) else [],
             )
         except KeyboardInterrupt:
@@ -176,9 +170,8 @@ def _list(records: list[record.Record], as_json: bool) -> None:
         ]
         typer.echo(json.dumps(listed, ensure_ascii=False))
         return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("claim", "reading", "TCP", "verdict", "published"):
-        table.add_column(heading, no_wrap=heading != "published")
+    table = headed("claim", "reading", "TCP", "verdict", "published", left=5)
+    table.columns[-1].no_wrap = False
     for r in records:
         table.add_row(
             r.claim.id,

@@ -82,9 +82,8 @@ def fuzz(
         def show(done: int, failed: int) -> None:
             bar.show(f"{count(done)}/{count(cases)} cases · {failed} failed", done / cases)
 
-        result = campaign.run(
-            cases, seed, first, at_once, sums, show, focus=tally is not None, have=have or ()
-        )
+        wanted = campaign.Campaign(cases, seed, first, at_once, tally is not None, have or ())
+        result = campaign.run(wanted, sums, show)
     if tally is not None:
         campaign.save(sums, campaign.levels(), tally)
     places = [str(campaign.write_case(one, out)) for one in result["found"]]

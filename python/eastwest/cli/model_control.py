@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.model_incast import quantity, table_csv
+from eastwest.cli.numbers import (
+    CsvOption,
+    FrameOption,
+    draw,
+    put,
+    quantity,
+    several,
+    several_seconds,
+    table_of,
+)
 from eastwest.cli.options import JsonArrayOption
-from eastwest.files import write_whole
+from eastwest.cli.screen import console
 from eastwest.models import delay
 from eastwest.models.qcn import Qcn
 from eastwest.models.tcp_dctcp import Dctcp
 from eastwest.models.tcp_red import Red, TcpRed
-from eastwest.units import span
 
 Row = dict[str, Any]
 _MOST_POINTS = 5000
-#: Width of a table that is written to a file or a pipe, in characters.
-_WIDE = 120
 
 FlowsOption = Annotated[str, typer.Option(metavar="N,...", help="Numbers of flows, such as 2,8.")]
 DelayOption = Annotated[
@@ -34,10 +37,6 @@ DelayOption = Annotated[
     typer.Option(metavar="TIME,...", help="Round-trip times without a queue; qcn: of feedback."),
 ]
 CapacityOption = Annotated[str, typer.Option(metavar="RATE,...", help="Rates of the link.")]
-FrameOption = Annotated[
-    str, typer.Option(metavar="SIZE", help="Length of a packet on the link in bytes.")
-]
-CsvOption = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as CSV.")]
 PlotOption = Annotated[
     Path | None, typer.Option(help="Draw margins, or cycles, over the points: .png, .svg or .pdf.")
 ]
@@ -80,16 +79,15 @@ def red(
         found = {"queue": queue, "window": window, "marked": mark, "rtt_us": rtt_s * 1e6}
         return found | _margins(one.linear())
 
-    points = _points(flows, delays, capacity, frame)
-    rows = _rows(points, row)
-    _out(rows, "TCP at RED", csv_file, plot, as_json)
-    if response is not None:
+    def over_time(n: float, capacity_pps: float, base_s: float) -> Any:
         from eastwest.plot.control import loop_response  # noqa: PLC0415  slow to load
 
-        one = model(*points[0])
+        one = model(n, capacity_pps, base_s)
         _, _, _, rtt_s = one.equilibrium()
-        played = one.play(min(300 * rtt_s, 60.0))
-        _draw(loop_response("TCP at RED", one.linear(), played), response)
+        return loop_response("TCP at RED", one.linear(), one.play(min(300 * rtt_s, 60.0)))
+
+    points = _points(flows, delays, capacity, frame)
+    Loop("TCP at RED", points, row, over_time).put(csv_file, plot, response, as_json)
 
 
 @guarded
@@ -128,14 +126,14 @@ def dctcp(
             "empty": cycle.empty,
         }
 
-    points = _points(flows, delays, capacity, frame)
-    rows = _rows(points, row)
-    _out(rows, "DCTCP", csv_file, plot, as_json)
-    if response is not None:
+    def over_time(n: float, capacity_pps: float, base_s: float) -> Any:
         from eastwest.plot.control import cycle_over_time  # noqa: PLC0415  slow to load
 
-        one = Dctcp(*points[0], threshold, gain)
-        _draw(cycle_over_time(one.play(300 * one.rtt_s), threshold, one.rtt_s), response)
+        one = Dctcp(n, capacity_pps, base_s, threshold, gain)
+        return cycle_over_time(one.play(300 * one.rtt_s), threshold, one.rtt_s)
+
+    points = _points(flows, delays, capacity, frame)
+    Loop("DCTCP", points, row, over_time).put(csv_file, plot, response, as_json)
 
 
 @guarded
@@ -167,14 +165,14 @@ def qcn(
             **_margins(model.linear()),
         }
 
-    points = _points(flows, delays, capacity, frame)
-    rows = _rows(points, row)
-    _out(rows, "QCN", csv_file, plot, as_json)
-    if response is not None:
+    def over_time(n: float, capacity_pps: float, delay_s: float) -> Any:
         from eastwest.plot.control import loop_response  # noqa: PLC0415  slow to load
 
-        one = Qcn(*points[0], set_point, weight, gain)
-        _draw(loop_response("QCN", one.linear(), one.play(0.05)), response)
+        one = Qcn(n, capacity_pps, delay_s, set_point, weight, gain)
+        return loop_response("QCN", one.linear(), one.play(0.05))
+
+    points = _points(flows, delays, capacity, frame)
+    Loop("QCN", points, row, over_time).put(csv_file, plot, response, as_json)
 
 
 def _margins(loop: delay.Linear) -> Row:
@@ -194,15 +192,11 @@ Point = tuple[float, float, float]
 def _points(flows: str, delays: str, capacity: str, frame: str) -> list[Point]:
     """Return flows, packets per second and seconds of all combinations."""
     frame_bytes = quantity("--frame", frame, "size")
-    try:
-        numbers = [float(part) for part in flows.split(",")]
-    except ValueError:
-        fail(f"--flows {flows!r:.60}: must be numbers, such as 2,8")
-    seconds = [quantity("--delays", part, "time") / 1e12 for part in delays.split(",")]
+    numbers, times = several("--flows", flows), several_seconds("--delays", delays)
     rates = [quantity("--capacity", part, "rate") for part in capacity.split(",")]
     if not frame_bytes > 0:
         fail(f"--frame {frame!r:.60}: must be more than 0")
-    found = [(n, c / 8 / frame_bytes, t) for c in rates for t in seconds for n in numbers]
+    found = [(n, c / 8 / frame_bytes, t) for c in rates for t in times for n in numbers]
     if len(found) > _MOST_POINTS:
         fail(f"{len(found):,} points are more than {_MOST_POINTS:,}")
     return found
@@ -225,57 +219,35 @@ def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) ->
     return rows
 
 
-def _out(
-    rows: list[Row], title: str, csv_file: Path | None, plot: Path | None, as_json: bool
-) -> None:
-    if csv_file is not None:
-        write_whole(csv_file, table_csv(rows).encode())
-    if plot is not None:
-        from eastwest.plot.control import over_points  # noqa: PLC0415  slow to load
+@dataclass(frozen=True)
+class Loop:
+    """A control loop at the points that a command asks for."""
 
-        _draw(over_points(title, rows), plot)
-    if as_json:
-        typer.echo(json.dumps(rows, allow_nan=False))
-    else:
-        _print(rows)
+    title: str
+    points: list[Point]
+    row: Callable[[float, float, float], Row]
+    #: Function that returns the picture of the queue over time at a point.
+    over_time: Callable[[float, float, float], Any]
 
+    def put(
+        self, csv_file: Path | None, plot: Path | None, response: Path | None, as_json: bool
+    ) -> None:
+        """Print the numbers of all points, and write the files that were asked for."""
+        rows = _rows(self.points, self.row)
+        if plot is not None:
+            from eastwest.plot.control import over_points  # noqa: PLC0415  slow to load
 
-def _draw(figure: Any, path: Path) -> None:
-    from eastwest.plot.picture import save  # noqa: PLC0415  slow to load
-
-    save(figure, path)
-
-
-_SHOWN: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "flows": ("flows", lambda v: f"{v:g}"),
-    "delay_us": ("delay", lambda v: span(v / 1e6)),
-    "queue": ("queue", lambda v: f"{v:.1f}"),
-    "window": ("window", lambda v: f"{v:.1f}"),
-    "rate_pps": ("rate, packets/s", lambda v: f"{v:,.0f}"),
-    "marked": ("marked", lambda v: f"{v:.2%}"),
-    "lowest": ("lowest", lambda v: f"{v:.1f}"),
-    "highest": ("highest", lambda v: f"{v:.1f}"),
-    "empty": ("empty", lambda v: f"{v:.1%}"),
-    "stable": ("stable", lambda v: "yes" if v else "no"),
-    "gain_margin_db": ("gain margin", lambda v: "–" if v is None else f"{v:.1f} dB"),
-    "phase_margin_deg": ("phase margin", lambda v: "–" if v is None else f"{v:.0f}°"),
-    "period_us": ("period", lambda v: "–" if v is None else span(v / 1e6)),
-}
+            draw(over_points(self.title, rows), plot)
+        put(rows, csv_file, as_json, _print)
+        if response is not None:
+            draw(self.over_time(*self.points[0]), response)
 
 
 def _print(rows: list[Row]) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _WIDE)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    shown = {key: value for key, value in _SHOWN.items() if key in rows[0]}
-    for heading, _ in shown.values():
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(text(row[key]) for key, (_, text) in shown.items()))
-    console.print(table)
-    console.print("Queues and windows in packets; the period is that of an oscillation at the edge")
+    screen = console(wide=True)
+    screen.print(table_of(rows))
+    screen.print("Queues and windows in packets; the period is that of an oscillation at the edge")
     if "amplitude" in rows[0]:
-        console.print("of stability, here of the limit cycle that marking by a step always has.")
+        screen.print("of stability, here of the limit cycle that marking by a step always has.")
     else:
-        console.print("of stability, where the loop gain grows by the gain margin.")
+        screen.print("of stability, where the loop gain grows by the gain margin.")

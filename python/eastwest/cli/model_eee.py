@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
@@ -10,14 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.model_incast import quantity, table_csv
+from eastwest.cli.numbers import CsvOption, draw, put, quantity, seconds
 from eastwest.cli.options import JsonArrayOption
-from eastwest.files import write_whole
+from eastwest.cli.screen import console, headed
 from eastwest.models import eee
 from eastwest.units import percent, span
 
@@ -50,9 +47,7 @@ def model_eee(
     sleep_power: Annotated[
         float, typer.Option(help="Power asleep as a share of active power.")
     ] = 0.1,
-    csv_file: Annotated[
-        Path | None, typer.Option("--csv", help="Write the numbers as CSV.")
-    ] = None,
+    csv_file: CsvOption = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw power and wait against load: .png, .svg or .pdf.")
     ] = None,
@@ -73,17 +68,11 @@ def model_eee(
         rows = _rows(policies, loads, frame_s, kind, sleep_power)
         if plot is not None:
             from eastwest.plot.models import sleeping  # noqa: PLC0415  slow to load
-            from eastwest.plot.picture import save  # noqa: PLC0415
 
-            save(sleeping(_rows(policies, _FINE, frame_s, kind, sleep_power), phy), plot)
+            draw(sleeping(_rows(policies, _FINE, frame_s, kind, sleep_power), phy), plot)
     except ValueError as error:
         fail(str(error))
-    if csv_file is not None:
-        write_whole(csv_file, table_csv(rows).encode())
-    if as_json:
-        typer.echo(json.dumps(rows, allow_nan=False))
-    else:
-        _print(rows, names, kind)
+    put(rows, csv_file, as_json, lambda rows: _print(rows, names, kind))
 
 
 def _policy(name: str) -> eee.Policy | None:
@@ -114,7 +103,7 @@ def _policy(name: str) -> eee.Policy | None:
 
 
 def _seconds(text: str) -> float:
-    return quantity("--policy", re.sub(r"(?<=\d)(?=[a-z])", " ", text), "time") / 1e12
+    return seconds("--policy", re.sub(r"(?<=\d)(?=[a-z])", " ", text))
 
 
 def _loads(text: str) -> list[float]:
@@ -149,21 +138,19 @@ def _rows(
 
 
 def _print(rows: list[Row], names: list[str], phy: eee.Phy) -> None:
-    console = Console(highlight=False)
+    screen = console()
     lone = ", ".join(f"{percent(eee.efficiency(phy, size))} for {size} B" for size in _FRAMES)
     times = f"sleeps in {span(phy.sleep_s)}, wakes in {span(phy.wake_s)}"
-    console.print(f"{phy.name}: {times}; energy that sends a lone frame: {lone}")
-    console.print(_table("power", rows, names, lambda row: percent(float(row["power"]))))
-    console.print(_table("wait", rows, names, lambda row: span(float(row["wait_us"]) / 1e6)))
-    console.print(
+    screen.print(f"{phy.name}: {times}; energy that sends a lone frame: {lone}")
+    screen.print(_table("power", rows, names, lambda row: percent(float(row["power"]))))
+    screen.print(_table("wait", rows, names, lambda row: span(float(row["wait_us"]) / 1e6)))
+    screen.print(
         "Power, of a link that never sleeps, and mean wait before a frame is sent, by load."
     )
 
 
 def _table(title: str, rows: list[Row], names: list[str], shown: Callable[[Row], str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in (title, *names):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = headed(title, *names)
     for share in dict.fromkeys(float(row["load"]) for row in rows):
         table.add_row(percent(share), *(shown(row) for row in rows if row["load"] == share))
     return table

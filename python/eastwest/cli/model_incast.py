@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from eastwest import spreadsheet
 from eastwest.cli.guard import fail, guarded
+from eastwest.cli.numbers import CsvOption, draw, put, quantity, seconds
 from eastwest.cli.options import JsonArrayOption
-from eastwest.files import write_whole
+from eastwest.cli.screen import console, headed
 from eastwest.models import incast as equations
-from eastwest.sweep.values import Bound
 from eastwest.units import rate, size
 
 #: Numbers of senders whose goodput is shown by default.
@@ -39,9 +33,7 @@ def incast(
     alpha: Annotated[
         float, typer.Option(help="Share of a timeout that a block waits, for equation (4).")
     ] = 1.0,
-    csv_file: Annotated[
-        Path | None, typer.Option("--csv", help="Write the numbers as CSV.")
-    ] = None,
+    csv_file: CsvOption = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw goodput against senders: .png, .svg or .pdf.")
     ] = None,
@@ -55,8 +47,8 @@ def incast(
     blocks = [quantity("--block", part, "size") for part in block.split(",")]
     numbers = _numbers(senders)
     settings = {
-        "rtt_s": quantity("--rtt", rtt, "time") / 1e12,
-        "rto_s": quantity("--rto", rto, "time") / 1e12,
+        "rtt_s": seconds("--rtt", rtt),
+        "rto_s": seconds("--rto", rto),
         "link_bps": quantity("--link", link, "rate"),
     }
     room = quantity("--buffer", buffer, "size")
@@ -64,26 +56,11 @@ def incast(
         rows = [_row(n, round(bytes_), room, alpha, settings) for bytes_ in blocks for n in numbers]
     except ValueError as error:
         fail(str(error))
-    if csv_file is not None:
-        write_whole(csv_file, table_csv(rows).encode())
     if plot is not None:
         from eastwest.plot.models import goodput  # noqa: PLC0415  slow to load
-        from eastwest.plot.picture import save  # noqa: PLC0415
 
-        save(goodput(rows), plot)
-    if as_json:
-        typer.echo(json.dumps(rows, allow_nan=False))
-    else:
-        _print(rows)
-
-
-def quantity(option: str, text: str, kind: str) -> float:
-    """Return a size, time or rate in its smallest unit."""
-    bound = Bound.read(text.strip())
-    if bound is None or bound.kind != kind:
-        examples = {"size": '"64 KB"', "time": '"1 ms"', "rate": '"1 Gbit/s"'}
-        fail(f"{option} {text!r}: must be a {kind}, such as {examples[kind]}")
-    return float(bound.number)
+        draw(goodput(rows), plot)
+    put(rows, csv_file, as_json, _print)
 
 
 def _numbers(text: str) -> list[int]:
@@ -116,21 +93,13 @@ def _row(
     }
 
 
-def table_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return rows as CSV; the first line has the names of the columns."""
-    head = list(rows[0])
-    return spreadsheet.table(head, ([row[name] for name in head] for row in rows))
-
-
 def _print(rows: list[dict[str, float]]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     headings = ["block", "window", "onset (3)", "senders", "before (1)", "after (2)"]
     columns = ["before_bps", "after_bps"]
     if any(row["partial_bps"] != row["after_bps"] for row in rows):
         headings.append("partial (4)")
         columns.append("partial_bps")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = headed(*headings)
     before = None
     for row in rows:
         first = row["block_bytes"] != before
@@ -142,4 +111,4 @@ def _print(rows: list[dict[str, float]]) -> None:
         )
         goodput = (rate(row[name]) for name in columns)
         table.add_row(*(head if first else ("", "", "")), f"{row['senders']:.0f}", *goodput)
-    Console(highlight=False).print(table)
+    console().print(table)

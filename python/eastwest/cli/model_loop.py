@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.model_incast import quantity, table_csv
+from eastwest.cli.numbers import seconds, table_csv
 from eastwest.cli.options import JsonObjectOption, SetOption
+from eastwest.cli.screen import console, headed
 from eastwest.cli.simulate import overrides
-from eastwest.errors import FolderError
 from eastwest.files import write_whole
+from eastwest.folders import check_folder
 from eastwest.units import clean, count, percent, span
-
-_WIDE = 120
 
 
 @guarded
@@ -62,12 +58,9 @@ def loop(
     from eastwest.plot.control import loops  # noqa: PLC0415
     from eastwest.plot.picture import save  # noqa: PLC0415
 
-    if not out.parent.is_dir():
-        raise FolderError(f"{out}: there is no folder {out.parent}")
-    if out.exists() and not out.is_dir():
-        raise FolderError(f"{out} is in the way: it is not a folder")
+    check_folder(out)
     interval_s, horizon_s, warm_up_s = (
-        quantity(f"--{name}", text, "time") / 1e12
+        seconds(f"--{name}", text)
         for name, text in (("interval", interval), ("horizon", horizon), ("warm-up", warm_up))
     )
     if interval_s != round(interval_s * 1e6) / 1e6 or horizon_s != round(horizon_s * 1e6) / 1e6:
@@ -96,14 +89,9 @@ def loop(
 
 
 def _print(said: list[dict[str, Any]], out: Path) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _WIDE)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("")
-    for heading in ("queue", "deviation", "empty", "delay", "p99", "foreseen", "staying", "marks",
-                    "drops"):  # fmt: skip
-        table.add_column(heading, justify="right", no_wrap=True)
+    screen = console(wide=True)
+    table = headed("", "queue", "deviation", "empty", "delay", "p99", "foreseen", "staying",
+                   "marks", "drops", left=1)  # fmt: skip
     for one in said:
         delay = one["delay_us"]
         table.add_row(
@@ -118,9 +106,9 @@ def _print(said: list[dict[str, Any]], out: Path) -> None:
             count(one["marks"]),
             count(one["drops"]),
         )
-    console.print(f"{clean(said[0]['link'], 80)}", markup=False)
-    console.print(table)
-    console.print(
+    screen.print(f"{clean(said[0]['link'], 80)}", markup=False)
+    screen.print(table)
+    screen.print(
         "Queues in packets; foreseen: error one horizon ahead, staying: without any change."
     )
-    console.print(clean(str(out / "loop.png"), 200), markup=False)
+    screen.print(clean(str(out / "loop.png"), 200), markup=False)

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.model_incast import quantity, table_csv
+from eastwest.cli.numbers import (
+    CsvOption,
+    FrameOption,
+    draw,
+    put,
+    quantity,
+    several,
+    several_seconds,
+    table_of,
+)
 from eastwest.cli.options import JsonArrayOption
-from eastwest.files import write_whole
-from eastwest.units import percent, span
+from eastwest.cli.screen import console
+from eastwest.units import span
 
 Row = dict[str, Any]
-_WIDE = 120
 
 CapacityOption = Annotated[str, typer.Option(metavar="RATE", help="Rate of the link.")]
-FrameOption = Annotated[
-    str, typer.Option(metavar="SIZE", help="Length of a packet on the link in bytes.")
-]
 SetPointOption = Annotated[float, typer.Option(help="Set point of the queue in packets.")]
-CsvOption = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as CSV.")]
 
 
 @guarded
@@ -64,8 +63,8 @@ def hinf(
     weights = synthesis.Weights(bandwidth, effort, load, drift, noise)
     capacity_pps = _capacity(capacity, frame)
     rows: list[Row] = []
-    for base_s in _times("--delays", delays):
-        for number in _numbers("--flows", flows):
+    for base_s in several_seconds("--delays", delays):
+        for number in several("--flows", flows):
             try:
                 plant = TcpMarked(number, capacity_pps, base_s, set_point)
             except ValueError as error:
@@ -85,26 +84,11 @@ def hinf(
                 "gain_margin_db": found.gain_db if math.isfinite(found.gain_db) else None,
                 "phase_margin_deg": found.phase_deg if math.isfinite(found.phase_deg) else None,
             })  # fmt: skip
-    if csv_file is not None:
-        write_whole(csv_file, table_csv(rows).encode())
-    if as_json:
-        typer.echo(json.dumps(rows, allow_nan=False))
-        return
-    headings = ("flows", "delay", "window", "marked", "γ", "norm", "order", "stable", "settles",
-                "sensitivity", "gain margin", "phase margin")  # fmt: skip
-    shown = [
-        (
-            f"{row['flows']:g}", span(row["delay_us"] / 1e6), f"{row['window']:.1f}",
-            f"{row['marked']:.2%}", f"{row['gamma']:.2f}", f"{row['norm']:.2f}",
-            f"{row['order']}", "yes" if row["stable"] else "no",
-            "–" if row["settles_us"] is None else span(row["settles_us"] / 1e6),
-            f"{row['sensitivity']:.2f}",
-            "–" if row["gain_margin_db"] is None else f"{row['gain_margin_db']:.1f} dB",
-            "–" if row["phase_margin_deg"] is None else f"{row['phase_margin_deg']:.0f}°",
-        )
-        for row in rows
-    ]  # fmt: skip
-    _print(headings, shown)
+    put(rows, csv_file, as_json, _print_syntheses)
+
+
+def _print_syntheses(rows: list[Row]) -> None:
+    console(wide=True).print(table_of(rows))
     typer.echo(
         "γ: the least greatest gain; norm: that of the loop with this controller. settles: time"
     )
@@ -159,7 +143,7 @@ def horizon(
 
     capacity_pps = _capacity(capacity, frame)
     told_s, sensed_s, interval_s, begin_s, end_s, duration_s = (
-        _times(f"--{name}", text)[0]
+        several_seconds(f"--{name}", text)[0]
         for name, text in (("told", told), ("sensed", sensed), ("interval", interval),
                            ("begin", begin), ("end", end), ("duration", duration))
     )  # fmt: skip
@@ -171,7 +155,7 @@ def horizon(
         fail("--begin must be before --end, and --end not after --duration")
     sources = tuple(
         Flow(f"flow {number}", ("queue",), (delay_s,), told_s)
-        for number, delay_s in enumerate(_times("--delays", delays), 1)
+        for number, delay_s in enumerate(several_seconds("--delays", delays), 1)
     )
     besides = Load("queue", load * capacity_pps, begin_s, end_s, declared=True)
     queue = Queue("queue", capacity_pps, set_point, room, sensed_s)
@@ -197,28 +181,17 @@ def horizon(
             "idle": float(one.idle[late].mean()),
             "lost": float(one.lost[late].sum()),
         })  # fmt: skip
-    if csv_file is not None:
-        write_whole(csv_file, table_csv(rows).encode())
     if plot is not None:
         from eastwest.plot.control import horizons  # noqa: PLC0415  slow to load
-        from eastwest.plot.picture import save  # noqa: PLC0415
 
-        save(horizons(network, played), plot)
-    if as_json:
-        typer.echo(json.dumps(rows, allow_nan=False))
-        return
-    shown = [
-        (
-            row["load"], f"{row['queue']:.1f}", f"{row['deviation']:.1f}", f"{row['highest']:.1f}",
-            percent(row["idle"]), f"{row['lost']:.0f}",
-        )
-        for row in rows
-    ]  # fmt: skip
-    _print(("load", "queue", "deviation", "highest", "idle", "lost"), shown)
-    typer.echo(
-        f"Queues in packets. Horizon: {steps} intervals, {covers:g} times {span(late_s)}, the "
-        "delay of the loop."
-    )
+        draw(horizons(network, played), plot)
+    told_of = f"{steps} intervals, {covers:g} times {span(late_s)}"
+    put(rows, csv_file, as_json, lambda rows: _print_horizons(rows, told_of))
+
+
+def _print_horizons(rows: list[Row], length: str) -> None:
+    console(wide=True).print(table_of(rows))
+    typer.echo(f"Queues in packets. Horizon: {length}, the delay of the loop.")
 
 
 def _capacity(capacity: str, frame: str) -> float:
@@ -228,28 +201,3 @@ def _capacity(capacity: str, frame: str) -> float:
     if not (frame_bytes > 0 and rate_bps > 0):
         fail("--capacity and --frame must be more than 0")
     return rate_bps / 8 / frame_bytes
-
-
-def _times(option: str, text: str) -> list[float]:
-    """Return times in seconds."""
-    return [quantity(option, part, "time") / 1e12 for part in text.split(",")]
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    """Return numbers that are separated by commas."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        fail(f"{option} {text!r:.60}: must be numbers, such as 2,8")
-
-
-def _print(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, _WIDE)
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)

@@ -11,11 +11,12 @@ import typer
 
 from eastwest import core, shipped
 from eastwest.cli.guard import guarded
-from eastwest.cli.observe_import import LossyOption, print_account, print_rows
+from eastwest.cli.observe_import import LossyOption
 from eastwest.cli.observe_infer import SpansArgument
 from eastwest.cli.options import JsonObjectOption
+from eastwest.cli.screen import print_account, print_rows
 from eastwest.cli.trace_input import Steps
-from eastwest.errors import FolderError
+from eastwest.folders import check_folder
 from eastwest.run import load_source
 from eastwest.units import clean, count, percent, span
 
@@ -64,7 +65,7 @@ def graphs(
     from eastwest.observe import transaction as one  # noqa: PLC0415  slow to load
     from eastwest.observe.form import TABLES  # noqa: PLC0415
     from eastwest.observe.graphs import build, read_placement  # noqa: PLC0415
-    from eastwest.observe.kept_account import accounts  # noqa: PLC0415
+    from eastwest.observe.kept_account import accounts, lines  # noqa: PLC0415
     from eastwest.observe.load import open_spans  # noqa: PLC0415
     from eastwest.observe.path import Forest, time_by_service  # noqa: PLC0415
     from eastwest.report.observe import Shown, page  # noqa: PLC0415
@@ -72,10 +73,7 @@ def graphs(
 
     fabric = None if topology is None else _fabric(topology)
     places = None if placement is None else read_placement(placement)
-    if not out.parent.is_dir():
-        raise FolderError(f"{out}: there is no folder {out.parent}")
-    if out.exists() and not out.is_dir():
-        raise FolderError(f"{out} is in the way: it is not a folder")
+    check_folder(out)
     with Steps("graphs") as bar, open_spans(spans, lossy=lossy) as opened:
         bar("reading", 0.0)
         frame = opened.frame(*(name for name in TABLES["spans"] if name not in _UNUSED))
@@ -106,7 +104,7 @@ def graphs(
         typer.echo(json.dumps(said, allow_nan=False))
         return
     print_rows(_rows(said, shown))
-    print_account(said["accounts"])
+    print_account(lines(account))
 
 
 def _fabric(scenario: str) -> dict[str, Any]:

@@ -9,24 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from eastwest.account import Account
-from eastwest.cli.guard import errors, guarded
+from eastwest.cli.guard import guarded
 from eastwest.cli.options import JsonObjectOption, one_of
+from eastwest.cli.screen import print_account, print_rows
 from eastwest.cli.simulate import OnBadRow
-from eastwest.cli.trace_input import Steps, console
+from eastwest.cli.trace_input import Steps
 from eastwest.observe.form import SOURCES
-from eastwest.observe.kept_account import Accounts, lines
 from eastwest.units import clean, count, span
 
 if TYPE_CHECKING:
-    from eastwest.observe.take import Imported
+    from eastwest.traces.made import Imported
 
-#: Most lines of an account that are shown.
-_MOST_LINES = 12
-
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the spans named by --out.")]
 LossyOption = Annotated[
     bool,
     typer.Option(
@@ -51,9 +46,7 @@ def import_files(
         str,
         typer.Option("--on-bad-row", metavar="stop|skip", help="Action on a damaged span."),
     ] = "stop",
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the spans named by --out.")
-    ] = False,
+    force: ForceOption = False,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -88,34 +81,7 @@ def import_files(
         typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))
         return
     print_rows(_rows(imported))
-    print_problems(imported.problems)
-
-
-def print_rows(rows: Iterator[tuple[str, str]]) -> None:
-    """Print names with their texts."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, text in rows:
-        table.add_row(name, Text(text))
-    console().print(table)
-
-
-def print_problems(problems: Account) -> None:
-    """Print what was left out, changed and noted."""
-    _print_lines(list(problems.lines()), "spans.json")
-
-
-def print_account(found: Accounts) -> None:
-    """Print what an import left out, changed and noted, and the results from its spans."""
-    _print_lines(list(lines(found)), "the result as JSON (--json)")
-
-
-def _print_lines(said: list[str], where: str) -> None:
-    for line in said[:_MOST_LINES]:
-        errors().print(Text(f"eastwest: {clean(line, 400)}"))
-    if len(said) > _MOST_LINES:
-        errors().print(f"eastwest: and {len(said) - _MOST_LINES} more in {where}")
+    print_account(imported.account.lines(), "spans.json")
 
 
 def _rows(imported: Imported) -> Iterator[tuple[str, str]]:

@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.cli.guard import fail, guarded
-from eastwest.cli.observe_import import LossyOption, print_account, print_rows
+from eastwest.cli.observe_import import ForceOption, LossyOption
 from eastwest.cli.options import JsonObjectOption, one_of
-from eastwest.cli.trace_input import Steps, console
+from eastwest.cli.screen import console, print_account, print_rows
+from eastwest.cli.trace_input import Steps
 from eastwest.units import clean, count, percent, span
 
 _MOST_CAUSES = 10
@@ -74,9 +75,7 @@ def infer(
             "--out", "-o", metavar="FOLDER", help="Write the inferred spans to this folder."
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the spans named by --out.")
-    ] = False,
+    force: ForceOption = False,
     lossy: LossyOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
@@ -86,9 +85,9 @@ def infer(
     destination, times. docs/mechanisms/transactions.md describes the methods and their limits.
     """
     from eastwest.observe.grey import check_field  # noqa: PLC0415  slow to load
+    from eastwest.observe.infer import Wanted, write  # noqa: PLC0415
     from eastwest.observe.infer import infer as work  # noqa: PLC0415
-    from eastwest.observe.infer import write  # noqa: PLC0415
-    from eastwest.observe.kept_account import accounts  # noqa: PLC0415
+    from eastwest.observe.kept_account import accounts, lines  # noqa: PLC0415
     from eastwest.observe.load import open_spans  # noqa: PLC0415
 
     chosen = one_of(Method, method, "--method").value
@@ -99,16 +98,8 @@ def infer(
     if chosen == "convolution" and out is not None:
         fail("--out: convolution finds kinds of messages, not single transactions")
     with Steps("infer") as bar, open_spans(spans, lossy=lossy) as opened:
-        found = work(
-            opened,
-            chosen,
-            by=by,
-            rules=rules,
-            rounds=rounds,
-            speeds=_speeds(speeds),
-            step_ns=round(step * 1e6),
-            told=bar,
-        )
+        wanted = Wanted(chosen, by, rules, rounds, round(step * 1e6), _speeds(speeds))
+        found = work(opened, wanted, bar)
         if out is not None:
             write(found, out, opened, force)
         account = accounts(opened.about, opened.name)
@@ -126,7 +117,7 @@ def infer(
         console().print(_table(said["accuracy"]))
     if "causes" in said:
         console().print(_causes(said["causes"]))
-    print_account(account)
+    print_account(lines(account))
 
 
 def _speeds(text: str) -> list[float]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from eastwest.cli.guard import errors, fail, guarded
-from eastwest.cli.model_incast import quantity, table_csv
+from eastwest.cli.numbers import draw, seconds, table_csv
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.progress import Bar
+from eastwest.cli.screen import console, headed
 from eastwest.files import write_whole
 from eastwest.observe import actuation, prometheus
 from eastwest.observe.metrics import Metrics, read
@@ -27,8 +26,6 @@ from eastwest.units import clean, count, percent
 
 #: Most names of metrics that are shown one by one.
 _NAMES_SHOWN = 3
-#: Width of a table that is written to a file or a pipe, in characters.
-_WIDE = 120
 
 
 @guarded
@@ -129,13 +126,11 @@ def select(
 
         check(plot)
     rules = _rules(actuations)
-    span_s, step_s = (
-        quantity(f"--{n}", t, "time") / 1e12 for n, t in (("last", last), ("step", step))
-    )
+    series = Series(query, _until(until), seconds("--last", last), seconds("--step", step))
     if dask is not None:
         found = _on_cluster(source, time_column, target, wanted, dask)
     else:
-        table = _source(source, time_column, query, _until(until), span_s, step_s)
+        table = _read(source, time_column, series)
         with Bar(errors(), "selecting") as bar:
             found = select_metrics(table, target, wanted, progress=bar.show)
     shown = _as_json(found, rules)
@@ -163,11 +158,25 @@ def _as_json(found: Selection, rules: tuple[actuation.Rule, ...] | None) -> dict
     return shown
 
 
-def _source(
-    source: str, time_column: str | None, query: str, until_s: float, last_s: float, step_s: float
-) -> Metrics:
+@dataclass(frozen=True)
+class Series:
+    """Series to query from a Prometheus server."""
+
+    query: str
+    until_s: float
+    length_s: float
+    step_s: float
+
+    def fetch(self, address: str) -> Metrics:
+        """Return the series of a server."""
+        began_s = self.until_s - self.length_s
+        return prometheus.fetch(address, self.query, began_s, self.until_s, self.step_s)
+
+
+def _read(source: str, time_column: str | None, series: Series) -> Metrics:
+    """Return the metrics of a server, a run, a file, or files."""
     if source.startswith(("http://", "https://")):
-        return prometheus.fetch(source, query, until_s - last_s, until_s, step_s)
+        return series.fetch(source)
     path = Path(source)
     if (path / "summary.json").is_file():
         from eastwest.observe.run_metrics import metrics  # noqa: PLC0415  slow to load
@@ -216,23 +225,19 @@ def _write(
         write_whole(csv_file, table_csv(chosen).encode())
     if plot is not None:
         from eastwest.plot.metrics import selection  # noqa: PLC0415  slow to load
-        from eastwest.plot.picture import save  # noqa: PLC0415
 
-        save(selection(found), plot)
+        draw(selection(found), plot)
 
 
 def _print(found: Selection, wanted: Wanted, rules: tuple[actuation.Rule, ...] | None) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:  # names of metrics are long
-        console.width = max(console.width, _WIDE)
+    screen = console(wide=True)  # names of metrics are long
     how = "nearest neighbours" if wanted.method is Method.NEIGHBOURS else f"{found.bins} classes"
-    console.print(
+    screen.print(
         f"{clean(found.target)}: {len(found.chosen)} of {count(found.candidates)} metrics over "
         f"{count(found.rows)} rows, by {wanted.scheme} ({how})",
         markup=False,
     )
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("", justify="right")
+    table = headed("")
     table.add_column("metric", overflow="fold")
     headings = ["relevance", "redundancy", "score"]
     headings += ["lag"] * bool(wanted.lags) + ["selected again"] * bool(wanted.bootstrap)
@@ -250,9 +255,9 @@ def _print(found: Selection, wanted: Wanted, rules: tuple[actuation.Rule, ...] |
             cells += [str(rule.control), clean(rule.actuation).replace("[", "\\[") or "–"]
         name = clean(each.metric).replace("[", "\\[")
         table.add_row(str(place), name, *cells)
-    console.print(table)
+    screen.print(table)
     for line in _remarks(found):
-        console.print(line, markup=False)
+        screen.print(line, markup=False)
 
 
 def _remarks(found: Selection) -> list[str]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from eastwest.cli.guard import errors, fail, guarded, interrupted
-from eastwest.cli.observe_import import print_rows
-from eastwest.cli.options import DaskOption, JobsOption, JsonObjectOption, StoreOption
+from eastwest.cli.options import DaskOption, JobsOption, JsonObjectOption, RetryOption, StoreOption
+from eastwest.cli.screen import print_rows
 from eastwest.cli.trace_input import Steps
-from eastwest.errors import FolderError
+from eastwest.folders import check_folder
 from eastwest.units import clean, count, percent, span
 
 if TYPE_CHECKING:
+    from eastwest.observe.what_if import Runs
     from eastwest.sweep import State
     from eastwest.views.what_if import Shown
 
@@ -44,7 +45,7 @@ def what_if(
     jobs: JobsOption = None,
     dask: DaskOption = None,
     store: StoreOption = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
+    retry: RetryOption = False,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Run the same transactions in several cases, and compare the cases on one page.
@@ -53,15 +54,12 @@ def what_if(
     the critical time by service; with several seeds their means with 95 % intervals. Runs are kept
     in the run store: a run in it is not run again. The page is replaced.
     """
-    from eastwest.report.page import write_text  # noqa: PLC0415  slow to load
+    from eastwest.observe.what_if import Runs  # noqa: PLC0415  slow to load
+    from eastwest.report.page import write_text  # noqa: PLC0415
     from eastwest.report.what_if import page  # noqa: PLC0415
 
-    if not out.parent.is_dir():
-        raise FolderError(f"{out}: there is no folder {out.parent}")
-    if out.exists() and not out.is_dir():
-        raise FolderError(f"{out} is in the way: it is not a folder")
-    given = Given(first_seed=seed, seeds=seeds, jobs=jobs, dask=dask, store=store, retry=retry)
-    shown, title = _shown(cases, given)
+    check_folder(out)
+    shown, title = _shown(cases, Runs(seeds, seed, jobs, dask, store, retry))
     out.mkdir(exist_ok=True)
     write_text(out / "what-if.html", page(shown, title))
     said = _said(shown, out)
@@ -71,18 +69,7 @@ def what_if(
     print_rows(_rows(said))
 
 
-class Given(TypedDict):
-    """Options of the command for its runs; see ``eastwest.observe.what_if.run_cases``."""
-
-    first_seed: int | None
-    seeds: int
-    jobs: int | None
-    dask: str | None
-    store: Path | None
-    retry: bool
-
-
-def _shown(cases: list[Path], given: Given) -> tuple[list[Shown], str]:
+def _shown(cases: list[Path], runs: Runs) -> tuple[list[Shown], str]:
     """Return the loaded results, or those of the executed cases, with the title of the page."""
     from eastwest.observe import what_if as work  # noqa: PLC0415  slow to load
     from eastwest.results import load  # noqa: PLC0415
@@ -103,14 +90,14 @@ def _shown(cases: list[Path], given: Given) -> tuple[list[Shown], str]:
         with Steps("what-if") as bar:
 
             def told(place: int, state: State) -> None:
-                runs = f"{count(state.done)}/{count(state.planned)} runs"
+                done = f"{count(state.done)}/{count(state.planned)} runs"
                 share = (place + state.done / max(1, state.planned)) / len(listed)
-                bar(f"{clean(listed[place].name, 30)}: {runs}", share)
+                bar(f"{clean(listed[place].name, 30)}: {done}", share)
 
             try:
                 results = work.run_cases(
                     listed,
-                    **given,
+                    runs,
                     told=told,
                     say=lambda line: errors().print(Text(line, style="dim")),
                 )

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from eastwest.cli.guard import guarded
-from eastwest.cli.observe_import import LossyOption, print_account, print_rows
+from eastwest.cli.observe_import import LossyOption
 from eastwest.cli.observe_infer import SpansArgument
 from eastwest.cli.options import JsonObjectOption
+from eastwest.cli.screen import print_account, print_rows
 from eastwest.cli.trace_input import SeedOption, Steps
 from eastwest.units import clean, count, percent, span
 
@@ -68,27 +69,18 @@ def workload(
     FOLDER gets the table that kind = "transactions" replays, a scenario to run it, cases to
     compare, the messages in the study's trace format, and the fitted distributions of every level.
     """
+    from eastwest.observe.kept_account import lines  # noqa: PLC0415  slow to load
     from eastwest.observe.load import open_spans  # noqa: PLC0415  slow to load
-    from eastwest.observe.replay import write  # noqa: PLC0415
+    from eastwest.observe.replay import Wanted, write  # noqa: PLC0415
 
     with Steps("workload") as bar, open_spans(spans, lossy=lossy) as opened:
-        said = write(
-            opened,
-            out,
-            between=between,
-            request=request_bytes,
-            response=response_bytes,
-            transactions=transactions,
-            how=draw,
-            seed=seed,
-            force=force,
-            told=bar,
-        )
+        wanted = Wanted(between, request_bytes, response_bytes, transactions, draw, seed)
+        said = write(opened, out, wanted, force=force, told=bar)
     if as_json:
         typer.echo(json.dumps({"out": str(out), **said}, allow_nan=False))
         return
     print_rows(_rows(said, out))
-    print_account(said["accounts"])
+    print_account(lines(said["accounts"]))
 
 
 def _rows(said: dict[str, Any], out: Path) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,11 +18,13 @@ from eastwest.cli.options import (
     DaskOption,
     JobsOption,
     JsonObjectOption,
+    RetryOption,
     StoreOption,
     WithOption,
     use_mechanisms,
 )
 from eastwest.cli.progress import SweepBar
+from eastwest.cli.screen import headed
 from eastwest.optimize import Plan, default_folder, load, run, sentence
 from eastwest.optimize.folder import OptimizeResult
 from eastwest.units import clean, count
@@ -45,7 +46,7 @@ def optimize(
         Path | None, typer.Option(help="Folder to write; default: results/NAME-optimize.")
     ] = None,
     store: StoreOption = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
+    retry: RetryOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the folder of an earlier optimisation.")
     ] = False,
@@ -119,12 +120,10 @@ def _show(result: OptimizeResult) -> None:
 
 def _table(summary: Mapping[str, Any]) -> Table:
     """Return a table of the front, the best score first, then candidates and the baseline."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("point", overflow="fold")
-    for goal in summary["goals"]:
-        table.add_column(clean(goal["metric"], 24), justify="right", no_wrap=True)
-    for limit in summary["limits"]:
-        table.add_column(clean(limit.split(" ")[0], 24), justify="right", no_wrap=True)
+    measured = [goal["metric"] for goal in summary["goals"]]
+    measured += [limit.split(" ")[0] for limit in summary["limits"]]
+    table = headed("point", *(clean(metric, 24) for metric in measured), left=1)
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
     front = {*summary["front"]}
     best = sorted(summary["finalists"], key=lambda p: float(p["score"]))
     rows = [p for p in best if p["point"] in front][:_MOST_ROWS]

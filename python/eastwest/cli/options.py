@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from eastwest import core
 from eastwest.cli.guard import fail
-from eastwest.mechanisms.load import Recipe, load
+from eastwest.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from eastwest.mechanisms.load import Recipe
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -42,6 +44,7 @@ StoreOption = Annotated[
     Path | None,
     typer.Option(help="Folder of the run store; default: $EASTWEST_STORE or .eastwest/store."),
 ]
+RetryOption = Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")]
 JsonObjectOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object and nothing else.")
 ]
@@ -50,10 +53,12 @@ JsonArrayOption = Annotated[
 ]
 
 
-def use_mechanisms(given: list[str] | None) -> Recipe:
+def use_mechanisms(given: list[str] | None) -> Recipe | None:
     """Load the mechanisms of ``--with`` for the rest of this process; return their recipe."""
     if not given:
-        return Recipe()
+        return None
+    from eastwest.mechanisms.load import load  # noqa: PLC0415  few runs have mechanisms
+
     wanted, recipe = load(given, show=True)
     core.use(wanted)
     return recipe
@@ -63,7 +68,6 @@ def one_of(choices: type[Choice], given: str, where: str) -> Choice:
     """Return the member of ``choices`` with this name; an error lists the allowed names."""
     names = [choice.value for choice in choices]
     if given not in names:
-        near = difflib.get_close_matches(given, names, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(given, names)
         fail(f"{where} {given!r:.60}: expected {', '.join(names[:-1])} or {names[-1]}{hint}")
     return choices(given)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from eastwest import core
 from eastwest.core import TELLING_SHARE, share_done
@@ -15,6 +13,8 @@ from eastwest.run import peak_rss_mb
 from eastwest.units import clean, count, size, span
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from eastwest.sweep import State
 
 
@@ -42,38 +42,28 @@ class Bar:
     def __init__(self, console: Console, label: str) -> None:
         self._console = console
         self._label = label
-        self._progress = Progress(
-            TextColumn("{task.fields[label]}", markup=False),
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}", markup=False),
-            console=console,
-            transient=True,
-            auto_refresh=False,
-            disable=not console.is_terminal,
-        )
-        self._task: TaskID = self._progress.add_task("", total=None, label=clean(label, 30))
+        self._progress = _progress(console) if console.is_terminal else None
+        if self._progress is not None:
+            self._progress.add_task("", total=None, label=clean(label, 30))
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self._progress is not None:
+            self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
+    def __exit__(self, *error: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
 
     def show(self, text: str, share: float | None, label: str = "") -> None:
         """Draw the share of the work that is done, where it is known, and a text."""
-        if self._progress.disable:
+        if self._progress is None:
             return
+        self._progress.start()
         total = None if share is None else 1.0
         label = clean(label or self._label, 30)
-        self._progress.update(
-            self._task, description=text, total=total, completed=share, label=label
-        )
+        (task,) = self._progress.task_ids
+        self._progress.update(task, description=text, total=total, completed=share, label=label)
         self._progress.refresh()
 
 
@@ -109,7 +99,6 @@ class SweepBar(Bar):
 
     def __call__(self, state: State) -> None:
         """Show the progress of the sweep."""
-        self._progress.start()
         self.show(" · ".join(_runs(state)), _share(state))
 
 
@@ -119,6 +108,20 @@ class ClaimsBar(Bar):
     def __call__(self, claim: str, runs: str, state: State) -> None:
         """Show the progress of the runs of a claim."""
         self.show(" · ".join([clean(runs, 20), *_runs(state)]), _share(state), claim)
+
+
+def _progress(console: Console) -> Progress:
+    """Return a bar of rich, which is imported only where there is a terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+
+    return Progress(
+        TextColumn("{task.fields[label]}", markup=False),
+        BarColumn(bar_width=20),
+        TextColumn("{task.description}", markup=False),
+        console=console,
+        transient=True,
+        auto_refresh=False,
+    )
 
 
 def _runs(state: State) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import time
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from eastwest.claims.readings import FIRST, reading
 from eastwest.cli.guard import errors
 from eastwest.cli.progress import Bar
 from eastwest.partial import Partial
+from eastwest.reader import read_file
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 from eastwest.store import Store, plan
@@ -34,6 +34,16 @@ from eastwest.units import count, span
 
 Labels = dict[str, str]
 Numbers = Mapping[str, float]
+
+
+def kept_table(path: Path, make: Callable[[], pl.DataFrame] | None) -> pl.DataFrame:
+    """Return the kept table of a part; ``make`` returns a new one, which is kept before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if make is not None:
+        keep_table(make(), path)
+    if path.suffix == ".csv":
+        return pl.read_csv(path, infer_schema_length=None)
+    return pl.read_parquet(path)
 
 
 def keep_table(table: pl.DataFrame, path: Path) -> None:
@@ -76,17 +86,26 @@ class Missing:
     cpu_s: float
 
 
-def grid_sweeps(study: Path, *others: str, read_as: str = FIRST) -> list[tuple[str, Spec]]:
+def grid_sweeps(
+    study: Path,
+    *others: str,
+    read_as: str = FIRST,
+    names: Sequence[str] = (),
+    claim: str = "",
+) -> list[tuple[str, Spec]]:
     """Return the sweeps of a study's ``grid.toml`` with its own TCP, then with each profile's.
 
-    ``read_as`` names the reading of the study whose settings they get, as claims do: settings of
-    axes and of a profile stay. Values for single claims are left out.
+    ``read_as`` names the reading of the study whose settings they get, as claims do, or is empty
+    for the best supported: settings of axes and of a profile stay. Values for single claims are
+    left out, but those for ``claim``. ``names`` are the tables to take, in this order; without them
+    all are.
     """
-    content = tomllib.loads((study / "grid.toml").read_text(encoding="utf-8"))
-    chosen = reading(study, read_as)
+    content, _ = read_file(study / "grid.toml")
+    chosen, grid = reading(study, read_as), tables(content, study)
     found: list[tuple[str, Spec]] = []
     for name in ("plain", *others):
-        for table_name, table in tables(content, study).items():
+        for table_name in names or grid:
+            table = grid[table_name]
             own = {
                 "name": table_name,
                 **{key: value for key, value in table.items() if key != "quick"},
@@ -96,7 +115,7 @@ def grid_sweeps(study: Path, *others: str, read_as: str = FIRST) -> list[tuple[s
                 other = profile(study, name)
                 kept |= {*other.settings} - {*own.get("set", {})}
                 own = other.applied(own)
-            found.append((name, load(chosen.applied(own, "", kept))))
+            found.append((name, load(chosen.applied(own, claim, kept))))
     return found
 
 
@@ -161,6 +180,27 @@ def ratios(ours: Mapping[int, Numbers], theirs: Mapping[int, Numbers], name: str
         for seed in ours
         if seed in theirs and theirs[seed][name]
     ]
+
+
+def averages(
+    points: Sequence[Point],
+    further: Callable[[Point], Mapping[str, Sequence[float]]] = lambda _: {},
+    always: str = "runtime_s",
+) -> pl.DataFrame:
+    """Return the means over seeds of all numbers of points, with their intervals.
+
+    ``further`` returns values of a point by seed beside those of its runs. A point without any has
+    one row, of the number ``always``.
+    """
+    rows: list[dict[str, Any]] = []
+    for point in points:
+        samples = {name: [run[name] for run in point.runs.values()] for name in common(point)}
+        found = {name: values for name, values in {**samples, **further(point)}.items() if values}
+        rows += [
+            {**point.labels, "metric": name, **interval(values)}
+            for name, values in (found or {always: []}).items()
+        ]
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _stored_runs(spec: Spec, store: Store) -> list[tuple[int, dict[int, Result | None]]]:

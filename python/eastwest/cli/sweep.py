@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
@@ -21,13 +19,16 @@ from eastwest.cli.options import (
     DaskOption,
     JobsOption,
     JsonObjectOption,
+    RetryOption,
     SetOption,
     StoreOption,
     WithOption,
     use_mechanisms,
 )
 from eastwest.cli.progress import SweepBar
+from eastwest.cli.screen import headed
 from eastwest.cli.simulate import overrides
+from eastwest.errors import did_you_mean
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
 from eastwest.sweep.check import load
 from eastwest.sweep.driver import Driver
@@ -65,7 +66,7 @@ def sweep(
         str | None,
         typer.Option(metavar="N|LIST", help="Seeds instead of the file's: 10, or 1,2,7."),
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Repeat runs that failed before.")] = False,
+    retry: RetryOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the sweep folder, whatever its content is.")
     ] = False,
@@ -190,8 +191,7 @@ def _print_points(console: Console, result: SweepResult) -> None:
     if wanted and (rest := [shown(m)[1] for m in wanted if m in there][len(chosen) :]):
         console.print(f"no room for {clean(', '.join(rest))}", markup=False)
     for metric in [metric for metric in wanted if metric not in there]:
-        near = difflib.get_close_matches(metric, there, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(metric, there)
         console.print(f"no run has a metric {clean(metric, 60)!r}{hint}", markup=False)
     more = result.summary["points"] - len(first)
     if more > 0:
@@ -202,14 +202,10 @@ def _points_table(result: SweepResult, numbers: list[int], chosen: list[Shown]) 
     """Return a table of points with these metrics; named cases also with ratios to the baseline."""
     import polars as pl  # noqa: PLC0415  large
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     named = any(axis is not None for _, axis in result.columns)
     compared = _factors(result) if named else {}
-    for path, _ in result.columns:
-        table.add_column(clean(path.rpartition(".")[2], 16), no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
-    for _, heading, _ in chosen:
-        table.add_column(clean(heading, 24), justify="right", no_wrap=True)
+    paths = [clean(path.rpartition(".")[2], 16) for path, _ in result.columns]
+    table = headed(*paths, "n", *(clean(each[1], 24) for each in chosen), left=len(paths))
     for number in numbers:
         part = result.points.filter(pl.col("point") == number)
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from eastwest.cli.guard import guarded
 from eastwest.cli.options import JsonObjectOption
+from eastwest.cli.screen import console, headed
 from eastwest.cli.trace_input import (
     SeedOption,
     Steps,
     TraceArgument,
     WindowOption,
-    console,
     opened,
     seconds,
 )
@@ -146,10 +145,7 @@ def _print(described: Description, quality: Quality | None) -> None:
 
 
 def _plain(*headings: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-    return table
+    return headed(*headings, left=1, show_edge=False, pad_edge=False)
 
 
 def _sizes(described: Description) -> Table:

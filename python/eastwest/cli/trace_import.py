@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from eastwest.cli.guard import errors, guarded
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.progress import Bar
+from eastwest.cli.screen import print_account, print_rows
 from eastwest.cli.simulate import OnBadRow
 from eastwest.errors import InputError
 from eastwest.traces.form import SOURCES, TABLES
@@ -23,9 +21,7 @@ from eastwest.traces.mpi.form import FORMATS as MPI_SOURCES
 from eastwest.units import clean, count, percent, size, span
 
 if TYPE_CHECKING:
-    from eastwest.account import Account
-    from eastwest.traces.mpi.take import Imported as MpiImported
-    from eastwest.traces.take import Imported
+    from eastwest.traces.made import Imported
 
 #: Most lines on what was left out and noted; trace.json has all.
 _MOST_LINES = 8
@@ -118,24 +114,21 @@ def import_files(
     if as_json:
         typer.echo(json.dumps({"path": str(out), **imported.about}, allow_nan=False))
         return
-    _print(imported)
+    _print(imported, _rows(imported, imported.about))
 
 
-def _print_mpi(taken: MpiImported) -> None:
+def _print_mpi(taken: Imported) -> None:
     about = taken.about
     calls = ", ".join(f"{count(n)} {clean(call, 30)}" for call, n in about["calls"].items())
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, text in (
-        ("trace", clean(str(taken.path), 200)),
-        ("from", f"{about['source']}, {count(len(about['files']))} named"),
-        ("ranks", count(about["ranks"])),
-        ("calls", calls),
-    ):
-        table.add_row(name, Text(text))
-    Console(highlight=False).print(table)
-    _print_account(taken.account)
+    _print(
+        taken,
+        [
+            ("trace", clean(str(taken.path), 200)),
+            ("from", f"{taken.source_format}, {count(len(about['files']))} named"),
+            ("ranks", count(about["ranks"])),
+            ("calls", calls),
+        ],
+    )
 
 
 class _ReadBar(Bar):
@@ -156,25 +149,9 @@ class _ReadBar(Bar):
             self.show(f"{percent(math.floor(1000 * done) / 1000)}", done, Path(file).name)
 
 
-def _print(imported: Imported) -> None:
-    about = imported.about
-    console = Console(highlight=False)
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, text in _rows(imported, about):
-        table.add_row(name, Text(text))
-    console.print(table)
-    _print_account(imported.account)
-
-
-def _print_account(account: Account) -> None:
-    """Print what was left out, changed and noted."""
-    lines = list(account.lines())
-    for line in lines[:_MOST_LINES]:
-        errors().print(Text(f"eastwest: {clean(line, 500)}"))
-    if len(lines) > _MOST_LINES:
-        errors().print(f"eastwest: and {len(lines) - _MOST_LINES} more in trace.json")
+def _print(imported: Imported, rows: list[tuple[str, str]]) -> None:
+    print_rows(rows)
+    print_account(imported.account.lines(), "trace.json", most=_MOST_LINES, longest=500)
 
 
 def _rows(imported: Imported, about: dict[str, Any]) -> list[tuple[str, str]]:

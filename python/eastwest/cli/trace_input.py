@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from eastwest import shipped
 from eastwest.cli.guard import errors, fail
@@ -77,8 +76,3 @@ class Steps(Bar):
     def __call__(self, what: str, share: float) -> None:
         """Show the current step, and its share that is done."""
         self.show(what, share)
-
-
-def console() -> Console:
-    """Return the console for the results of a command."""
-    return Console(highlight=False)

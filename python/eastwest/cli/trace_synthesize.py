@@ -11,13 +11,13 @@ from rich.text import Text
 
 from eastwest.cli.guard import MISSED, errors, fail, guarded
 from eastwest.cli.options import JsonObjectOption, one_of
+from eastwest.cli.screen import console
 from eastwest.cli.trace_describe import print_quality, quality_json
 from eastwest.cli.trace_input import (
     SeedOption,
     Steps,
     TraceArgument,
     WindowOption,
-    console,
     opened,
     seconds,
 )

@@ -120,7 +120,7 @@ def calls_of(spans: pl.DataFrame) -> Calls:
         received_ns=start[called],
         answered_ns=end[called],
         parent=np.where(above >= 0, number[entry[above]], -1),
-        transaction=_transactions(parents)[called],
+        transaction=transactions(parents)[called],
         span=called.astype(np.int64),
     )
     return calls._ordered()
@@ -159,23 +159,17 @@ def client_side(spans: pl.DataFrame, parents: Integers) -> Flags:
 
 def _entries(parents: Integers, remote: Flags) -> Integers:
     """Return for each span the row of the span that entered its node: itself or an ancestor."""
-    rows = np.arange(len(parents))
-    above = np.where(remote | (parents < 0), rows, parents)
-    while True:
-        further = above[above]
-        if (further == above).all():
-            return above
-        above = further
+    return _ends(np.where(remote | (parents < 0), np.arange(len(parents)), parents))
 
 
-def _transactions(parents: Integers) -> Integers:
+def transactions(parents: Integers) -> Integers:
     """Return the transaction number of each span; a trace has one transaction for each root."""
-    rows = np.arange(len(parents))
-    top = np.where(parents < 0, rows, parents)
-    while True:
-        further = top[top]
-        if (further == top).all():
-            break
-        top = further
-    _, number = np.unique(top, return_inverse=True)
-    return number.astype(np.int64)
+    top = _ends(np.where(parents < 0, np.arange(len(parents)), parents))
+    return np.unique(top, return_inverse=True)[1].astype(np.int64)
+
+
+def _ends(above: Integers) -> Integers:
+    """Return the end of each row's chain; ``above`` has the next row, at an end the row itself."""
+    while not ((further := above[above]) == above).all():
+        above = further
+    return above

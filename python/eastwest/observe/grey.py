@@ -33,7 +33,7 @@ import polars as pl
 
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
-from eastwest.observe.calls import Integers
+from eastwest.observe.calls import Integers, transactions
 from eastwest.observe.form import TABLES
 from eastwest.units import clean
 
@@ -112,11 +112,7 @@ def stitch(spans: pl.DataFrame, rules: list[Rule]) -> Joined:
     parent = np.full(spans.height, -1, np.int64)
     for rule in rules:
         _apply(spans, rule, parent)
-    top = np.where(parent < 0, np.arange(len(parent)), parent)
-    while not (top[top] == top).all():
-        top = top[top]
-    _, transaction = np.unique(top, return_inverse=True)
-    return Joined(parent, transaction.astype(np.int64))
+    return Joined(parent, transactions(parent))
 
 
 def _apply(spans: pl.DataFrame, rule: Rule, parent: Integers) -> None:

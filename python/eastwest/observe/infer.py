@@ -18,7 +18,14 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe import convolution, grey, nesting, truth
-from eastwest.observe.calls import Calls, Integers, calls_of, concurrency, parent_rows
+from eastwest.observe.calls import (
+    Calls,
+    Integers,
+    calls_of,
+    concurrency,
+    parent_rows,
+    transactions,
+)
 from eastwest.observe.form import TABLES
 from eastwest.observe.kept_account import accounts
 from eastwest.observe.load import Spans
@@ -35,6 +42,23 @@ METHODS = {
 _COLUMNS = [name for name in TABLES["spans"] if name not in {"resource", "shift_ns", "mended"}]
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Method of an inference, with the settings that the methods have."""
+
+    method: str
+    #: linking: the attribute that all spans of a transaction share.
+    by: str = ""
+    #: stitching: the file of rules.
+    rules: Path | None = None
+    #: nesting: rounds of refinement.
+    rounds: int = nesting.ROUNDS
+    #: convolution: step of time.
+    step_ns: int = convolution.STEP_NS
+    #: nesting, convolution: factors by which transactions start faster in a measurement.
+    speeds: Sequence[float] = (1.0,)
+
+
 @dataclass
 class Inferred:
     """Result of an inference method."""
@@ -46,35 +70,27 @@ class Inferred:
     said: dict[str, Any] = field(default_factory=dict)
 
 
-def infer(
-    spans: Spans,
-    method: str,
-    *,
-    by: str = "",
-    rules: Path | None = None,
-    rounds: int = nesting.ROUNDS,
-    speeds: Sequence[float] = (1.0,),
-    step_ns: int = convolution.STEP_NS,
-    told: nesting.Told | None = None,
-) -> Inferred:
+def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inferred:
     """Infer transactions; raise ``InputError`` where spans or settings do not allow it."""
+    method = wanted.method
     frame = spans.frame(*_COLUMNS)
     if method == "linking":
-        return _joined(frame, method, grey.link(frame.drop("parent_id"), by))
+        return _joined(frame, method, grey.link(frame.drop("parent_id"), wanted.by))
     if method == "stitching":
-        if rules is None:
+        if wanted.rules is None:
             raise InputError("stitching needs a file of rules")
-        return _joined(frame, method, grey.stitch(frame.drop("parent_id"), grey.read_rules(rules)))
+        rules = grey.read_rules(wanted.rules)
+        return _joined(frame, method, grey.stitch(frame.drop("parent_id"), rules))
     if method == "ids":
         parent = parent_rows(frame)
-        return _joined(frame, method, grey.Joined(parent, _tops(parent)))
+        return _joined(frame, method, grey.Joined(parent, transactions(parent)))
     calls = calls_of(frame)
     if not calls.inside.any():
         raise InputError(f"{spans.name}: no node calls another: there are no messages to analyse")
     if method == "nesting":
-        return _nesting(frame, calls, rounds, speeds, told)
+        return _nesting(frame, calls, wanted, told)
     if method == "convolution":
-        return _convolution(calls, speeds, step_ns)
+        return _convolution(calls, wanted.speeds, wanted.step_ns)
     raise InputError(f"method {method!r:.60}: expected one of {', '.join(METHODS)}")
 
 
@@ -106,13 +122,6 @@ def write(inferred: Inferred, out: Path, source: Spans, force: bool = False) -> 
         return writer.finish(about, problems, source.name)
 
 
-def _tops(parent: Integers) -> Integers:
-    top = np.where(parent < 0, np.arange(len(parent)), parent)
-    while not (top[top] == top).all():
-        top = top[top]
-    return np.unique(top, return_inverse=True)[1].astype(np.int64)
-
-
 def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
     """Compare inferred parents with the true ones, and return spans with new transaction names."""
     true = parent_rows(frame)
@@ -141,17 +150,16 @@ def _joined(frame: pl.DataFrame, method: str, joined: grey.Joined) -> Inferred:
 
 
 def _nesting(
-    frame: pl.DataFrame,
-    calls: Calls,
-    rounds: int,
-    speeds: Sequence[float],
-    told: nesting.Told | None,
+    frame: pl.DataFrame, calls: Calls, wanted: Wanted, told: nesting.Told | None
 ) -> Inferred:
-    parents = nesting.nest(calls, rounds, told)
-    measured = truth.over_speeds(calls, speeds, lambda moved: nesting.nest(moved, rounds, told))
+    def nest(calls: Calls) -> Integers:
+        return nesting.nest(calls, wanted.rounds, told)
+
+    parents = nest(calls)
+    measured = truth.over_speeds(calls, wanted.speeds, nest)
     said = {
         "method": "nesting",
-        "rounds": rounds,
+        "rounds": wanted.rounds,
         "nodes": len(calls.nodes) - 1,
         "calls": len(calls),
         "transactions": int((parents < 0).sum()),
@@ -170,7 +178,7 @@ def _spans_of(frame: pl.DataFrame, calls: Calls, parents: Integers) -> pl.DataFr
     )
     nodes = np.array(calls.nodes, dtype=object)
     ids = np.array([f"c{row}" for row in range(len(calls))], dtype=object)
-    names = [f"t{number}" for number in _tops(parents).tolist()]
+    names = [f"t{number}" for number in transactions(parents).tolist()]
     inside = np.flatnonzero(calls.inside)
 
     def side(rows: Integers, client: bool) -> pl.DataFrame:

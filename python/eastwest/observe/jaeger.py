@@ -16,7 +16,7 @@ from eastwest.account import Account
 from eastwest.observe.carried import NOTHING, carried, event, link
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.gather import Gathering
-from eastwest.observe.json_stream import JsonError, JsonStream
+from eastwest.observe.json_stream import JsonStream, read_documents
 from eastwest.observe.otlp_json import MOST_KEY, mapping, unknown
 from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import (
@@ -65,20 +65,9 @@ def looks_like(start: bytes) -> bool:
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read the spans of a file into ``writer``."""
-    stream = JsonStream(source)
     known: _Places = {}
     remarks = Remarks(source.name, problems)
-    while stream.more():
-        try:
-            _document(stream, known, writer, remarks)
-        except JsonError as error:
-            if error.cut:
-                problems.broken(source.name, error.line, f"is not JSON: {error.reason}")
-                break
-            problems.bad(source.name, error.line, f"is not JSON: {error.reason}")
-            if not stream.skip_line():
-                break
-    problems.end(source.name, stream.line, source.cut)
+    read_documents(source, problems, lambda stream: _document(stream, known, writer, remarks))
 
 
 def _document(stream: JsonStream, known: _Places, writer: Gathering, remarks: Remarks) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from eastwest.account import Account
 from eastwest.traces.source import Source
 from eastwest.units import size
 
@@ -161,6 +162,25 @@ class JsonStream:
         if self._ended and (cut or self._at >= len(self._text.rstrip(_SPACE))):
             raise JsonError(self.line, "the file ends within a document", True)
         raise JsonError(self.line, reason)
+
+
+def read_documents(
+    source: Source, problems: Account, document: Callable[[JsonStream], None]
+) -> None:
+    """Call ``document`` for each document of a file; report what is not JSON to the account."""
+    stream = JsonStream(source)
+    while stream.more():
+        try:
+            document(stream)
+        except JsonError as error:
+            reason = f"is not JSON: {error.reason}"
+            if error.cut:
+                problems.broken(source.name, error.line, reason)
+                break
+            problems.bad(source.name, error.line, reason)
+            if not stream.skip_line():
+                break
+    problems.end(source.name, stream.line, source.cut)
 
 
 def _no_number(name: str) -> NoReturn:

@@ -89,8 +89,6 @@ def of_run(text: str, base_dir: Path, resolved: str) -> tuple[list[str], list[tu
     ``text`` is the given scenario, with file names relative to ``base_dir``; ``resolved`` is the
     scenario kept in the result, with the names of the copied files.
     """
-    if "transactions" not in text:
-        return [], []
     notes: list[str] = []
     kept = []
     for (_, given), (name, copy) in zip(_tables(text), _tables(resolved), strict=False):

@@ -12,8 +12,7 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.observe.form import ABOUT, LATER, NEEDED, SPANS_FORMAT, schema
-from eastwest.partial import Partial
-from eastwest.traces.opened import Opened, read_about, sound
+from eastwest.traces.opened import Opened, open_imported, read_about, sound
 
 
 class Spans(Opened):
@@ -57,16 +56,11 @@ def open_spans(path: str | Path, *, source_format: str = "auto", lossy: bool = F
         return _open_folder(path, str(path))
     from eastwest.observe.take import import_spans  # noqa: PLC0415  every reader: where needed
 
-    scratch = Partial.scratch()
-    try:
-        out = scratch.path / "spans"
+    def read(out: Path) -> Spans:
         import_spans([path], out, source_format=source_format, lasting=False, lossy=lossy)
-        spans = _open_folder(out, str(path))
-    except BaseException:
-        scratch.close()
-        raise
-    spans.closing = scratch.close
-    return spans
+        return _open_folder(out, str(path))
+
+    return open_imported(read)
 
 
 def _open_folder(path: Path, name: str) -> Spans:

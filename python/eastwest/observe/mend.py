@@ -25,9 +25,8 @@ import numpy.typing as npt
 import polars as pl
 
 from eastwest.account import Account
+from eastwest.observe.calls import Integers, parent_rows
 from eastwest.observe.carried import with_parent
-
-Integers = npt.NDArray[np.int64]
 
 _KEY = ("trace_id", "span_id")
 
@@ -101,10 +100,9 @@ def mend(frame: pl.DataFrame) -> tuple[pl.DataFrame, Mended]:
             pl.when(negative).then("start_ns").otherwise("end_ns").alias("end_ns")
         )
     frame = _repeats(frame, found)
-    parents = _parents(frame)
-    lost = (parents == -2) & frame["parent_id"].is_not_null().to_numpy()
+    parents = parent_rows(frame)
+    lost = (parents < 0) & frame["parent_id"].is_not_null().to_numpy()
     found.lost = found.seen("lost", frame.filter(lost))
-    parents[parents < 0] = -1
     cut = _cycle_cuts(parents, frame["start_ns"].to_numpy())
     found.cycles = found.seen("cycles", frame[sorted(cut)])
     if found.lost or found.cycles:
@@ -165,19 +163,6 @@ def _repeats(frame: pl.DataFrame, found: Mended) -> pl.DataFrame:
     other = again.join(kept, on=columns, how="anti", nulls_equal=True)
     found.differing = found.seen("differing", other)
     return kept
-
-
-def _parents(frame: pl.DataFrame) -> Integers:
-    """Return the row of each span's parent; below zero where there is none."""
-    there = frame.select(*_KEY, pl.int_range(pl.len(), dtype=pl.Int64).alias("parent"))
-    joined = frame.select("trace_id", "parent_id").join(
-        there,
-        left_on=["trace_id", "parent_id"],
-        right_on=list(_KEY),
-        how="left",
-        maintain_order="left",
-    )
-    return joined["parent"].fill_null(-2).to_numpy().copy()
 
 
 def _cycle_cuts(parents: Integers, start: Integers) -> list[int]:

@@ -18,7 +18,7 @@ from eastwest.account import Account
 from eastwest.observe.carried import NOTHING, Shared, carried, shared
 from eastwest.observe.form import EARLIEST_NS, LATEST_NS
 from eastwest.observe.gather import Gathering
-from eastwest.observe.json_stream import JsonError, JsonStream
+from eastwest.observe.json_stream import JsonStream, read_documents
 from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import (
     MOST_TEXT,
@@ -74,20 +74,8 @@ def looks_like(start: bytes) -> bool:
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read the spans of a file into ``writer``."""
-    stream = JsonStream(source)
     remarks = Remarks(source.name, problems)
-    while stream.more():
-        try:
-            _document(stream, writer, remarks)
-        except JsonError as error:
-            line = error.line
-            if error.cut:
-                problems.broken(source.name, line, f"is not JSON: {error.reason}")
-                break
-            problems.bad(source.name, line, f"is not JSON: {error.reason}")
-            if not stream.skip_line():
-                break
-    problems.end(source.name, stream.line, source.cut)
+    read_documents(source, problems, lambda stream: _document(stream, writer, remarks))
 
 
 def _document(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:

@@ -17,7 +17,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
@@ -30,8 +30,19 @@ BEGAN_S = 1_577_836_800
 EARLIEST_S, LATEST_S = 315_532_800, 3_786_912_000
 #: Number of spans in a document, which is one line.
 _SPANS = 5_000
-_INTERNAL, _SERVER, _CLIENT = 1, 2, 3
 _ENCODE = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+class _Side(NamedTuple):
+    """Side of a call: its SpanKind in trace.proto, and the columns of begin and end."""
+
+    kind: int
+    times: tuple[str, str]
+
+
+_WITHIN = _Side(1, ("sent_s", "done_s"))
+_AT_SERVER = _Side(2, ("arrived_s", "answered_s"))
+_AT_CLIENT = _Side(3, ("sent_s", "done_s"))
 
 
 def lines(result: Result, began_s: int = BEGAN_S) -> Iterator[str]:
@@ -88,14 +99,14 @@ class _Writer:
         elif client >= 0:
             asks, above = ("client", f"client-{self.hosts[client]}", client), ""
         else:
-            self._span(called, trace, server, "", row, _SERVER, ("arrived_s", "answered_s"), sizes)
+            self._span(called, (trace, server, ""), row, _AT_SERVER, sizes)
             return
         if asks[1] == called[1]:
-            self._span(called, trace, server, above, row, _INTERNAL, ("sent_s", "done_s"), [])
+            self._span(called, (trace, server, above), row, _WITHIN, [])
             return
         outer = self._id(row["workload"], number, row["call"], "caller")[:16]
-        self._span(asks, trace, outer, above, row, _CLIENT, ("sent_s", "done_s"), sizes)
-        self._span(called, trace, server, outer, row, _SERVER, ("arrived_s", "answered_s"), sizes)
+        self._span(asks, (trace, outer, above), row, _AT_CLIENT, sizes)
+        self._span(called, (trace, server, outer), row, _AT_SERVER, sizes)
 
     def _id(self, workload: str, transaction: int, call: int, side: str) -> str:
         text = f"{self.digest}/{workload}/{transaction}/{call}/{side}"
@@ -104,22 +115,18 @@ class _Writer:
     def _span(
         self,
         where: tuple[str, str, int],
-        trace: str,
-        span: str,
-        above: str,
+        ids: tuple[str, str, str],
         row: dict[str, Any],
-        kind: int,
-        times: tuple[str, str],
+        side: _Side,
         attributes: list[dict[str, Any]],
     ) -> None:
-        begin, end = (self.began_ns + round(row[time] * 1e9) for time in times)
+        """Add a span of a call; ``ids`` are those of its trace, its own, and its parent's."""
+        begin, end = (self.began_ns + round(row[time] * 1e9) for time in side.times)
         self.spans[where].append(
             {
-                "traceId": trace,
-                "spanId": span,
-                "parentSpanId": above,
+                **dict(zip(("traceId", "spanId", "parentSpanId"), ids, strict=True)),
                 "name": row["operation"],
-                "kind": kind,
+                "kind": side.kind,
                 "startTimeUnixNano": str(begin),
                 "endTimeUnixNano": str(max(begin, end)),
                 "attributes": attributes,

@@ -17,6 +17,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,45 +67,52 @@ _MOST_NAME = 200
 _PER_LEAF = 6
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Settings of a workload."""
+
+    #: Meaning of the time between the two sides of a call, see ``book.BETWEEN``.
+    between: str
+    #: Sizes of requests and responses that the spans do not have.
+    request: str = sizes.REQUEST
+    response: str = sizes.RESPONSE
+    #: Number of transactions to synthesise, and the way (``synthetic``); None: those recorded.
+    transactions: int | None = None
+    how: str = "trees"
+    seed: int = 1
+
+
 def write(
-    spans: Spans,
-    out: Path,
-    *,
-    between: str,
-    request: str = sizes.REQUEST,
-    response: str = sizes.RESPONSE,
-    transactions: int | None = None,
-    how: str = "trees",
-    seed: int = 1,
-    force: bool = False,
-    told: Told | None = None,
+    spans: Spans, out: Path, wanted: Wanted, *, force: bool = False, told: Told | None = None
 ) -> dict[str, Any]:
     """Write the folder of a workload and return the content of ``workload.json``.
 
-    With ``transactions``, that number is synthesised (``synthetic``). Raises ``InputError`` for
-    wrong settings or spans, and ``FolderError`` where the folder cannot be made.
+    Raises ``InputError`` for wrong settings or spans, and ``FolderError`` where the folder cannot
+    be made.
     """
-    rules = sizes.size_rule(request), sizes.size_rule(response)
+    seed = wanted.seed
+    rules = sizes.size_rule(wanted.request), sizes.size_rule(wanted.response)
     place = NewFolder(out, force, "a folder of a workload", ABOUT, parents=False)
     place.check()
     say = told or (lambda what, share: None)
     say("reading", 0.0)
     frame = spans.frame(*(name for name in TABLES["spans"] if name not in _UNUSED))
     say("transactions", 0.2)
-    book = book_of(frame, between)
+    book = book_of(frame, wanted.between)
     lacks_sizes = sizes.fill(book, *rules, seed)
     say("distributions", 0.5)
     variables = levels(book)
     recorded = len(book.trees)
-    if transactions is not None:
+    if wanted.transactions is not None:
         gaps = next(v for v in variables if (v.level, v.what) == ("transaction", "gap"))
         if not len(gaps.values):
             raise InputError(f"{spans.name}: has a single transaction: no time between arrivals")
-        book = synthetic.synthetic(book, gaps, transactions, how, seed)
+        book = synthetic.synthetic(book, gaps, wanted.transactions, wanted.how, seed)
     say("writing", 0.7)
     about = _about(spans, book, variables, lacks_sizes)
     about |= {"sizes_default": {"request": str(rules[0]), "response": str(rules[1])}, "seed": seed}
-    about["made"] = {"from": recorded, "how": how} if transactions is not None else None
+    made = {"from": recorded, "how": wanted.how}
+    about["made"] = made if wanted.transactions is not None else None
     _write_folder(place, book, about)
     return about
 

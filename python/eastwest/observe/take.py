@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,8 @@ from eastwest.observe import csv_spans, jaeger, otlp_json, otlp_proto, zipkin
 from eastwest.observe.form import SOURCES
 from eastwest.observe.gather import Gathering
 from eastwest.observe.write import MEND_ROWS, SpanWriter
+from eastwest.traces.made import Imported, check_format, entry, start_of, unknown, unusable
 from eastwest.traces.source import Source, Told
-from eastwest.units import clean
 
 Reader = Callable[[Source, Gathering, Account], None]
 #: Readers by the name of their format.
@@ -26,19 +24,6 @@ READERS: dict[str, Reader] = {
     "zipkin": zipkin.read,
     "csv": csv_spans.read,
 }
-#: Number of bytes from which the format is recognised.
-_START = 1 << 16
-
-
-@dataclass
-class Imported:
-    """Result of an import: the folder of the spans, and its description."""
-
-    path: Path
-    source_format: str
-    #: Content of ``spans.json``.
-    about: dict[str, Any]
-    problems: Account
 
 
 def import_spans(
@@ -63,11 +48,7 @@ def import_spans(
     """
     if not files:
         raise InputError("no file was given: name files with spans")
-    if source_format != "auto" and source_format not in SOURCES:
-        near = difflib.get_close_matches(source_format, SOURCES, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        allowed = ", ".join(["auto", *SOURCES])
-        raise InputError(f"format {source_format!r:.60}: expected one of {allowed}{hint}")
+    check_format(source_format, SOURCES)
     problems = Account(stop=on_bad_row == "stop", lossy=lossy)
     with SpanWriter(Path(out), force, lasting, mend_rows) as writer:
         if dask is None:
@@ -77,8 +58,7 @@ def import_spans(
 
             read = read_files(files, source_format, writer, problems, dask, told)
         if not writer.spans:
-            why = next(problems.lines(), "it is empty")
-            raise InputError(f"{files[0]}: has no usable span: {why}")
+            raise unusable(files[0], "span", problems)
         kinds = list(dict.fromkeys(each["kind"] for each in read))
         name = str(files[0]) if len(files) == 1 else f"{len(files):,} files"
         about = writer.finish({"sources": kinds, "files": read}, problems, name)
@@ -102,9 +82,7 @@ def read_file(
     with Source(path, told, name) as source:
         kind = sniff(source) if source_format == "auto" else source_format
         READERS[kind](source, into, problems)
-        digest = source.drain()
-    said = {"name": source.path.name, "kind": kind, "bytes": source.bytes}
-    return {**said, "spans": into.spans - before, "sha256": digest}
+        return entry(source, kind, spans=into.spans - before)
 
 
 def sniff(source: Source) -> str:
@@ -112,9 +90,7 @@ def sniff(source: Source) -> str:
 
     Raises ``InputError`` where the file is empty or of no known format.
     """
-    start = source.peek(_START)
-    if not start.strip():
-        raise InputError(f"{source.name}: is empty" + (f" ({source.cut})" if source.cut else ""))
+    start = start_of(source)
     if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
         if otlp_json.looks_like(start):
             return "otlp-json"
@@ -126,5 +102,4 @@ def sniff(source: Source) -> str:
         return "otlp-proto"
     elif csv_spans.looks_like(start):
         return "csv"
-    shown = repr(clean(start[:40].decode(errors="replace"), 30))
-    raise InputError(f"{source.name}: holds spans of no known format; it starts with {shown}")
+    raise unknown(source, "holds spans of no known format")

@@ -128,29 +128,37 @@ def _known(table: dict[str, Any], names: set[str], where: str, problems: list[st
     ]
 
 
+@dataclass(frozen=True)
+class Runs:
+    """Runs of each case: their seeds, and where they run."""
+
+    #: Number of seeds, from ``first_seed`` (default: the scenario's) upwards.
+    seeds: int = 1
+    first_seed: int | None = None
+    #: As for ``eastwest.sweep``.
+    jobs: int | None = None
+    dask: str | None = None
+    store: str | Path | None = None
+    retry: bool = False
+
+
 def run_cases(
     cases: Sequence[Case],
+    runs: Runs,
     *,
-    first_seed: int | None = None,
-    seeds: int = 1,
-    jobs: int | None = None,
-    dask: str | None = None,
-    store: str | Path | None = None,
-    retry: bool = False,
     told: Callable[[int, State], None] = lambda *_: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[list[Result]]:
-    """Run all cases with as many seeds, from ``first_seed`` (default: the scenario's) upwards.
+    """Run all cases, and return the results of each in the order of the seeds.
 
-    Returns for each case its results in the order of the seeds, which are equal for all cases; they
-    lie in the store, from which finished runs are taken. ``jobs``, ``dask``, ``store`` and
-    ``retry`` are those of ``eastwest.sweep``; ``told`` gets the number of a case and the state of
-    its runs. Raises ``InputError`` where a run fails or has no finished transactions.
+    Seeds are equal for all cases. Results are in the store, from which finished runs are taken.
+    ``told`` is called with the number of a case and the state of its runs. Raises ``InputError``
+    where a run fails or has no finished transactions.
     """
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise InputError(f"seeds: must be from 1 to {MOST_SEEDS}, not {seeds}")
-    first = _own_seed(cases[0]) if first_seed is None else first_seed
-    numbers = list(range(first, first + seeds))
+    if not 1 <= runs.seeds <= MOST_SEEDS:
+        raise InputError(f"seeds: must be from 1 to {MOST_SEEDS}, not {runs.seeds}")
+    first = _own_seed(cases[0]) if runs.first_seed is None else runs.first_seed
+    numbers = list(range(first, first + runs.seeds))
     found = []
     # A sweep leaves a folder with tables of all metrics; only the runs themselves are needed here.
     with Partial.scratch() as scratch:
@@ -165,10 +173,10 @@ def run_cases(
                 driver = prepare(
                     spec,
                     out,
-                    jobs=jobs,
-                    dask=dask,
-                    store=Store(store).path,
-                    retry=retry,
+                    jobs=runs.jobs,
+                    dask=runs.dask,
+                    store=Store(runs.store).path,
+                    retry=runs.retry,
                     confirm=lambda _: True,
                     progress=progress,
                     say=say,

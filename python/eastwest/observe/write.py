@@ -7,21 +7,18 @@ one file. The folder is written under a temporary name and renamed when it is co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import polars as pl
 
-from eastwest import core
 from eastwest.account import Account
-from eastwest.files import polars_writes, sync_folder
-from eastwest.folders import NewFolder
+from eastwest.files import polars_writes
 from eastwest.observe import mend, skew
 from eastwest.observe.form import ABOUT, SPANS_FORMAT, TABLES, schema
 from eastwest.observe.gather import FLUSH_ROWS, Gathering
+from eastwest.traces.made import FolderWriter
 
 #: Approximate numbers of spans, and of bytes of attributes and extras, that are mended at once.
 MEND_ROWS = 1 << 18
@@ -30,32 +27,16 @@ MEND_BYTES = 256 << 20
 _NEVER_LACKING = ("extra", "mended")
 
 
-class SpanWriter(Gathering):
+class SpanWriter(Gathering, FolderWriter):
     """Writer of spans: a context manager that leaves no folder unless ``finish`` was called."""
 
     def __init__(
         self, out: Path, force: bool = False, lasting: bool = True, mend_rows: int = MEND_ROWS
     ) -> None:
-        super().__init__()
-        self.out = out
-        self._lasting = lasting
+        Gathering.__init__(self)
+        FolderWriter.__init__(self, out, force, "a folder of spans", ABOUT, lasting)
         self._mend_rows = mend_rows
-        self._place = NewFolder(out, force, "a folder of spans", ABOUT, parents=False)
-        self._place.check()
         self._parts: list[Path] = []
-
-    def __enter__(self) -> Self:
-        self._made = self._place.begin()
-        self._partial = self._made.path
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._made.close()
 
     def part(self, frame: pl.DataFrame) -> None:
         """Write a frame of spans as a part."""
@@ -76,20 +57,8 @@ class SpanWriter(Gathering):
         )
         with polars_writes(self._partial / "resources.parquet"):
             resources.write_parquet(self._partial / "resources.parquet", compression="zstd")
-        text = {
-            "format": SPANS_FORMAT,
-            "eastwest": core.version(),
-            **said,
-            "skew": found.as_json(),
-            **about,
-            **problems.as_json(),
-        }
-        data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
-        (self._partial / ABOUT).write_text(data + "\n", "utf-8")
-        if self._lasting:
-            sync_folder(self._partial)
-        self._place.place(self._partial)
-        return text
+        said |= {"skew": found.as_json(), **about, **problems.as_json()}
+        return self.place(SPANS_FORMAT, said)
 
     def _mend(self, problems: Account, file: str) -> tuple[list[Path], skew.Skew]:
         """Write mended parts, each of whole traces; return them and the skew of clocks."""

@@ -14,7 +14,7 @@ from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.observe.carried import NOTHING, carried, event
 from eastwest.observe.gather import Gathering
-from eastwest.observe.json_stream import JsonError, JsonStream
+from eastwest.observe.json_stream import JsonStream, read_documents
 from eastwest.observe.otlp_json import unknown
 from eastwest.observe.remarks import Remarks
 from eastwest.observe.span import (
@@ -48,27 +48,20 @@ def looks_like(start: bytes) -> bool:
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
     """Read the spans of a file into ``writer``."""
-    stream = JsonStream(source)
     places: dict[tuple[Any, ...], Place] = {}
     remarks = Remarks(source.name, problems)
-    while stream.more():
-        try:
-            for _ in stream.items():
-                remarks.line = stream.line
-                found = stream.value()
-                for span in found if isinstance(found, list) else [found]:
-                    try:
-                        _add(span, places, writer, remarks)
-                    except SpanError as error:
-                        remarks.bad(error.reason, error.found)
-        except JsonError as error:
-            if error.cut:
-                problems.broken(source.name, error.line, f"is not JSON: {error.reason}")
-                break
-            problems.bad(source.name, error.line, f"is not JSON: {error.reason}")
-            if not stream.skip_line():
-                break
-    problems.end(source.name, stream.line, source.cut)
+
+    def document(stream: JsonStream) -> None:
+        for _ in stream.items():
+            remarks.line = stream.line
+            found = stream.value()
+            for span in found if isinstance(found, list) else [found]:
+                try:
+                    _add(span, places, writer, remarks)
+                except SpanError as error:
+                    remarks.bad(error.reason, error.found)
+
+    read_documents(source, problems, document)
 
 
 def _place(endpoint: Any, places: dict[tuple[Any, ...], Place], writer: Gathering) -> Place:

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eastwest import core, shipped
-from eastwest.core import Problem
+from eastwest import core
 from eastwest.errors import InputError, ProblemsError
 from eastwest.optimize.space import Axis, Settings, Space
 from eastwest.optimize.spec import Spec, Stage, read
 from eastwest.run import Source, load_source
+from eastwest.sweep.check import MOST_PROBLEMS, no_scenario, refused
 from eastwest.sweep.values import text
 
-_MOST_PROBLEMS = 50
 _MOST_CHECKED = 200
 
 
@@ -22,25 +21,14 @@ def load(origin: str | Path) -> Spec:
     """Read and check a file; raise ``ProblemsError`` with all of its problems."""
     spec, problems = read(origin)
     if problems:
-        raise ProblemsError(problems[:_MOST_PROBLEMS])
+        raise ProblemsError(problems[:MOST_PROBLEMS])
     try:
         source = source_of(spec)
     except (OSError, InputError) as error:
-        wrong: Problem = {
-            "path": "scenario", "value": None, "message": str(error), "hint": None,
-        }  # fmt: skip
-        raise ProblemsError([wrong]) from None
-    found: dict[tuple[str, str], Problem] = {}
-    for stage, settings in _variants(spec):
-        checked = core.check(
-            source.text, str(source.base_dir), str(shipped.DATA), overrides(spec, stage, settings)
-        )
-        for problem in checked["problems"]:
-            found.setdefault((problem["path"], problem["message"]), problem)
-        if len(found) >= _MOST_PROBLEMS:
-            break
-    if found:
-        raise ProblemsError([*found.values()][:_MOST_PROBLEMS])
+        raise ProblemsError([no_scenario(error)]) from None
+    variants = (overrides(spec, stage, settings) for stage, settings in _variants(spec))
+    if problems := refused(source, variants):
+        raise ProblemsError(problems)
     return spec
 
 

@@ -12,7 +12,6 @@ scenario with the recommended settings, every default spelled out; files that it
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from functools import cached_property
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest import core, kept, shipped
-from eastwest.files import sync_folder
 from eastwest.folders import NewFolder
 from eastwest.optimize.check import overrides
 from eastwest.optimize.search import Search, versions
@@ -85,17 +83,9 @@ def target(out: Path, force: bool) -> NewFolder:
 
 def write(search: Search, verdict: Verdict, place: NewFolder) -> OptimizeResult:
     """Write the folder under a temporary name, and rename it at the end."""
-    out = place.out.absolute()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with place.begin() as partial:
-            _fill(partial.path, search, verdict)
-            sync_folder(partial.path)
-            place.place(partial.path)
-    except OSError as error:
-        if error.filename is None:
-            error.filename = str(out)
-        raise
+    with kept.writing(place.out.absolute()), place.begin() as partial:
+        _fill(partial.path, search, verdict)
+        place.place(partial.path)
     return OptimizeResult(place.out)
 
 
@@ -109,16 +99,11 @@ def _fill(folder: Path, search: Search, verdict: Verdict) -> None:
         "scenario.toml": search.evaluator.source.text,
         "summary.json": json.dumps(summary, indent=2, ensure_ascii=False) + "\n",
     }
-    for name, content in texts.items():
-        (folder / name).write_text(content, encoding="utf-8")
-    tables = {"points": points_table(search, verdict), "runs": runs_table(search)}
-    for name, table in tables.items():
-        stream = io.BytesIO()
-        table.write_parquet(stream)
-        (folder / f"{name}.parquet").write_bytes(stream.getbuffer())
     _recommended(search, verdict, folder)
     if len(search.spec.goals) > 1 and verdict.finalists:
         draw(summary, folder / "front.svg")
+    tables = {"points": points_table(search, verdict), "runs": runs_table(search)}
+    kept.fill(folder, texts, tables)
 
 
 def _recommended(search: Search, verdict: Verdict, folder: Path) -> None:

@@ -19,7 +19,6 @@ cheap stage that misleads.
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from eastwest.optimize.check import overrides
 from eastwest.optimize.evaluate import Evaluator, Outcome
 from eastwest.optimize.space import Axis, Settings
 from eastwest.optimize.spec import Spec, Stage
+from eastwest.reader import meant
 from eastwest.sweep.metrics import metrics_of
 from eastwest.sweep.values import text
 
@@ -169,9 +169,7 @@ class Search:
         metrics = metrics_of(outcome.result, 0)
         for name in self._metrics:
             if name not in metrics:
-                near = difflib.get_close_matches(name, metrics, n=1)
-                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(sorted(metrics))}"
-                raise InputError(f"a run has no metric {name!r}{hint}")
+                raise InputError(f"a run has no metric {name!r}; {meant(name, sorted(metrics))}")
         return metrics
 
     def _plan(self) -> Plan:

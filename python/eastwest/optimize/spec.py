@@ -1,22 +1,24 @@
 """Reader of optimisation files: space, goals, limits and stages; all problems at once.
 
-The file is TOML in the style of sweep files (``eastwest.sweep.spec``, from which it takes ``set``
-and the forms of an axis); docs/guide/optimize.md explains it by an example. Problems of the file
+The file is TOML in the style of sweep files, with the same forms of an axis
+(``eastwest.sweep.axes``); docs/guide/optimize.md explains it by an example. Problems of the file
 alone are found here; problems of its settings in the scenario, in check.py.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eastwest.core import Problem
-from eastwest.optimize.space import Axis, Space
-from eastwest.stats import CONFIDENCE
-from eastwest.sweep.spec import Reader, find_file, flat, read_file
+from eastwest.optimize.space import Axis, Settings, Space
+from eastwest.reader import Table, listed, read_file
+from eastwest.sweep.axes import KEYS as FORM_KEYS
+from eastwest.sweep.axes import form_of
+from eastwest.sweep.spec import MOST_SEED, confidence_of, find_file, scenario_of
 from eastwest.sweep.values import Bound, text
 
 #: Version of the file's format.
@@ -35,7 +37,7 @@ _KEYS = (
     "optimize", "name", "scenario", "set", "axis", "goal", "limit", "baseline", "candidate",
     "search", "stage", "confidence",
 )  # fmt: skip
-_AXIS_KEYS = ("path", "values", "from", "to", "count", "scale", "names", "when")
+_AXIS_KEYS = (*FORM_KEYS, "when")
 _GOAL_KEYS = ("minimise", "maximise", "weight")
 _LIMIT_KEYS = ("metric", "at_most", "at_least")
 _CANDIDATE_KEYS = ("name", "set")
@@ -120,244 +122,171 @@ class Spec:
 def read(source: str | Path) -> tuple[Spec, list[Problem]]:
     """Read a file; return the optimisation, as far as it could be read, and all problems."""
     path = find_file(source, "optimisation")
-    table, content = read_file(path)
-    reader = _Reader(table, path.resolve().parent, path.stem, content)
-    return reader.optimisation(), reader.problems
+    content, text = read_file(path)
+    table = Table(content)
+    return _spec(table, path, text), table.problems
 
 
-class _Reader(Reader):
-    """Reader of one optimisation, which collects problems."""
+def _spec(table: Table, path: Path, content: str) -> Spec:
+    """Return the optimisation of a file, as far as it can be read."""
+    table.head(_KEYS, SCHEMA)
+    settings, axes, stages = table.settings("set"), _axes(table), _stages(table)
+    _check_decided_once(table, settings, axes, stages)
+    search = table.table("search")
+    search.keys(_SEARCH_KEYS)
+    return Spec(
+        name=table.text("name", path.stem),
+        scenario=scenario_of(table),
+        base_dir=path.resolve().parent,
+        text=content,
+        settings=settings,
+        space=Space(axes),
+        goals=_goals(table),
+        limits=tuple(_limit(entry) for entry in table.tables("limit", _LIMIT_KEYS)),
+        baseline=Named("baseline", table.settings("baseline")),
+        candidates=_candidates(table),
+        trials=search.integer("trials", DEFAULT_TRIALS, 1, MOST_TRIALS),
+        batch=search.integer("batch", DEFAULT_BATCH, 1, 1000),
+        seed=search.integer("seed", 1, 0, 2**32 - 1),
+        stages=stages,
+        confidence=confidence_of(table),
+    )
 
-    def optimisation(self) -> Spec:
-        self.depth()
-        self._known(self.table, _KEYS, "")
-        if self.table.get("optimize", SCHEMA) != SCHEMA:
-            self.wrong("optimize", self.table["optimize"], f"the version of the format is {SCHEMA}")
-        scenario = self._text("scenario", "")
-        if not scenario:
-            self.wrong("scenario", None, "is missing: a file, or the name of a shipped scenario")
-        settings = self._table("set")
-        axes = [axis for n, entry in self._entries("axis") if (axis := self._axis(entry, n))]
-        if len(axes) > _MOST_AXES:
-            self.wrong("axis", None, f"there are more than {_MOST_AXES}")
-            axes = []
-        for axis in axes:
-            if len(axis.rows) > _MOST_CHOICES:
-                wanted = f"has more than {_MOST_CHOICES:,} values; take from and to"
-                self.wrong(axis.paths[0], None, wanted)
-        if not axes and not self.problems:
-            self.wrong("axis", None, "is missing: there is nothing to search")
-        stages = self._stages()
-        self._twice([axis.paths for axis in axes], settings, stages)
-        self._conditions(axes)
-        search = self._sub("search", _SEARCH_KEYS)
-        trials = self._whole(search, "trials", "search.trials", DEFAULT_TRIALS, 1, MOST_TRIALS)
-        return Spec(
-            name=self._text("name", self.stem),
-            scenario=scenario,
-            base_dir=self.base_dir,
-            text=self.text,
-            settings=settings,
-            space=Space(tuple(axes)),
-            goals=self._goals(),
-            limits=tuple(self._limit(entry, n) for n, entry in self._entries("limit")),
-            baseline=Named("baseline", self._table("baseline")),
-            candidates=self._candidates(),
-            trials=trials,
-            batch=self._whole(search, "batch", "search.batch", DEFAULT_BATCH, 1, 1000),
-            seed=self._whole(search, "seed", "search.seed", 1, 0, 2**32 - 1),
-            stages=stages,
-            confidence=self._number(
-                self.table, "confidence", "confidence", CONFIDENCE, 0.5, 0.9999
-            ),
-        )
 
-    def _entries(self, key: str) -> list[tuple[int, dict[str, Any]]]:
-        """Return the tables of an array of tables, with their numbers."""
-        given = self.table.get(key, [])
-        if not isinstance(given, list) or not all(isinstance(e, dict) for e in given):
-            self.wrong(key, None, f"must be tables, each beginning with [[{key}]]")
-            return []
-        return list(enumerate(given))
+# The space
 
-    def _sub(self, key: str, known: tuple[str, ...]) -> dict[str, Any]:
-        given = self.table.get(key, {})
-        if not isinstance(given, dict):
-            self.wrong(key, given, "must be a table")
-            return {}
-        self._known(given, known, f"{key}.")
-        return given
 
-    # The space
+def _axes(table: Table) -> tuple[Axis, ...]:
+    """Return the axes whose values are known, and check that conditions name earlier ones."""
+    entries = table.tables("axis", _AXIS_KEYS)
+    if len(entries) > _MOST_AXES:
+        table.wrong("axis", None, f"there are more than {_MOST_AXES}")
+        return ()
+    axes = []
+    before: dict[str, set[str]] = {}
+    for entry in entries:
+        form = form_of(entry)
+        if len(form.rows) > _MOST_CHOICES:
+            entry.wrong("values", None, f"has more than {_MOST_CHOICES:,} values; take from and to")
+        when = _when(entry, before)
+        for path, values in zip(form.paths, zip(*form.rows, strict=True), strict=False):
+            before[path] = {text(value) for value in values}
+        if form.rows or form.span:
+            axes.append(Axis(form.paths, form.rows, form.span, form.names, when))
+    if table.content.get("axis", []) == []:
+        table.wrong("axis", None, "is missing: there is nothing to search")
+    return tuple(axes)
 
-    def _axis(self, entry: Mapping[str, Any], number: int) -> Axis | None:
-        where = f"axis.{number}."
-        self._known(entry, _AXIS_KEYS, where)
-        paths = self._paths(entry, where)
-        rows: tuple[tuple[Any, ...], ...] = ()
-        span = None
-        if "values" in entry:
-            listed = self._listed(entry, paths, where)
-            rows = listed.values if listed else ()
-        else:
-            found = self._span(entry, paths, where)
-            if found is not None and "count" in entry:
-                rows = self._range(entry, found, where).values
-            elif found is not None:
-                span = found[1:]
-        if not paths or (not rows and span is None):
-            return None
-        names = self._names(entry, len(rows), where)
-        return Axis(paths, rows, span, names, self._when(entry, where))
 
-    def _when(self, entry: Mapping[str, Any], where: str) -> dict[str, tuple[str, ...]]:
-        given = entry.get("when", {})
-        if not isinstance(given, dict):
-            wanted = 'must be a table, such as { "fabric.energy.kind" = "coalescing" }'
-            self.wrong(f"{where}when", given, wanted)
-            return {}
-        return {
-            path: tuple(text(v) for v in (value if isinstance(value, list) else [value]))
-            for path, value in flat(given)
-        }
+def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the condition of an axis; ``before`` has the values of the axes above, by path."""
+    given = entry.settings("when", 'a table, such as { "fabric.energy.kind" = "coalescing" }')
+    when = {path: tuple(map(text, listed(value))) for path, value in given.items()}
+    for path, wanted in when.items():
+        missing = [value for value in wanted if value not in before.get(path, ())]
+        if path not in before:
+            entry.wrong(f"when.{path}", None, "is not the path of an axis above, with values")
+        elif missing:
+            message = f"is not a value of that axis; allowed: {', '.join(sorted(before[path]))}"
+            entry.wrong(f"when.{path}", missing[0], message)
+    return when
 
-    def _conditions(self, axes: list[Axis]) -> None:
-        """Check that conditions name values of earlier axes."""
-        before: dict[str, set[str]] = {}
-        for number, axis in enumerate(axes):
-            for path, wanted in axis.when.items():
-                where = f"axis.{number}.when.{path}"
-                if path not in before:
-                    self.wrong(where, None, "is not the path of an axis above, with values")
-                elif missing := [value for value in wanted if value not in before[path]]:
-                    allowed = ", ".join(sorted(before[path]))
-                    self.wrong(
-                        where, missing[0], f"is not a value of that axis; allowed: {allowed}"
-                    )
-            for place, path in enumerate(axis.paths):
-                if axis.rows:
-                    before[path] = {text(row[place]) for row in axis.rows}
 
-    def _twice(
-        self, axes: list[tuple[str, ...]], settings: dict[str, Any], stages: tuple[Stage, ...]
-    ) -> None:
-        """Report settings that two parts of the file decide."""
-        decided: dict[str, str] = dict.fromkeys(settings, "[set]")
-        for paths in axes:
-            for path in paths:
-                if path in decided:
-                    message = f"is decided twice: by {decided[path]} and by an axis"
-                    self.wrong(path, None, message)
-                decided[path] = "an axis"
-        for stage in stages:
-            for path in stage.settings:
-                if decided.get(path) == "an axis":
-                    self.wrong(path, None, f"is decided by an axis and by stage {stage.name}")
-        for path in ("seed",):
-            if path in decided:
-                self.wrong(path, None, "is not set here: stages have seeds")
+def _check_decided_once(
+    table: Table, settings: Settings, axes: Sequence[Axis], stages: Sequence[Stage]
+) -> None:
+    """Note settings that two parts of the file decide."""
+    decided = dict.fromkeys(settings, "[set]")
+    for path in (path for axis in axes for path in axis.paths):
+        if path in decided:
+            table.wrong(path, None, f"is decided twice: by {decided[path]} and by an axis")
+        decided[path] = "an axis"
+    for stage in stages:
+        for path in stage.settings:
+            if decided.get(path) == "an axis":
+                table.wrong(path, None, f"is decided by an axis and by stage {stage.name}")
+    if "seed" in decided:
+        table.wrong("seed", None, "is not set here: stages have seeds")
 
-    # Goals and limits
 
-    def _goals(self) -> tuple[Goal, ...]:
-        goals = []
-        for number, entry in self._entries("goal"):
-            where = f"goal.{number}."
-            self._known(entry, _GOAL_KEYS, where)
-            given = [key for key in ("minimise", "maximise") if key in entry]
-            metric = entry.get(given[0]) if len(given) == 1 else None
-            if not isinstance(metric, str) or not metric:
-                wanted = 'must have one metric: minimise = "latency_us.p99", or maximise'
-                self.wrong(f"{where}minimise", metric, wanted)
-                continue
-            weight = self._number(entry, "weight", f"{where}weight", 1.0, 1e-6, 1e6)
-            goals.append(Goal(metric, given[0] == "maximise", weight))
-        if not goals and "goal" not in self.table:
-            wanted = 'is missing: [[goal]] with minimise = "latency_us.p99"'
-            self.wrong("goal", None, wanted)
-        if len({goal.metric for goal in goals}) < len(goals):
-            self.wrong("goal", None, "names a metric twice")
-        return tuple(goals)
+# Goals and limits
 
-    def _limit(self, entry: Mapping[str, Any], number: int) -> Limit:
-        where = f"limit.{number}."
-        self._known(entry, _LIMIT_KEYS, where)
-        metric = entry.get("metric")
-        if not isinstance(metric, str) or not metric:
-            self.wrong(f"{where}metric", metric, 'must be a metric, such as "jobs.makespan_s"')
-            metric = ""
-        given = [key for key in ("at_most", "at_least") if key in entry]
+
+def _goals(table: Table) -> tuple[Goal, ...]:
+    goals = []
+    for entry in table.tables("goal", _GOAL_KEYS):
+        given = [key for key in ("minimise", "maximise") if key in entry]
+        wanted = 'one metric: minimise = "latency_us.p99", or maximise'
         if len(given) != 1:
-            self.wrong(f"{where}at_most", None, "a limit has either at_most or at_least")
-            return Limit(metric, False, 0.0, False)
-        value = entry[given[0]]
-        least = given[0] == "at_least"
-        if isinstance(value, str):
-            bound = Bound.read(value)
-            if bound is not None and bound.kind == "share" and value.strip()[0] in "+-":
-                return Limit(metric, least, float(bound.number) / 100, True)
-        elif not isinstance(value, bool) and isinstance(value, (int, float)):
-            return Limit(metric, least, float(value), False)
-        wanted = 'must be a number in the unit of the metric, or a change such as "+1 %" or "-10 %"'
-        self.wrong(f"{where}{given[0]}", value, wanted)
-        return Limit(metric, least, 0.0, False)
+            entry.wrong("minimise", None, f"must have {wanted}")
+        elif metric := entry.text(given[0], wanted=wanted):
+            weight = entry.number("weight", 1.0, 1e-6, 1e6)
+            goals.append(Goal(metric, given[0] == "maximise", weight))
+    if table.content.get("goal", []) == []:
+        table.wrong("goal", None, 'is missing: [[goal]] with minimise = "latency_us.p99"')
+    if len({goal.metric for goal in goals}) < len(goals):
+        table.wrong("goal", None, "names a metric twice")
+    return tuple(goals)
 
-    def _candidates(self) -> tuple[Named, ...]:
-        found = []
-        for number, entry in self._entries("candidate"):
-            where = f"candidate.{number}."
-            self._known(entry, _CANDIDATE_KEYS, where)
-            name, settings = entry.get("name"), entry.get("set", {})
-            if not isinstance(name, str) or not name or name == "baseline":
-                self.wrong(f"{where}name", name, "must be a name for it")
-            elif not isinstance(settings, dict):
-                self.wrong(f"{where}set", settings, "must be a table of paths and values")
-            else:
-                found.append(Named(name, dict(flat(settings))))
-        if len({each.name for each in found}) < len(found):
-            self.wrong("candidate", None, "two candidates have the same name")
-        return tuple(found)
 
-    # Stages
+def _limit(entry: Table) -> Limit:
+    metric = entry.text("metric", wanted='a metric, such as "jobs.makespan_s"')
+    given = [key for key in ("at_most", "at_least") if key in entry]
+    if len(given) != 1:
+        entry.wrong("at_most", None, "a limit has either at_most or at_least")
+        return Limit(metric, False, 0.0, False)
+    value, least = entry.get(given[0]), given[0] == "at_least"
+    bound = Bound.read(value)
+    if bound is not None and bound.kind == "share" and value.strip()[0] in "+-":
+        return Limit(metric, least, float(bound.number) / 100, True)
+    if type(value) in {int, float}:
+        return Limit(metric, least, float(value), False)
+    wanted = 'must be a number in the unit of the metric, or a change such as "+1 %" or "-10 %"'
+    entry.wrong(given[0], value, wanted)
+    return Limit(metric, least, 0.0, False)
 
-    def _stages(self) -> tuple[Stage, ...]:
-        entries = self._entries("stage")
-        if not entries:
-            one, several = tuple(range(1, 2)), tuple(range(1, 6))
-            return Stage("one seed", one, 0.25, {}), Stage("five seeds", several, 1.0, {})
-        found = []
-        for number, entry in entries:
-            where = f"stage.{number}."
-            self._known(entry, _STAGE_KEYS, where)
-            last = number == entries[-1][0]
-            if last and "keep" in entry:
-                self.wrong(f"{where}keep", entry["keep"], "the last stage has no next stage")
-            settings = entry.get("set", {})
-            if not isinstance(settings, dict):
-                self.wrong(f"{where}set", settings, "must be a table of paths and values")
-                settings = {}
-            name = entry.get("name", f"stage {number + 1}")
-            if not isinstance(name, str):
-                self.wrong(f"{where}name", name, "must be text")
-            keep = 1.0 if last else self._keep(entry, where)
-            found.append(
-                Stage(str(name), self._stage_seeds(entry, where), keep, dict(flat(settings)))
-            )
-        return tuple(found)
 
-    def _keep(self, entry: Mapping[str, Any], where: str) -> float:
-        given = entry.get("keep", "25 %")
-        if isinstance(given, str):
-            return self._number({"keep": given}, "keep", f"{where}keep", 0.25, 0.001, 1.0)
-        return float(self._whole(entry, "keep", f"{where}keep", None, 1, MOST_TRIALS))
+def _candidates(table: Table) -> tuple[Named, ...]:
+    found = []
+    for entry in table.tables("candidate", _CANDIDATE_KEYS):
+        found.append(Named(entry.text("name", wanted="a name for it"), entry.settings("set")))
+        if found[-1].name == "baseline":
+            entry.wrong("name", "baseline", "must be a name for it")
+    if len({each.name for each in found}) < len(found):
+        table.wrong("candidate", None, "two candidates have the same name")
+    return tuple(found)
 
-    def _stage_seeds(self, entry: Mapping[str, Any], where: str) -> tuple[int, ...]:
-        given = entry.get("seeds", 1)
-        if isinstance(given, list):
-            good = given and all(type(s) is int and 0 <= s < 2**64 for s in given)
-            if not good or len({*given}) < len(given) or len(given) > _MOST_SEEDS:
-                self.wrong(f"{where}seeds", given, "must be different whole numbers, 0 or more")
-                return (1,)
-            return tuple(given)
-        count = self._whole(entry, "seeds", f"{where}seeds", 1, 1, _MOST_SEEDS)
-        return tuple(range(1, count + 1))
+
+# Stages
+
+
+def _stages(table: Table) -> tuple[Stage, ...]:
+    entries = table.tables("stage", _STAGE_KEYS)
+    if not entries:
+        one, several = tuple(range(1, 2)), tuple(range(1, 6))
+        return Stage("one seed", one, 0.25, {}), Stage("five seeds", several, 1.0, {})
+    last = entries[-1]
+    if "keep" in last:
+        last.wrong("keep", last.get("keep"), "the last stage has no next stage")
+    return tuple(
+        Stage(
+            entry.text("name", f"stage {number}"),
+            _stage_seeds(entry),
+            1.0 if entry is last else _keep(entry),
+            entry.settings("set"),
+        )
+        for number, entry in enumerate(entries, 1)
+    )
+
+
+def _keep(entry: Table) -> float:
+    """Return the number of points that enter the next stage, or below 1 their share."""
+    if isinstance(entry.content.get("keep", "25 %"), str):
+        return entry.number("keep", 0.25, 0.001, 1.0)
+    return float(entry.integer("keep", None, 1, MOST_TRIALS))
+
+
+def _stage_seeds(entry: Table) -> tuple[int, ...]:
+    if isinstance(entry.get("seeds"), list):
+        return entry.integers("seeds", MOST_SEED, _MOST_SEEDS)
+    return tuple(range(1, 1 + entry.integer("seeds", 1, 1, _MOST_SEEDS)))

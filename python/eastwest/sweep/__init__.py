@@ -2,8 +2,8 @@
 
 ``eastwest sweep FILE.toml`` on the command line, ``eastwest.sweep(...)`` in Python; the guide is
 docs/guide/sweeps.md. Order of work: spec.py reads the file, check.py checks it with the scenario,
-estimate.py estimates the time, driver.py runs it through pool.py and worker.py, or on a cluster
-through cluster.py and remote.py, tables.py writes the folder.
+estimate.py estimates the time, driver.py runs it (executor.py) through pool.py and worker.py, or on
+a cluster through cluster.py and remote.py, tables.py writes the folder.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from eastwest.mechanisms.load import load as take_in
 from eastwest.results import DEFAULT_PARENT, folder_stem
 from eastwest.store import Store
 from eastwest.sweep.check import load
-from eastwest.sweep.driver import Driver, State, SweepStoppedError
+from eastwest.sweep.driver import Driver
 from eastwest.sweep.estimate import Estimate
+from eastwest.sweep.executor import State, SweepStoppedError
 from eastwest.sweep.spec import Spec
 from eastwest.sweep.tables import SweepResult, check_target
 

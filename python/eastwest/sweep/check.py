@@ -8,7 +8,7 @@ of a combination only is found when its point is resolved, and fails that point 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from eastwest.sweep.spec import Spec, read
 from eastwest.sweep.tables import read_summary
 from eastwest.sweep.values import text
 
-_MOST_PROBLEMS = 50
+MOST_PROBLEMS = 50
 _MOST_CHECKED = 10_000
 
 
@@ -39,10 +39,13 @@ def load(origin: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | No
         except ProblemsError as error:
             problems += error.problems
         except (OSError, InputError) as error:
-            problems.append(
-                {"path": "scenario", "value": None, "message": str(error), "hint": None}
-            )
-    raise ProblemsError(problems[:_MOST_PROBLEMS])
+            problems.append(no_scenario(error))
+    raise ProblemsError(problems[:MOST_PROBLEMS])
+
+
+def no_scenario(error: Exception) -> Problem:
+    """Return the problem of a scenario that cannot be read."""
+    return {"path": "scenario", "value": None, "message": str(error), "hint": None}
 
 
 def source_of(spec: Spec) -> Source:
@@ -70,9 +73,10 @@ def overrides(spec: Spec, values: tuple[Any, ...]) -> core.Overrides:
 
 def check(spec: Spec, source: Source) -> None:
     """Raise ``ProblemsError`` with all problems of the settings of a sweep."""
-    problems = [*_contradictions(spec, source.text), *_refused(spec, source)]
+    variants = (overrides(spec, values) for values in _variants(spec))
+    problems = [*_contradictions(spec, source.text), *refused(source, variants)]
     if problems:
-        raise ProblemsError(problems[:_MOST_PROBLEMS])
+        raise ProblemsError(problems[:MOST_PROBLEMS])
 
 
 def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
@@ -115,19 +119,17 @@ def _numbered(path: str, scenario: str) -> tuple[str, ...]:
     return tuple(steps)
 
 
-def _refused(spec: Spec, source: Source) -> list[Problem]:
-    """Return the problems that the simulator finds, without repetitions."""
+def refused(source: Source, variants: Iterable[core.Overrides]) -> list[Problem]:
+    """Return the problems that the simulator finds in settings, each of them once."""
     found: dict[tuple[str, str], Problem] = {}
-    for values in _variants(spec):
-        result = core.check(
-            source.text, str(source.base_dir), str(shipped.DATA), overrides(spec, values)
-        )
+    for settings in variants:
+        result = core.check(source.text, str(source.base_dir), str(shipped.DATA), settings)
         for problem in result["problems"]:
             # Of several values with the same problem, only the first is reported.
             found.setdefault((problem["path"], problem["message"]), problem)
-        if len(found) >= _MOST_PROBLEMS:
+        if len(found) >= MOST_PROBLEMS:
             break
-    return list(found.values())
+    return list(found.values())[:MOST_PROBLEMS]
 
 
 def _variants(spec: Spec) -> Iterator[tuple[Any, ...]]:

@@ -8,7 +8,6 @@ interruptions. So an adaptive rule decides only when all seeds that it has asked
 
 from __future__ import annotations
 
-import difflib
 import json
 import time
 from collections import deque
@@ -20,12 +19,13 @@ from typing import Any
 from eastwest import core, stats
 from eastwest.errors import InputError
 from eastwest.mechanisms.load import Recipe
+from eastwest.reader import meant
 from eastwest.results import Result
 from eastwest.store import Plan, Store, family, plan
 from eastwest.sweep.check import check, overrides, source_of
 from eastwest.sweep.estimate import Estimate, Outlook
+from eastwest.sweep.executor import Executor, Run, State
 from eastwest.sweep.metrics import WARMED, metrics_of, warm_up_file
-from eastwest.sweep.pool import Pool, start
 from eastwest.sweep.spec import Spec
 from eastwest.sweep.tables import (
     SWEEP_FORMAT,
@@ -38,15 +38,11 @@ from eastwest.sweep.tables import (
     write_folder,
 )
 from eastwest.sweep.values import text
-from eastwest.sweep.worker import Event, Setup, Task
+from eastwest.sweep.worker import Event, problems_of
 
 #: A sweep of more runs than this, or a long one, needs a confirmation.
 ASK_FROM_RUNS = 10_000
 ASK_FROM_S = 8 * 3600.0
-
-_LOOK_EVERY_S = 0.25
-#: Number of tries of a run whose process dies.
-TRIES = 3
 
 
 @dataclass
@@ -66,32 +62,7 @@ class Point:
     metric: list[float] = field(default_factory=list)
 
 
-@dataclass
-class Run:
-    """A run of one point with one seed that has not finished."""
-
-    point: Point
-    seed: int
-    key: str
-    tries: int = 1
-
-
-@dataclass(frozen=True)
-class State:
-    """Progress of a sweep."""
-
-    done: int
-    planned: int
-    reused: int
-    failed: int
-    left_s: float | None
-
-
-class SweepStoppedError(InputError):
-    """Error where a sweep cannot continue, for example because the disk is full."""
-
-
-class Driver:
+class Driver(Executor[Point]):
     """Main loop of one sweep: the state of its points, and its results."""
 
     def __init__(
@@ -108,25 +79,29 @@ class Driver:
         progress: Callable[[State], None],
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
+        source = source_of(spec)
+        check(spec, source)
+        super().__init__(
+            source,
+            store,
+            jobs,
+            dask=dask,
+            retry=retry,
+            mechanisms=mechanisms,
+            progress=progress,
+            say=say,
+            tables=spec.keep_tables,
+            warm_up_ps=spec.warm_up_ps,
+        )
         self.spec = spec
-        self.store = store
-        self.retry = retry
-        self.mechanisms = mechanisms or Recipe()
         self.confirm = confirm
         self.announce = announce
-        self.progress = progress
-        self.source = source_of(spec)
-        check(spec, self.source)
         self.points: list[Point] = []
         self.rows = Rows()
         self.costs = Rows()
         self.failures: list[dict[str, Any]] = []
-        self.planned = self.made = self.reused = self.failed = 0
-        self._runs: dict[int, Run] = {}
-        self._next = 0
         self._ripe: deque[Point] = deque()
-        self.pool = self._pool(jobs, dask, say)
-        self.outlook = Outlook(store, family(self.source), self.pool)
+        self.outlook = Outlook(store, family(source), self.pool)
 
     def run(self, out: Path) -> SweepResult:
         """Run the whole sweep, write its folder and return it.
@@ -149,7 +124,7 @@ class Driver:
             self._run_all()
         except KeyboardInterrupt:
             self.pool.close()
-            if self.made + self.reused:
+            if self.done:
                 self._write(out, time.perf_counter() - began, complete=False)
             raise
         finally:
@@ -208,26 +183,12 @@ class Driver:
 
     # Running
 
-    def _pool(self, jobs: int, dask: str | None, say: Callable[[str], None]) -> Pool:
-        setup = Setup(
-            source=self.source,
-            store=self.store.path,
-            family=family(self.source),
-            build=core.build(),
-            tables=self.spec.keep_tables,
-            warm_up_ps=self.spec.warm_up_ps,
-            mechanisms=self.mechanisms,
-        )
-        return start(setup, jobs, dask, self.store, say)
-
     def _resolved(self, number: int) -> Point:
         values = self.spec.at(number)
         try:
             found = plan(self.source, overrides(self.spec, values))
         except core.scenario_error() as error:
-            problems = getattr(error, "problems", [])
-            lines = [f"{p['path']} = {p['value']}: {p['message']}" for p in problems[:5]]
-            return Point(number, values, None, refused="; ".join(lines) or str(error))
+            return Point(number, values, None, refused=problems_of(error))
         return Point(number, values, found)
 
     def _run_all(self) -> None:
@@ -237,84 +198,53 @@ class Driver:
         for _ in range(self.spec.first_seeds):
             for point in self.points:
                 self._start_next_seed(point)
-        told = 0.0
-        while self._runs or self._ripe:
+        while self.running or self._ripe:
             while self._ripe:
                 self._add_seeds(self._ripe.popleft())
-            for event in self.pool.events(_LOOK_EVERY_S):
-                self._handle(event)
-            if time.monotonic() - told >= _LOOK_EVERY_S:
-                told = time.monotonic()
-                self.progress(self.state())
+            for run, event in self.ended():
+                self._end(run, event)
 
-    def state(self) -> State:
-        """Return the progress of the sweep."""
-        typical = self.outlook.knowledge.typical_s()
-        left = len(self._runs)
-        left_s = None if typical is None else left * typical / max(1, min(left, self.pool.size))
-        done = self.made + self.reused
-        return State(done, self.planned, self.reused, self.failed, left_s)
+    def typical_s(self) -> float | None:
+        """Return the typical wall time of a run in s, or None where none is known."""
+        return self.outlook.knowledge.typical_s()
 
     def _start_next_seed(self, point: Point) -> None:
         """Start the next seed of a point: take its run from the store or submit it."""
         seed = self.spec.seeds[point.given]
         point.given += 1
         point.open += 1
-        self.planned += 1
         if point.plan is None:
             self._fail(point, seed, "", point.refused)
             return
-        key = point.plan.key(seed)
-        found = self._stored_run(key)
-        earlier = None if self.retry or found is not None else self.store.failure(key)
+        run = Run(point, point.plan, seed)
+        found, earlier = self.known(run.key)
         if found is not None:
-            self._add_run(Run(point, seed, key), found, reused=key not in self.outlook.probed)
+            self._add_run(run, found, reused=run.key not in self.outlook.probed)
         elif earlier is not None:
-            self._fail(point, seed, key, earlier)
+            self._fail(point, seed, run.key, earlier)
         else:
-            self._submit(Run(point, seed, key))
+            self.submit(run)
 
-    def _submit(self, run: Run) -> None:
-        assert run.point.plan is not None
-        self._runs[self._next] = run
-        wanted = run.point.plan
-        self.pool.submit(Task(self._next, wanted.overrides, wanted.identity, run.seed))
-        self._next += 1
-
-    def _stored_run(self, key: str) -> Result | None:
+    def stored(self, key: str) -> Result | None:
         """Return the run in the store; None where the store lacks what this sweep needs of it."""
         warm = (warm_up_file(self.spec.warm_up_ps),) if self.spec.warm_up_ps else ()
         found = self.store.find(key, tables=self.spec.keep_tables, files=warm)
         # Metrics without the warm-up can also be computed from the tables.
         return found if found or not warm else self.store.find(key, tables=True)
 
-    def _handle(self, event: Event) -> None:
-        if event.what == "progress":
+    def _end(self, run: Run[Point], event: Event) -> None:
+        """Add a run that has ended to the tables, or to the failures."""
+        if event.what != "done":
+            self._fail(run.place, run.seed, run.key, event.message)
             return
-        if event.what == "world":
-            raise SweepStoppedError(
-                f"{event.message}: the sweep stopped; {self.made + self.reused} of {self.planned} "
-                f"runs are kept in {self.store.path}, the same command continues from there"
-            )
-        run = self._runs.pop(event.number)
-        if event.what == "done":
-            found = self._stored_run(run.key)
-            if found is None:
-                raise InputError(f"{self.store.folder(run.key)} has disappeared")
-            self.store.forget_failure(run.key)
-            self._add_run(run, found, reused=False)
-        elif event.what == "died" and run.tries < TRIES:
-            run.tries += 1
-            self._submit(run)
-        else:
-            if event.what == "failed":  # a failure repeats itself; a crash may not
-                self.store.put_failure(run.key, event.message)
-            self._fail(run.point, run.seed, run.key, event.message)
+        found = self.stored(run.key)
+        if found is None:
+            raise InputError(f"{self.store.folder(run.key)} has disappeared")
+        self._add_run(run, found, reused=False)
 
-    def _add_run(self, run: Run, found: Result, reused: bool) -> None:
+    def _add_run(self, run: Run[Point], found: Result, reused: bool) -> None:
         """Add a finished run to the tables."""
-        point, summary = run.point, found.summary
-        assert point.plan is not None
+        point, summary = run.place, found.summary
         self.reused += reused
         self.made += not reused
         metrics = metrics_of(found, self.spec.warm_up_ps)
@@ -325,14 +255,13 @@ class Driver:
         self.costs.add({**place, **cost, "packet_hops": hops, "reused": reused})
         if not reused:
             self.outlook.knowledge.learn(
-                point.plan.identity, summary["wall_s"], summary["peak_rss_mb"]
+                run.plan.identity, summary["wall_s"], summary["peak_rss_mb"]
             )
         rule = self.spec.adaptive
         if rule is not None:
-            if self.made + self.reused == 1 and rule.metric not in metrics:
-                near = difflib.get_close_matches(rule.metric, metrics, n=1)
-                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(sorted(metrics))}"
-                raise InputError(f"seeds.metric: runs have no metric {rule.metric!r}{hint}")
+            if self.done == 1 and rule.metric not in metrics:
+                hint = meant(rule.metric, sorted(metrics))
+                raise InputError(f"seeds.metric: runs have no metric {rule.metric!r}; {hint}")
             if rule.metric in metrics:
                 point.metric.append(metrics[rule.metric])
         self._settle(point)
@@ -400,7 +329,7 @@ class Driver:
             "points": spec.count,
             "runs": {
                 "planned": self.planned,
-                "done": self.made + self.reused,
+                "done": self.done,
                 "reused": self.reused,
                 "failed": self.failed,
             },

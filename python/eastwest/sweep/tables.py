@@ -15,7 +15,6 @@ The result folders of the runs are in the store (store.py), under the key in ``r
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -24,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import kept
 from eastwest.errors import FolderError
-from eastwest.files import sync_folder
 from eastwest.partial import Partial
 from eastwest.results import Result, TargetFolder
 from eastwest.stats import (
@@ -345,22 +343,9 @@ def write_folder(
 ) -> SweepResult:
     """Write the folder of a sweep under a temporary name, and rename it at the end."""
     out = out.absolute()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with Partial.folder(out.parent) as partial:
-            for name, content in texts.items():
-                (partial.path / name).write_text(content, encoding="utf-8")
-            for name, table in tables.items():
-                # Through memory, so that a full disk is an OSError with its number, not polars'.
-                stream = io.BytesIO()
-                table.write_parquet(stream)
-                (partial.path / f"{name}.parquet").write_bytes(stream.getbuffer())
-            sync_folder(partial.path)
-            TargetFolder(out, force=True).place(partial.path, out.name)
-    except OSError as error:
-        if error.filename is None:
-            error.filename = str(out)
-        raise
+    with kept.writing(out), Partial.folder(out.parent) as partial:
+        kept.fill(partial.path, texts, tables)
+        TargetFolder(out, force=True).place(partial.path, out.name)
     try:
         shown = out.relative_to(Path.cwd())
     except ValueError:

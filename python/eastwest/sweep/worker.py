@@ -82,16 +82,15 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
             task.seed,
             tables=setup.tables,
             extra=extra,
-            progress=_ProgressSender(task.number, tell),
-            memory_bytes=setup.memory_bytes,
+            options=core.RunOptions(
+                progress=_ProgressSender(task.number, tell), memory_bytes=setup.memory_bytes
+            ),
         )
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return Event(task.number, "world", f"{where}{error.strerror or error}")
     except core.scenario_error() as error:
-        found = getattr(error, "problems", [])
-        lines = [f"{p['path']} = {p['value']}: {p['message']}" for p in found[:5]]
-        return Event(task.number, "failed", clean("; ".join(lines) or str(error), 2000))
+        return Event(task.number, "failed", clean(problems_of(error), 2000))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of the core is no Exception
@@ -99,6 +98,13 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
         kind = "" if isinstance(error, core.run_error()) else f"{type(error).__name__}: "
         return Event(task.number, "failed", clean(f"{kind}{message}", 2000))
     return Event(task.number, "done")
+
+
+def problems_of(error: Exception) -> str:
+    """Return the first problems of an error of a scenario as one line."""
+    found = getattr(error, "problems", [])
+    lines = [f"{p['path']} = {p['value']}: {p['message']}" for p in found[:5]]
+    return "; ".join(lines) or str(error)
 
 
 class _ProgressSender:

@@ -14,9 +14,8 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.files import is_folder
-from eastwest.partial import Partial
 from eastwest.traces.form import ABOUT, NEEDED, TABLES, TRACE_FORMAT, schema
-from eastwest.traces.opened import Opened, read_about, sound
+from eastwest.traces.opened import Opened, open_imported, read_about, sound
 from eastwest.units import clean
 
 
@@ -66,22 +65,18 @@ def open_trace(
         return _open_folder(path, str(path))
     from eastwest.traces.take import import_trace  # noqa: PLC0415  every reader: only where needed
 
-    scratch = Partial.scratch()
-    try:
-        imported = import_trace(
+    def read(out: Path) -> Trace:
+        import_trace(
             [path],
-            scratch.path / "trace",
+            out,
             source_format=source_format,
             on_bad_row=on_bad_row,
             lossy=lossy,
             lasting=False,
         )
-        trace = _open_folder(imported.path, str(path))
-    except BaseException:
-        scratch.close()
-        raise
-    trace.closing = scratch.close
-    return trace
+        return _open_folder(out, str(path))
+
+    return open_imported(read)
 
 
 def _open_folder(path: Path, name: str) -> Trace:

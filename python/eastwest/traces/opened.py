@@ -11,12 +11,12 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import polars as pl
 
 from eastwest.errors import InputError
+from eastwest.partial import Partial
 from eastwest.units import clean
 
 #: Most bytes of the JSON description.
@@ -37,17 +37,30 @@ class Opened:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Remove the temporary folder, if there is one."""
         self.closing()
+
+
+Kind = TypeVar("Kind", bound=Opened)
+
+
+def open_imported(read: Callable[[Path], Kind]) -> Kind:
+    """Return what ``read`` opens after it has imported into a temporary folder.
+
+    The folder is removed when the result is closed.
+    """
+    scratch = Partial.scratch()
+    try:
+        opened = read(scratch.path / "imported")
+    except BaseException:
+        scratch.close()
+        raise
+    opened.closing = scratch.close
+    return opened
 
 
 def read_about(file: Path, name: str, what: str, version: int | str) -> dict[str, Any]:

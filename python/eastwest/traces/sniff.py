@@ -6,11 +6,9 @@ import re
 
 from eastwest.errors import InputError
 from eastwest.traces import companions, jhist, mrv1, spark, swim, table
+from eastwest.traces.made import start_of, unknown
 from eastwest.traces.source import Source
-from eastwest.units import clean
 
-#: Number of bytes from which the format is recognised.
-_START = 1 << 16
 _RUMEN = re.compile(rb'"(jobID|mapTasks|submitTime|directDependantJobs)"')
 #: Names that ``sniff`` returns for companion files of traces.
 COMPANIONS = ("topology", "conf")
@@ -22,9 +20,7 @@ def sniff(source: Source) -> str:
     The position in the source is kept. Raises ``InputError`` where the file is empty or of no known
     format.
     """
-    start = source.peek(_START)
-    if not start.strip():
-        raise InputError(f"{source.name}: is empty" + (f" ({source.cut})" if source.cut else ""))
+    start = start_of(source)
     if jhist.looks_like(start):
         return "jhist"
     if start.startswith(b"PAR1"):
@@ -37,7 +33,7 @@ def sniff(source: Source) -> str:
         return "swim"
     if table.looks_like(start):
         return "table"
-    raise InputError(f"{source.name}: is of no known format; it starts with {_shown(start)}")
+    raise unknown(source)
 
 
 def _structured(source: Source, start: bytes) -> str:
@@ -51,8 +47,4 @@ def _structured(source: Source, start: bytes) -> str:
         return kind
     if said:
         raise InputError(f"{source.name}: is {said}, not a trace")
-    raise InputError(f"{source.name}: is of no known format; it starts with {_shown(start)}")
-
-
-def _shown(start: bytes) -> str:
-    return repr(clean(start[:40].decode(errors="replace"), 30))
+    raise unknown(source)

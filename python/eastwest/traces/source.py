@@ -19,7 +19,6 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from eastwest.errors import InputError
@@ -76,12 +75,7 @@ class Source:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stream.close()
         self._raw.close()
 

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.account import Account
-from eastwest.errors import InputError
+from eastwest.errors import InputError, did_you_mean
 from eastwest.traces.form import MOST_S, OUTCOMES, TABLES
 from eastwest.traces.hadoop import Confs, text_of
 from eastwest.traces.source import Source
@@ -65,8 +65,7 @@ def _names(file: str, given: list[str], account: Account) -> list[str]:
         raise InputError(f"{file}: has no column submit_s{hint}")
     for name in given:
         if name not in _COLUMNS and name != "job":
-            near = difflib.get_close_matches(name, _COLUMNS, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, _COLUMNS)
             account.note(file, 1, f"column {clean(name, 40)!r} is not known: left out{hint}")
         elif name == "job":
             then = "jobs are numbered anew in the order of their submission"

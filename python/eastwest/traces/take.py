@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from eastwest.errors import InputError
 from eastwest.traces import companions, jhist, mrv1, rumen, spark, swim, table
 from eastwest.traces.form import SOURCES
 from eastwest.traces.hadoop import Confs
+from eastwest.traces.made import START, Imported, check_format, entry, unusable
 from eastwest.traces.sniff import COMPANIONS, sniff
 from eastwest.traces.source import Source, Told
 from eastwest.traces.write import FLUSH_ROWS, Writer
@@ -28,17 +27,6 @@ READERS: dict[str, Reader] = {
     "table": table.read,
 }
 _TOLD_AS = {"topology": "a topology of racks and hosts", "conf": "a job's configuration"}
-
-
-@dataclass
-class Imported:
-    """Result of an import: the folder of the trace, and its description."""
-
-    path: Path
-    source_format: str
-    #: Content of ``trace.json``.
-    about: dict[str, Any]
-    account: Account
 
 
 def import_trace(
@@ -71,14 +59,13 @@ def import_trace(
                     companions.read_topology(source, writer)
                 else:
                     companions.read_conf(source, confs)
-                read.append(_named(source, kind))
+                read.append(entry(source, kind))
         for path in traces:
             with Source(path, told) as source:
                 READERS[found](source, writer, account, confs)
-                read.append(_named(source, found))
+                read.append(entry(source, found))
         if not writer.jobs and found != "spark":
-            why = next(account.lines(), "it is empty")
-            raise InputError(f"{traces[0]}: has no usable job: {why}")
+            raise unusable(traces[0], "job", account)
         for file in confs.left():
             account.note(file, 0, "configuration of a job that is not there")
         about = writer.finish({"source": found, "files": read}, account)
@@ -89,7 +76,7 @@ def _sorted(
     files: Sequence[str | Path], source_format: str
 ) -> tuple[list[tuple[Path, str]], list[Path], str]:
     """Return the traces with their formats, the companions, and the common format of the traces."""
-    _known(source_format)
+    check_format(source_format, SOURCES)
     beside: list[tuple[Path, str]] = []
     traces: list[Path] = []
     formats: dict[str, Path] = {}
@@ -115,19 +102,5 @@ def _kind(source: Source, source_format: str) -> str:
         return sniff(source)
     if not source.peek(1):
         raise InputError(f"{source.name}: is empty")
-    kind, _ = companions.kind_of(source.peek(1 << 16))
+    kind, _ = companions.kind_of(source.peek(START))
     return kind or source_format
-
-
-def _named(source: Source, kind: str) -> dict[str, Any]:
-    digest = source.drain()
-    name = source.path.name
-    return {"name": name, "kind": kind, "bytes": source.bytes, "sha256": digest}
-
-
-def _known(source_format: str) -> None:
-    if source_format != "auto" and source_format not in SOURCES:
-        near = difflib.get_close_matches(source_format, SOURCES, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        allowed = ", ".join(["auto", *SOURCES])
-        raise InputError(f"format {source_format!r:.60}: expected one of {allowed}{hint}")

@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import polars as pl
 
-from eastwest import core
 from eastwest.account import Account
 from eastwest.errors import InputError
-from eastwest.files import polars_writes, sync_folder
-from eastwest.folders import NewFolder
+from eastwest.files import polars_writes
 from eastwest.traces import replay
 from eastwest.traces.form import ABOUT, MOST_S, TABLES, TRACE_FORMAT, schema
+from eastwest.traces.made import FolderWriter
 from eastwest.traces.numbers import Numbers
 
 #: Number of rows of a table that are written at once.
@@ -44,20 +41,14 @@ _LENGTHS = {"map_s", "reduce_s", "task_s", "cpu_s"}
 BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 
 
-class Writer:
-    """Writer of a trace: a context manager that leaves no folder unless ``finish`` was called.
-
-    A trace that is not ``lasting``, because it is read and removed, is not synchronised to disk.
-    """
+class Writer(FolderWriter):
+    """Writer of a trace: a context manager that leaves no folder unless ``finish`` was called."""
 
     def __init__(
         self, out: Path, force: bool = False, flush_rows: int = FLUSH_ROWS, lasting: bool = True
     ) -> None:
-        self.out = out
-        self._lasting = lasting
+        super().__init__(out, force, "a trace", ABOUT, lasting)
         self._flush_rows = flush_rows
-        self._place = NewFolder(out, force, "a trace", ABOUT, parents=False)
-        self._place.check()
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._parts: dict[str, list[Path]] = {name: [] for name in TABLES}
         #: Number of rows of each table, written or not.
@@ -79,19 +70,6 @@ class Writer:
         self._spans: list[tuple[float, float]] = []
         self._hosts: dict[str, str | None] = {}
         self._ids: set[bytes] = set()
-
-    def __enter__(self) -> Self:
-        self._made = self._place.begin()
-        self._partial = self._made.path
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._made.close()
 
     def next_job(self, jobs: int = 1) -> int:
         """Return the number of the next job of the source, and reserve ``jobs`` numbers."""
@@ -172,13 +150,9 @@ class Writer:
         if self._lasting:
             with polars_writes(self._partial / replay.FILE):
                 replay.write(self._partial / "jobs.parquet", self._partial / replay.FILE, account)
-        said = self._write_about({**about, **account.as_json()}, began, shift)
         for part in self._partial.glob("*.part"):
             part.unlink()
-        if self._lasting:
-            sync_folder(self._partial)
-        self._place.place(self._partial)
-        return said
+        return self.place(TRACE_FORMAT, {**self._facts(began, shift), **about, **account.as_json()})
 
     def _flush(self, table: str) -> None:
         rows = self._rows[table]
@@ -281,13 +255,9 @@ class Writer:
                 missing.append(table)
         return missing
 
-    def _write_about(
-        self, about: Mapping[str, Any], began: float | None, shift: float
-    ) -> dict[str, Any]:
+    def _facts(self, began: float | None, shift: float) -> dict[str, Any]:
         jobs = bool(self.counts["jobs"])
-        text = {
-            "format": TRACE_FORMAT,
-            "eastwest": core.version(),
+        return {
             "began_s": began,
             "first_submit_s": round(self._first - shift, 6) if jobs else None,
             "end_s": round(self._end - shift, 6) if jobs else None,
@@ -295,11 +265,7 @@ class Writer:
             "totals": self.totals,
             "outcomes": dict(sorted(self.outcomes.items())),
             "lacks": self.lacks(),
-            **about,
         }
-        data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
-        (self._partial / ABOUT).write_text(data + "\n", "utf-8")
-        return text
 
 
 def _number(value: Any) -> float:

@@ -1,56 +1,42 @@
 """Quantities that a claim file may name: values of one run, and measures over the runs of points.
 
 A *value* is a number of one run: a metric of its summary (``rounds.goodput_bps``) or a function of
-its result registered here. A *measure* makes one number of the values at some points, with its 95 %
-interval over seeds. Both are pure functions; a claim file holds no code.
+its result registered with ``run_value``. A *measure* makes one number of the values at some points,
+with its 95 % interval over seeds. Both are pure functions; a claim file holds no code. Those that
+one study alone needs are in the ``measures.py`` of its folder (of_study.py).
 """
 
 from __future__ import annotations
 
-from eastwest.claims.measures import (
-    energy,
-    incast,
-    jobs,
-    kernel,
-    lines,
-    means,
-    ports,
-    runs,
-    segments,
-    selection,
-    settings,
-    streams,
-)
+from eastwest.claims.measures import means, ports, runs, settings
 from eastwest.claims.measures.base import (
-    MEASURES,
-    VALUES,
+    SHARED,
     Data,
+    Known,
     Measured,
     MeasureError,
     Row,
     Sample,
+    Settings,
     Signature,
+    measure,
+    run_value,
 )
 
 __all__ = [
-    "MEASURES",
-    "VALUES",
+    "SHARED",
     "Data",
+    "Known",
     "MeasureError",
     "Measured",
     "Row",
     "Sample",
+    "Settings",
     "Signature",
-    "energy",
-    "incast",
-    "jobs",
-    "kernel",
-    "lines",
     "means",
+    "measure",
     "ports",
+    "run_value",
     "runs",
-    "segments",
-    "selection",
     "settings",
-    "streams",
 ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from eastwest.errors import InputError
+from eastwest.reader import listed, meant, nearest
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 from eastwest.sweep.tables import RUN_COLUMNS, SweepResult
@@ -68,11 +68,16 @@ class Sample:
         return mean_interval(list(self.values.values())).value
 
 
+RunValue = Callable[[Result], float]
+
+
 class Data:
     """Runs of one or several sweeps, as the input of measures."""
 
-    def __init__(self, *sweeps: SweepResult) -> None:
+    def __init__(self, *sweeps: SweepResult, values: Mapping[str, RunValue] | None = None) -> None:
         self.sweeps = sweeps
+        #: Values of one run by name, where they are not only the shared ones.
+        self.values = SHARED.values if values is None else values
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
         """Return the points whose settings agree with ``at``, with a value of each of their runs.
@@ -87,9 +92,7 @@ class Data:
         )
         for path in wanted:
             if path not in known:
-                near = difflib.get_close_matches(path, known, n=1)
-                hint = f"; did you mean {near[0]}?" if near else f": {', '.join(known)}"
-                raise MeasureError(f"{path} is no axis of these runs{hint}")
+                raise MeasureError(f"{path} is no axis of these runs; {meant(path, known)}")
         found = [sample for sweep in self.sweeps for _, sample in self._of(sweep, value, wanted)]
         if not found:
             shown = ", ".join(f"{path} = {setting}" for path, setting in (at or {}).items())
@@ -138,26 +141,21 @@ class Data:
         return found
 
     def _value(self, sweep: SweepResult, row: Mapping[str, Any], value: str) -> float | None:
-        if value in VALUES:
-            return VALUES[value](sweep.run(row["point"], row["seed"]))
+        if value in self.values:
+            return self.values[value](sweep.run(row["point"], row["seed"]))
         if value not in row or value in RUN_COLUMNS:
-            known = [*VALUES, *(name for name in row if name not in RUN_COLUMNS)]
-            near = difflib.get_close_matches(value, known, n=1)
-            raise MeasureError(
-                f"runs have no value {value!r}" + (f"; did you mean {near[0]}?" if near else "")
-            )
+            known = [*self.values, *(name for name in row if name not in RUN_COLUMNS)]
+            near = nearest(value, known)
+            hint = f"; did you mean {near}?" if near else ""
+            raise MeasureError(f"runs have no value {value!r}{hint}")
         return None if row[value] is None else float(row[value])
 
 
 def _texts(at: Settings | None) -> dict[str, set[str]]:
     """Return the allowed values as texts, by path."""
-    return {
-        path: {str(each) for each in (setting if isinstance(setting, list) else [setting])}
-        for path, setting in (at or {}).items()
-    }
+    return {path: {*map(str, listed(setting))} for path, setting in (at or {}).items()}
 
 
-RunValue = Callable[[Result], float]
 Measure = Callable[..., Measured]
 
 
@@ -172,17 +170,31 @@ class Signature:
     required: Sequence[str]
 
 
-#: Values of one run that its summary does not have, by name.
-VALUES: dict[str, RunValue] = {}
-#: Measures by name.
-MEASURES: dict[str, Signature] = {}
+@dataclass(frozen=True)
+class Known:
+    """Measures, and values of one run that its summary does not have, by name."""
+
+    measures: dict[str, Signature] = field(default_factory=dict)
+    values: dict[str, RunValue] = field(default_factory=dict)
+
+
+#: Measures and values by the module that defines them.
+REGISTERED: dict[str, Known] = {}
+#: Those that every study has.
+SHARED = Known()
+
+
+def _known(function: Callable[..., Any]) -> Known:
+    """Return the registry of a function: of its study, or the shared one for those of Eastwest."""
+    module = str(function.__module__)  # None in a namespace without a name
+    return SHARED if module.startswith("eastwest.") else REGISTERED.setdefault(module, Known())
 
 
 def run_value(name: str) -> Callable[[RunValue], RunValue]:
     """Return a decorator that registers a value of one run under a name."""
 
     def register(function: RunValue) -> RunValue:
-        VALUES[name] = function
+        _known(function).values[name] = function
         return function
 
     return register
@@ -194,7 +206,7 @@ def measure(name: str) -> Callable[[Measure], Measure]:
     def register(function: Measure) -> Measure:
         hints = get_type_hints(function)
         arguments = list(inspect.signature(function).parameters.values())[1:]
-        MEASURES[name] = Signature(
+        _known(function).measures[name] = Signature(
             name,
             function,
             {argument.name: hints[argument.name] for argument in arguments},

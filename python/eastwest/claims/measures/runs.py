@@ -46,24 +46,3 @@ def job_throughput_bps(result: Result) -> float:
     if not tasks_s:
         raise MeasureError(f"{result.path} has no tasks")
     return float(summary["throughput_bps"]) * float(summary["simulated_s"]) / tasks_s
-
-
-@run_value("loss-of-acks")
-def loss_of_acks(result: Result) -> float:
-    """Return the share of packets without payload among the lost, over their share among the sent.
-
-    A value of 1 is in proportion; where ACKs are a third of all packets, 3 means that only ACKs are
-    lost.
-    """
-    acks = sum(
-        float(count)
-        for kinds in result.summary["drops"].values()
-        for kind, count in kinds.items()
-        if kind not in {"data", "retransmission", "datagram"}
-    )
-    latency = result.summary["latency_us"]
-    dropped = float(result.summary["packets"]["dropped"])
-    if not dropped:
-        raise MeasureError(f"{result.path} has lost nothing")
-    sent = float(latency["count"]) + dropped
-    return acks / dropped / ((float(latency["ack"]["count"]) + acks) / sent)

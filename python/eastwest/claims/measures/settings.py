@@ -6,6 +6,7 @@ equal seeds both have equal blocks and starts. Intervals are Student t intervals
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from statistics import correlation
@@ -147,6 +148,45 @@ def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
     found = correlation(range(len(ranks)), ranks) if len(set(ranks)) > 1 else 0.0
     return Measured(found, seeds=_seeds(data.samples(value, at)), rows=rows)
+
+
+@measure("reversed-pairs")
+def reversed_pairs(
+    data: Data, value: str, at: Settings, measured: list[float], spread: list[float]
+) -> Measured:
+    """Return the number of pairs of points whose means have the opposite order to those measured.
+
+    ``measured`` and ``spread`` are the measured means and standard deviations of the points, in the
+    order of the sweep. A pair counts if its measured means differ by more than the two deviations
+    together. The interval begins at the number of pairs that more seeds will not reverse: those
+    whose simulated means differ by more than half the widths of their two 95 % intervals together.
+    """
+    samples = data.samples(value, at)
+    if not len(samples) == len(measured) == len(spread):
+        raise MeasureError(f"{len(samples)} points, but {len(measured)} and {len(spread)} numbers")
+    told = sure = 0
+    rows: list[Row] = []
+    ours = [sample.mean for sample in samples]
+    halves = [_half_width(sample) for sample in samples]
+    for a, b in itertools.combinations(range(len(samples)), 2):
+        gap = measured[a] - measured[b]
+        if abs(gap) <= spread[a] + spread[b]:
+            continue
+        told += 1
+        if gap * (ours[a] - ours[b]) < 0:
+            pair = {"first": _words(samples[a]), "second": _words(samples[b])}
+            theirs = {"measured_first": measured[a], "measured_second": measured[b]}
+            rows.append({**pair, **theirs, "first_value": ours[a], "second_value": ours[b]})
+            sure += abs(ours[a] - ours[b]) > halves[a] + halves[b]
+    seeds = min(len(sample.values) for sample in samples)
+    count = float(len(rows))
+    return Measured(count, float(sure), count, seeds, text=f"{len(rows)} of {told}", rows=rows)
+
+
+def _half_width(sample: Sample) -> float:
+    """Return half the width of the 95 % interval of a mean; 0 for one seed, which has no spread."""
+    interval = mean_interval(list(sample.values.values()))
+    return 0.0 if interval.low is None else interval.value - interval.low
 
 
 @measure("best-ratio")

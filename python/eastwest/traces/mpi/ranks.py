@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from eastwest import core
 from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.files import sync_folder, write_whole
-from eastwest.folders import NewFolder
+from eastwest.traces.made import FolderWriter
 
 #: Operations that represent a second of computing.
 FLOPS_PER_S = 10**9
@@ -32,15 +31,14 @@ _FLUSH = 1 << 20
 _MOST_CALLS = 200
 
 
-class RankFiles:
+class RankFiles(FolderWriter):
     """Writer of rank files in a folder that appears when it is complete: a context manager.
 
     With ``lossy``, records whose meaning changes are accepted too; ``account`` counts them.
     """
 
     def __init__(self, out: Path, force: bool = False, lossy: bool = False) -> None:
-        self._folder = NewFolder(out, force, "a trace", ABOUT, parents=False)
-        self._folder.check()
+        super().__init__(out, force, "a trace", ABOUT)
         self._lines: dict[int, list[str]] = {}
         self._waiting = 0
         #: Number of calls written so far, by name.
@@ -49,19 +47,6 @@ class RankFiles:
         self.records = 0
         #: Records that the readers leave out, change or note.
         self.account = Account(lossy=lossy)
-
-    def __enter__(self) -> Self:
-        self._made = self._folder.begin()
-        self._partial = self._made.path
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._made.close()
 
     def put(self, rank: int, call: str, *numbers: int | float) -> None:
         """Add a call of a rank."""
@@ -124,5 +109,5 @@ class RankFiles:
         }
         write_whole(self._partial / ABOUT, (json.dumps(said, indent=2) + "\n").encode())
         sync_folder(self._partial)
-        self._folder.place(self._partial)
+        self._place.place(self._partial)
         return said

@@ -5,29 +5,15 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from eastwest.account import Account
 from eastwest.errors import InputError
 from eastwest.files import is_folder
+from eastwest.traces.made import START, Imported
 from eastwest.traces.mpi import chakra, dimemas, otf2, ti
 from eastwest.traces.mpi.form import FORMATS
 from eastwest.traces.mpi.ranks import RankFiles
 from eastwest.traces.source import Source
-
-_START = 1 << 16
-
-
-@dataclass
-class Imported:
-    """Result of an import."""
-
-    path: Path
-    #: Content of ``trace.json``.
-    about: dict[str, Any]
-    account: Account
 
 
 def find(files: Sequence[Path]) -> str | None:
@@ -75,7 +61,7 @@ def import_mpi(
         into.check(count)
         names = [path.name for path in paths]
         about = into.finish(count, {"source": found, "files": names})
-        return Imported(Path(out), about, into.account)
+        return Imported(Path(out), found, about, into.account)
 
 
 def _read(found: str, paths: list[Path], ranks: int | None, into: RankFiles) -> int:
@@ -110,4 +96,4 @@ def _read_ti(paths: list[Path], into: RankFiles) -> int:
 
 def _start(path: Path) -> bytes:
     with Source(path) as source:
-        return source.peek(_START)
+        return source.peek(START)

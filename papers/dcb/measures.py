@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eastwest.claims.measures.base import MeasureError, run_value
+from eastwest.claims.measures import MeasureError, run_value
 from eastwest.results import Result
 
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
-"""Energy of links that sleep: of a single link, times delay, and compared with the model."""
+"""Energy of a link that sleeps, compared with the model."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from eastwest.claims.measures.base import (
+from eastwest.claims.measures import (
     Data,
     Measured,
     MeasureError,
@@ -14,7 +14,7 @@ from eastwest.claims.measures.base import (
     run_value,
 )
 from eastwest.models import eee
-from eastwest.results import Result, pick
+from eastwest.results import Result
 from eastwest.sweep.values import Bound
 
 #: Bytes and transceiver of the model's link: full frames on 10GBASE-T, as figure 2.2 of E-EON.
@@ -42,48 +42,6 @@ def sender_efficiency(result: Result) -> float:
     link = _sender(result)
     busy_s = float(link["bytes"]) * 8 / float(link["rate_bps"])
     return busy_s / sum(float(link[name]) for name in ("awake_s", "falling_asleep_s", "waking_s"))
-
-
-@run_value("switch-ports-energy-j")
-def switch_ports_energy_j(result: Result) -> float:
-    """Return the energy of the ports of switches in J: all links except those from hosts."""
-    links = result.links.filter(result.links["tier"] != "host-up")
-    return float(links["energy_j"].sum())
-
-
-def _delay_product(result: Result, links: str) -> float:
-    """Return the energy of a class of links times the mean runtime of jobs, in J·s."""
-    joules = pick(result.summary, "energy_j", *links.split(), "total")
-    runtime_s = pick(result.summary, "jobs", "runtime_s", "mean")
-    if joules is None or not runtime_s:
-        raise MeasureError(f"{result.path} has no jobs, or no energy")
-    return float(joules) * float(runtime_s)
-
-
-@run_value("energy-delay-js")
-def energy_delay_js(result: Result) -> float:
-    """Return the energy of all links times the mean runtime of jobs, in J·s.
-
-    The product in the summary uses the simulated time instead, which the arrivals of jobs determine
-    and not the network.
-    """
-    return _delay_product(result, "")
-
-
-@run_value("fabric-energy-delay-js")
-def fabric_energy_delay_js(result: Result) -> float:
-    """Return the energy of links between switches times the mean runtime of jobs, in J·s."""
-    return _delay_product(result, "fabric_links")
-
-
-@run_value("terasort-runtime-s")
-def terasort_runtime_s(result: Result) -> float:
-    """Return the mean runtime of the TeraSort jobs of a stream, in s."""
-    jobs = result.jobs.filter(result.jobs["kind"] == "terasort")
-    mean = jobs["runtime_s"].mean()
-    if not isinstance(mean, float):
-        raise MeasureError(f"{result.path} has no TeraSort that finished")
-    return mean
 
 
 @measure("power-off-model")

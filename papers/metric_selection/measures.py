@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from eastwest.claims.measures.base import Data, Measured, Row, Settings, measure
+from eastwest.claims.measures import Data, Measured, Row, Settings, measure
 from eastwest.stats import mean_interval
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eastwest.claims.measures.base import (
+from eastwest.claims.measures import (
     Data,
     Measured,
     MeasureError,

@@ -1,0 +1,27 @@
+"""Loss of packets without payload."""
+
+from __future__ import annotations
+
+from eastwest.claims.measures import MeasureError, run_value
+from eastwest.results import Result
+
+
+@run_value("loss-of-acks")
+def loss_of_acks(result: Result) -> float:
+    """Return the share of packets without payload among the lost, over their share among the sent.
+
+    A value of 1 is in proportion; where ACKs are a third of all packets, 3 means that only ACKs are
+    lost.
+    """
+    acks = sum(
+        float(count)
+        for kinds in result.summary["drops"].values()
+        for kind, count in kinds.items()
+        if kind not in {"data", "retransmission", "datagram"}
+    )
+    latency = result.summary["latency_us"]
+    dropped = float(result.summary["packets"]["dropped"])
+    if not dropped:
+        raise MeasureError(f"{result.path} has lost nothing")
+    sent = float(latency["count"]) + dropped
+    return acks / dropped / ((float(latency["ack"]["count"]) + acks) / sent)

@@ -1,0 +1,61 @@
+"""What commands print: consoles, tables, names with texts, accounts of imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from eastwest.cli.guard import errors
+from eastwest.units import clean
+
+#: Width of a wide table that is written to a file or a pipe, in characters.
+_WIDE = 120
+
+
+def console(*, wide: bool = False) -> Console:
+    """Return the console for results; a ``wide`` one is for tables of many columns."""
+    made = Console(highlight=False)
+    if wide and not made.is_terminal:
+        made.width = max(made.width, _WIDE)
+    return made
+
+
+def headed(*headings: str, left: int = 0, gap: int = 1, **style: Any) -> Table:
+    """Return a table with these headings; numbers are on the right, the first ``left`` columns not.
+
+    ``gap`` is the number of blanks between columns; ``style`` is that of a table of rich.
+    """
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), **style)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < left else "right", no_wrap=True)
+    return table
+
+
+def print_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """Print names with their texts."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in rows:
+        table.add_row(name, Text(text))
+    console().print(table)
+
+
+def print_account(
+    lines: Iterable[str],
+    where: str = "the result as JSON (--json)",
+    *,
+    most: int = 12,
+    longest: int = 400,
+) -> None:
+    """Print the first ``most`` lines on what was left out, changed and noted; ``where`` has all."""
+    said = list(lines)
+    for line in said[:most]:
+        errors().print(Text(f"eastwest: {clean(line, longest)}"))
+    if len(said) > most:
+        errors().print(f"eastwest: and {len(said) - most} more in {where}")

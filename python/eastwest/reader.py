@@ -1,0 +1,268 @@
+"""Reader of TOML files: typed values by key, and all problems of a file at once.
+
+``read_file`` reads a file within limits. A ``Table`` returns the value of a key in the type that is
+asked for. Where the value is missing or wrong it notes a problem with the path of the key, and
+returns a value with which the reader of the file can go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import math
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eastwest.core import Problem
+from eastwest.errors import InputError, ProblemsError
+
+_LARGEST_FILE = 64 * 1024 * 1024
+_MOST_DEPTH = 32
+_MOST_DOTS = 60
+_MOST_KEYS = 20_000
+#: Keys that other kinds of files have for the version of their format.
+_VERSIONS = ("schema", "version")
+
+
+def read_file(path: Path, largest: int = _LARGEST_FILE) -> tuple[dict[str, Any], str]:
+    """Return the content of a TOML file, and its text. Raises ``InputError`` where it is none."""
+    if path.stat().st_size > largest:
+        raise InputError(f"{path}: larger than any file of this kind")
+    try:
+        text = path.read_text(encoding="utf-8")
+        _refuse_slow(path, text)
+        return tomllib.loads(text), text
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+
+
+def _refuse_slow(path: Path, text: str) -> None:
+    """Refuse a text for which the TOML reader takes hours: its time is quadratic in the keys."""
+    if text.count("=") > _MOST_KEYS:
+        raise InputError(f"{path}: more than {_MOST_KEYS:,} keys")
+    for number, line in enumerate(text.splitlines(), 1):
+        if any(part.count(".") > _MOST_DOTS for part in line.split(",")):
+            raise InputError(f"{path}: line {number}: a name with more than {_MOST_DOTS} dots")
+
+
+def flat(table: object, above: str = "") -> dict[str, Any]:
+    """Return paths and values of a table; empty for other values.
+
+    Nested tables, as TOML makes of unquoted paths, count as paths.
+    """
+    return dict(_flat(table, above)) if isinstance(table, Mapping) else {}
+
+
+def _flat(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list as it is, and another value as a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+def nearest(name: object, among: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the name that is most like another, or None where none is."""
+    return next(iter(difflib.get_close_matches(str(name), [*among], 1, cutoff)), None)
+
+
+def meant(name: object, among: Iterable[str]) -> str:
+    """Return the end of a message about a wrong name: the nearest one, or all that there are."""
+    names = [*among]
+    near = nearest(name, names)
+    return f"did you mean {near}?" if near else f"there are {', '.join(names)}"
+
+
+_SETTINGS = 'a table of paths and values, such as { "fabric.mtu" = 1500 }'
+
+
+class Table:
+    """A table of a file: returns values by key, and notes what is wrong with them."""
+
+    def __init__(
+        self, content: Mapping[str, Any], where: str = "", above: Table | None = None
+    ) -> None:
+        self.content = content
+        #: Path of the table in messages, with the dot or the colon before a key.
+        self.where = where
+        self.problems: list[Problem] = [] if above is None else above.problems
+        if above is None and _deeper_than(content, _MOST_DEPTH):
+            raise InputError(
+                f"{where}nested too deeply: at most {_MOST_DEPTH} levels of tables and lists are "
+                "allowed"
+            )
+
+    def __contains__(self, key: str) -> bool:
+        """Whether the table has a key."""
+        return key in self.content
+
+    def get(self, key: str) -> Any:
+        """Return the value of a key as it is, or None."""
+        return self.content.get(key)
+
+    def wrong(self, key: str, value: object, message: str, hint: str | None = None) -> None:
+        """Note a problem of a key, or with ``""`` of the table; a value of None is not shown."""
+        shown = None if value is None else f"{value!r:.60}"
+        path = f"{self.where}{key}".removesuffix(".")
+        self.problems.append({"path": path, "value": shown, "message": message, "hint": hint})
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Note problems that another reader has found in this table."""
+        for each in problems:
+            self.problems.append({**each, "path": f"{self.where}{each['path']}"})
+
+    def no_such(self, key: str, name: object, what: str, there: Iterable[str]) -> None:
+        """Note that a name is none of those that there are, with the nearest of them."""
+        names = [*there]
+        message = f"no such {what}; there are {', '.join(names)}"
+        self.wrong(key, name, message, nearest(name, names))
+
+    def refuse(self) -> None:
+        """Raise ``ProblemsError`` where problems were noted."""
+        if self.problems:
+            raise ProblemsError(self.problems)
+
+    def keys(self, known: Sequence[str], others: Mapping[str, str] | None = None) -> None:
+        """Note keys that are not known; ``others`` has known keys by their names elsewhere."""
+        message = f"no such key; there are {', '.join(known)}"
+        for key in self.content:
+            if key not in known:
+                self.wrong(key, None, message, nearest((others or {}).get(key, key), known))
+
+    def head(self, known: Sequence[str], version: int, needed: bool = False) -> None:
+        """Note unknown keys of a file, and another version: the first key has that."""
+        self.keys(known, dict.fromkeys(_VERSIONS, known[0]))
+        given = self.get(known[0])
+        if given != version and (needed or given is not None):
+            self.wrong(known[0], given, f"the version of the format is {version}")
+
+    def _not(self, key: str, value: object, wanted: str) -> None:
+        self.wrong(key, value, f"{'is missing:' if value is None else 'must be'} {wanted}")
+
+    def text(self, key: str, otherwise: str | None = None, wanted: str = "a text") -> str:
+        """Return a text; without ``otherwise`` it must be there, and not be blank."""
+        value = self.content.get(key, otherwise)
+        if isinstance(value, str) and (value.strip() or otherwise is not None):
+            return value
+        self._not(key, value, wanted)
+        return otherwise or ""
+
+    def words(self, key: str, otherwise: str | None = None) -> str:
+        """Return a text as ``text`` does, without space around it."""
+        return self.text(key, otherwise).strip()
+
+    def number(self, key: str, otherwise: float, low: float, high: float) -> float:
+        """Return a number from ``low`` to ``high``; a percentage counts as a share."""
+        value = self.content.get(key, otherwise)
+        if isinstance(value, str) and value.strip().endswith("%"):
+            with contextlib.suppress(ValueError):
+                value = float(value.strip()[:-1]) / 100
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self._not(key, value, "a number")
+        elif not low <= value <= high:
+            self.wrong(key, value, f"allowed: {low:g} to {high:g}")
+        else:
+            return float(value)
+        return otherwise
+
+    def any_number(self, key: str) -> float | None:
+        """Return a number without bounds, or None where none is given."""
+        value = self.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+            self._not(key, value, "a number")
+            return None
+        return float(value)
+
+    def integer(self, key: str, otherwise: int | None, low: int, high: int) -> int:
+        """Return a whole number from ``low`` to ``high``; needed where ``otherwise`` is None."""
+        value = self.content.get(key, otherwise)
+        if type(value) is not int:
+            self._not(key, value, f"a whole number from {low} to {high}")
+        elif not low <= value <= high:
+            self.wrong(key, value, f"allowed: {low} to {high}")
+        else:
+            return value
+        return low
+
+    def integers(self, key: str, high: int, most: int) -> tuple[int, ...]:
+        """Return different whole numbers from 0 to ``high``, at most so many of them."""
+        given = self.get(key)
+        good = isinstance(given, list) and all(type(n) is int and 0 <= n <= high for n in given)
+        if good and 0 < len(given) <= most and len({*given}) == len(given):
+            return tuple(given)
+        self._not(key, given, "different whole numbers, 0 or more")
+        return (1,)
+
+    def one_of(self, key: str, allowed: Iterable[str], otherwise: str | None = None) -> str:
+        """Return one of some texts; without ``otherwise`` it must be there."""
+        value, names = self.content.get(key, otherwise), [*allowed]
+        if isinstance(value, str) and (value in names or value == otherwise):
+            return value
+        if value is None:
+            self._not(key, value, f"one of {', '.join(names)}")
+        else:
+            self.wrong(key, value, f"allowed: {', '.join(names)}", nearest(value, names))
+        return otherwise or ""
+
+    def texts(
+        self,
+        key: str,
+        otherwise: Sequence[str] = (),
+        wanted: str = "a list of texts",
+        most: int = 10_000,
+    ) -> tuple[str, ...]:
+        """Return a list of texts that are not empty, at most so many of them."""
+        given = self.content.get(key, [*otherwise])
+        good = isinstance(given, list) and all(isinstance(each, str) and each for each in given)
+        if good and len(given) <= most:
+            return tuple(given)
+        self._not(key, given, wanted)
+        return ()
+
+    def settings(self, key: str, wanted: str = _SETTINGS) -> dict[str, Any]:
+        """Return a table of settings by path; empty where none is given."""
+        given = self.content.get(key, {})
+        if not isinstance(given, Mapping):
+            self._not(key, given, wanted)
+        return flat(given)
+
+    def table(self, key: str, wanted: str = "a table") -> Table:
+        """Return a table below this one; an empty one where none is given."""
+        given = self.content.get(key, {})
+        if not isinstance(given, Mapping):
+            self._not(key, given, wanted)
+            given = {}
+        return Table(given, f"{self.where}{key}.", self)
+
+    def tables(self, key: str, known: Sequence[str] = ()) -> list[Table]:
+        """Return the tables of an array of tables, with the given keys where some are known."""
+        given = self.content.get(key, [])
+        if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
+            self.wrong(key, None, f"must be tables, each beginning with [[{key}]]")
+            return []
+        found = [Table(e, f"{self.where}{key}.{n}.", self) for n, e in enumerate(given)]
+        for each in found if known else ():
+            each.keys(known)
+        return found
+
+
+def _deeper_than(value: Any, most: int) -> bool:
+    """Whether tables and lists are nested deeper than ``most``; without recursion itself."""
+    level = [value]
+    for _ in range(most):
+        lists = [v.values() if isinstance(v, Mapping) else v for v in level]
+        level = [v for values in lists for v in values if isinstance(v, (Mapping, list))]
+        if not level:
+            return False
+    return True

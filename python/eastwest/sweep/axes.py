@@ -1,0 +1,115 @@
+"""Forms of an axis in the files of sweeps and optimisations: values that are listed, or a span."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from eastwest.reader import Table, listed
+from eastwest.sweep.values import Bound, between, evenly, same_kind
+
+KEYS = ("path", "values", "names", "from", "to", "count", "scale")
+MOST_VALUES = 1_000_000
+
+#: Lower and upper end of an axis, and whether its scale is logarithmic.
+Span = tuple[Bound, Bound, bool]
+#: Values of the paths of an axis, one row for each step.
+Rows = tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class Form:
+    """An axis of a file: its paths, and its rows of values or its span."""
+
+    paths: tuple[str, ...]
+    #: Empty where the axis has a span without a count.
+    rows: Rows = ()
+    span: Span | None = None
+    #: Names of the rows, where they have names.
+    names: tuple[str, ...] = ()
+
+
+def form_of(entry: Table) -> Form:
+    """Return an axis of a file; without rows and span where it has problems."""
+    paths = _paths(entry)
+    if "values" in entry:
+        rows = _listed(entry, paths)
+        return Form(paths, rows, None, _names(entry, len(rows)) if rows else ())
+    if "names" in entry:
+        entry.wrong("names", None, "are those of values, which must be listed")
+    span = _span(entry, paths)
+    if span is None or "count" not in entry:
+        return Form(paths, (), span)
+    low, high, log = span
+    count = entry.integer("count", None, 2, MOST_VALUES)
+    # Rounding can make whole numbers equal, where more are asked for than there are.
+    values = dict.fromkeys(between(low, high, evenly(count), log))
+    return Form(paths, tuple((value,) for value in values))
+
+
+def _paths(entry: Table) -> tuple[str, ...]:
+    given = entry.get("path")
+    named = listed(given)
+    paths = [path for path in named if isinstance(path, str) and path.strip()]
+    if not paths or len(paths) < len(named):
+        entry.wrong("path", given, 'must be a setting, such as "tcp.min_rto", or a list')
+        return ()
+    return tuple(".".join(step.strip() for step in path.split(".")) for path in paths)
+
+
+def _listed(entry: Table, paths: tuple[str, ...]) -> Rows:
+    values = entry.get("values")
+    for key in ("from", "to", "count", "scale"):
+        if key in entry:
+            entry.wrong(key, None, "an axis has values, or from and to; not both")
+    if not isinstance(values, list) or not values or len(values) > MOST_VALUES:
+        entry.wrong("values", None, f"must be a list of 1 to {MOST_VALUES:,} values")
+        return ()
+    if not paths:
+        return ()
+    rows: dict[str, tuple[Any, ...]] = {}
+    for place, value in enumerate(values):
+        row = value if len(paths) > 1 else [value]
+        if not isinstance(row, list) or len(row) != len(paths):
+            wanted = f"must be a list of {len(paths)} values, one for each path"
+            entry.wrong(f"values.{place}", value, wanted)
+            return ()
+        if repr(row) in rows:
+            entry.wrong(f"values.{place}", value, "is listed twice")
+        rows[repr(row)] = tuple(row)
+    return tuple(rows.values())
+
+
+def _names(entry: Table, count: int) -> tuple[str, ...]:
+    names = entry.texts("names", wanted="a different text for each of the values")
+    if names and not len(names) == count == len({*names}):
+        entry.wrong("names", None, "must be a different text for each of the values")
+    return names
+
+
+def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
+    if len(paths) > 1:
+        entry.wrong("path", list(paths), "paths moved together need a list of values")
+    log = entry.one_of("scale", ("linear", "log"), "linear") == "log"
+    bounds = [bound for key in ("from", "to") if (bound := _bound(entry, key))]
+    if len(bounds) < 2 or len(paths) != 1:
+        return None
+    low, high = bounds
+    if not same_kind(low, high):
+        entry.wrong("to", high.given, f"must be a {low.kind} like from")
+    elif low.number >= high.number:
+        entry.wrong("to", high.given, f"must be more than from, {low.given}")
+    elif log and low.number <= 0:
+        entry.wrong("from", low.given, "must be more than 0 on a log scale")
+    else:
+        return low, high, log
+    return None
+
+
+def _bound(entry: Table, key: str) -> Bound | None:
+    bound = Bound.read(entry.get(key))
+    if key not in entry:
+        entry.wrong(key, None, "is missing: an axis has values, or from and to")
+    elif bound is None:
+        entry.wrong(key, entry.get(key), "must be a number, or one with a unit")
+    return bound

@@ -1,0 +1,159 @@
+"""Runs of one scenario by a pool: submits them, tries again where a process dies, tells progress.
+
+Sweeps (driver.py) and optimisations (``eastwest.optimize.evaluate``) are built on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from eastwest import core
+from eastwest.errors import InputError
+from eastwest.mechanisms.load import Recipe
+from eastwest.results import Result
+from eastwest.run import Source
+from eastwest.store import Plan, Store, family
+from eastwest.sweep.pool import Pool, start
+from eastwest.sweep.worker import Event, Setup, Task
+
+#: Number of tries of a run whose process dies.
+TRIES = 3
+_LOOK_EVERY_S = 0.25
+
+Place = TypeVar("Place")
+
+
+@dataclass
+class Run(Generic[Place]):
+    """A run that has not finished."""
+
+    #: The point that it is of, as the caller names it.
+    place: Place
+    plan: Plan
+    seed: int
+    tries: int = 1
+
+    @cached_property
+    def key(self) -> str:
+        """Key of the run in the store."""
+        return self.plan.key(self.seed)
+
+
+@dataclass(frozen=True)
+class State:
+    """Progress of a sweep."""
+
+    done: int
+    planned: int
+    reused: int
+    failed: int
+    left_s: float | None
+
+
+class SweepStoppedError(InputError):
+    """Error where a sweep cannot continue, for example because the disk is full."""
+
+
+class Executor(Generic[Place]):
+    """Pool, store and counters of the runs of one scenario."""
+
+    def __init__(
+        self,
+        source: Source,
+        store: Store,
+        jobs: int,
+        *,
+        dask: str | None,
+        retry: bool,
+        mechanisms: Recipe | None,
+        progress: Callable[[State], None],
+        say: Callable[[str], None],
+        tables: bool = False,
+        warm_up_ps: int = 0,
+    ) -> None:
+        self.source = source
+        self.store = store
+        self.retry = retry
+        self.progress = progress
+        setup = Setup(
+            source=source,
+            store=store.path,
+            family=family(source),
+            build=core.build(),
+            tables=tables,
+            warm_up_ps=warm_up_ps,
+            mechanisms=mechanisms or Recipe(),
+        )
+        self.pool: Pool = start(setup, jobs, dask, store, say)
+        self.made = self.reused = self.failed = 0
+        #: Number of runs that are not submitted yet.
+        self.ahead = 0
+        self.running: dict[int, Run[Place]] = {}
+        self._next = 0
+        self._told = 0.0
+
+    @property
+    def done(self) -> int:
+        """Number of runs with a result, from the store or made."""
+        return self.made + self.reused
+
+    @property
+    def planned(self) -> int:
+        """Number of all runs so far and ahead."""
+        return self.done + self.failed + len(self.running) + self.ahead
+
+    def typical_s(self) -> float | None:
+        """Return the typical wall time of a run in s, or None before the first."""
+        raise NotImplementedError
+
+    def stored(self, key: str) -> Result | None:
+        """Return the run in the store, or None where the store lacks what is needed of it."""
+        return self.store.find(key)
+
+    def known(self, key: str) -> tuple[Result | None, str | None]:
+        """Return the run in the store, or the message of its earlier failure; else two Nones."""
+        found = self.stored(key)
+        return found, None if self.retry or found is not None else self.store.failure(key)
+
+    def submit(self, run: Run[Place]) -> None:
+        """Give a run to the pool."""
+        self.running[self._next] = run
+        self.pool.submit(Task(self._next, run.plan.overrides, run.plan.identity, run.seed))
+        self._next += 1
+
+    def ended(self) -> Iterator[tuple[Run[Place], Event]]:
+        """Yield the runs that end within a moment, with their events; tell the progress.
+
+        Raises ``SweepStoppedError`` where files cannot be written.
+        """
+        for event in self.pool.events(_LOOK_EVERY_S):
+            if event.what == "world":
+                raise SweepStoppedError(
+                    f"{event.message}: stopped; {self.done} of {self.planned} runs are kept in "
+                    f"{self.store.path}, the same command continues from there"
+                )
+            if event.what == "progress" or event.number not in self.running:
+                continue
+            run = self.running.pop(event.number)
+            if event.what == "died" and run.tries < TRIES:
+                run.tries += 1
+                self.submit(run)
+                continue
+            if event.what == "done":
+                self.store.forget_failure(run.key)
+            elif event.what == "failed":  # a failure repeats itself; a crash may not
+                self.store.put_failure(run.key, event.message)
+            yield run, event
+        if time.monotonic() - self._told >= _LOOK_EVERY_S:
+            self._told = time.monotonic()
+            self.progress(self.state())
+
+    def state(self) -> State:
+        """Return the progress of all runs."""
+        left, typical = len(self.running) + self.ahead, self.typical_s()
+        left_s = None if typical is None else left * typical / max(1, min(left, self.pool.size))
+        return State(self.done, self.planned, self.reused, self.failed, left_s)

@@ -1,0 +1,101 @@
+"""Parts shared by imports of traces and of spans: checks, the new folder, and its description."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from eastwest import core
+from eastwest.account import Account
+from eastwest.errors import InputError, did_you_mean
+from eastwest.files import sync_folder
+from eastwest.folders import NewFolder
+from eastwest.traces.source import Source
+from eastwest.units import clean
+
+#: Number of bytes from which a format is recognised.
+START = 1 << 16
+
+
+@dataclass
+class Imported:
+    """Result of an import: the folder, and its description."""
+
+    path: Path
+    source_format: str
+    #: Content of ``trace.json`` or ``spans.json``.
+    about: dict[str, Any]
+    account: Account
+
+
+class FolderWriter:
+    """Writer of a folder: a context manager that leaves no folder unless ``place`` was called.
+
+    ``what`` is its name in messages ("a trace"), ``marker`` the name of its description. A folder
+    that is not ``lasting``, because it is read and removed, is not synchronised to disk.
+    """
+
+    def __init__(
+        self, out: Path, force: bool, what: str, marker: str, lasting: bool = True
+    ) -> None:
+        self.out = out
+        self._lasting = lasting
+        self._marker = marker
+        self._place = NewFolder(out, force, what, marker, parents=False)
+        self._place.check()
+
+    def __enter__(self) -> Self:
+        self._made = self._place.begin()
+        self._partial = self._made.path
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._made.close()
+
+    def place(self, version: int | str, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the description of the folder, give the folder its name; return the description."""
+        text = {"format": version, "eastwest": core.version(), **about}
+        data = json.dumps(text, indent=1, allow_nan=False, ensure_ascii=False)
+        (self._partial / self._marker).write_text(data + "\n", "utf-8")
+        if self._lasting:
+            sync_folder(self._partial)
+        self._place.place(self._partial)
+        return text
+
+
+def check_format(given: str, known: Collection[str]) -> None:
+    """Raise ``InputError`` unless ``given`` is a known format, or ``auto``."""
+    if given != "auto" and given not in known:
+        allowed = ", ".join(["auto", *known])
+        near = did_you_mean(given, known)
+        raise InputError(f"format {given!r:.60}: expected one of {allowed}{near}")
+
+
+def start_of(source: Source) -> bytes:
+    """Return the first bytes of a file without taking them; raise ``InputError`` if it is empty."""
+    start = source.peek(START)
+    if not start.strip():
+        raise InputError(f"{source.name}: is empty" + (f" ({source.cut})" if source.cut else ""))
+    return start
+
+
+def unknown(source: Source, what: str = "is of no known format") -> InputError:
+    """Return the error of a file of no known format."""
+    shown = repr(clean(source.peek(START)[:40].decode(errors="replace"), 30))
+    return InputError(f"{source.name}: {what}; it starts with {shown}")
+
+
+def unusable(file: str | Path, what: str, account: Account) -> InputError:
+    """Return the error of a file that has nothing usable, with the first reason."""
+    why = next(account.lines(), "it is empty")
+    return InputError(f"{file}: has no usable {what}: {why}")
+
+
+def entry(source: Source, kind: str, **counts: int) -> dict[str, Any]:
+    """Return the description of a file that has been read, with counts of what it has."""
+    digest = source.drain()
+    named = {"name": source.path.name, "kind": kind, "bytes": source.bytes}
+    return {**named, **counts, "sha256": digest}
