@@ -13,10 +13,11 @@ import pytest
 import eastwest as ew
 from eastwest.cli import app
 from eastwest.errors import InputError
-from eastwest.explain import Story, explain, fate, slowest
-from eastwest.explain.evidence import Event, Evidence, propagation_us, seconds
+from eastwest.explain import Story, explain, slowest
 from eastwest.explain.flow import message
 from eastwest.timeline import trace
+from eastwest.views import fate
+from eastwest.views.evidence import Event, Evidence, propagation_us, seconds
 from hand_made import SCENARIO, TO_H3, drop, event, flow, folder
 from test_timeline import check
 

@@ -13,8 +13,8 @@ import eastwest as ew
 from eastwest import fidelity
 from eastwest.cli.show import print_summary
 from eastwest.report.compare import comparison
-from eastwest.report.tables import Facts
 from eastwest.report.verdict import verdicts
+from eastwest.views.facts import Facts
 
 SETTING = {"fidelity": "flow"}
 

@@ -20,7 +20,8 @@ from eastwest.errors import InputError
 from eastwest.observe import levels, otlp_write, replay, sizes, synthetic, what_if
 from eastwest.observe.book import Book, Tree, book_of
 from eastwest.observe.load import open_spans
-from eastwest.report.what_if import Shown, page
+from eastwest.report.what_if import page
+from eastwest.views.what_if import Shown
 from spans_made import Made, a_call, otlp
 
 pytestmark = pytest.mark.slow

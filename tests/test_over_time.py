@@ -11,10 +11,10 @@ import pytest
 
 import eastwest as ew
 from eastwest import plot
-from eastwest.plot.pauses import places, shares, sound
-from eastwest.plot.throughput import Throughput, rates_of
 from eastwest.report import pauses, throughput, write_report
-from eastwest.report.tables import Facts
+from eastwest.views.facts import Facts
+from eastwest.views.pauses import places, shares, sound
+from eastwest.views.throughput import Throughput, rates_of
 from hand_made import TO_H3, folder
 
 

@@ -14,12 +14,12 @@ from matplotlib.patches import Rectangle
 
 import eastwest as ew
 from eastwest import plot
-from eastwest.plot.flows import parts_by_size
-from eastwest.plot.jobs import at_once, concurrency
-from eastwest.plot.latency import by_size, quantile
 from eastwest.plot.style import style
 from eastwest.report import parts
-from eastwest.report.tables import Facts
+from eastwest.views.facts import Facts
+from eastwest.views.flows import parts_by_size
+from eastwest.views.jobs import at_once, concurrency
+from eastwest.views.latency import by_size, quantile
 from fake_core import FakeCore
 from hand_made import TO_H3, flow, folder
 

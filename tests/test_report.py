@@ -18,10 +18,10 @@ from eastwest import formats
 from eastwest.core import Column
 from eastwest.errors import InputError
 from eastwest.report import draw, write_page, write_report
-from eastwest.report.compare import change
 from eastwest.report.slow import rows
-from eastwest.report.tables import Facts
 from eastwest.report.topology import Topology
+from eastwest.views.facts import Facts
+from eastwest.views.metrics import change
 from fake_core import FakeCore, column
 from hand_made import SCENARIO, TO_H3, flow, folder, links
 

@@ -14,8 +14,8 @@ import pytest
 import eastwest as ew
 from browser import browser
 from eastwest.report import energy, write_page, write_report
-from eastwest.report.tables import Facts
 from eastwest.report.triangle import triangle
+from eastwest.views.facts import Facts
 from fake_core import FakeCore, column
 from hand_made import folder
 from test_report import HOSTILE, check_self_contained, page_of

@@ -64,7 +64,7 @@ class _ParaverTrace:
     """Lines and names of the trace of one result."""
 
     def __init__(self, result: Result) -> None:
-        from eastwest.explain.evidence import Evidence  # noqa: PLC0415  loads polars
+        from eastwest.views.evidence import Evidence  # noqa: PLC0415  loads polars
 
         self.evidence = Evidence(result)
         self.ranks = result.table("mpi_ranks").sort("workload", "rank")

@@ -20,10 +20,10 @@ over longer intervals.
 from __future__ import annotations
 
 import gzip
-import heapq
+import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ from eastwest.units import clean, count, size, span
 if TYPE_CHECKING:
     import polars as pl
 
-    from eastwest.explain.evidence import Evidence
+    from eastwest.views.evidence import Evidence
 
 #: Default limit of the events of a file: some 25 MB, which a browser opens in seconds.
 MOST_EVENTS = 200_000
@@ -106,44 +106,63 @@ class _Trace:
         if kept < of:
             self.notes.append(f"thinned: {count(kept)} of {count(of)} {what}")
 
+    def note_left_out(self, table: str, what: str, setting: str) -> None:
+        """Add a note on rows that the run left out of a table, as its summary says."""
+        left_out = pick(self.evidence.result.summary, table, "left_out")
+        if left_out:
+            self.notes.append(f"{count(left_out)} later {what} are not in the result ({setting})")
+
+    def rows(self, table: str, rows: pl.DataFrame) -> Iterator[Row]:
+        """Yield the rows of a table; raise ``InputError`` where one is damaged."""
+        for row in rows.iter_rows(named=True):
+            self.evidence.sound(table, row)
+            yield row
+
+    def slice(
+        self, thread: tuple[int, int, str], name: str, begin: int, end: int, args: Row | None = None
+    ) -> None:
+        """Add a complete slice on a thread, which is process, number and category; times in ns."""
+        pid, tid, category = thread
+        times = {"ts": _us(begin), "dur": _us(end - begin)}
+        where = {"pid": pid, "tid": tid, "cat": category, "args": args or {}}
+        self.events.append({"ph": "X", "name": name, **times, **where})
+
+    def stages(self, thread: tuple[int, int, str], names: Sequence[str], times: list[int]) -> None:
+        """Add slices between each two times, where they have a length."""
+        for name, (begin, end) in zip(names, itertools.pairwise(times), strict=True):
+            if end > begin:
+                self.slice(thread, name, begin, end)
+
 
 def trace(result: Result, most: int = MOST_EVENTS) -> dict[str, Any]:
     """Return a result as a Chrome trace: ``traceEvents``, and notes on thinning in ``otherData``.
 
     ``most`` bounds the number of events, names of processes and threads not counted.
     """
-    from eastwest.explain.evidence import Evidence  # noqa: PLC0415  loads polars
+    from eastwest.views.evidence import Evidence  # noqa: PLC0415  loads polars
 
     if most < 100:
         raise InputError(f"a timeline of {most} events shows nothing; allowed: 100 or more")
     into = _Trace(Evidence(result), most)
-    tables = {
-        "jobs": result.jobs,
-        "tasks": result.tasks,
-        "flows": result.flows,
-        "events": result.table("events"),
-        "queues": result.queues,
-        "tcp": result.table("tcp_trace"),
-        "naps": result.lpi,
-        "pauses": result.pauses,
-        "rates": result.flow_samples,
-        "states": result.table("mpi_states"),
-        "messages": result.table("mpi_messages"),
-    }
-    per_row = {"jobs": 2, "tasks": 4, "flows": 2, "events": 1, "queues": 2, "tcp": 1, "naps": 3}
-    per_row |= {"pauses": 1, "rates": 2, "states": 1, "messages": 2}
-    into.total = sum(table.height * per_row[kind] for kind, table in tables.items())
-    _jobs(into, tables["jobs"])
-    _tasks(into, tables["tasks"])
-    _flows(into, tables["flows"])
-    _events(into, tables["events"])
-    _queues(into, tables["queues"])
-    _windows(into, tables["tcp"])
-    _naps(into, tables["naps"])
-    _pauses(into, tables["pauses"])
-    _throughput(into, tables["rates"])
-    _ranks(into, tables["states"])
-    _messages(into, tables["messages"])
+    # Table, events for each of its rows, and the function that adds them.
+    kinds: tuple[tuple[str, int, Callable[[_Trace, pl.DataFrame], None]], ...] = (
+        ("jobs", 2, _jobs),
+        ("tasks", 4, _tasks),
+        ("flows", 2, _flows),
+        ("events", 1, _events),
+        ("queues", 2, _queues),
+        ("tcp_trace", 1, _windows),
+        ("lpi", 3, _naps),
+        ("pauses", 1, _pauses),
+        ("flow_samples", 2, _throughput),
+        ("mpi_states", 1, _ranks),
+        ("mpi_messages", 2, _messages),
+    )
+    tables = [(result.table(name), per_row, add) for name, per_row, add in kinds]
+    into.total = sum(table.height * per_row for table, per_row, _ in tables)
+    for table, _, add in tables:
+        if table.height:
+            add(into, table)
     summary = result.summary
     return {
         "traceEvents": into.events,
@@ -181,13 +200,6 @@ def write(made: dict[str, Any], out: Path) -> Path:
     return out
 
 
-def _rows(into: _Trace, table: str, rows: pl.DataFrame) -> Iterator[Row]:
-    """Yield the rows of a table; raise ``InputError`` where one is damaged."""
-    for row in rows.iter_rows(named=True):
-        into.evidence.sound(table, row)
-        yield row
-
-
 def nanoseconds(time_s: Any) -> int:
     """Return a time of a result in whole ns. Raises ``InputError`` where it is none."""
     if not isinstance(time_s, float) or not math.isfinite(time_s) or abs(time_s) > 1e9:
@@ -195,29 +207,16 @@ def nanoseconds(time_s: Any) -> int:
     return round(time_s * 1e9)
 
 
+def _in_order(row: Row, columns: Sequence[str], what: str) -> list[int]:
+    """Return times of a row in ns; raise ``InputError`` where a later column has an earlier one."""
+    times = [nanoseconds(row[column]) for column in columns]
+    if times != sorted(times):
+        raise InputError(f"the result is damaged: {what} ends before it begins")
+    return times
+
+
 def _us(ns: int) -> float:
     return ns / 1000
-
-
-class _Lanes:
-    """Lanes for intervals of time: each gets the first lane that is free when it begins."""
-
-    def __init__(self) -> None:
-        self._busy: list[tuple[int, int]] = []
-        self._free: list[int] = []
-        self._lanes = 0
-
-    def place(self, begin: int, end: int) -> int:
-        """Return the lane of an interval; intervals come in the order of their beginnings."""
-        while self._busy and self._busy[0][0] <= begin:
-            heapq.heappush(self._free, heapq.heappop(self._busy)[1])
-        if self._free:
-            lane = heapq.heappop(self._free)
-        else:
-            lane = self._lanes
-            self._lanes += 1
-        heapq.heappush(self._busy, (end, lane))
-        return lane
 
 
 def _longest_rows(
@@ -241,9 +240,11 @@ def _slices(
     into: _Trace, pid: int, category: str, rows: Iterable[tuple[str, int, int, str, Row]]
 ) -> None:
     """Add asynchronous slices: group of lanes, begin, end, name and details of each."""
-    lanes: dict[str, _Lanes] = {}
+    from eastwest.views.series import Lanes  # noqa: PLC0415  loads numpy
+
+    lanes: dict[str, Lanes] = {}
     for group, begin, end, name, args in rows:
-        lane = lanes.setdefault(group, _Lanes()).place(begin, max(end, begin + 1))
+        lane = lanes.setdefault(group, Lanes()).place(begin, max(end, begin + 1))
         common = {"cat": category, "id": f"{category}-{group}-{lane}", "pid": pid, "tid": 0}
         into.events.append(
             {"ph": "b", "name": clean(name), "ts": _us(begin), "args": args, **common}
@@ -252,8 +253,6 @@ def _slices(
 
 
 def _jobs(into: _Trace, table: pl.DataFrame) -> None:
-    if table.height == 0:
-        return
     pid = into.process(_JOBS, "Jobs")
     kept = _longest_rows(into, "jobs", table, "submitted_s", 2)
     _slices(
@@ -273,44 +272,30 @@ def _jobs(into: _Trace, table: pl.DataFrame) -> None:
                     "shuffle": size(row["shuffle_bytes"]),
                 },
             )
-            for row in _rows(into, "jobs", kept)
+            for row in into.rows("jobs", kept)
         ),
     )
 
 
 def _tasks(into: _Trace, table: pl.DataFrame) -> None:
-    lanes: dict[tuple[int, str], _Lanes] = {}
+    from eastwest.views.series import Lanes  # noqa: PLC0415  loads numpy
+
+    lanes: dict[tuple[int, str], Lanes] = {}
+    columns = ("assigned_s", "started_s", "input_done_s", "finished_s")
     kept = _longest_rows(into, "tasks", table, "assigned_s", 4)
-    for row in _rows(into, "tasks", kept):
+    for row in into.rows("tasks", kept):
         host, kind = int(row["host"]), clean(row["kind"], 20)
-        times = [
-            nanoseconds(row[c]) for c in ("assigned_s", "started_s", "input_done_s", "finished_s")
-        ]
-        if times != sorted(times):
-            raise InputError("the result is damaged: a task ends before it begins")
-        lane = lanes.setdefault((host, kind), _Lanes()).place(times[0], max(times[3], times[0] + 1))
+        times = _in_order(row, columns, "a task")
+        lane = lanes.setdefault((host, kind), Lanes()).place(times[0], max(times[3], times[0] + 1))
         pid = into.process(_TASKS + host, f"{into.evidence.host(host)} tasks")
         tid = into.thread(pid, f"{kind} slot {lane + 1}")
-        where = {"pid": pid, "tid": tid, "cat": "task"}
+        thread = (pid, tid, "task")
         name = f"job {row['job']} {kind} {row['task']}"
         args = {"locality": clean(row["locality"], 20), "in": size(row["bytes_in"])}
-        into.events.append(_complete(name, times[0], times[3], where, args))
+        into.slice(thread, name, times[0], times[3], args)
         second = "fetch" if kind == "reduce" else "read"
         last = "reduce and write" if kind == "reduce" else "compute and spill"
-        for words, begin, end in zip(("start", second, last), times, times[1:], strict=False):
-            if end > begin:
-                into.events.append(_complete(words, begin, end, where, {}))
-
-
-def _complete(name: str, begin: int, end: int, where: Row, args: Row) -> Row:
-    return {
-        "ph": "X",
-        "name": name,
-        "ts": _us(begin),
-        "dur": _us(end - begin),
-        **where,
-        "args": args,
-    }
+        into.stages(thread, ("start", second, last), times)
 
 
 def _flows(into: _Trace, table: pl.DataFrame) -> None:
@@ -322,7 +307,7 @@ def _flows(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _flow_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int, int, str, Row]]:
-    for row in _rows(into, "flows", part):
+    for row in into.rows("flows", part):
         dst = into.evidence.host(row["dst"])
         yield (
             f"{row['src']}-{row['dst']}",
@@ -344,10 +329,8 @@ def _events(into: _Trace, table: pl.DataFrame) -> None:
     step = max(1, math.ceil(table.height / max(1, room)))
     kept = table.gather_every(step)
     into.note("losses, timeouts and recoveries", kept.height, table.height)
-    left_out = pick(into.evidence.result.summary, "event_log", "left_out")
-    if left_out:
-        into.notes.append(f"{count(left_out)} later events are not in the result (measure.events)")
-    for row in _rows(into, "events", kept):
+    into.note_left_out("event_log", "events", "measure.events")
+    for row in into.rows("events", kept):
         if row["what"] == "drop" and row["link"] >= 0:
             pid = into.process(_PORTS, "Losses at ports")
             tid = into.thread(pid, into.evidence.port(row["link"]))
@@ -372,8 +355,6 @@ def _events(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _queues(into: _Trace, table: pl.DataFrame) -> None:
-    if table.height == 0:
-        return
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 
     pid = into.process(_QUEUES, "Queues")
@@ -401,8 +382,6 @@ def _with_zeros(
 
 
 def _windows(into: _Trace, table: pl.DataFrame) -> None:
-    if table.height == 0:
-        return
     pid = into.process(_WINDOWS, "Windows")
     kept = _largest_of_neighbours(into, "tcp", table, ["connection", "src"], "cwnd_bytes")
     for (number, src), part in kept.group_by("connection", "src", maintain_order=True):
@@ -415,55 +394,33 @@ def _windows(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _naps(into: _Trace, table: pl.DataFrame) -> None:
-    if table.height == 0:
-        return
     pid = into.process(_NAPS, "Low-power idle")
-    left_out = pick(into.evidence.result.summary, "lpi", "left_out")
-    if left_out:
-        into.notes.append(f"{count(left_out)} later naps are not in the result (measure.lpi_rows)")
+    into.note_left_out("lpi", "naps", "measure.lpi_rows")
     kept = _longest_rows(into, "naps", table, "falls_asleep_s", 3)
     columns = ("falls_asleep_s", "asleep_s", "wakes_s", "awake_s")
-    for row in _rows(into, "lpi", kept.sort("link", "falls_asleep_s", maintain_order=True)):
-        times = [nanoseconds(row[column]) for column in columns]
-        if times != sorted(times):
-            raise InputError("the result is damaged: a nap ends before it begins")
+    for row in into.rows("lpi", kept.sort("link", "falls_asleep_s", maintain_order=True)):
+        times = _in_order(row, columns, "a nap")
         tid = into.thread(pid, into.evidence.port(row["link"]))
-        where = {"pid": pid, "tid": tid, "cat": "lpi"}
-        states = ("falling asleep", "asleep", "waking")
-        for state, begin, end in zip(states, times, times[1:], strict=False):
-            if end > begin:
-                into.events.append(_complete(state, begin, end, where, {}))
+        into.stages((pid, tid, "lpi"), ("falling asleep", "asleep", "waking"), times)
 
 
 def _pauses(into: _Trace, table: pl.DataFrame) -> None:
     """Add the pauses of each port and priority as slices on a thread."""
-    if table.height == 0:
-        return
     pid = into.process(_PAUSES, "Paused ports")
-    left_out = pick(into.evidence.result.summary, "pauses", "left_out")
-    if left_out:
-        into.notes.append(
-            f"{count(left_out)} later pauses are not in the result (measure.pauses_rows)"
-        )
+    into.note_left_out("pauses", "pauses", "measure.pauses_rows")
     kept = _longest_rows(into, "pauses", table, "began_s", 1)
     order = ["link", "priority", "began_s"]
-    for row in _rows(into, "pauses", kept.sort(order, maintain_order=True)):
-        begin, end = nanoseconds(row["began_s"]), nanoseconds(row["until_s"])
-        if begin > end:
-            raise InputError("the result is damaged: a pause ends before it begins")
+    for row in into.rows("pauses", kept.sort(order, maintain_order=True)):
+        begin, end = _in_order(row, ("began_s", "until_s"), "a pause")
         port = into.evidence.port(row["link"])
         tid = into.thread(pid, f"{port} priority {row['priority']}")
-        where = {"pid": pid, "tid": tid, "cat": "pfc"}
-        args = {"ended": clean(row["ended"], 20)}
-        into.events.append(_complete("paused", begin, end, where, args))
+        into.slice((pid, tid, "pfc"), "paused", begin, end, {"ended": clean(row["ended"], 20)})
 
 
 def _throughput(into: _Trace, table: pl.DataFrame) -> None:
     """Add the throughput of each stream in bit/s: means over one or several of its intervals."""
     import polars as pl  # noqa: PLC0415  large: only when a timeline is made
 
-    if table.height == 0:
-        return
     interval = nanoseconds(pick(into.evidence.result.summary, "flow_samples", "interval_s"))
     if interval <= 0:
         raise InputError("the result is damaged: flow_samples has intervals of no length")
@@ -506,16 +463,13 @@ def _ranks(into: _Trace, table: pl.DataFrame) -> None:
     """Add the ranks of MPI programs: a process for each program, a thread for each rank."""
     programs: dict[str, int] = {}
     kept = _longest_rows(into, "states", table, "began_s", 1)
-    for row in _rows(into, "mpi_states", kept.sort("rank", "began_s", maintain_order=True)):
+    for row in into.rows("mpi_states", kept.sort("rank", "began_s", maintain_order=True)):
         program = str(row["workload"])
         number = programs.setdefault(program, len(programs))
         pid = into.process(_RANKS + number, f"{clean(program, 60)} ranks")
         tid = into.thread(pid, f"rank {row['rank']}")
-        begin, end = nanoseconds(row["began_s"]), nanoseconds(row["ended_s"])
-        if begin > end:
-            raise InputError("the result is damaged: a state ends before it begins")
-        where = {"pid": pid, "tid": tid, "cat": "mpi"}
-        into.events.append(_complete(clean(row["call"], 40), begin, end, where, {}))
+        begin, end = _in_order(row, ("began_s", "ended_s"), "a state")
+        into.slice((pid, tid, "mpi"), clean(row["call"], 40), begin, end)
 
 
 def _messages(into: _Trace, table: pl.DataFrame) -> None:
@@ -527,7 +481,7 @@ def _messages(into: _Trace, table: pl.DataFrame) -> None:
 
 
 def _message_slices(into: _Trace, part: pl.DataFrame) -> Iterator[tuple[str, int, int, str, Row]]:
-    for row in _rows(into, "mpi_messages", part):
+    for row in into.rows("mpi_messages", part):
         yield (
             f"rank {row['from']}",
             nanoseconds(row["sent_s"]),

@@ -19,8 +19,8 @@ from eastwest.units import clean, count, percent, span
 
 if TYPE_CHECKING:
     from eastwest.observe.what_if import Runs
-    from eastwest.report.what_if import Shown
     from eastwest.sweep import State
+    from eastwest.views.what_if import Shown
 
 
 @guarded
@@ -72,8 +72,8 @@ def what_if(
 def _shown(cases: list[Path], runs: Runs) -> tuple[list[Shown], str]:
     """Return the loaded results, or those of the executed cases, with the title of the page."""
     from eastwest.observe import what_if as work  # noqa: PLC0415  slow to load
-    from eastwest.report.what_if import Shown  # noqa: PLC0415
     from eastwest.results import load  # noqa: PLC0415
+    from eastwest.views.what_if import Shown  # noqa: PLC0415
 
     if all((case / "summary.json").is_file() for case in cases):
         if len(cases) < 2:
@@ -108,7 +108,7 @@ def _shown(cases: list[Path], runs: Runs) -> tuple[list[Shown], str]:
 
 
 def _said(shown: list[Shown], out: Path) -> dict[str, Any]:
-    from eastwest.report.what_if import intervals  # noqa: PLC0415  slow to load
+    from eastwest.views.what_if import intervals  # noqa: PLC0415  slow to load
 
     return {
         "page": str(out / "what-if.html"),

@@ -6,9 +6,11 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.explain import flow as flows
-from eastwest.explain.evidence import Evidence
-from eastwest.explain.story import Part, Story, plural
-from eastwest.units import size, span
+from eastwest.explain.story import Part, Story
+from eastwest.units import size
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
+from eastwest.views.series import covered
 
 _MOST_LISTED = 10
 
@@ -45,38 +47,17 @@ def story(evidence: Evidence, number: int) -> Story:
         },
     )
     result.total_us = (last_s - first_s) * 1e6
-    busy = _busy([(row["start_s"], row["finish_s"]) for row in rows]) * 1e6
-    result.parts = [
-        part
-        for part in (
-            Part("with a message under way", busy),
-            Part("with none", max(0.0, result.total_us - busy)),
-        )
-        if part.us > 0
-    ]
+    busy = covered([(row["start_s"], row["finish_s"]) for row in rows]) * 1e6
+    idle = max(0.0, result.total_us - busy)
+    both = (Part("with a message under way", busy), Part("with none", idle))
+    result.parts = [part for part in both if part.us > 0]
     result.moments = flows.whole_connection(evidence, number, first_s, last_s)
     slowest = sorted(rows, key=lambda row: -row["fct_us"])[:_MOST_LISTED]
     result.add(
         "Its messages, the slowest first",
-        *(
-            f"flow {row['flow']}: {evidence.host(row['src'])} → {evidence.host(row['dst'])}, "
-            f"{size(row['bytes'])} ({row['purpose']}) in {span(row['fct_us'] / 1e6)}, slowdown "
-            f"{row['slowdown']:,.3g}, {plural(row['timeouts'], 'timeout')}"
-            for row in slowest
-        ),
+        *(f"{flows.line(evidence, row)}, {plural(row['timeouts'], 'timeout')}" for row in slowest),
     )
     if len(rows) > _MOST_LISTED:
         result.sections[-1].lines.append(f"and {len(rows) - _MOST_LISTED} more")
-    note = evidence.events_note(last_s)
-    if note is not None:
-        result.unknown.append(note)
-    result.unknown.append("Messages of control on it: they leave no row.")
+    result.lacks(evidence.events_note(last_s), "Messages of control on it: they leave no row.")
     return result
-
-
-def _busy(spans: list[tuple[float, float]]) -> float:
-    total, until = 0.0, float("-inf")
-    for begin, end in sorted(spans):
-        total += max(0.0, end - max(begin, until))
-        until = max(until, end)
-    return total

@@ -12,10 +12,12 @@ from typing import Any
 import polars as pl
 
 from eastwest.errors import InputError
-from eastwest.explain import fate, neighbours
-from eastwest.explain.evidence import Event, Evidence, propagation_us
-from eastwest.explain.story import Moment, Part, Story, plural
+from eastwest.explain import neighbours
+from eastwest.explain.story import Moment, Part, Story
 from eastwest.units import rate, size, span
+from eastwest.views import fate
+from eastwest.views.evidence import Event, Evidence, number, propagation_us
+from eastwest.views.labels import plural
 
 #: Purposes whose sender opens the connection; the other purposes answer on an open one.
 _OPENS = {"flow", "request", "replica"}
@@ -42,35 +44,45 @@ _KINDS = {
     "datagram": "datagram",
 }
 
+#: Columns of ``flows`` among the facts, with names of hosts, and the ideal time.
+_FACTS = (
+    *("flow", "workload", "purpose", "class", "job", "src", "dst", "bytes", "start_s", "finish_s"),
+    *("fct_us", "ideal_us", "slowdown", "retransmits", "timeouts", "connection", "stream_start"),
+)
 
-def find(evidence: Evidence, number: int) -> dict[str, Any]:
+
+def find(evidence: Evidence, flow: int) -> dict[str, Any]:
     """Return the row of a flow; raise ``InputError`` with the existing ones where it is missing."""
-    row = evidence.row("flows", pl.col("flow") == number)
+    row = evidence.row("flows", pl.col("flow") == flow)
     if row is None:
         total = evidence.flows.height
         known = f"its flows are 0 to {total - 1}" if total else "no flow has finished in it"
-        raise InputError(f"{evidence.result.path} has no flow {number}; {known}")
+        raise InputError(f"{evidence.result.path} has no flow {flow}; {known}")
     return row
 
 
 def message(row: dict[str, Any]) -> fate.Message:
     """Return the message of a row of ``flows``."""
     known = row["connection"] is not None and row["stream_start"] is not None
-    return fate.Message(
-        src=row["src"],
-        dst=row["dst"],
-        bytes=row["bytes"],
-        start_s=row["start_s"],
-        finish_s=row["finish_s"],
-        total_us=row["fct_us"],
-        connection=row["connection"] if known else None,
-        stream_start=row["stream_start"] if known else None,
+    own = {name: row[name] for name in ("src", "dst", "bytes", "start_s", "finish_s")}
+    stream: dict[str, Any] = {
+        name: row[name] if known else None for name in ("connection", "stream_start")
+    }
+    return fate.Message(**own, total_us=row["fct_us"], **stream)
+
+
+def line(evidence: Evidence, row: dict[str, Any]) -> str:
+    """Return a flow with its ends, size and time, as text."""
+    return (
+        f"flow {row['flow']}: {evidence.host(row['src'])} → {evidence.host(row['dst'])}, "
+        f"{size(row['bytes'])} ({row['purpose']}) in {span(row['fct_us'] / 1e6)}, slowdown "
+        f"{row['slowdown']:,.3g}"
     )
 
 
-def story(evidence: Evidence, number: int) -> Story:
+def story(evidence: Evidence, flow: int) -> Story:
     """Return the story of one flow."""
-    row = find(evidence, number)
+    row = find(evidence, flow)
     this = message(row)
     events = evidence.events_of(this.connection, this.start_s, this.finish_s)
     set_to = (evidence.time_setting("tcp", name) for name in ("min_rto", "initial_rto"))
@@ -84,7 +96,7 @@ def story(evidence: Evidence, number: int) -> Story:
     _tcp(evidence, result, this)
     neighbours.compare(evidence, result, row)
     neighbours.beside(evidence, result, row)
-    _unknown(evidence, result, row, this, events, waits)
+    _unknown(evidence, result, row, this)
     return result
 
 
@@ -105,25 +117,8 @@ def _opening(evidence: Evidence, row: dict[str, Any]) -> Story:
         f"complete {span(row['fct_us'] / 1e6)} later, {rate(bits_per_s)}. Alone on the idle path "
         f"it takes {span(ideal_us / 1e6)}: slowdown {row['slowdown']:,.3g}."
     )
-    facts = {
-        "flow": row["flow"],
-        "workload": row["workload"],
-        "purpose": row["purpose"],
-        "class": row["class"],
-        "job": row["job"],
-        "src": src,
-        "dst": dst,
-        "bytes": row["bytes"],
-        "start_s": row["start_s"],
-        "finish_s": row["finish_s"],
-        "fct_us": row["fct_us"],
-        "ideal_us": ideal_us,
-        "slowdown": row["slowdown"],
-        "retransmits": row["retransmits"],
-        "timeouts": row["timeouts"],
-        "connection": row["connection"],
-        "stream_start": row["stream_start"],
-    }
+    known = {**row, "src": src, "dst": dst, "ideal_us": ideal_us}
+    facts = {name: known[name] for name in _FACTS}
     return Story("flow", str(row["flow"]), title, summary, facts)
 
 
@@ -190,12 +185,11 @@ def _moments(
 def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> str:
     first = burst.first
     what = plural(burst.packets, _KINDS.get(first.kind, first.kind))
-    if burst.packets > 1 and first.kind == "retransmission":
+    several = burst.packets > 1
+    if several and first.kind == "retransmission":
         what = f"{burst.packets} segments sent again"
     where = f" at {evidence.port(first.link)}" if first.link >= 0 else ""
-    until = ""
-    if burst.packets > 1:
-        until = f" within {span(burst.last.time_s - first.time_s)}"
+    until = f" within {span(burst.last.time_s - first.time_s)}" if several else ""
     payload = f" ({size(burst.bytes)})" if burst.bytes else ""
     whose = ""
     if (first.src, first.dst) == (this.src, this.dst) and this.stream_start is not None:
@@ -206,11 +200,7 @@ def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> s
             elif place >= this.bytes:
                 whose = ", of a message after it"
             else:
-                whose = (
-                    f", from its byte {place:,} on"
-                    if burst.packets > 1
-                    else f", its byte {place:,}"
-                )
+                whose = f", from its byte {place:,} on" if several else f", its byte {place:,}"
     elif first.kind not in {"ack", "ece_ack", "syn_ack"}:
         whose = f" from {evidence.host(first.src)}"
     return f"{what}{payload} lost{where}{until}{whose}: {_CAUSES.get(first.cause, first.cause)}"
@@ -250,21 +240,16 @@ def _tcp(evidence: Evidence, result: Story, this: fate.Message) -> None:
     low, high = trace["cwnd_bytes"].min(), trace["cwnd_bytes"].max()
     times = trace["srtt_us"].filter(trace["srtt_us"] > 0)
     lines = [
-        f"Window from {size(_number(low))} to {size(_number(high))} in "
+        f"Window from {size(number(low))} to {size(number(high))} in "
         f"{plural(trace.height, 'change')}; phases: {', '.join(trace['phase'].unique().sort())}."
     ]
     if times.len():
-        lines.append(
-            f"Smoothed round trip from {span(_number(times.min()) / 1e6)} to "
-            f"{span(_number(times.max()) / 1e6)}; timeout at most "
-            f"{span(_number(trace['rto_us'].max()) / 1e6)}."
+        least, most, timeout = (
+            span(number(us) / 1e6) for us in (times.min(), times.max(), trace["rto_us"].max())
         )
+        lines.append(f"Smoothed round trip from {least} to {most}; timeout at most {timeout}.")
     result.facts["cwnd_bytes_min"], result.facts["cwnd_bytes_max"] = low, high
     result.add("Its sender's window", *lines)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _unknown(
@@ -272,17 +257,12 @@ def _unknown(
     result: Story,
     row: dict[str, Any],
     this: fate.Message,
-    events: list[Event],
-    waits: list[fate.Silence],
 ) -> None:
     """Add what the tables do not contain about the flow."""
     note = evidence.events_note(this.finish_s)
-    if note is not None:
-        result.unknown.append(note)
-    elif this.connection is None:
-        result.unknown.append(
-            "What happened to it: the folder does not say which connection it used."
-        )
+    if note is None and this.connection is None:
+        note = "What happened to it: the folder does not say which connection it used."
+    result.lacks(note)
     if this.connection is None or evidence.events_until_s is None:
         counted = f"{plural(row['retransmits'], 'segment')} sent again"
         if row["timeouts"]:
@@ -314,11 +294,11 @@ def _unknown(
 
 
 def whole_connection(
-    evidence: Evidence, number: int, first_s: float, last_s: float
+    evidence: Evidence, connection: int, first_s: float, last_s: float
 ) -> list[Moment]:
     """Return the events of a connection in an interval of time, in both directions."""
-    events = evidence.events_of(number, first_s, last_s)
+    events = evidence.events_of(connection, first_s, last_s)
     if not events:
         return []
-    whole = fate.Message(-1, -1, 0, first_s, last_s, (last_s - first_s) * 1e6, number, None)
+    whole = fate.Message(-1, -1, 0, first_s, last_s, (last_s - first_s) * 1e6, connection, None)
     return list(_moments(evidence, whole, events, []))

@@ -8,15 +8,17 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.explain import flow as flows
-from eastwest.explain.evidence import Evidence, pick_setting
 from eastwest.explain.neighbours import port_line
-from eastwest.explain.path import CriticalPath, critical_path
-from eastwest.explain.story import Moment, Part, Story, plural
+from eastwest.explain.story import Moment, Part, Story
 from eastwest.units import clean, percent, size, span
+from eastwest.views.evidence import Evidence, number, pick_setting
+from eastwest.views.labels import plural
+from eastwest.views.path import CriticalPath, critical_path
 
 #: Least duration of a straggler, in medians of its kind in the job.
 _STRAGGLES = 1.5
 _MOST_LISTED = 3
+UNKNOWN_FLOWS = "Which flow belongs to which task: flows name their job and their hosts only."
 
 
 def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[str, Any]:
@@ -45,11 +47,14 @@ def find(evidence: Evidence, which: str, workload: str | None = None) -> dict[st
     return row
 
 
+def _is_of(job: dict[str, Any]) -> pl.Expr:
+    """Return the condition that a row belongs to a job."""
+    return pl.col("job").eq(job["job"]) & pl.col("workload").eq(job["workload"])
+
+
 def own(evidence: Evidence, table: str, job: dict[str, Any]) -> pl.DataFrame:
     """Return the rows of a table that belong to a job."""
-    return evidence.result.table(table).filter(
-        (pl.col("job") == job["job"]) & (pl.col("workload") == job["workload"])
-    )
+    return evidence.result.table(table).filter(_is_of(job))
 
 
 def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
@@ -174,7 +179,7 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
         (pl.col("dst") == reduce["host"])
         & (pl.col("start_s") < reduce["input_done_s"])
         & (pl.col("finish_s") > reduce["started_s"])
-        & ((pl.col("job") != job["job"]) | (pl.col("workload") != job["workload"]))
+        & ~_is_of(job)
     )
     if rivals.height:
         carried = size(int(rivals["bytes"].sum()))
@@ -244,8 +249,7 @@ def _compare(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
     if jobs.height < 2:
         return
     slower = jobs.filter(pl.col("runtime_s") > job["runtime_s"]).height
-    middle = jobs["runtime_s"].median()
-    median_s = float(middle) if isinstance(middle, (int, float)) else 0.0
+    median_s = number(jobs["runtime_s"].median())
     result.facts["alike"] = {"count": jobs.height, "rank": slower + 1, "runtime_s_p50": median_s}
     result.add(
         f"Among the jobs of workload {job['workload']!r}",
@@ -259,15 +263,12 @@ def _locality(result: Story, tasks: pl.DataFrame) -> None:
     if maps.height == 0:
         return
     words = {"node": "on their own host", "rack": "in their rack", "remote": "in another rack"}
-    counted = {
-        place: maps.filter(pl.col("locality") == place).height
-        for place in words
-        if maps.filter(pl.col("locality") == place).height
-    }
+    every = {place: maps.filter(pl.col("locality") == place).height for place in words}
+    counted = {place: some for place, some in every.items() if some}
     result.facts["locality"] = counted
     parts = [
-        f"{number:,} of {maps.height:,} ({percent(number / maps.height)}) {words[place]}"
-        for place, number in counted.items()
+        f"{some:,} of {maps.height:,} ({percent(some / maps.height)}) {words[place]}"
+        for place, some in counted.items()
     ]
     result.add("Where maps found their splits", "; ".join(parts) + ".")
 
@@ -281,8 +282,7 @@ def _stragglers(evidence: Evidence, result: Story, tasks: pl.DataFrame) -> None:
         )
         if of_kind.height < 3:
             continue
-        middle = of_kind["took"].median()
-        median_s = float(middle) if isinstance(middle, (int, float)) else 0.0
+        median_s = number(of_kind["took"].median())
         late = of_kind.filter(pl.col("took") > _STRAGGLES * median_s).sort("took", descending=True)
         if late.height == 0:
             lines.append(f"No {kind} took more than {_STRAGGLES} × the median of {span(median_s)}.")
@@ -306,34 +306,22 @@ def _stragglers(evidence: Evidence, result: Story, tasks: pl.DataFrame) -> None:
 
 
 def _others(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
-    jobs = evidence.result.jobs.filter(
-        ((pl.col("job") != job["job"]) | (pl.col("workload") != job["workload"]))
-        & (pl.col("submitted_s") < job["finished_s"])
-        & (pl.col("finished_s") > job["submitted_s"])
-    )
-    running = evidence.result.tasks.filter(
-        ((pl.col("job") != job["job"]) | (pl.col("workload") != job["workload"]))
-        & (pl.col("assigned_s") < job["finished_s"])
-        & (pl.col("finished_s") > job["submitted_s"])
+    beside = ~_is_of(job) & (pl.col("finished_s") > job["submitted_s"])
+    jobs, running = (
+        evidence.result.table(table).filter(beside & (pl.col(begin) < job["finished_s"]))
+        for table, begin in (("jobs", "submitted_s"), ("tasks", "assigned_s"))
     )
     result.facts["jobs_beside"] = jobs.height
-    if jobs.height == 0:
-        result.add("Beside it", "No other job was in the cluster.")
-        return
-    result.add(
-        "Beside it",
-        f"{plural(jobs.height, 'other job')} in the cluster meanwhile, with "
-        f"{plural(running.height, 'task')}.",
-    )
+    text = "No other job was in the cluster."
+    if jobs.height:
+        others, tasks = plural(jobs.height, "other job"), plural(running.height, "task")
+        text = f"{others} in the cluster meanwhile, with {tasks}."
+    result.add("Beside it", text)
 
 
 def _unknown(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
-    result.unknown.append(
-        "Which flow belongs to which task: flows name their job and their hosts only."
+    result.lacks(
+        UNKNOWN_FLOWS,
+        "Jobs that had not finished when the run ended: they have no row, here or beside it.",
+        evidence.events_note(job["finished_s"]),
     )
-    result.unknown.append(
-        "Jobs that had not finished when the run ended: they have no row, here or beside it."
-    )
-    note = evidence.events_note(job["finished_s"])
-    if note is not None:
-        result.unknown.append(note)

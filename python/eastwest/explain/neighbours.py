@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from eastwest.explain.evidence import Evidence
-from eastwest.explain.story import Story, plural
+from eastwest.explain.story import Story
 from eastwest.units import percent, size, span
+from eastwest.views.evidence import Evidence, number
+from eastwest.views.labels import plural
+from eastwest.views.series import most_at_once
 
 #: Largest ratio of sizes of similar flows.
 _ALIKE = 2
@@ -44,9 +45,8 @@ def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
     )
     if before.height == 0:
         return None
-    last = before["finish_s"].max()
-    until = float(last) if isinstance(last, (int, float)) else row["start_s"]
-    return Ahead(before.height, int(before["bytes"].sum()), min(until, row["finish_s"]))
+    until = min(number(before["finish_s"].max()), row["finish_s"])
+    return Ahead(before.height, int(before["bytes"].sum()), until)
 
 
 def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
@@ -66,8 +66,7 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
         return
     slower = alike.filter(pl.col("fct_us") > row["fct_us"]).height
     faster = alike.filter(pl.col("fct_us") < row["fct_us"]).height
-    middle = alike["fct_us"].median()
-    median_us = float(middle) if isinstance(middle, (int, float)) else 0.0
+    median_us = number(alike["fct_us"].median())
     timed_out = alike.filter(pl.col("timeouts") > 0).height
     story.facts["alike"] = {
         "count": alike.height,
@@ -100,7 +99,8 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
         ("src", f"from {src}", evidence.ports_from(row["src"])),
     ):
         others = flows.filter(meanwhile & (pl.col(column) == row[column]))
-        most = at_once(others, row["start_s"], row["finish_s"])
+        ends = (others[c].clip(row["start_s"], row["finish_s"]) for c in ("start_s", "finish_s"))
+        most = most_at_once(*(times.to_numpy() for times in ends))
         story.facts[f"flows_beside_{column}"] = others.height
         if others.height:
             text = f"{plural(others.height, 'other flow')} {words} under way meanwhile"
@@ -116,25 +116,12 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
     story.add("Beside it", *lines)
 
 
-def at_once(flows: pl.DataFrame, start_s: float, finish_s: float) -> int:
-    """Return the largest number of flows in progress at one time within an interval."""
-    if flows.height == 0:
-        return 0
-    begin = np.clip(flows["start_s"].to_numpy(), start_s, finish_s)
-    end = np.clip(flows["finish_s"].to_numpy(), start_s, finish_s)
-    times = np.concatenate([begin, end])
-    steps = np.repeat([1, -1], flows.height)
-    return int(np.cumsum(steps[np.lexsort((steps, times))]).max(initial=0))
-
-
 def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s: float) -> str:
     """Return a line on the samples of a port in an interval of time."""
     result = evidence.result
     interval = evidence.sample_s
-    number = link["link"]
-    queue = result.queues.filter(
-        (pl.col("link") == number) & pl.col("time_s").is_between(start_s, finish_s)
-    )
+    port = pl.col("link") == link["link"]
+    queue = result.queues.filter(port & pl.col("time_s").is_between(start_s, finish_s))
     parts = []
     if queue.height:
         most = queue.sort("packets", descending=True).row(0, named=True)
@@ -143,7 +130,7 @@ def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s
         )
     if interval is not None and finish_s - start_s >= interval:
         inside = pl.col("time_s").is_between(start_s + interval, finish_s)
-        sampled = result.table("link_samples").filter((pl.col("link") == number) & inside)
+        sampled = result.table("link_samples").filter(port & inside)
         spans = (result.traffic.filter(inside)["time_s"].n_unique()) * interval
         if sampled.height and spans > 0:
             used = float(sampled["bytes"].sum()) * 8 / (link["rate_bps"] * spans)

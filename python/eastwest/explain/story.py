@@ -63,6 +63,10 @@ class Story:
         if lines:
             self.sections.append(Section(title, list(lines)))
 
+    def lacks(self, *texts: str | None) -> None:
+        """Add what the tables do not contain, where there is a text."""
+        self.unknown += [text for text in texts if text is not None]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the story as plain values, for JSON."""
         return {
@@ -83,22 +87,15 @@ class Story:
         yield clean(self.title, 300)
         yield from _wrapped(self.summary, "")
         if self.parts:
-            yield ""
-            yield f"Where the {span((self.total_us or 0) / 1e6)} went"
+            yield from ("", f"Where the {span((self.total_us or 0) / 1e6)} went")
             yield from self._part_lines()
         if self.moments:
-            yield ""
-            yield "What happened, and how long after its start"
+            yield from ("", "What happened, and how long after its start")
             yield from self._moment_lines()
-        for section in self.sections:
-            yield ""
-            yield clean(section.title, 300)
+        unknown = [Section("Not known", self.unknown)] if self.unknown else []
+        for section in [*self.sections, *unknown]:
+            yield from ("", clean(section.title, 300))
             for line in section.lines:
-                yield from _wrapped(line, "  ")
-        if self.unknown:
-            yield ""
-            yield "Not known"
-            for line in self.unknown:
                 yield from _wrapped(line, "  ")
 
     def text(self) -> str:
@@ -151,8 +148,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def plural(number: float, one: str, many: str = "") -> str:
-    """Return a number and its noun: ``1 flow``, ``2 flows``."""
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"

@@ -9,10 +9,11 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.explain import connection, flow, job, task
-from eastwest.explain.evidence import Evidence
-from eastwest.explain.story import Story, plural
+from eastwest.explain.story import Story
 from eastwest.results import Result
 from eastwest.units import clean, size, span
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
 
 #: Kinds of objects that can be explained.
 KINDS = ("flow", "job", "task", "connection")
@@ -68,12 +69,8 @@ def slowest(result: Result | str | Path, top: int) -> Story:
 
 def _flow_line(evidence: Evidence, row: dict[str, Any]) -> str:
     evidence.sound("flows", row)
-    return (
-        f"flow {row['flow']}: {evidence.host(row['src'])} → {evidence.host(row['dst'])}, "
-        f"{size(row['bytes'])} ({row['purpose']}) in {span(row['fct_us'] / 1e6)}, slowdown "
-        f"{row['slowdown']:,.3g}, {row['retransmits']} sent again, "
-        f"{plural(row['timeouts'], 'timeout')}"
-    )
+    lost = f"{row['retransmits']} sent again, {plural(row['timeouts'], 'timeout')}"
+    return f"{flow.line(evidence, row)}, {lost}"
 
 
 def _job_line(row: dict[str, Any]) -> str:

@@ -9,9 +9,10 @@ import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.explain import job as jobs
-from eastwest.explain.evidence import Evidence
-from eastwest.explain.story import Part, Story, plural
+from eastwest.explain.story import Part, Story
 from eastwest.units import clean, percent, size, span
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
 
 _ID = re.compile(r"(.+)/(map|reduce)/([0-9]{1,9})")
 
@@ -35,9 +36,7 @@ def story(evidence: Evidence, which: str, workload: str | None = None) -> Story:
     _stages(result, task)
     _compare(result, tasks, task)
     _input(evidence, result, job, task)
-    result.unknown.append(
-        "Which flow belongs to which task: flows name their job and their hosts only."
-    )
+    result.lacks(jobs.UNKNOWN_FLOWS)
     return result
 
 

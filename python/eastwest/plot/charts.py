@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from eastwest.plot import jobs, latency, network
 from eastwest.plot.style import style
 from eastwest.results import Result
+from eastwest.views.latency import by_size
 
 #: Results to draw together, each with its name in the legend.
 Labelled = Sequence[tuple[str, Result]]
@@ -42,16 +43,26 @@ class Drawing:
 
 
 _CHARTS = (
-    Chart("job-runtimes", jobs.runtimes, jobs.several_jobs, compares=True),
-    Chart("packet-latency", latency.percentiles, latency.any_packets, compares=True),
-    Chart("running-tasks", jobs.running_tasks, jobs.any_tasks, wide=True),
-    Chart("task-timeline", jobs.timeline, jobs.any_tasks, wide=True),
-    Chart("throughput", network.throughput, network.any_traffic, wide=True),
-    Chart("link-utilisation", network.utilisation, network.any_links),
-    Chart("slowdown-by-size", latency.slowdown_by_size, latency.several_sizes, compares=True),
-    Chart("flow-completion", latency.completion, latency.one_size, compares=True),
-    Chart("queues", network.queues, network.any_queues, wide=True),
-    Chart("rounds", network.rounds, network.any_rounds),
+    Chart("job-runtimes", jobs.runtimes, lambda r: r.jobs.height > 1, compares=True),
+    Chart(
+        "packet-latency",
+        latency.percentiles,
+        lambda r: int(r.latency["count"].sum()) > 0,
+        compares=True,
+    ),
+    Chart("running-tasks", jobs.running_tasks, lambda r: r.tasks.height > 0, wide=True),
+    Chart("task-timeline", jobs.timeline, lambda r: r.tasks.height > 0, wide=True),
+    Chart("throughput", network.throughput, lambda r: r.traffic.height > 0, wide=True),
+    Chart("link-utilisation", network.utilisation, lambda r: r.links.height > 0),
+    Chart(
+        "slowdown-by-size",
+        latency.slowdown_by_size,
+        lambda r: by_size(r).height > 1,
+        compares=True,
+    ),
+    Chart("flow-completion", latency.completion, lambda r: by_size(r).height == 1, compares=True),
+    Chart("queues", network.queues, lambda r: r.queues.height > 0, wide=True),
+    Chart("rounds", network.rounds, lambda r: r.rounds.height > 0),
 )
 CHARTS = {chart.name: chart for chart in _CHARTS}
 

@@ -12,16 +12,17 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from eastwest.models.closed_loop import Case, Wanted
 from eastwest.models.delay import Linear, Numbers, margins, step_response
 from eastwest.models.network import Network, Played
-from eastwest.plot.style import BLUE, MUTED, ORANGE, color, nothing, style
+from eastwest.plot.style import BLUE, MUTED, ORANGE, color, nothing, sheet
 from eastwest.units import span
+
+#: Properties of axes with a queue upwards.
+_QUEUE = {"ylabel": "queue, packets", "ylim": (0, None)}
 
 
 def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw equilibrium queues and gain margins, or limit cycles, against the number of flows."""
     cyclic = "amplitude" in rows[0]
-    with style():
-        figure = Figure(figsize=(10.9, 3.8), layout="constrained")
-        queue, margin = figure.subplots(1, 2)
+    with sheet((10.9, 3.8), columns=2) as (figure, (queue, margin)):
         keys = dict.fromkeys((row["capacity_pps"], row["delay_us"]) for row in rows)
         for place, (capacity, delay_us) in enumerate(keys):
             ours = [r for r in rows if (r["capacity_pps"], r["delay_us"]) == (capacity, delay_us)]
@@ -37,20 +38,16 @@ def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
                 values = [np.nan if row["gain_margin_db"] is None else row["gain_margin_db"]
                           for row in ours]  # fmt: skip
                 margin.plot(flows, values, **look)
-        queue.set_ylabel("queue, packets")
-        queue.set_title(f"{title}: {'mean queue, and its cycle' if cyclic else 'queue at rest'}")
-        queue.set_ylim(bottom=0)
+        what = "mean queue, and its cycle" if cyclic else "queue at rest"
+        queue.set(title=f"{title}: {what}", **_QUEUE)
         if cyclic:
-            margin.set_ylabel("period, µs")
-            margin.set_ylim(bottom=0)
-            margin.set_title("Period of the cycle")
+            margin.set(ylabel="period, µs", ylim=(0, None), title="Period of the cycle")
         else:
             margin.axhline(0, color=MUTED, lw=1)
-            margin.set_ylabel("gain margin, dB (below 0: unstable)")
-            margin.set_title("How far from oscillation")
+            label = "gain margin, dB (below 0: unstable)"
+            margin.set(ylabel=label, title="How far from oscillation")
         for axes in (queue, margin):
-            axes.set_xlabel("flows")
-            axes.set_xscale("log")
+            axes.set(xlabel="flows", xscale="log")
             axes.xaxis.set_major_locator(FixedLocator(sorted({row["flows"] for row in rows})))
             axes.xaxis.set_minor_locator(NullLocator())
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
@@ -61,24 +58,18 @@ def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
 def loop_response(title: str, loop: Linear, played: tuple[Numbers, Numbers]) -> Figure:
     """Draw the linear step response, and the nonlinear model over time."""
     found = margins(loop)
-    with style():
-        figure = Figure(figsize=(10.9, 3.6), layout="constrained")
-        step, queue = figure.subplots(1, 2)
+    with sheet((10.9, 3.6), columns=2) as (figure, (step, queue)):
         if found.stable:
             end_s = min(12 / -found.rightmost, 1000 * loop.delay_s)
             times, way = step_response(loop, end_s)
             step.plot(times * 1e3, way * 1e3, color=BLUE)
-            step.set_ylabel("queue, packets more")
-            step.set_xlabel("time, ms")
+            step.set(xlabel="time, ms", ylabel="queue, packets more")
         else:
             nothing(step, "unstable: the linear response grows without end")
         step.set_title(f"{title}: when 1,000 packets per second begin to arrive besides")
         times, states = played
         queue.plot(times * 1e3, states[:, 0], color=ORANGE, lw=1)
-        queue.set_xlabel("time, ms")
-        queue.set_ylabel("queue, packets")
-        queue.set_ylim(bottom=0)
-        queue.set_title("Nonlinear model over time")
+        queue.set(xlabel="time, ms", title="Nonlinear model over time", **_QUEUE)
     return figure
 
 
@@ -86,18 +77,12 @@ def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: fl
     """Draw the last 40 round trips of DCTCP's queue and its α."""
     times, states = played
     late = times > times[-1] - 40 * rtt_s
-    with style():
-        figure = Figure(figsize=(10.9, 3.4), layout="constrained")
-        queue, alpha = figure.subplots(1, 2)
+    with sheet((10.9, 3.4), columns=2) as (figure, (queue, alpha)):
         queue.plot(times[late] * 1e3, states[late, 0], color=BLUE)
         queue.axhline(threshold, color=MUTED, lw=1, ls="--")
-        queue.set_ylim(bottom=0)
-        queue.set_ylabel("queue, packets")
-        queue.set_title("DCTCP: the queue goes round the threshold")
+        queue.set(title="DCTCP: the queue goes round the threshold", **_QUEUE)
         alpha.plot(times[late] * 1e3, states[late, 2], color=ORANGE)
-        alpha.set_ylim(0, 1)
-        alpha.set_ylabel("α")
-        alpha.set_title("What senders take for the share of marks")
+        alpha.set(ylim=(0, 1), ylabel="α", title="What senders take for the share of marks")
         for axes in (queue, alpha):
             axes.set_xlabel("time, ms")
     return figure
@@ -105,37 +90,28 @@ def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: fl
 
 def loops(cases: Sequence[Case], wanted: Wanted) -> Figure:
     """Draw the queue of each case over time, and the predicted end of the last case."""
-    with style():
-        figure = Figure(figsize=(10.9, 3.8), layout="constrained")
-        queue, ahead = figure.subplots(1, 2)
+    with sheet((10.9, 3.8), columns=2) as (figure, (queue, ahead)):
         for place, case in enumerate(cases):
             queue.plot(case.times_s, case.queue, color=color(place), lw=0.8, label=case.name)
         queue.axhline(wanted.set_point, color=MUTED, lw=1, ls="--")
         queue.set_title(f"Queue at {cases[0].link}; dashed: the set point")
         last = cases[-1]
         end = slice(-min(200, len(last.queue)), None)
+        foreseen = f"foreseen {span(wanted.horizon_s)} before"
         ahead.plot(last.times_s[end], last.queue[end], color=BLUE, lw=1.2, label="queue")
         ahead.plot(
-            last.times_s[end],
-            last.foreseen.queue[end],
-            color=ORANGE,
-            lw=1.2,
-            label=f"foreseen {span(wanted.horizon_s)} before",
+            last.times_s[end], last.foreseen.queue[end], color=ORANGE, lw=1.2, label=foreseen
         )
         ahead.set_title("Looking ahead: the end of the last run")
         for axes in (queue, ahead):
-            axes.set_xlabel("time, s")
-            axes.set_ylabel("queue, packets")
-            axes.set_ylim(bottom=0)
+            axes.set(xlabel="time, s", **_QUEUE)
             axes.legend()
     return figure
 
 
 def horizons(network: Network, played: Mapping[str, Played]) -> Figure:
     """Draw the first queue of a network and the sum of its rates over time, for several runs."""
-    with style():
-        figure = Figure(figsize=(10.9, 3.8), layout="constrained")
-        queue, rate = figure.subplots(1, 2)
+    with sheet((10.9, 3.8), columns=2) as (figure, (queue, rate)):
         first = network.queues[0]
         for place, (name, one) in enumerate(played.items()):
             look = {"color": color(place), "lw": 1.2, "label": name}
@@ -146,12 +122,10 @@ def horizons(network: Network, played: Mapping[str, Played]) -> Figure:
         load = [network.load(t, t + network.interval_s)[0] for t in times_s]
         rate.plot(times_s * 1e3, np.array(load) / first.capacity_pps, color=MUTED, label="load")
         queue.axhline(first.set_point, color=MUTED, lw=1, ls="--")
-        queue.set_title("Queue; dashed: the set point")
-        queue.set_ylabel("queue, packets")
-        rate.set_title("Decided rates of all flows, and the load besides")
-        rate.set_ylabel("share of the link")
+        queue.set(title="Queue; dashed: the set point", ylabel="queue, packets")
+        title = "Decided rates of all flows, and the load besides"
+        rate.set(title=title, ylabel="share of the link")
         for axes in (queue, rate):
-            axes.set_xlabel("time, ms")
-            axes.set_ylim(bottom=0)
+            axes.set(xlabel="time, ms", ylim=(0, None))
             axes.legend()
     return figure

@@ -7,16 +7,14 @@ import math
 from matplotlib.figure import Figure
 
 from eastwest.observe.select import Selection
-from eastwest.plot.style import BLUE, MUTED, ORANGE, nothing, style
+from eastwest.plot.style import BLUE, MUTED, ORANGE, nothing, sheet
 from eastwest.units import clean
 
 
 def selection(found: Selection) -> Figure:
     """Draw relevance and redundancy of the selected metrics, best first."""
-    with style():
-        rows = max(1, len(found.chosen))
-        figure = Figure(figsize=(10.9, 1.2 + 0.3 * rows), layout="constrained")
-        axes = figure.subplots()
+    rows = max(1, len(found.chosen))
+    with sheet((10.9, 1.2 + 0.3 * rows)) as (figure, axes):
         if not found.chosen:
             nothing(axes, "nothing was selected")
             return figure
@@ -39,8 +37,7 @@ def selection(found: Selection) -> Figure:
         axes.set_yticks(places, [clean(each.metric, 70) for each in found.chosen])
         axes.invert_yaxis()
         axes.grid(False, axis="y")
-        axes.set_xlabel("mutual information (nats)")
+        axes.set(xlabel="mutual information (nats)", xlim=(0, 1.2 * most))
         axes.set_title(f"Metrics selected for {clean(found.target, 80)}")
-        axes.set_xlim(0, 1.2 * most)
         figure.legend(loc="outside lower right", ncols=2)
     return figure

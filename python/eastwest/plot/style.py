@@ -6,16 +6,22 @@ that they are visible on white.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from eastwest import units
 from eastwest.units import span
+from eastwest.views.series import Floats, cumulative
 
 INK, MUTED, GRID = "#1f2430", "#646b78", "#d9dde3"
 BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY = (
@@ -27,6 +33,8 @@ BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY = (
     "#4a9fd8",
 )
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
+#: Sizes of pictures in inches: over the full width of a page, and of half.
+WIDE, NARROW = (10.9, 3.2), (5.3, 3.3)
 
 _SETTINGS: Any = {
     "font.family": ["DejaVu Sans"],
@@ -76,6 +84,23 @@ def style() -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
         yield
+
+
+@contextmanager
+def sheet(
+    size: tuple[float, float] = WIDE, rows: int = 1, columns: int = 1, **how: Any
+) -> Iterator[tuple[Figure, Any]]:
+    """Begin a figure in this style; yields it with its axes, an array where there are several."""
+    with style():
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure, figure.subplots(rows, columns, **how)
+
+
+def empty(why: str, size: tuple[float, float] = WIDE) -> Figure:
+    """Return a figure with the reason why there is no picture."""
+    with sheet(size) as (figure, axes):
+        axes.set_title(nothing(axes, why))
+    return figure
 
 
 def color(index: int) -> str:
@@ -146,6 +171,43 @@ def rate_ticks(axes: Axes) -> None:
 def percent_ticks(axes: Axes, which: str) -> None:
     """Label shares of one as percentages."""
     getattr(axes, f"{which}axis").set_major_formatter(_ticks(units.percent))
+
+
+def share_axis(axes: Axes, what: str) -> None:
+    """Make the y axis one of shares, from 0 to a little above 1."""
+    axes.set_ylim(0, 1.02)
+    percent_ticks(axes, "y")
+    axes.set_ylabel(what)
+
+
+def share_curve(axes: Axes, values: Floats, number: int, label: str) -> Floats:
+    """Draw the share of values that each does not exceed; return the finite ones in order."""
+    ordered, share = cumulative(values)
+    axes.step(ordered, share, where="post", color=color(number), label=label)
+    return ordered
+
+
+def heat(
+    axes: Axes, values: Floats, end: float, shade: str, *, top: float = 1.0, pale: str = "#ffffff00"
+) -> AxesImage:
+    """Draw rows of values over 0 to ``end``: ``pale`` at 0, ``shade`` at ``top``."""
+    return axes.imshow(
+        values,
+        aspect="auto",
+        interpolation="nearest",
+        cmap=LinearSegmentedColormap.from_list("heat", [pale, shade]),
+        vmin=0,
+        vmax=top,
+        extent=(0, end, len(values), 0),
+    )
+
+
+def boxes(axes: Axes, places: Sequence[Sequence[float]], shade: str, label: str) -> None:
+    """Draw rectangles, each of left, right, low and high, in one colour."""
+    shapes = [np.array([(a, low), (b, low), (b, top), (a, top)]) for a, b, low, top in places]
+    if shapes:
+        drawn = PolyCollection(shapes, facecolors=shade, edgecolors="none", label=label)
+        axes.add_collection(drawn)
 
 
 def legend_above(axes: Axes) -> None:

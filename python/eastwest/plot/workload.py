@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from eastwest.plot.style import (
     MUTED,
     color,
     legend_above,
     nothing,
-    percent_ticks,
+    share_axis,
+    sheet,
     style,
     time_axis,
 )
@@ -36,32 +37,25 @@ def access_cdfs(traces: Sequence[tuple[str, Access]]) -> Figure:
 
     This is the figure ``incast/F7`` for any number of traces.
     """
-    with style():
-        figure = Figure(figsize=(10.9, 3.3), layout="constrained")
-        panels = figure.subplots(1, len(BYTES), sharey=True)
+    with sheet((10.9, 3.3), columns=len(BYTES), sharey=True) as (figure, panels):
         for axes, name in zip(panels, BYTES, strict=True):
             _cdf(axes, [(label, access, name) for label, access in traces])
             axes.set_title(f"{WORDS[name]} per job".capitalize())
-        panels[0].set_ylabel("share of jobs")
+            axes.label_outer()
         panels[-1].legend(loc="lower right")
     return figure
 
 
 def overview(described: Description) -> Figure:
     """Draw bytes per job, arrivals and shapes of one trace on a sheet."""
+    access = described.access
     with style():
         figure = Figure(figsize=(10.9, 6.6), layout="constrained")
-        figure.suptitle(
-            clean(Path(described.name).name.removesuffix(".tsv"), 90),
-            x=0.01,
-            ha="left",
-            fontsize=11,
-        )
+        name = clean(Path(described.name).name.removesuffix(".tsv"), 90)
+        figure.suptitle(name, x=0.01, ha="left", fontsize=11)
         grid = figure.add_gridspec(2, 2)
         axes = figure.add_subplot(grid[0, 0])
-        access = described.access
         _cdf(axes, [(WORDS[name], access, name) for name in access.sizes])
-        axes.set_ylabel("share of jobs")
         axes.legend(loc="lower right")
         axes.set_title(_cdf_title(access))
         _rate(figure.add_subplot(grid[1, :]), described.arrival)
@@ -90,12 +84,9 @@ def _cdf(axes: Axes, curves: Sequence[tuple[str, Access, str]]) -> None:
     axes.set_xlim(_ZERO_AT, most * 2)
     decades = [10.0**power for power in range(0, 19, 3) if 10.0**power <= most * 2]
     axes.xaxis.set_major_locator(FixedLocator([_ZERO_AT, *decades]))
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda value, _: "0" if value < 1 else size(value))
-    )
+    axes.xaxis.set_major_formatter(lambda value, _: "0" if value < 1 else size(value))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_ylim(0, 1.02)
-    percent_ticks(axes, "y")
+    share_axis(axes, "share of jobs")
 
 
 def _cdf_title(access: Access) -> str:
@@ -135,12 +126,11 @@ def _shapes(axes: Axes, shapes: Shapes) -> None:
         axes.set_title(nothing(axes, "no shapes: nothing is known of all jobs"))
         return
     place = np.arange(len(shapes.shapes))
-    for number, (label, values) in enumerate(
-        (
-            ("jobs", [100 * shape.share for shape in shapes.shapes]),
-            ("bytes", [100 * shape.bytes_share for shape in shapes.shapes]),
-        )
-    ):
+    both = {
+        "jobs": [100 * shape.share for shape in shapes.shapes],
+        "bytes": [100 * shape.bytes_share for shape in shapes.shapes],
+    }
+    for number, (label, values) in enumerate(both.items()):
         bars = axes.barh(place + 0.2 * (2 * number - 1), values, 0.36, color=color(number))
         bars.set_label(f"share of {label}")
         labels = [f"{v:.2g} %" if v >= 0.01 else "< 0.01 %" for v in values]

@@ -2,84 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from eastwest import fidelity, formats, units
-from eastwest.report import spread, words
-from eastwest.report.draw import WRITERS
+from eastwest import fidelity, formats
+from eastwest.report import spread
+from eastwest.report.draw import fill_lines
 from eastwest.report.page import render
 from eastwest.report.single import title_of
-from eastwest.report.tables import Facts, shown
 from eastwest.report.triangle import triangle
 from eastwest.results import Result, pick
+from eastwest.views.facts import Facts
+from eastwest.views.labels import plural, shown
+from eastwest.views.metrics import Metric, change, told
+from eastwest.views.settings import ABSENT, differences
 
 _MOST_LABEL = 40
-#: Text for a setting that a scenario does not have.
-ABSENT = "–"
 #: Most settings in the sentences at the top; the table has all.
 _MOST_NAMED = 6
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A row of the comparison: a number of the summary, and the format of its values."""
-
-    title: str
-    path: tuple[str, ...]
-    write: Callable[[float | None], str]
-    #: Factor to the unit of ``write``.
-    factor: float = 1.0
-    #: Whether the metric is in the sentences at the top.
-    headline: bool = False
-
-    def of(self, result: Result) -> float | None:
-        """Return the metric's value; None for metrics of jobs in a run without jobs."""
-        if self.path[0] in {"jobs", "rounds"} and not pick(result.summary, self.path[0], "count"):
-            return None
-        value = pick(result.summary, *self.path)
-        return None if value is None else value * self.factor
-
-
-METRICS = (
-    Metric("Jobs", ("jobs", "count"), units.count),
-    Metric("Job runtime, mean", ("jobs", "runtime_s", "mean"), units.span),
-    Metric("Job runtime, median", ("jobs", "runtime_s", "p50"), units.span, headline=True),
-    Metric("Job runtime, p99", ("jobs", "runtime_s", "p99"), units.span),
-    Metric("Makespan", ("jobs", "makespan_s"), units.span),
-    Metric("Runtime of MPI programs", ("mpi", "runtime_s"), units.span, headline=True),
-    Metric("Rounds", ("rounds", "count"), units.count),
-    Metric("Goodput of rounds", ("rounds", "goodput_bps"), units.rate, headline=True),
-    Metric("Flows complete", ("flows", "completed"), units.count),
-    Metric("Flow completion, mean", ("flows", "fct_us", "mean"), units.span, 1e-6),
-    Metric("Flow completion, median", ("flows", "fct_us", "p50"), units.span, 1e-6),
-    Metric("Flow completion, p99", ("flows", "fct_us", "p99"), units.span, 1e-6, headline=True),
-    Metric("Packet latency, mean", ("latency_us", "mean"), units.span, 1e-6),
-    Metric("Packet latency, p99", ("latency_us", "p99"), units.span, 1e-6, headline=True),
-    Metric("Packet latency, p99.9", ("latency_us", "p999"), units.span, 1e-6),
-    Metric("Throughput per host, mean", ("throughput_bps",), units.rate),
-    Metric("Packets dropped", ("packets", "dropped"), units.count, headline=True),
-    Metric("TCP retransmissions", ("tcp", "retransmits"), units.count),
-    Metric("TCP timeouts", ("tcp", "timeouts"), units.count, headline=True),
-    Metric("Energy of links", ("energy_j", "total"), units.joules, headline=True),
-    Metric("Energy, of always on", ("energy_j", "of_always_on"), units.percent),
-    Metric("Energy, of ideal", ("energy_j", "of_ideal"), WRITERS["times"]),
-    Metric("Energy × delay, J·s", ("energy_j", "delay_product_js"), units.count),
-    Metric("Energy per GB moved", ("energy_j", "per_gb"), units.joules),
-    Metric("Energy per job", ("energy_j", "per_job"), units.joules),
-    Metric("Energy of links and switches", ("energy_j", "with_switches", "total"), units.joules),
-    Metric("Packet-hops", ("packet_hops",), units.count),
-    Metric("CPU time", ("cpu_s",), units.span),
-)
-
-
-def told(shares: Iterable[float | None]) -> list[Metric]:
-    """Return the metrics to show: those of energy only where links slept in any of the results.
-
-    ``shares`` are the shares of always-on energy that each result used.
-    """
-    slept = any(share is not None and share < 1 for share in shares)
-    return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]
 
 
 def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
@@ -111,14 +50,11 @@ def comparison(results: Sequence[Result]) -> str:
     different = differences(results)
     names = labels(results, different)
     named = [(name, Facts(result)) for name, result in zip(names, results, strict=True)]
-    curves = {chart.name: chart for chart in spread.charts(named)}
-    charts = list(curves.values())
-    if len(charts) % 2:
-        charts[-1].wide = True
-    left_out = max(0, len(results) - spread.MOST_CURVES)
+    charts = spread.charts(named)
+    fill_lines(charts)
     return render(
         "comparison.html.j2",
-        {"charts": {chart.name: chart.script() for chart in charts}, "topology": None},
+        charts,
         title=f"{len(results)} results compared",
         names=names,
         sentences=_sentences(results, names, different),
@@ -126,7 +62,7 @@ def comparison(results: Sequence[Result]) -> str:
         differences=different,
         charts=charts,
         trade=triangle(results, names),
-        left_out=left_out,
+        left_out=max(0, len(results) - spread.MOST_CURVES),
         folder_rows=[
             [name, shown(result.path, 300), shown(result.digest, 64)[:12]]
             for name, result in zip(names, results, strict=True)
@@ -139,7 +75,7 @@ def _sentences(
 ) -> list[str]:
     """Return sentences on the different settings and their effect, against the first result."""
     said = []
-    writers = dict.fromkeys(shown(formats.writer(result.summary), 80) for result in results)
+    writers = dict.fromkeys(shown(formats.writer(r.summary), 80) for r in results)
     if len(writers) > 1:
         said.append(
             f"They were written by different versions ({'; '.join(writers)}): "
@@ -154,7 +90,7 @@ def _sentences(
         shown_paths = [f"{path} ({' / '.join(values)})" for path, values in different]
         rest = len(shown_paths) - _MOST_NAMED
         said.append(
-            f"{len(different)} {'setting differs' if len(different) == 1 else 'settings differ'}: "
+            f"{plural(len(different), 'setting differs', 'settings differ')}: "
             + "; ".join(text[:120] for text in shown_paths[:_MOST_NAMED])
             + (f"; and {rest} more." if rest > 0 else ".")
         )
@@ -164,11 +100,8 @@ def _sentences(
         return [*said, "All results have the same digest: the same thing happened in each."]
     for metric in _shown_metrics(results):
         if metric.headline:
-            values = [metric.of(result) for result in results]
-            sentence = _headline(metric, values, names)
-            if sentence:
-                said.append(sentence)
-    return said
+            said.append(_headline(metric, [metric.of(result) for result in results], names))
+    return [sentence for sentence in said if sentence]
 
 
 def _headline(metric: Metric, values: list[float | None], names: list[str]) -> str:
@@ -190,35 +123,11 @@ def metrics(results: Sequence[Result]) -> list[tuple[str, list[tuple[str, str]]]
     """Return all metrics that any result has: each value, and its change against the first."""
     rows = []
     for metric in _shown_metrics(results):
-        values = [metric.of(result) for result in results]
-        if all(value is None for value in values):
-            continue
-        first = values[0]
-        cells = []
-        for place, value in enumerate(values):
-            text = ""
-            if place and value is not None and first and value != first:
-                text = change(value / first)
-            cells.append((metric.write(value), text))
-        rows.append((metric.title, cells))
-    return rows
-
-
-def change(ratio: float) -> str:
-    """Return a change as a percentage, or as a factor where that would be a large number."""
-    if ratio >= 3:
-        return f"× {ratio:.3g}"
-    percent = round(100 * (ratio - 1), 1)
-    return f"{percent:+.3g} %".replace("-", "−") if percent else "≈ 0 %"
-
-
-def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
-    """Return the settings in which the scenarios differ, with the values of each."""
-    everything = [words.settings(result) for result in results]
-    paths = list(dict.fromkeys(path for settings in everything for path in settings))
-    rows = []
-    for path in paths:
-        values = [settings.get(path, ABSENT) for settings in everything]
-        if len(set(values)) > 1:
-            rows.append((shown(path, 120), values))
+        first, *others = values = [metric.of(result) for result in results]
+        if any(value is not None for value in values):
+            changes = [
+                change(v / first) if v is not None and first and v != first else "" for v in others
+            ]
+            texts = [metric.write(value) for value in values]
+            rows.append((metric.title, list(zip(texts, ["", *changes], strict=True))))
     return rows

@@ -7,17 +7,17 @@ page without scripts fits any screen, and zooming changes only the view box.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from eastwest import units
-
-Floats = npt.NDArray[np.float64]
+from eastwest.views.metrics import times
+from eastwest.views.series import Bins, Floats
 
 #: Width of every plot in its own units: fine enough to zoom in 2000 times.
 WIDTH = 1_000_000
@@ -33,9 +33,12 @@ WRITERS: dict[str, Callable[[float | None], str]] = {
     "span": units.span,
     "energy": units.joules,
     "power": units.watts,
-    "times": lambda value: f"{units.count(value)} ×",
+    "times": times,
     "nines": lambda value: "–" if value is None else f"{100 * value:.7g} %",
 }
+
+#: Names of the functions in `WRITERS`.
+UNITS = {write: name for name, write in WRITERS.items()}
 
 _LONG_STEPS = (
     *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
@@ -248,6 +251,110 @@ class Chart:
         across, down = self.points(x, y)
         d = "".join(f"M{a} {b}h0" for a, b in zip(whole(across), tenths(down), strict=True))
         self.add(f"{css} s{series % SHADES}", d, series)
+
+    def steps(self, edges: Floats, values: Floats, series: int) -> None:
+        """Draw a value between each two edges as steps; NaN leaves a gap."""
+        known = np.flatnonzero(np.isfinite(values))
+        for piece in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
+            if piece.size:
+                held = np.append(values[piece], values[piece[-1]])
+                self.line(edges[piece[0] : piece[-1] + 2], held, series, step=True)
+
+    def stack(self, edges: Floats, layers: Sequence[Floats]) -> None:
+        """Draw step curves as areas, each on those before it."""
+        below = np.zeros(edges.size - 1)
+        for number, values in enumerate(layers):
+            self.band(edges, below, below + values, number)
+            below = below + values
+
+    def over_time(
+        self,
+        bins: Bins,
+        values: Sequence[Floats],
+        heads: Sequence[str],
+        write: Callable[[float], str] | None = None,
+        *,
+        digits: int = 4,
+        every: bool = False,
+    ) -> None:
+        """Set data and table of values in bins of time.
+
+        The table has a column for each head; without ``every`` it has only bins in which any value
+        is above zero.
+        """
+        self.data = {
+            "type": "bins",
+            "step": bins.step,
+            "values": [rounded(v, digits) for v in values],
+        }
+        write = write or self.y.write
+        plain = np.nan_to_num(np.array(values))
+        some = np.arange(bins.count) if every else np.flatnonzero(plain.sum(axis=0) > 0)
+        until = bins.edges[1:]
+        rows = [[self.x.write(float(until[i])), *(write(float(v[i])) for v in plain)] for i in some]
+        self.table = (["until", *heads], thin_rows(rows))
+
+    def shares(self, curves: Sequence[tuple[Floats, Floats]]) -> None:
+        """Draw cumulative shares as steps that begin at zero: values and shares of each curve."""
+        for number, (x, y) in enumerate(curves):
+            self.line(np.insert(x, 0, x[0]), np.insert(y, 0, 0.0), number, step=True)
+        self.data = {"type": "curve", "curves": [[rounded(x), rounded(y)] for x, y in curves]}
+
+    def interval(
+        self, at: float, low: float, middle: float, high: float, series: int, *, tip: bool = False
+    ) -> None:
+        """Draw a dot and a vertical bar through it, with a point at its upper end if ``tip``."""
+        (x, *_), (bottom, top) = self.points([at] * 2, [low, high])
+        end = f"M{x:.0f} {top:.1f}h0" if tip else ""
+        self.add(f"whisker s{series}", f"M{x:.0f} {bottom:.1f}V{top:.1f}{end}", series)
+        self.dots([at], [middle], series, "dots big")
+
+    def intervals(
+        self,
+        columns: Sequence[str],
+        categories: Sequence[str],
+        found: Iterable[tuple[tuple[int, float, int], tuple[float, float, float], str]],
+    ) -> None:
+        """Draw dots with bars in columns, and set the texts that the page shows for each column.
+
+        Each has its column, the position within it and its series; the lower end, the value and
+        the upper end; and a text. ``categories`` are the labels below the columns.
+        """
+        cells: list[list[list[Any]]] = [[] for _ in columns]
+        for (column, shift, series), values, text in found:
+            self.interval(column + 0.5 + shift, *values, series)
+            name = self.legend[series] if self.legend else "mean"
+            cells[column].append([name, text, series])
+        self.cells(categories, columns, cells)
+
+    def cells(
+        self, categories: Sequence[str], heads: Sequence[str], cells: list[list[list[Any]]]
+    ) -> None:
+        """Set the texts that the page shows for each category: name, value and series."""
+        self.data = {
+            "type": "cells",
+            "categories": list(categories),
+            "heads": list(heads),
+            "cells": cells,
+        }
+
+    def bars(self, row: int, height: int, gap: int, parts: Sequence[float], css: str) -> None:
+        """Draw parts of a row side by side: ``parts`` has their borders in plot units."""
+        top = row * (height + gap) + gap / 2
+        for part, (left, right) in enumerate(itertools.pairwise(parts)):
+            if min(right, WIDTH) > left:
+                d = f"M{left:.0f} {top:g}H{min(right, WIDTH):.0f}v{height}H{left:.0f}z"
+                self.add(f"{css} s{part % SHADES}", d, part)
+
+
+def fill_lines(charts: Sequence[Chart], keep: str = "") -> None:
+    """Widen the last of an odd number of narrow charts, so that it fills its line.
+
+    The chart with the name ``keep`` stays as it is.
+    """
+    narrow = [chart for chart in charts if not chart.wide]
+    if len(narrow) % 2 and narrow[-1].name != keep:
+        narrow[-1].wide = True
 
 
 def whole(values: Floats) -> list[int]:

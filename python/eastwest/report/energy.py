@@ -2,56 +2,38 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import polars as pl
 
 from eastwest import units
-from eastwest.report.draw import WIDTH, Chart, Floats, Scale, clock, linear, rounded, thin_rows
-from eastwest.report.draw import time as time_axis
-from eastwest.report.tables import Bins, Facts
+from eastwest.report.draw import WIDTH, Chart, Scale, linear, rounded, time
 from eastwest.results import pick
 from eastwest.units import tier_words
+from eastwest.views.energy import COSTS, STATES, TIMES, power_over_time, state_shares
+from eastwest.views.facts import Facts
 
 _BINS = 600
 #: Height of a bar of states and of the gap below it, in CSS pixels.
 _BAR, _GAP = 20, 8
-#: States of a link, in the order of the bars.
-STATES = ("sending", "awake, nothing to send", "falling asleep", "waking", "asleep")
-_USED = ("energy_j", "energy_always_on_j", "energy_ideal_j")
-_TIMES = ("awake_s", "falling_asleep_s", "asleep_s", "waking_s")
 #: Classes of links in the summary, and their names on the page.
 _CLASSES = (("host_links", "cables of hosts"), ("fabric_links", "between switches"), ("", "all"))
 
 
 def charts(facts: Facts) -> list[Chart]:
     """Return the charts of a run in which some links slept; none for other runs."""
-    links = facts.links.drop_nulls([*_USED, *_TIMES])
+    links = facts.links.drop_nulls([*COSTS, *TIMES])
     if not links.height or not float(links["asleep_s"].sum()) > 0:
         return []
-    drawn = [power(facts), states(links)]
-    return [chart for chart in drawn if chart is not None]
+    drawn = power(facts)
+    return [*([drawn] if drawn else []), states(links)]
 
 
 def power(facts: Facts) -> Chart | None:
     """Return a chart of the power of links over time: used, always awake, and ideal sleep."""
-    table = facts.result.power.drop_nulls().with_columns(
-        pl.col(*_USED, *_TIMES).clip(lower_bound=0), of_hosts=pl.col("tier").str.starts_with("host")
-    )
-    bins = facts.bins(_BINS)
-    covered = _sums(bins, table, pl.sum_horizontal(_TIMES))
-    if not np.any(covered > 0):
+    found = power_over_time(facts, _BINS)
+    if found is None:
         return None
-    last = int(np.flatnonzero(covered > 0)[-1]) + 1
-    bins, covered = Bins(bins.step, last), covered[:last]
-    # Sampled time of a bin, per link, in s; the last bin may be shorter.
-    seconds = np.maximum(covered, 1e-30) * bins.step / max(float(covered.max()), 1e-30)
-    hosts, fabric = (
-        _sums(bins, table.filter(of_hosts), pl.col("energy_j")) / seconds
-        for of_hosts in (pl.col("of_hosts"), ~pl.col("of_hosts"))
-    )
-    awake, ideal = (_sums(bins, table, pl.col(c)) / seconds for c in _USED[1:])
+    bins, (hosts, fabric, awake, ideal) = found
     used = hosts + fabric
     apart = bool(np.any(hosts > 0) and np.any(fabric > 0))
     areas = [hosts, fabric] if apart else [used]
@@ -62,7 +44,7 @@ def power(facts: Facts) -> Chart | None:
         f"Watts of all links, means over {units.span(bins.step)}: what they draw, what they would "
         "draw awake, and what they would draw asleep whenever they have nothing to send, with "
         "transitions that take no time.",
-        time_axis(facts.end),
+        time(facts.end),
         linear([used, awake, ideal], "power", "power"),
         wide=True,
         height=190,
@@ -70,34 +52,17 @@ def power(facts: Facts) -> Chart | None:
         css="power",
         keys=[*["area"] * len(areas), "line", "line"],
     )
-    below = np.zeros(last)
-    for number, watts in enumerate(areas):
-        chart.band(bins.edges, below, below + watts, number)
-        below = below + watts
+    chart.stack(bins.edges, areas)
     series = [*areas, awake, ideal]
     for number, watts in enumerate(series[len(areas) :], len(areas)):
-        chart.line(bins.edges, np.append(watts, watts[-1:]), number, step=True)
-    chart.data = {"type": "bins", "step": bins.step, "values": [rounded(v) for v in series]}
-    chart.table = (
-        ["until", *chart.legend],
-        thin_rows(
-            [
-                [clock(float(bins.edges[i + 1]), facts.end), *(units.watts(v[i]) for v in series)]
-                for i in range(last)
-            ]
-        ),
-    )
+        chart.steps(bins.edges, watts, number)
+    chart.over_time(bins, series, chart.legend, every=True)
     return chart
-
-
-def _sums(bins: Bins, table: pl.DataFrame, value: pl.Expr) -> Floats:
-    values = table.select(value.alias("value"))["value"].to_numpy().astype(float)
-    return bins.sums(table["time_s"].to_numpy(), values)
 
 
 def _power_title(facts: Facts) -> str:
     links = facts.links
-    used, awake, ideal = (float(links[c].fill_nan(0).fill_null(0).sum()) for c in _USED)
+    used, awake, ideal = (float(links[c].fill_nan(0).fill_null(0).sum()) for c in COSTS)
     mean = used / facts.end
     title = f"Links draw {units.watts(mean)} on average"
     if awake > 0 and ideal > 0:
@@ -110,16 +75,20 @@ def _power_title(facts: Facts) -> str:
 
 def states(links: pl.DataFrame) -> Chart:
     """Return a chart of the states of links: one bar for each tier."""
-    tiers = [str(tier) for tier in links["tier"].unique(maintain_order=True).to_list()]
-    shares = {tier_words(tier): _shares(links.filter(pl.col("tier") == tier)) for tier in tiers}
+    shares = {
+        tier_words(str(tier)): state_shares(part)
+        for (tier,), part in links.group_by("tier", maintain_order=True)
+    }
+    tiers = list(shares)
+    whole = state_shares(links)
     if len(tiers) > 1:
-        shares["all links"] = _shares(links)
+        shares["all links"] = whole
     names = list(shares)
-    wasted = max(names[: len(tiers)], key=lambda name: float(shares[name][1:4].sum()))
+    wasted = max(tiers, key=lambda name: float(shares[name][1:4].sum()))
     for_nothing = units.percent(float(shares[wasted][1:4].sum()))
     chart = Chart(
         "link-states",
-        f"Links are asleep {units.percent(float(_shares(links)[4]))} of the time; those from "
+        f"Links are asleep {units.percent(float(whole[4]))} of the time; those from "
         f"{wasted} draw full power for nothing {for_nothing} of it",
         "How links spend their time, by tier. All but sleep takes full power; only sending is of "
         "use, the rest is what the ideal would save.",
@@ -133,12 +102,8 @@ def states(links: pl.DataFrame) -> Chart:
         css="states",
     )
     for row, name in enumerate(names):
-        ends = np.rint(np.append(0.0, np.cumsum(shares[name])) * WIDTH)
-        top = row * (_BAR + _GAP) + _GAP / 2
-        for state, (left, right) in enumerate(itertools.pairwise(ends.tolist())):
-            if right > left:
-                path = f"M{left:.0f} {top:g}H{right:.0f}v{_BAR}H{left:.0f}z"
-                chart.add(f"state s{state}", path, state)
+        ends = np.rint(np.append(0.0, np.cumsum(shares[name])) * WIDTH).tolist()
+        chart.bars(row, _BAR, _GAP, ends, "state")
     chart.data = {
         "type": "bars",
         "row": _BAR + _GAP,
@@ -150,17 +115,6 @@ def states(links: pl.DataFrame) -> Chart:
         [[name, *(units.percent(float(share)) for share in shares[name])] for name in names],
     )
     return chart
-
-
-def _shares(links: pl.DataFrame) -> Floats:
-    """Return the shares of the time of links in `STATES`."""
-    awake, falling, asleep, waking = (float(links[c].clip(0).sum()) for c in _TIMES)
-    whole = awake + falling + asleep + waking
-    lengths = links.select(pl.sum_horizontal(_TIMES).clip(0)).to_series()
-    busy = links["utilisation"].fill_nan(0).fill_null(0).clip(0, 1)
-    sending = min(awake, float((busy * lengths).sum()))
-    parts = np.array([sending, awake - sending, falling, waking, asleep])
-    return np.asarray(parts / whole if whole > 0 else parts)
 
 
 def rows(facts: Facts) -> list[list[str]]:

@@ -15,7 +15,7 @@ from typing import Any
 import networkx as nx
 
 from eastwest import units
-from eastwest.report.tables import natural, shown
+from eastwest.views.labels import natural, shown
 
 _WIDTH = 1160
 _HEIGHT = 36

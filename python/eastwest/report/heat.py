@@ -13,24 +13,26 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from eastwest.report.draw import WIDTH, WRITERS, Chart, Floats, Scale, time
-from eastwest.report.tables import Bins
+from eastwest.report.draw import WIDTH, Chart, Scale, time, whole
+from eastwest.views.series import Bins, Floats
 
 LEVELS = 9
 
 
 def packed(values: Floats, top: float) -> str:
     """Return values as base64 of bytes: 255 · √(value / ``top``); not 0 unless the value is 0."""
-    share = np.clip(values / top if top > 0 else values * 0, 0, 1)
-    return base64.b64encode(
-        np.ceil(255 * np.sqrt(share) - 1e-9).astype(np.uint8).tobytes()
-    ).decode()
+    strength = np.ceil(255 * _roots(values, top) - 1e-9)
+    return base64.b64encode(strength.astype(np.uint8).tobytes()).decode()
 
 
 def levels(values: Floats, top: float) -> npt.NDArray[np.int64]:
     """Return the step of the colour scale of each value by the root of its share: 0 below 0.3 %."""
-    share = np.clip(values / top if top > 0 else values * 0, 0, 1)
-    return np.asarray(np.floor(LEVELS * np.sqrt(share) + 0.5), dtype=np.int64)
+    return np.asarray(np.floor(LEVELS * _roots(values, top) + 0.5), dtype=np.int64)
+
+
+def _roots(values: Floats, top: float) -> Floats:
+    """Return the square roots of the shares of ``top``."""
+    return np.asarray(np.sqrt(np.clip(values / top if top > 0 else values * 0, 0, 1)))
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,7 @@ class Heat:
             css="heat",
         )
         grid = levels(self.values, top)
-        across = np.clip(chart.x.place(self.bins.edges), 0, 1) * WIDTH
-        borders = [int(v) for v in np.rint(across)]
+        borders = whole(np.clip(chart.x.place(self.bins.edges), 0, 1) * WIDTH)
         shapes: dict[int, list[str]] = {level: [] for level in range(1, LEVELS + 1)}
         for row, line in enumerate(grid):
             changes = np.flatnonzero(np.diff(line)) + 1
@@ -89,17 +90,9 @@ class Heat:
             "label": self.label,
             "cells": packed(self.values, top),
         }
-        write = WRITERS[self.unit]
-        chart.table = (
-            ["", f"{self.label}, mean", "largest", "at"],
-            [
-                [
-                    name,
-                    write(float(line.mean())),
-                    write(float(line.max())),
-                    chart.x.write(float(self.bins.step * (int(line.argmax()) + 0.5))),
-                ]
-                for name, line in zip(self.names, self.values, strict=True)
-            ],
-        )
+        rows = []
+        for name, line in zip(self.names, self.values, strict=True):
+            at = chart.x.write(float(self.bins.step * (int(line.argmax()) + 0.5)))
+            rows.append([name, chart.y.write(line.mean()), chart.y.write(line.max()), at])
+        chart.table = (["", f"{self.label}, mean", "largest", "at"], rows)
         return chart

@@ -6,15 +6,19 @@ import numpy as np
 import polars as pl
 
 from eastwest import units
-from eastwest.report.draw import Chart, Floats, clock, linear, rounded, thin_rows, time
+from eastwest.report.draw import Chart, clock, linear, time
 from eastwest.report.heat import Heat
-from eastwest.report.tables import Bins, Facts, natural, shown
 from eastwest.units import tier_words
+from eastwest.views.facts import Facts
+from eastwest.views.labels import natural, shown
+from eastwest.views.links import LinkLoad, longest_queue, sent_title, upward
+from eastwest.views.series import Bins
 
 _BINS = 900
 #: Most rows of the heat map; with more links, several share a row.
 _MOST_ROWS = 72
-_HEAT_BINS = 240
+#: Most tiers in one chart.
+_MOST_TIERS = 6
 
 
 def charts(facts: Facts) -> list[Chart]:
@@ -29,47 +33,29 @@ def charts(facts: Facts) -> list[Chart]:
     return drawn
 
 
-def _table(
-    facts: Facts, bins: Bins, series: list[str], values: list[Floats], unit: str
-) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of a table with the values of bins that are not zero."""
-    write = {"rate": units.rate, "count": units.count}[unit]
-    some = np.flatnonzero(np.nansum(values, axis=0) > 0)
-    rows = [
-        [clock(float(bins.edges[i + 1]), facts.end), *(write(float(v[i])) for v in values)]
-        for i in some
-    ]
-    return ["until", *series], thin_rows(rows)
-
-
 def traffic(facts: Facts) -> Chart:
     """Return a chart of the rate that each tier carries upwards over time."""
     table = facts.result.traffic
-    tiers = [str(t) for t in table["tier"].unique(maintain_order=True).to_list()]
-    upward = ([tier for tier in tiers if tier.endswith("-up")] or tiers)[:6]
+    tiers = upward(table)[:_MOST_TIERS]
     bins = facts.bins(_BINS)
     values = []
-    for tier in upward:
+    for tier in tiers:
         part = table.filter(pl.col("tier") == tier)
         carried = bins.sums(part["time_s"].to_numpy(), part["bytes"].to_numpy().astype(float))
         values.append(carried * 8 / bins.step)
-    peak = int(np.argmax(values[0]))
-    source = "Hosts" if upward[0] == "host-up" else tier_words(upward[0]).capitalize()
     chart = Chart(
         "throughput",
-        f"{source} together send {units.rate(float(values[0].mean()))} on average, "
-        f"{units.rate(float(values[0][peak]))} at the peak",
+        sent_title(tiers[0], float(values[0].mean()), float(values[0].max())),
         f"Bits per second on all links of a tier, upwards; means over {units.span(bins.step)}.",
         time(facts.end),
         linear(values, "rate", "rate"),
         wide=True,
-        legend=[tier_words(tier) for tier in upward],
+        legend=[tier_words(tier) for tier in tiers],
         height=170,
     )
     for number, value in enumerate(values):
-        chart.line(bins.edges, np.append(value, value[-1:]), number, step=True)
-    chart.data = {"type": "bins", "step": bins.step, "values": [rounded(v) for v in values]}
-    chart.table = _table(facts, bins, chart.legend, values, "rate")
+        chart.steps(bins.edges, value, number)
+    chart.over_time(bins, values, chart.legend)
     return chart
 
 
@@ -78,7 +64,7 @@ def queues(facts: Facts) -> Chart:
     sampled = facts.result.queues.join(
         facts.links.select("link", "tier"), on="link", how="left"
     ).with_columns(pl.col("tier").fill_null("?"))
-    tiers = [t for t in [*facts.tiers, "?"] if t in set(sampled["tier"].to_list())][:6]
+    tiers = _tiers(facts, sampled)
     bins = facts.bins(_BINS)
     values = []
     for tier in tiers:
@@ -89,7 +75,7 @@ def queues(facts: Facts) -> Chart:
         values.append(longest)
     chart = Chart(
         "queues",
-        _queue_title(facts),
+        longest_queue(facts.links) if facts.links.height else "Queues as they were sampled",
         f"Packets in the longest queue of a tier, each dot a sample; the longest in each "
         f"{units.span(bins.step)} is shown. Between samples queues may have been empty.",
         time(facts.end),
@@ -103,30 +89,20 @@ def queues(facts: Facts) -> Chart:
     for number, value in enumerate(values):
         some = np.isfinite(value)
         chart.dots(middles[some], value[some], number)
-    chart.data = {
-        "type": "bins",
-        "step": bins.step,
-        "values": [rounded(v) for v in values],
-    }
-    chart.table = _table(facts, bins, chart.legend, [np.nan_to_num(v) for v in values], "count")
+    chart.over_time(bins, values, chart.legend)
     return chart
 
 
-def _queue_title(facts: Facts) -> str:
-    if not facts.links.height:
-        return "Queues as they were sampled"
-    fullest = facts.links.sort("queue_max_us", descending=True).row(0, named=True)
-    return (
-        f"The longest queue, at {shown(fullest['name'], 40)}, reaches "
-        f"{units.size(fullest['queue_max_bytes'])}: "
-        f"{units.span(fullest['queue_max_us'] / 1e6)} to drain"
-    )
+def _tiers(facts: Facts, table: pl.DataFrame) -> list[str]:
+    """Return the tiers of links in a table that has ``?`` for unknown ones."""
+    present = set(table["tier"].to_list())
+    return [tier for tier in [*facts.tiers, "?"] if tier in present][:_MOST_TIERS]
 
 
 def drops(facts: Facts) -> Chart:
     """Return a chart of dropped packets over time, by the tier of the link that dropped them."""
     lost = facts.drops_sampled
-    tiers = [t for t in [*facts.tiers, "?"] if t in set(lost["tier"].to_list())][:6]
+    tiers = _tiers(facts, lost)
     bins = facts.bins(_BINS)
     values = []
     for tier in tiers:
@@ -146,9 +122,8 @@ def drops(facts: Facts) -> Chart:
         height=120,
     )
     for number, value in enumerate(values):
-        chart.line(bins.edges, np.append(value, value[-1:]), number, step=True)
-    chart.data = {"type": "bins", "step": bins.step, "values": [rounded(v, 6) for v in values]}
-    chart.table = _table(facts, bins, chart.legend, values, "count")
+        chart.steps(bins.edges, value, number)
+    chart.over_time(bins, values, chart.legend, digits=6)
     return chart
 
 
@@ -158,73 +133,43 @@ def _about(bins: Bins, place: int, end: float) -> str:
     return clock(round(middle / 60) * 60.0 if end >= 7200 and middle > 30 else middle, end)
 
 
-class LinkLoad:
-    """Utilisation of each link in each bin of time, and its drops."""
+def heat(load: LinkLoad) -> Chart:
+    """Return a heat map of every link, or every group of links, over time."""
+    links, used = load.facts.links, load.used
+    interval = units.span(load.bins.step)
+    names, rows = [], []
+    for tier in load.facts.tiers:
+        of_tier = [i for i, t in enumerate(links["tier"].to_list()) if t == tier]
+        of_tier.sort(key=lambda i: natural(str(links["name"][i])))
+        size = _group(links.height, len(of_tier))
+        for first in range(0, len(of_tier), size):
+            group = of_tier[first : first + size]
+            rows.append(used[group].max(axis=0))
+            start, stop = (shown(links["name"][i], 40) for i in (group[0], group[-1]))
+            names.append(start if len(group) == 1 else f"{start} … {stop}")
+    busiest = int(links["utilisation"].fill_null(0).fill_nan(0).arg_max() or 0)
+    row = (
+        "A row stands for several links of a tier and shows the busiest of them."
+        if len(names) < links.height
+        else "A row per direction of each cable."
+    )
+    return Heat(
+        "link-heat",
+        f"{shown(links['name'][busiest], 40)} is the busiest link: used "
+        f"{units.percent(links['utilisation'][busiest])} of the whole time, "
+        f"{units.percent(float(used[busiest].max()))} in its busiest {interval}",
+        f"Share of a link's rate in each {interval}: stronger is busier, strongest at 100 %. "
+        f"{row} A click or Enter shows the drawing above at that time.",
+        names,
+        load.bins,
+        np.array(rows),
+        "utilisation",
+        "percent",
+        1.0,
+    ).chart(load.facts.end)
 
-    def __init__(self, facts: Facts, most_bins: int = _HEAT_BINS) -> None:
-        self.facts = facts
-        self.bins = facts.bins(most_bins)
-        links = facts.links
-        rows = {number: row for row, number in enumerate(links["link"].to_list())}
-        samples = facts.samples.filter(pl.col("link").is_in(list(rows)))
-        shape = (links.height, self.bins.count)
-        row = np.array([rows[n] for n in samples["link"].to_list()], dtype=np.int64)
-        place = row * self.bins.count + self.bins.of(samples["time_s"].to_numpy())
-        carried, lost = (
-            np.bincount(
-                place, weights=samples[c].to_numpy().astype(float), minlength=shape[0] * shape[1]
-            ).reshape(shape)
-            for c in ("bytes", "drops")
-        )
-        rate = np.maximum(links["rate_bps"].to_numpy().astype(float), 1.0)[:, None]
-        #: Share of the rate that was used, and packets dropped: both (links, bins).
-        self.used = np.minimum(carried * 8 / (rate * self.bins.step), 1.0)
-        self.drops = lost
 
-    def heat(self) -> Chart:
-        """Return a heat map of every link, or every group of links, over time."""
-        links, used = self.facts.links, self.used
-        names, rows = [], []
-        for tier in self.facts.tiers:
-            of_tier = [i for i, t in enumerate(links["tier"].to_list()) if t == tier]
-            of_tier.sort(key=lambda i: natural(str(links["name"][i])))
-            size = self._group(len(of_tier))
-            for first in range(0, len(of_tier), size):
-                group = of_tier[first : first + size]
-                rows.append(used[group].max(axis=0))
-                start, stop = (shown(links["name"][i], 40) for i in (group[0], group[-1]))
-                names.append(start if len(group) == 1 else f"{start} … {stop}")
-        grouped = len(names) < links.height
-        busiest = int(links["utilisation"].fill_null(0).fill_nan(0).arg_max() or 0)
-        note = (
-            f"Share of a link's rate in each {units.span(self.bins.step)}: stronger is busier, "
-            "strongest at 100 %. "
-        )
-        note += (
-            "A row stands for several links of a tier and shows the busiest of them."
-            if grouped
-            else "A row per direction of each cable."
-        )
-        note += " A click or Enter shows the drawing above at that time."
-        return Heat(
-            "link-heat",
-            f"{shown(links['name'][busiest], 40)} is the busiest link: used "
-            f"{units.percent(links['utilisation'][busiest])} of the whole time, "
-            f"{units.percent(float(used[busiest].max()))} in its busiest {self._interval()}",
-            note,
-            names,
-            self.bins,
-            np.array(rows),
-            "utilisation",
-            "percent",
-            1.0,
-        ).chart(self.facts.end)
-
-    def _interval(self) -> str:
-        return units.span(self.bins.step)
-
-    def _group(self, count: int) -> int:
-        """Return the links in a row for a tier of ``count`` links, so that all rows fit."""
-        total = self.facts.links.height
-        room = max(1, int(_MOST_ROWS * count / max(total, 1))) if total > _MOST_ROWS else count
-        return max(1, -(-count // room))
+def _group(total: int, count: int) -> int:
+    """Return the links in a row for a tier with ``count`` of all links, so that all rows fit."""
+    room = max(1, int(_MOST_ROWS * count / max(total, 1))) if total > _MOST_ROWS else count
+    return max(1, -(-count // room))

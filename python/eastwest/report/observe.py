@@ -15,7 +15,7 @@ from eastwest.observe.path import NETWORK, Forest
 from eastwest.observe.transaction import Transaction
 from eastwest.report.graph_drawing import fabric, layered
 from eastwest.report.page import render
-from eastwest.report.tables import shown
+from eastwest.views.labels import shown
 
 _MOST_BARS = 80
 _BAR_HEIGHT = 17
@@ -67,7 +67,7 @@ def page(given: Shown) -> str:
     }
     return render(
         "observe.html.j2",
-        {"charts": {}, "topology": None},
+        [],
         title=shown(given.name, 100),
         about=" · ".join(
             (

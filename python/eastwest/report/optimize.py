@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any
 
 from eastwest import units
 from eastwest.optimize.folder import OptimizeResult
-from eastwest.report.compare import METRICS
-from eastwest.report.draw import WRITERS, Chart, linear, logarithmic
+from eastwest.report.draw import UNITS, Chart, Scale, fill_lines, linear, logarithmic
 from eastwest.report.page import render
-from eastwest.report.tables import shown
+from eastwest.views.front import GROUPS, group, interval, pairs
+from eastwest.views.labels import shown
+from eastwest.views.metrics import KNOWN
 
 _MOST_FINALISTS = 200
-_MOST_GOALS = 3
-#: Groups of points with their symbols, in the order of the legend.
-_GROUPS = (
-    "misses a limit",
-    "keeps the limits",
-    "on the front",
-    "candidate",
-    "baseline",
-    "recommended",
-)
 #: Rank of each group in the table.
-_ORDER = (5, 4, 1, 2, 3, 0)
-_UNITS = {write: name for name, write in WRITERS.items()}
-_KNOWN = {".".join(m.path): (m.factor, m.write) for m in METRICS}
+_ORDER = dict(zip(GROUPS, (5, 4, 1, 2, 3, 0), strict=True))
 _BY_ENDING: tuple[tuple[str, float, Callable[[float | None], str]], ...] = (
     ("_us", 1e-6, units.span),
     ("_s", 1.0, units.span),
@@ -41,14 +29,13 @@ def optimize_page(result: OptimizeResult) -> str:
     """Return the page about an optimisation."""
     summary = result.summary
     finalists = summary["finalists"][:_MOST_FINALISTS]
-    charts = _charts(summary, finalists)
-    if len(charts) % 2:
-        charts[-1].wide = True
+    charts = [_front(summary, finalists, *pair) for pair in pairs(summary) if finalists]
+    fill_lines(charts)
     chosen = summary["recommended"]
     file = result.path / "optimize.toml"
     return render(
         "optimize.html.j2",
-        {"charts": {c.name: c.script() for c in charts}, "topology": None},
+        charts,
         title=shown(summary.get("name", result.path.name), 100),
         scenario=shown(summary.get("scenario", "?"), 100),
         version=shown(summary.get("version", "?"), 40),
@@ -105,8 +92,8 @@ def _change(told: Mapping[str, Any] | None) -> str:
 
 def _writer(metric: str) -> tuple[float, Callable[[float | None], str]]:
     """Return factor and format of a metric: from the comparison, or by the unit in its name."""
-    if metric in _KNOWN:
-        return _KNOWN[metric]
+    if metric in KNOWN:
+        return KNOWN[metric].factor, KNOWN[metric].write
     for ending, factor, write in _BY_ENDING:
         if any(part.endswith(ending) for part in metric.split(".")):
             return factor, write
@@ -133,15 +120,8 @@ def _changes(point: Mapping[str, Any] | None, summary: Mapping[str, Any]) -> lis
     ]
     for limit in point["limits"]:
         word = "kept for certain" if limit["surely"] else "kept" if limit["kept"] else "missed"
-        metric = limit["limit"].split(" ")[0]
-        rows.append(
-            [
-                shown(limit["limit"], 120),
-                word,
-                _value(metric, limit["value"]),
-                _change(limit["change"]),
-            ]
-        )
+        value = _value(limit["limit"].split(" ")[0], limit["value"])
+        rows.append([shown(limit["limit"], 120), word, value, _change(limit["change"])])
     return rows
 
 
@@ -158,25 +138,12 @@ def _headings(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> int:
-    chosen = summary["recommended"]
-    if chosen is not None and point["point"] == chosen["point"]:
-        return 5
-    if point["origin"] == "baseline":
-        return 4
-    if point["origin"] == "candidate":
-        return 3
-    if point["point"] in summary["front"]:
-        return 2
-    return 1 if all(limit["kept"] for limit in point["limits"]) else 0
-
-
 def _rows(
     summary: Mapping[str, Any], finalists: list[dict[str, Any]]
 ) -> list[tuple[str, str, list[tuple[float | str, str, str]]]]:
     """Return rows of finalists: name, description, and goals and limits with their changes."""
     rows = []
-    for point in sorted(finalists, key=lambda p: (_ORDER[_group(p, summary)], p["score"])):
+    for point in sorted(finalists, key=lambda p: (_ORDER[group(p, summary)], p["score"])):
         cells: list[tuple[float | str, str, str]] = []
         for goal in point["goals"]:
             told = goal["value"]
@@ -188,7 +155,7 @@ def _rows(
             word = "" if limit["kept"] else " missed"
             cells.append((told["mean"], _value(metric, told), _change(limit["change"]) + word))
         cells.append((point["score"], f"{point['score']:.3f}", ""))
-        rows.append((shown(point["name"], 200), _GROUPS[_group(point, summary)], cells))
+        rows.append((shown(point["name"], 200), group(point, summary), cells))
     return rows
 
 
@@ -196,46 +163,33 @@ def _stages(summary: Mapping[str, Any]) -> list[list[str]]:
     rows = []
     for stage in summary["stages"]:
         foretold = stage["foretold_next"]
+        settings = (f"{shown(p, 80)} = {shown(v, 60)}" for p, v in stage["settings"].items())
         rows.append(
             [
                 shown(stage["name"], 60),
                 units.count(stage["points"]),
                 units.count(len(stage["seeds"])),
-                ", ".join(f"{shown(p, 80)} = {shown(v, 60)}" for p, v in stage["settings"].items())
-                or "–",
+                ", ".join(settings) or "–",
                 "–" if foretold is None else f"{foretold:.2f}",
             ]
         )
     return rows
 
 
-def _charts(summary: Mapping[str, Any], finalists: list[dict[str, Any]]) -> list[Chart]:
-    """Return charts of finalists by pairs of goals."""
-    goals = [goal["metric"] for goal in summary["goals"]][:_MOST_GOALS]
-    return [
-        _front(summary, finalists, across, up)
-        for across, up in combinations(range(len(goals)), 2)
-        if finalists
-    ]
-
-
 def _front(
     summary: Mapping[str, Any], finalists: list[dict[str, Any]], across: int, up: int
 ) -> Chart:
     names = [shown(summary["goals"][goal]["metric"], 60) for goal in (across, up)]
-    scaled = {
-        goal: [_told(point, goal, summary["goals"][goal]["metric"]) for point in finalists]
-        for goal in (across, up)
-    }
-    scales = []
+    scaled = []
+    scales: list[Scale] = []
     for goal, name in zip((across, up), names, strict=True):
-        write = _writer(summary["goals"][goal]["metric"])[1]
-        low = min(value[1] for value in scaled[goal])
-        high = max(value[2] for value in scaled[goal])
-        unit = _UNITS.get(write, "count")
-        means = [value[0] for value in scaled[goal]]
+        factor, write = _writer(summary["goals"][goal]["metric"])
+        values = [interval(point, goal, factor) for point in finalists]
+        means, lows, highs = zip(*values, strict=True)
+        low, high, unit = min(lows), max(highs), UNITS.get(write, "count")
         wide = low > 0 and min(means) > 0 and high > 4 * low
         scales.append(logarithmic(low, high, name, unit) if wide else linear([high], name, unit))
+        scaled.append(values)
     chart = Chart(
         f"front-{across}-{up}",
         f"{names[1]} against {names[0]}: {len(summary['front'])} points on the front",
@@ -245,20 +199,18 @@ def _front(
         scales[0],
         scales[1],
         height=320,
-        legend=list(_GROUPS),
+        legend=list(GROUPS),
         key="dot",
         css="sizes",
     )
     rows = []
-    for place, point in enumerate(finalists):
-        group = _group(point, summary)
-        (x, x_low, x_high), (y, y_low, y_high) = scaled[across][place], scaled[up][place]
-        xs, ys = chart.points([x_low, x, x_high], [y_low, y, y_high])
-        css = f"whisker s{group}"
-        chart.add(css, f"M{xs[0]:.0f} {ys[1]:.1f}H{xs[2]:.0f}", group)
-        chart.add(css, f"M{xs[1]:.0f} {ys[0]:.1f}V{ys[2]:.1f}", group)
-        chart.dots([x], [y], group, "dots big")
-        rows.append([shown(point["name"], 120), _GROUPS[group], chart.x.write(x), chart.y.write(y)])
+    for point, (x, x_low, x_high), (y, y_low, y_high) in zip(finalists, *scaled, strict=True):
+        name = group(point, summary)
+        series = GROUPS.index(name)
+        xs, ys = chart.points([x_low, x_high, x], [y, y, y])
+        chart.add(f"whisker s{series}", f"M{xs[0]:.0f} {ys[0]:.1f}H{xs[1]:.0f}", series)
+        chart.interval(x, y_low, y, y_high, series)
+        rows.append([shown(point["name"], 120), name, chart.x.write(x), chart.y.write(y)])
     chart.data = {"type": "none"}
     chart.table = (["point", "is", *names], rows)
     return chart
@@ -266,12 +218,3 @@ def _front(
 
 def _wanted(goal: Mapping[str, Any]) -> str:
     return f"{'more' if goal['more'] else 'less'} of {shown(goal['metric'], 60)} is better"
-
-
-def _told(point: Mapping[str, Any], goal: int, metric: str) -> tuple[float, float, float]:
-    """Return mean and interval of a goal, in the unit of its format."""
-    factor = _writer(metric)[0]
-    told = point["goals"][goal]["value"]
-    mean = told["mean"] * factor
-    low, high = (told[end] * factor if told[end] is not None else mean for end in ("low", "high"))
-    return mean, low, high

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from eastwest import plot
 from eastwest.errors import InputError
 from eastwest.files import write_whole
+from eastwest.plot.charts import overview
 from eastwest.plot.picture import check, save
+from eastwest.plot.style import style
+from eastwest.report.draw import Chart
 from eastwest.results import Result
 from eastwest.traces.form import ABOUT
 
@@ -59,28 +61,24 @@ def write_report(folders: Sequence[Path], out: Path | None = None) -> Path:
     from eastwest.report.sweeps import sweep_page  # noqa: PLC0415
     from eastwest.sweep.tables import SweepResult, read_summary  # noqa: PLC0415
 
-    traces = [folder for folder in folders if (folder / ABOUT).is_file()]
-    if traces:
-        if len(folders) > 1:
-            raise InputError(f"{traces[0]} is the folder of a trace: report it alone")
-        target = out or traces[0] / "report.html"
-        write_text(target, _trace_page(traces[0]))
-        return target
-    searches = [folder for folder in folders if read_optimisation(folder) is not None]
-    if searches:
-        if len(folders) > 1:
-            raise InputError(f"{searches[0]} is the folder of an optimisation: report it alone")
-        target = out or searches[0] / "report.html"
-        write_text(target, optimize_page(OptimizeResult(searches[0])))
-        return target
-    sweeps = [folder for folder in folders if read_summary(folder) is not None]
-    if not sweeps:
-        return write_page([Result(folder) for folder in folders], out)
-    if len(folders) > 1:
-        raise InputError(f"{sweeps[0]} is the folder of a sweep: report it alone")
-    target = out or sweeps[0] / "report.html"
-    write_text(target, sweep_page(SweepResult(sweeps[0])))
-    return target
+    kinds: tuple[tuple[str, Callable[[Path], bool], Callable[[Path], str]], ...] = (
+        ("a trace", lambda f: (f / ABOUT).is_file(), _trace_page),
+        (
+            "an optimisation",
+            lambda f: read_optimisation(f) is not None,
+            lambda f: optimize_page(OptimizeResult(f)),
+        ),
+        ("a sweep", lambda f: read_summary(f) is not None, lambda f: sweep_page(SweepResult(f))),
+    )
+    for what, is_one, page in kinds:
+        found = next((folder for folder in folders if is_one(folder)), None)
+        if found is not None:
+            if len(folders) > 1:
+                raise InputError(f"{found} is the folder of {what}: report it alone")
+            target = out or found / "report.html"
+            write_text(target, page(found))
+            return target
+    return write_page([Result(folder) for folder in folders], out)
 
 
 def _trace_page(folder: Path) -> str:
@@ -101,8 +99,8 @@ def _trace_page(folder: Path) -> str:
 def write_picture(result: Result, out: Path) -> None:
     """Draw the overview of a result as a picture, in the format that ``out`` ends with."""
     check(out)
-    with plot.style.style():
-        save(plot.overview(result), out)
+    with style():
+        save(overview(result), out)
 
 
 def write_text(target: Path, text: str) -> None:
@@ -126,8 +124,14 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def render(template: str, data: Any, **context: Any) -> str:
-    """Return a rendered template; ``data`` is the input of the page's script."""
+def render(
+    template: str,
+    charts: Iterable[Chart],
+    topology: dict[str, Any] | None = None,
+    /,
+    **context: Any,
+) -> str:
+    """Return a rendered template; the page's script gets the charts' data and the topology's."""
     environment = Environment(
         loader=PackageLoader("eastwest.report"),
         autoescape=True,
@@ -143,6 +147,6 @@ def render(template: str, data: Any, **context: Any) -> str:
             f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; "
             "base-uri 'none'; form-action 'none'"
         ),
-        data=as_json(data),
+        data=as_json({"charts": {c.name: c.script() for c in charts}, "topology": topology}),
         **context,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from eastwest import units
-from eastwest.plot.flows import PARTS, largest_part, parts_by_size
 from eastwest.report.draw import Chart, Scale
-from eastwest.report.tables import Facts
+from eastwest.views.facts import Facts
+from eastwest.views.flows import PARTS, largest_part, parts_by_size
 
 #: Half the width of a bar, in distances between bars.
 _HALF = 0.32
@@ -37,15 +37,10 @@ def parts(facts: Facts) -> Chart | None:
         cell: list[list[Any]] = []
         for number, part in enumerate(PARTS):
             share = float(row[f"{part}_share"])
-            across, down = chart.points(
-                [place + 0.5 - _HALF, place + 0.5 + _HALF], [below, below + share]
-            )
-            left, right = across
-            chart.add(
-                f"piece s{number}",
-                f"M{left:.0f} {down[0]:.1f}H{right:.0f}V{down[1]:.1f}H{left:.0f}Z",
-                number,
-            )
+            ends = [place + 0.5 - _HALF, place + 0.5 + _HALF]
+            (left, right), (low, top) = chart.points(ends, [below, below + share])
+            d = f"M{left:.0f} {low:.1f}H{right:.0f}V{top:.1f}H{left:.0f}Z"
+            chart.add(f"piece s{number}", d, number)
             below += share
             tail = units.span(row[f"{part}_us_p99"] / 1e6)
             cell.append([part, f"{units.percent(share)}, p99 {tail}", number])
@@ -59,7 +54,7 @@ def parts(facts: Facts) -> Chart | None:
                 *(units.span(row[f"{part}_us_p99"] / 1e6) for part in PARTS),
             ]
         )
-    chart.data = {"type": "cells", "categories": names, "heads": names, "cells": cells}
+    chart.cells(names, names, cells)
     chart.table = (
         ["size", "flows", "time, median", *PARTS, *(f"{part}, p99" for part in PARTS)],
         rows,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from eastwest import units
-from eastwest.plot.pauses import longest, names, places, sentence, shares, sound
 from eastwest.report.draw import Chart
 from eastwest.report.heat import Heat
-from eastwest.report.tables import Bins, Facts
+from eastwest.views.facts import Facts
+from eastwest.views.pauses import longest, names, places, sentence, shares, sound
+from eastwest.views.series import Bins
 
 _BINS = 240
 #: Most rows of ports and priorities that are drawn: those with the longest time in pause.
@@ -53,7 +54,7 @@ def rows(facts: Facts) -> list[list[str]]:
     top = pfc.sort(["paused_s", "link", "priority"], descending=[True, False, False])
     return [
         [
-            facts.link_names.get(row["link"], f"link {row['link']}"),
+            facts.link(row["link"]),
             str(row["priority"]),
             units.count(row["pauses"]),
             units.span(row["paused_s"]),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 from eastwest import units
-from eastwest.plot.latency import by_size
 from eastwest.report import (
     energy,
     load,
@@ -20,10 +18,13 @@ from eastwest.report import (
     words,
     work,
 )
-from eastwest.report.draw import Chart
+from eastwest.report.draw import Chart, fill_lines
 from eastwest.report.page import render
-from eastwest.report.tables import Facts, shown
 from eastwest.results import Result, pick
+from eastwest.views.facts import Facts
+from eastwest.views.labels import shown
+from eastwest.views.latency import by_size
+from eastwest.views.links import LinkLoad
 
 #: Most characters of a scenario in the page; longer ones (with graphs in them) are cut.
 _MOST_SCENARIO = 400_000
@@ -38,41 +39,31 @@ def single(result: Result) -> str:
     """Return the page about one result."""
     facts = Facts(result)
     result = facts.result
-    loads = load.LinkLoad(facts) if facts.samples.height and facts.links.height else None
+    loads = LinkLoad(facts) if facts.samples.height and facts.links.height else None
     drawing = topology.drawing(facts, loads) if facts.links.height else None
     over_time = load.charts(facts)
     if loads is not None:
-        over_time.insert(0, loads.heat())
-    paused = pauses.heat(facts)
-    if paused is not None:
-        over_time.append(paused)
-    named = [("", facts)]
-    curves = {chart.name: chart for chart in spread.charts(named)}
-    job_curves = _take(curves, "job-runtimes")
-    utilisation = spread.busy_links(facts)
-    waited = spread.waits(facts)
-    split = parts.parts(facts)
-    sections = {
-        "work": [*work.charts(facts), *job_curves],
-        "load": over_time,
-        "energy": energy.charts(facts),
-        "network_narrow": [utilisation] if utilisation else [],
+        over_time.insert(0, load.heat(loads))
+    curves = {chart.name: chart for chart in spread.charts([("", facts)])}
+    take = curves.get
+    found: dict[str, list[Chart | None]] = {
+        "work": [*work.charts(facts), take("job-runtimes")],
+        "load": [*over_time, pauses.heat(facts)],
+        "energy": [*energy.charts(facts)],
+        "network_narrow": [spread.busy_links(facts)],
         "flow_charts": [
             *throughput.charts(facts),
-            *_take(curves, "flow-completion", "slowdown-by-size"),
-            *([split] if split else []),
+            *(take("flow-completion"), take("slowdown-by-size"), parts.parts(facts)),
         ],
-        "packet_charts": [*_take(curves, "packet-latency"), *([waited] if waited else [])],
+        "packet_charts": [take("packet-latency"), spread.waits(facts)],
     }
+    sections = {name: [c for c in charts if c is not None] for name, charts in found.items()}
     for charts in sections.values():
-        _fill_lines(charts)
-    drawn = [chart for charts in sections.values() for chart in charts]
+        fill_lines(charts, keep="link-utilisation")
     return render(
         "single.html.j2",
-        {
-            "charts": {chart.name: chart.script() for chart in drawn},
-            "topology": drawing["script"] if drawing else None,
-        },
+        [chart for charts in sections.values() for chart in charts],
+        drawing["script"] if drawing else None,
         title=title_of(result),
         seed=result.summary.get("seed", "?"),
         version=shown(result.summary.get("version", "?"), 40),
@@ -104,17 +95,6 @@ def single(result: Result) -> str:
         rerun=f"eastwest run {shlex.quote(str(result.path / 'scenario.toml'))}",
         thinned=_thinned(facts),
     )
-
-
-def _take(curves: dict[str, Chart], *names: str) -> list[Chart]:
-    return [curves[name] for name in names if name in curves]
-
-
-def _fill_lines(charts: list[Chart]) -> None:
-    """Widen the last of an odd number of narrow charts, so that it fills its line."""
-    narrow = [chart for chart in charts if not chart.wide]
-    if len(narrow) % 2 and narrow[-1].name != "link-utilisation":
-        narrow[-1].wide = True
 
 
 def _busiest(facts: Facts) -> list[tuple[str, str, str, str]]:
@@ -171,17 +151,12 @@ def _cut(scenario: str) -> str:
 
 
 def _sizes(result: Result) -> list[list[str]]:
-    rows: list[list[str]] = []
-    for row in by_size(result).iter_rows(named=True):
-        typed: dict[str, Any] = row
-        rows.append(
-            [
-                typed["size"],
-                units.count(typed["flows"]),
-                units.span(typed["fct_us_p50"] / 1e6),
-                units.span(typed["fct_us_p99"] / 1e6),
-                f"{units.count(typed['slowdown_p50'])} ×",
-                f"{units.count(typed['slowdown_p99'])} ×",
-            ]
-        )
-    return rows
+    return [
+        [
+            row["size"],
+            units.count(row["flows"]),
+            *(units.span(row[f"fct_us_{q}"] / 1e6) for q in ("p50", "p99")),
+            *(f"{units.count(row[f'slowdown_{q}'])} ×" for q in ("p50", "p99")),
+        ]
+        for row in by_size(result).iter_rows(named=True)
+    ]

@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 
 from eastwest import units
-from eastwest.plot.latency import finished
 from eastwest.report.draw import clock
-from eastwest.report.tables import Facts, shown
 from eastwest.results import pick
+from eastwest.views.facts import Facts
+from eastwest.views.labels import plural, shown
+from eastwest.views.latency import finished
 
 #: Number of flows from each list: the longest, and those with the largest slowdown.
 _EACH = 15
@@ -124,8 +125,8 @@ def _without_events(row: dict[str, Any]) -> str:
     again, late = row["retransmits"], row["timeouts"]
     if not again and not late:
         return "Nothing was lost: it waited in queues or shared its path."
-    said = f"{_number(again, 'segment', 'segments')} sent again"
-    return said + (f", {_number(late, 'timeout', 'timeouts')}." if late else ", no timeout.")
+    said = f"{plural(again, 'segment', 'segments')} sent again"
+    return said + (f", {plural(late, 'timeout', 'timeouts')}." if late else ", no timeout.")
 
 
 def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tuple[str, list[Mark]]:
@@ -149,23 +150,23 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
             places.append(f"{units.count(rest)} elsewhere")
         one = places[0].removeprefix(f"{units.count(lost.height)} ")
         all_of_them = f" {one}" if len(places) == 1 else f": {', '.join(places)}"
-        said.append(f"Lost {_number(lost.height, 'packet', 'packets')}{all_of_them}.")
+        said.append(f"Lost {plural(lost.height, 'packet', 'packets')}{all_of_them}.")
         marks += [Mark("drop", p, p) for p in sorted({place(t) for t in lost["time_s"]})]
     waits = _silences(row, events)
     if waits:
         total = sum(end - begin for begin, end in waits)
         said.append(
-            f"{_number(len(waits), 'timeout', 'timeouts')}: up to {units.span(total)} of silence, "
+            f"{plural(len(waits), 'timeout', 'timeouts')}: up to {units.span(total)} of silence, "
             f"{units.percent(min(1.0, total / length))} of its time."
         )
         marks += [Mark("wait", place(begin), place(end)) for begin, end in waits]
     recoveries = _recoveries(row, events)
     if recoveries:
-        said.append(f"{_number(len(recoveries), 'fast recovery', 'fast recoveries')}.")
+        said.append(f"{plural(len(recoveries), 'fast recovery', 'fast recoveries')}.")
         marks += [Mark("recovery", place(begin), place(end)) for begin, end in recoveries]
     spurious = int((events["what"] == "spurious").sum())
     if spurious:
-        said.append(f"{_number(spurious, 'timeout was', 'timeouts were')} not needed.")
+        said.append(f"{plural(spurious, 'timeout was', 'timeouts were')} not needed.")
     if "failed" in set(events["what"].to_list()):
         said.append("The connection was given up.")
     order = {"recovery": 0, "wait": 1, "drop": 2}
@@ -175,13 +176,9 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
 
 def _silences(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
     """Return the times (s) from the event before a timeout until the timeout."""
-    waits = []
-    last = float(row["start_s"])
-    for time, what in events.select("time_s", "what").iter_rows():
-        if what == "timeout":
-            waits.append((last, float(time)))
-        last = float(time)
-    return waits
+    times = [float(row["start_s"]), *events["time_s"].to_list()]
+    before = zip(times, times[1:], events["what"].to_list(), strict=False)
+    return [(last, time) for last, time, what in before if what == "timeout"]
 
 
 def _recoveries(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, float]]:
@@ -198,7 +195,3 @@ def _recoveries(row: dict[str, Any], events: pl.DataFrame) -> list[tuple[float, 
     if begun is not None:
         found.append((begun, float(row["finish_s"])))
     return found
-
-
-def _number(value: int, one: str, many: str) -> str:
-    return f"{units.count(value)} {one if value == 1 else many}"

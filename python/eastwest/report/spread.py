@@ -9,18 +9,11 @@ import numpy as np
 import polars as pl
 
 from eastwest import units
-from eastwest.plot.latency import by_size, finished, quantile
-from eastwest.report.draw import (
-    WRITERS,
-    Chart,
-    Floats,
-    Scale,
-    linear,
-    logarithmic,
-    rounded,
-    thin_curve,
-)
-from eastwest.report.tables import Facts, shown
+from eastwest.report.draw import Chart, Scale, linear, logarithmic, rounded, thin_curve
+from eastwest.views.facts import Facts
+from eastwest.views.labels import shown
+from eastwest.views.latency import SIZE_BINS, by_size, classes, curve, finished, tail_s
+from eastwest.views.series import Floats, cumulative
 
 _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
 #: Shortest wait on the logarithmic axis in s: many packets do not wait at all.
@@ -33,13 +26,13 @@ Named = Sequence[tuple[str, Facts]]
 
 def charts(named: Named) -> list[Chart]:
     """Return the curves of one result, or of several in common charts."""
-    drawn = [runtimes(named), completion(named), latency(named), slowdown(named)]
+    drawn = (draw(named) for draw in (runtimes, completion, latency, slowdown))
     return [chart for chart in drawn if chart is not None]
 
 
 def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:
     """Return a chart of cumulative shares of values in s, one curve for each; without a title."""
-    curves = [(key, np.sort(v[np.isfinite(v) & (v >= 0)])) for key, v in curves]
+    curves = [(key, cumulative(v[v >= 0])[0]) for key, v in curves]
     curves = [(key, v) for key, v in curves if v.size][:MOST_CURVES]
     if not curves:
         return None
@@ -54,18 +47,13 @@ def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str
         Scale("linear", 0.0, 1.02, what, "percent"),
         legend=[key for key, _ in curves] if len(curves) > 1 or curves[0][0] else [],
     )
-    data = []
-    for number, (_, seconds) in enumerate(curves):
-        share = np.arange(1, seconds.size + 1) / seconds.size
-        x, y = thin_curve(np.maximum(seconds, chart.x.low), share)
-        chart.line(np.insert(x, 0, x[0]), np.insert(y, 0, 0.0), number, step=True)
-        data.append([rounded(x), rounded(y)])
-    chart.data = {"type": "curve", "curves": data}
+    chart.shares([thin_curve(*cumulative(np.maximum(v, chart.x.low))) for _, v in curves])
+    noun = what.split(" ", maxsplit=1)[0]
     chart.table = (
-        ["", what.split(" ", maxsplit=1)[0], *(units.percent(s) for s in _SHARES[:-1]), "all"],
+        ["", noun, *(units.percent(s) for s in _SHARES[:-1]), "all"],
         [
             [
-                key or what.split(" ", maxsplit=1)[0],
+                key or noun,
                 units.count(v.size),
                 *(units.span(float(np.quantile(v, s, method="higher"))) for s in _SHARES),
             ]
@@ -82,14 +70,11 @@ def runtimes(named: Named) -> Chart | None:
         return None
     chart = curves_of("job-runtimes", curves, "time since submission", "jobs finished")
     if chart is not None:
-        first = next(v for _, v in curves if v.size)
-        half, most = np.quantile(first, [0.5, 0.95])
-        chart.title = (
-            f"Half of the jobs finish within {units.span(half)}, 95 % within {units.span(most)}"
-            if len(named) == 1
-            else "How long jobs take"
-        )
+        chart.title = "How long jobs take"
         chart.note = "Share of jobs that take at most so long."
+        if len(named) == 1:
+            half, most = (units.span(v) for v in np.quantile(curves[0][1], [0.5, 0.95]))
+            chart.title = f"Half of the jobs finish within {half}, 95 % within {most}"
     return chart
 
 
@@ -108,16 +93,13 @@ def completion(named: Named) -> Chart | None:
             curves.append((shown(purpose, 30) if several else "", part))
     chart = curves_of("flow-completion", curves, "completion time", "flows complete")
     if chart is not None:
-        every = finished(named[0][1].result)["fct_us"] / 1e6
-        half, most = every.quantile(0.5, "higher"), every.quantile(0.99, "higher")
-        chart.title = (
-            f"Half of the flows take up to {units.span(half)}, 99 % up to {units.span(most)}"
-            if len(named) == 1
-            else "How long flows take"
-        )
-        chart.note = "Share of flows (messages) that take at most so long."
-        if len(named) == 1 and chart.legend:
-            chart.note = "Share of flows (messages) of each purpose that take at most so long."
+        chart.title = "How long flows take"
+        of_each = " of each purpose" if len(named) == 1 and chart.legend else ""
+        chart.note = f"Share of flows (messages){of_each} that take at most so long."
+        if len(named) == 1:
+            every = finished(named[0][1].result)["fct_us"] / 1e6
+            half, most = (units.span(every.quantile(q, "higher")) for q in (0.5, 0.99))
+            chart.title = f"Half of the flows take up to {half}, 99 % up to {most}"
     return chart
 
 
@@ -126,13 +108,10 @@ def latency(named: Named) -> Chart | None:
     curves: list[tuple[str, Floats, Floats]] = []
     title = ""
     for name, facts in named:
-        data = facts.result.latency.filter((pl.col("kind") == "data") & (pl.col("count") > 0))
-        busiest = data.group_by("class").agg(pl.col("count").sum())
-        busiest = busiest.sort(["count", "class"], descending=[True, False])
-        for group in busiest["class"].to_list()[: MOST_CURVES if len(named) == 1 else 1]:
-            one = data.filter(pl.col("class") == group)
-            curves.append((name or shown(group, 30), *_nines(one)))
-            title = title or (f"99 % of {shown(group, 30)} data packets arrive within {_tail(one)}")
+        for group, one in classes(facts.result)[: MOST_CURVES if len(named) == 1 else 1]:
+            curves.append((name or shown(group, 30), *curve(one)))
+            tail = units.span(tail_s(one))
+            title = title or f"99 % of {shown(group, 30)} data packets arrive within {tail}"
     return _rare(
         "packet-latency",
         title if len(named) == 1 else "How long data packets take",
@@ -153,9 +132,10 @@ def waits(facts: Facts) -> Chart | None:
     for link, name in busiest.select("link", "name").iter_rows():
         one = waited.filter(pl.col("link") == link)
         one = one.group_by("upper_us").agg(pl.col("count").sum())
-        share, seconds = _nines(one)
+        share, seconds = curve(one)
         curves.append((shown(name, 30), share, np.maximum(seconds, _SHORTEST_WAIT_S)))
-        title = title or f"99 % of the packets at {shown(name, 40)} wait at most {_tail(one)}"
+        tail = units.span(tail_s(one))
+        title = title or f"99 % of the packets at {shown(name, 40)} wait at most {tail}"
     return _rare(
         "queue-wait",
         title,
@@ -164,20 +144,6 @@ def waits(facts: Facts) -> Chart | None:
         curves,
         "waiting time",
     )
-
-
-def _nines(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Return shares of packets, and the latency in s that they do not exceed."""
-    ordered = histogram.sort("upper_us")
-    seen = np.cumsum(ordered["count"].to_numpy().astype(float))
-    # The share of the last bucket is 1, which is not on the axis: half a packet is subtracted.
-    return np.minimum(seen / seen[-1], 1 - 0.5 / seen[-1]), ordered["upper_us"].to_numpy() / 1e6
-
-
-def _tail(histogram: pl.DataFrame) -> str:
-    """Return the 99th percentile as text."""
-    tail = quantile(histogram, 0.99)
-    return units.span(None if tail is None else tail / 1e6)
 
 
 def _rare(
@@ -223,11 +189,10 @@ def slowdown(named: Named) -> Chart | None:
     """Return a chart of the slowdown of flows by size: median and 99th percentile."""
     tables = [(name, by_size(facts.result)) for name, facts in named][:MOST_CURVES]
     tables = [(name, table) for name, table in tables if table.height]
-    names = list(dict.fromkeys(size for _, table in tables for size in table["size"].to_list()))
     if not tables:
         return None
-    order = ["≤ 10 kB", "10–100 kB", "100 kB–1 MB", "1–10 MB", "> 10 MB"]
-    names.sort(key=order.index)
+    present = {size for _, table in tables for size in table["size"].to_list()}
+    names = [name for name in SIZE_BINS if name in present]
     high = max(float(table["slowdown_p99"].max()) for _, table in tables)  # type: ignore[arg-type]
     worst = tables[0][1].sort("slowdown_p99", descending=True).row(0, named=True)
     chart = Chart(
@@ -249,27 +214,20 @@ def slowdown(named: Named) -> Chart | None:
     for number, (name, table) in enumerate(tables):
         shift = (number - (len(tables) - 1) / 2) * min(0.16, 0.7 / len(tables))
         for row in table.iter_rows(named=True):
-            at = names.index(row["size"]) + 0.5 + shift
-            x, y = chart.points([at, at], [row["slowdown_p50"], row["slowdown_p99"]])
-            chart.add(
-                f"whisker s{number}",
-                f"M{x[0]:.0f} {y[0]:.1f}V{y[1]:.1f}M{x[0]:.0f} {y[1]:.1f}h0",
-                number,
-            )
-            chart.dots([at], [row["slowdown_p50"]], number, "dots big")
-            both = [WRITERS["times"](row[f"slowdown_{q}"]) for q in ("p50", "p99")]
-            cells[names.index(row["size"])] += [
+            place = names.index(row["size"])
+            middle, tail = row["slowdown_p50"], row["slowdown_p99"]
+            chart.interval(place + 0.5 + shift, middle, middle, tail, number, tip=True)
+            both = [chart.y.write(value) for value in (middle, tail)]
+            cells[place] += [
                 [f"{name} {what}".strip(), text, number]
                 for what, text in zip(("median", "p99"), both, strict=True)
             ]
             rows.append([name, row["size"], units.count(row["flows"]), *both])
-    chart.data = {"type": "cells", "categories": names, "heads": names, "cells": cells}
-    chart.table = (
-        ["", "size", "flows", "median", "p99"],
-        rows,
-    )
-    if len(tables) == 1:
-        chart.table = (chart.table[0][1:], [row[1:] for row in rows])
+    chart.cells(names, names, cells)
+    # One result has no name.
+    first = 1 if len(tables) == 1 else 0
+    heads = ["", "size", "flows", "median", "p99"]
+    chart.table = (heads[first:], [row[first:] for row in rows])
     return chart
 
 
@@ -278,9 +236,7 @@ def busy_links(facts: Facts) -> Chart | None:
     curves = []
     for tier in facts.tiers[:MOST_CURVES]:
         column = facts.links.filter(pl.col("tier") == tier)["utilisation"]
-        curves.append(
-            (units.tier_words(tier), np.sort(column.fill_nan(0.0).fill_null(0.0).to_numpy()))
-        )
+        curves.append((units.tier_words(tier), column.fill_nan(0.0).fill_null(0.0).to_numpy()))
     if not curves:
         return None
     chart = Chart(
@@ -291,11 +247,5 @@ def busy_links(facts: Facts) -> Chart | None:
         Scale("linear", 0.0, 1.02, "links", "percent"),
         legend=[name for name, _ in curves],
     )
-    data = []
-    for number, (_, used) in enumerate(curves):
-        share = np.arange(1, used.size + 1) / used.size
-        x, y = thin_curve(used, share, 300)
-        chart.line(np.insert(x, 0, x[0]), np.insert(y, 0, 0.0), number, step=True)
-        data.append([rounded(x), rounded(y)])
-    chart.data = {"type": "curve", "curves": data}
+    chart.shares([thin_curve(*cumulative(used), 300) for _, used in curves])
     return chart

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from eastwest import units
-from eastwest.plot.throughput import MOST_LINES, Throughput, rates_of
-from eastwest.report.draw import Chart, Floats, Scale, clock, linear, rounded, thin_rows, time
-from eastwest.report.tables import Facts
+from eastwest.report.draw import Chart, Scale, linear, time
+from eastwest.views.facts import Facts
+from eastwest.views.series import Bins, Floats
+from eastwest.views.throughput import MOST_LINES, Throughput, rates_of
 
 
 def charts(facts: Facts) -> list[Chart]:
@@ -25,27 +26,23 @@ def charts(facts: Facts) -> list[Chart]:
 
 def _streams(facts: Facts, found: Throughput) -> Chart:
     names = found.names(facts.host)
-    more = found.streams.height - len(names)
+    note = (
+        "Bits per second of payload that came to the receiver, every byte once; means over "
+        f"{units.span(found.step)}."
+    )
+    if found.streams.height > len(names):
+        note += f" The {len(names)} of {units.count(found.streams.height)} with most bytes."
     chart = Chart(
         "stream-rates",
         found.sentence(),
-        "Bits per second of payload that came to the receiver, every byte once; means over "
-        f"{units.span(found.step)}."
-        + (
-            f" The {len(names)} of {units.count(found.streams.height)} with most bytes."
-            if more
-            else ""
-        ),
+        note,
         time(facts.end),
         linear(np.nan_to_num(found.rates), "rate", "rate"),
         wide=True,
         legend=names,
         height=190,
     )
-    for number, values in enumerate(found.rates):
-        _steps(chart, found, values, number)
-    chart.data = {"type": "bins", "step": found.step, "values": [rounded(v) for v in found.rates]}
-    chart.table = _table(facts, found, names, list(np.nan_to_num(found.rates)))
+    _steps(chart, list(found.rates), names, found.step)
     return chart
 
 
@@ -59,9 +56,7 @@ def _total(facts: Facts, found: Throughput) -> Chart:
         linear(found.total, "rate", "rate"),
         height=150,
     )
-    _steps(chart, found, found.total, 0)
-    chart.data = {"type": "bins", "step": found.step, "values": [rounded(found.total)]}
-    chart.table = _table(facts, found, ["all together"], [found.total])
+    _steps(chart, [found.total], ["all together"], found.step)
     return chart
 
 
@@ -77,31 +72,13 @@ def _jain(facts: Facts, found: Throughput) -> Chart:
         Scale("linear", 0.0, 1.04, "Jain's index"),
         height=150,
     )
-    _steps(chart, found, found.jain, 0)
-    chart.data = {"type": "bins", "step": found.step, "values": [rounded(found.jain)]}
-    rows = [
-        [clock(float(found.edges[i + 1]), facts.end), f"{found.jain[i]:.3f}"]
-        for i in np.flatnonzero(np.isfinite(found.jain))
-    ]
-    chart.table = (["until", "Jain's index"], thin_rows(rows))
+    _steps(chart, [found.jain], ["Jain's index"], found.step)
     return chart
 
 
-def _steps(chart: Chart, found: Throughput, values: Floats, series: int) -> None:
-    """Draw steps of values; NaN leaves a gap."""
-    known = np.flatnonzero(np.isfinite(values))
-    for piece in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
-        if piece.size:
-            at = found.edges[piece[0] : piece[-1] + 2]
-            chart.line(at, np.append(values[piece], values[piece[-1]]), series, step=True)
-
-
-def _table(
-    facts: Facts, found: Throughput, names: list[str], values: list[Floats]
-) -> tuple[list[str], list[list[str]]]:
-    some = np.flatnonzero(np.sum(values, axis=0) > 0)
-    rows = [
-        [clock(float(found.edges[i + 1]), facts.end), *(units.rate(float(v[i])) for v in values)]
-        for i in some
-    ]
-    return ["until", *names], thin_rows(rows)
+def _steps(chart: Chart, values: list[Floats], heads: list[str], step: float) -> None:
+    bins = Bins(step, values[0].size)
+    for number, each in enumerate(values):
+        chart.steps(bins.edges, each, number)
+    write = None if chart.y.unit == "rate" else "{:.3f}".format
+    chart.over_time(bins, values, heads, write)

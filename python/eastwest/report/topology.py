@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from eastwest import units
-from eastwest.report.draw import Floats, clock
+from eastwest.report.draw import clock
 from eastwest.report.heat import levels, packed
-from eastwest.report.load import LinkLoad
-from eastwest.report.tables import Facts, natural, shown
+from eastwest.views.facts import Facts
+from eastwest.views.labels import natural, plural, shown
+from eastwest.views.links import LinkLoad
+from eastwest.views.series import Floats
 
 _MOST_HOSTS, _MOST_SWITCHES = 64, 40
 _LAYER = 128
@@ -33,6 +35,8 @@ class Node:
     members: int = 1
     x: float = 0.0
     y: float = 0.0
+    #: Whether the drawing has its name.
+    label: bool = True
 
     @property
     def kind(self) -> str:
@@ -109,10 +113,7 @@ class Topology:
                 continue
             size = -(-len(names) // _MOST_SWITCHES) if layer else 1
             for first in range(0, len(names), size):
-                part = names[first : first + size]
-                label = part[0] if len(part) == 1 else f"{part[0]} … {part[-1]}"
-                node = Node(shown(label, 40), layer, len(part))
-                self.node_of.update(dict.fromkeys(part, node))
+                self._draw_as_one(names[first : first + size], layer)
 
     def _group_hosts(self, names: list[str]) -> None:
         """Group hosts of one switch, or of one group of switches, into a drawn node."""
@@ -121,9 +122,13 @@ class Topology:
             above = [o for o in sorted(self.neighbours[name], key=natural) if o in self.node_of]
             groups[id(self.node_of[above[0]]) if above else 0].append(name)
         for part in groups.values():
-            label = part[0] if len(part) == 1 else f"{part[0]} … {part[-1]}"
-            node = Node(shown(label, 40), 0, len(part))
-            self.node_of.update(dict.fromkeys(part, node))
+            self._draw_as_one(part, 0)
+
+    def _draw_as_one(self, names: list[str], layer: int) -> None:
+        """Set the drawn node of these nodes of the fabric."""
+        label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+        node = Node(shown(label, 40), layer, len(names))
+        self.node_of.update(dict.fromkeys(names, node))
 
     def _place(self) -> int:
         """Set the positions of nodes; return the height of the drawing."""
@@ -141,23 +146,17 @@ class Topology:
         for layer in sorted(layers):
             nodes = layers[layer]
             if layer == 0:
-                nodes.sort(
-                    key=lambda n: (
-                        min((order[id(a)] for a in above[id(n)]), default=0),
-                        order[id(n)],
-                    )
-                )
-                wanted: list[float] = []
+                first = {id(n): min((order[id(a)] for a in above[id(n)]), default=0) for n in nodes}
+                nodes.sort(key=lambda n: (first[id(n)], order[id(n)]))
+                places = _spread(len(nodes), [])
             else:
-                wanted = [
-                    float(np.mean([c.x for c in below[id(n)]] or [_WIDTH / 2])) for n in nodes
-                ]
-                rank = sorted(
-                    range(len(nodes)), key=lambda i: (round(wanted[i], 3), order[id(nodes[i])])
-                )
-                nodes[:] = [nodes[i] for i in rank]
-                wanted = [wanted[i] for i in rank]
-            for node, x in zip(nodes, _spread(len(nodes), wanted), strict=True):
+                wanted = {
+                    id(n): float(np.mean([c.x for c in below[id(n)]] or [_WIDTH / 2]))
+                    for n in nodes
+                }
+                nodes.sort(key=lambda n: (round(wanted[id(n)], 3), order[id(n)]))
+                places = _spread(len(nodes), [wanted[id(n)] for n in nodes])
+            for node, x in zip(nodes, places, strict=True):
                 node.x = round(x, 1)
                 node.y = _MARGIN + (top - layer) * _LAYER
         return 2 * _MARGIN + top * _LAYER + 14
@@ -209,22 +208,13 @@ def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
                 f"{units.count(float(count))} drops",
             }
         )
-    layers = {node.layer for node in topology.nodes}
-    labelled = {layer: topology.label_every(layer) for layer in layers}
+    labelled = {node.layer: topology.label_every(node.layer) for node in topology.nodes}
+    for node in topology.nodes:
+        node.label = labelled[node.layer]
     return {
         "height": topology.height,
         "width": _WIDTH,
-        "nodes": [
-            {
-                "name": node.name,
-                "kind": node.kind,
-                "x": node.x,
-                "y": node.y,
-                "members": node.members,
-                "label": labelled[node.layer],
-            }
-            for node in sorted(topology.nodes, key=lambda n: (-n.layer, n.x))
-        ],
+        "nodes": sorted(topology.nodes, key=lambda n: (-n.layer, n.x)),
         "edges": edges,
         "grouped": topology.grouped,
         "summary": _summary(topology),
@@ -247,8 +237,7 @@ def _summary(topology: Topology) -> str:
         counts[node.layer] += node.members
     top = max(counts, default=0)
     layers = [
-        f"{units.count(counts[layer])} {'host' if layer == 0 else 'switch'}"
-        + ("" if counts[layer] == 1 else "s" if layer == 0 else "es")
+        plural(counts[layer], *(("switch", "switches") if layer else ("host", "hosts")))
         for layer in sorted(counts, reverse=True)
     ]
     return f"{top + 1} layers from top to bottom: {', '.join(layers)}."

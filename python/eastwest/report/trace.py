@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,14 @@ from eastwest.account import Entry, entries
 from eastwest.report import trace_charts as charts
 from eastwest.report.draw import Chart
 from eastwest.report.page import render
-from eastwest.report.tables import shown
+from eastwest.views.labels import shown
 from eastwest.workload.access import Access
 from eastwest.workload.arrival import Arrival
 from eastwest.workload.describe import Description
 from eastwest.workload.hurst import Hurst
 from eastwest.workload.jobs import WORDS
 from eastwest.workload.quality import CONFIDENCE, FEW_WINDOWS, REPLICATES, Quality
-from eastwest.workload.shapes import LEAST_GAIN, Shapes
+from eastwest.workload.shapes import LEAST_GAIN, Shape, Shapes
 
 _MOST_LACKS = 40
 
@@ -34,6 +34,14 @@ class Table:
     headings: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     words: int = 1
+
+
+def table_of(
+    title: str, note: str, items: Iterable[Any], columns: Mapping[str, Callable[[Any], str]]
+) -> Table:
+    """Return a table with a row for each item; ``columns`` has headings and texts of an item."""
+    rows = [[write(item) for write in columns.values()] for item in items]
+    return Table(title, note, list(columns), rows)
 
 
 @dataclass
@@ -93,10 +101,9 @@ def comparison_page(first: Description, second: Description, quality: Quality) -
 def _page(
     title: str, kicker: str, about: str, said: Sequence[str], parts: Sequence[Section]
 ) -> str:
-    drawn = {chart.name: chart.script() for part in parts for chart in part.charts}
     return render(
         "trace.html.j2",
-        {"charts": drawn, "topology": None},
+        [chart for part in parts for chart in part.charts],
         title=title,
         kicker=kicker,
         about=" · ".join(part for part in (about, f"Eastwest {core.version()}") if part),
@@ -134,9 +141,8 @@ def sentences(described: Description) -> list[str]:
 
 
 def _access(access: Access) -> Section:
-    section = Section("access", "Access to data", charts=charts.access_charts(access))
     percentiles = next(iter(access.sizes.values())).percentiles if access.sizes else {}
-    section.tables.append(
+    tables = [
         Table(
             "Bytes per job",
             "Percentiles over all jobs that say so, those of no bytes too.",
@@ -151,37 +157,30 @@ def _access(access: Access) -> Section:
                 ]
                 for name, sizes in access.sizes.items()
             ],
-        )
-    )
-    section.tables.append(
+        ),
         Table(
             "Small jobs",
             "Share of jobs whose input, shuffle and output together are smaller, with both "
             "meanings of the unit.",
             ["less than", "powers of ten", "powers of two"],
             [[word, units.percent(ten), units.percent(two)] for word, ten, two in access.under],
-        )
-    )
+        ),
+    ]
     if access.files is not None:
-        files = access.files
-        zipf = "–" if files.zipf is None else f"{files.zipf:.2f}"
-        section.tables.append(
-            Table(
-                "Files",
-                "How often files and folders that jobs name are used.",
-                ["files", "uses", "of the most used tenth", "Zipf's exponent", "read before"],
-                [
-                    [
-                        units.count(files.files),
-                        units.count(files.accesses),
-                        units.percent(files.top_tenth_share),
-                        zipf,
-                        units.percent(files.reread_share),
-                    ]
-                ],
-            )
+        files = table_of(
+            "Files",
+            "How often files and folders that jobs name are used.",
+            [access.files],
+            {
+                "files": lambda f: units.count(f.files),
+                "uses": lambda f: units.count(f.accesses),
+                "of the most used tenth": lambda f: units.percent(f.top_tenth_share),
+                "Zipf's exponent": lambda f: "–" if f.zipf is None else f"{f.zipf:.2f}",
+                "read before": lambda f: units.percent(f.reread_share),
+            },
         )
-    return section
+        tables.append(files)
+    return Section("access", "Access to data", "", charts.access_charts(access), tables)
 
 
 def _shapes(shapes: Shapes) -> Section:
@@ -196,30 +195,29 @@ def _shapes(shapes: Shapes) -> Section:
     if not shapes.shapes:
         section.hint = "No quantity is known of enough jobs to group them."
         return section
-    write = [units.size if name.endswith("bytes") else _number(name) for name in shapes.dimensions]
-    section.tables.append(
-        Table(
-            "Medians of each shape",
-            f"Explained by 1, 2, … groups: {', '.join(units.percent(e) for e in shapes.explained)}."
-            + (f" {units.count(shapes.left_out)} jobs lack a quantity." if shapes.left_out else ""),
-            ["shape", "jobs", "share", "of the bytes", *(WORDS[n] for n in shapes.dimensions)],
-            [
-                [
-                    shape.word,
-                    units.count(shape.jobs),
-                    units.percent(shape.share),
-                    share(shape.bytes_share),
-                    *(w(shape.median[n]) for w, n in zip(write, shapes.dimensions, strict=True)),
-                ]
-                for shape in shapes.shapes
-            ],
-        )
+    table = table_of(
+        "Medians of each shape",
+        f"Explained by 1, 2, … groups: {', '.join(units.percent(e) for e in shapes.explained)}."
+        + (f" {units.count(shapes.left_out)} jobs lack a quantity." if shapes.left_out else ""),
+        shapes.shapes,
+        {
+            "shape": lambda shape: shape.word,
+            "jobs": lambda shape: units.count(shape.jobs),
+            "share": lambda shape: units.percent(shape.share),
+            "of the bytes": lambda shape: share(shape.bytes_share),
+            **{WORDS[name]: _median_of(name) for name in shapes.dimensions},
+        },
     )
+    section.tables.append(table)
     return section
 
 
-def _number(name: str) -> Any:
-    return units.span if name.endswith("_s") else units.count
+def _median_of(name: str) -> Callable[[Shape], str]:
+    """Return the function that writes a shape's median of a quantity."""
+    if name.endswith("bytes"):
+        return lambda shape: units.size(shape.median[name])
+    write = units.span if name.endswith("_s") else units.count
+    return lambda shape: write(shape.median[name])
 
 
 def share(value: float) -> str:
@@ -228,57 +226,46 @@ def share(value: float) -> str:
 
 
 def _tasks(described: Description) -> Section:
-    section = Section("tasks", "Task times", charts=[charts.task_times(described.tasks)])
-    section.tables.append(
-        Table(
-            "Attempts at tasks",
-            "Durations of those that succeeded. Slow: more than twice the median of their job.",
-            ["kind", "attempts", "succeeded", "median", "90 %", "99 %", "longest", "slow"],
+    table = Table(
+        "Attempts at tasks",
+        "Durations of those that succeeded. Slow: more than twice the median of their job.",
+        ["kind", "attempts", "succeeded", "median", "90 %", "99 %", "longest", "slow"],
+        [
             [
-                [
-                    shown(kind, 30),
-                    units.count(each.attempts),
-                    units.count(each.succeeded),
-                    *(units.span(v) for v in each.seconds.values()),
-                    units.percent(each.slow_share),
-                ]
-                for kind, each in described.tasks.items()
-            ],
-        )
+                shown(kind, 30),
+                units.count(each.attempts),
+                units.count(each.succeeded),
+                *(units.span(v) for v in each.seconds.values()),
+                units.percent(each.slow_share),
+            ]
+            for kind, each in described.tasks.items()
+        ],
     )
-    return section
+    return Section("tasks", "Task times", "", [charts.task_times(described.tasks)], [table])
 
 
 def _arrival(arrival: Arrival) -> Section:
-    section = Section("arrival", "Arrivals", charts=charts.arrival_charts(arrival))
-    section.tables.append(
-        Table(
-            "Bursts",
-            "Jobs in intervals of several lengths.",
-            ["interval", "intervals", "mean", "median", "busiest", "busiest to median"],
-            [
-                [
-                    units.span(b.interval_s),
-                    units.count(b.intervals),
-                    units.count(b.mean),
-                    units.count(b.median),
-                    units.count(b.peak),
-                    "–" if b.ratio is None else f"{b.ratio:.3g} ×",
-                ]
-                for b in arrival.bursts
-            ],
-        )
+    bursts = table_of(
+        "Bursts",
+        "Jobs in intervals of several lengths.",
+        arrival.bursts,
+        {
+            "interval": lambda b: units.span(b.interval_s),
+            "intervals": lambda b: units.count(b.intervals),
+            "mean": lambda b: units.count(b.mean),
+            "median": lambda b: units.count(b.median),
+            "busiest": lambda b: units.count(b.peak),
+            "busiest to median": lambda b: "–" if b.ratio is None else f"{b.ratio:.3g} ×",
+        },
     )
-    section.tables.append(
-        Table(
-            "Self-similarity",
-            f"{arrival.hurst_word} Hurst's parameter with the interval that holds it in 95 of 100 "
-            "cases; 0.5 is what independent arrivals have.",
-            ["method", "H", "95 % interval"],
-            [[h.method, f"{h.value:.2f}", interval(h)] for h in arrival.hurst],
-        )
+    alike = table_of(
+        "Self-similarity",
+        f"{arrival.hurst_word} Hurst's parameter with the interval that holds it in 95 of 100 "
+        "cases; 0.5 is what independent arrivals have.",
+        arrival.hurst,
+        {"method": lambda h: h.method, "H": lambda h: f"{h.value:.2f}", "95 % interval": interval},
     )
-    return section
+    return Section("arrival", "Arrivals", "", charts.arrival_charts(arrival), [bursts, alike])
 
 
 def interval(estimate: Hurst) -> str:
@@ -344,7 +331,6 @@ def _made_words(made: Mapping[str, Any]) -> str:
 
 def account_section(account: Sequence[Entry]) -> Section:
     """Return the section on what the import left out, changed and noted."""
-    section = Section("account", "Account of the import")
     rows = [
         [
             each.kind,
@@ -360,8 +346,8 @@ def account_section(account: Sequence[Entry]) -> Section:
         else "Nothing was left out or changed."
     )
     headings = ["", "records", "what", "what follows", "first"]
-    section.tables.append(Table("Records that are not as they were", said, headings, rows, 5))
-    return section
+    table = Table("Records that are not as they were", said, headings, rows, 5)
+    return Section("account", "Account of the import", tables=[table])
 
 
 def mpi_page(name: str, about: Mapping[str, Any]) -> str:
@@ -372,27 +358,18 @@ def mpi_page(name: str, about: Mapping[str, Any]) -> str:
         for call, number in (calls.items() if isinstance(calls, dict) else ())
         if isinstance(number, int)
     ]
-    section = Section("calls", "Calls")
-    section.tables.append(Table("Calls of all ranks", "", ["call", "number"], rows))
+    table = Table("Calls of all ranks", "", ["call", "number"], rows)
     ranks = shown(str(about.get("ranks")), 20)
     said = [f"{ranks} ranks, recorded as {shown(str(about.get('source')), 40)}."]
-    parts = [section, account_section(entries(about))]
+    parts = [Section("calls", "Calls", tables=[table]), account_section(entries(about))]
     return _page(title_of(name), "Trace of an MPI program", f"{ranks} ranks", said, parts)
 
 
 def _setup(described: Description) -> Section:
     lacks = [shown(name, 60) for name in described.lacks]
     more = f" and {len(lacks) - _MOST_LACKS} more" if len(lacks) > _MOST_LACKS else ""
-    section = Section("setup", "Set-up")
     source = shown(described.source, 40) or "the normal form"
-    section.tables.append(
-        Table(
-            "What the trace does not say",
-            f"Recorded as {source}. "
-            + (f"Lacking: {', '.join(lacks[:_MOST_LACKS])}{more}." if lacks else "Nothing lacks."),
-        )
-    )
-    section.commands = (
-        f"eastwest trace describe {shlex.quote(shown(described.name, 400))} -o page.html"
-    )
-    return section
+    said = f"Lacking: {', '.join(lacks[:_MOST_LACKS])}{more}." if lacks else "Nothing lacks."
+    table = Table("What the trace does not say", f"Recorded as {source}. {said}")
+    command = f"eastwest trace describe {shlex.quote(shown(described.name, 400))} -o page.html"
+    return Section("setup", "Set-up", tables=[table], commands=command)

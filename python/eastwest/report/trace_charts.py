@@ -7,8 +7,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from eastwest import units
-from eastwest.report.draw import Chart, Floats, Scale, linear, logarithmic, rounded, thin_rows, time
-from eastwest.report.tables import shown
+from eastwest.report.draw import (
+    Chart,
+    Scale,
+    fill_lines,
+    linear,
+    logarithmic,
+    rounded,
+    thin_rows,
+    time,
+)
+from eastwest.views.labels import shown
+from eastwest.views.series import Floats
 from eastwest.workload.access import Access, Files
 from eastwest.workload.arrival import Arrival
 from eastwest.workload.describe import Description
@@ -16,38 +26,27 @@ from eastwest.workload.jobs import BYTES, WORDS
 from eastwest.workload.tasks import Durations
 
 _SHARES = (0.25, 0.5, 0.75, 0.9, 0.99)
+_BYTES_OF_JOBS = ("bytes", "size", "share of jobs")
 
 
 def access_charts(access: Access) -> list[Chart]:
     """Return charts of bytes per job, and of popularity and re-access of files."""
     found = []
     if access.sizes:
-        chart = _curves(
-            "bytes",
-            "Bytes per job",
-            [(WORDS[name], sizes.curve) for name, sizes in access.sizes.items()],
-            "bytes",
-            "size",
-            "share of jobs",
-        )
-        chart.note = (
+        curves = [(WORDS[name], sizes.curve) for name, sizes in access.sizes.items()]
+        note = (
             "Share of jobs with at most so many bytes; curves begin at the share of jobs of none."
         )
+        chart = _curves("bytes", "Bytes per job", note, curves, _BYTES_OF_JOBS)
         chart.wide = access.files is None
         found.append(chart)
     if access.files is not None:
         found.append(_popularity(access.files))
         if access.files.again:
-            chart = _curves(
-                "again",
-                "How soon data is used again",
-                list(access.files.again.items()),
-                "time since the use before",
-                "span",
-                "share of repeated uses",
-            )
-            chart.note = "Share of repeated uses that come within so long after the use before."
-            found.append(chart)
+            note = "Share of repeated uses that come within so long after the use before."
+            axes = ("time since the use before", "span", "share of repeated uses")
+            again = list(access.files.again.items())
+            found.append(_curves("again", "How soon data is used again", note, again, axes))
     return found
 
 
@@ -55,24 +54,22 @@ def side_by_side(pair: Sequence[tuple[str, Description]]) -> list[Chart]:
     """Return charts of bytes per job of several traces: one each for input, shuffle and output."""
     found = []
     for name in BYTES:
-        curves = [
-            (label, d.access.sizes[name].curve) for label, d in pair if name in d.access.sizes
-        ]
+        known = [(label, d.access.sizes[name]) for label, d in pair if name in d.access.sizes]
+        curves = [(label, sizes.curve) for label, sizes in known]
         if curves:
             title = f"{WORDS[name]} per job".capitalize()
-            chart = _curves(f"bytes-{WORDS[name]}", title, curves, "bytes", "size", "share of jobs")
-            chart.note = "Share of jobs with at most so many bytes."
-            found.append(chart)
-    if len(found) % 2:
-        found[-1].wide = True
+            note = "Share of jobs with at most so many bytes."
+            found.append(_curves(f"bytes-{WORDS[name]}", title, note, curves, _BYTES_OF_JOBS))
+    fill_lines(found)
     return found
 
 
 def task_times(tasks: Mapping[str, Durations]) -> Chart:
     """Return a chart of durations of attempts by kind."""
     curves = [(shown(kind, 20), each.curve) for kind, each in list(tasks.items())[:6]]
-    chart = _curves("task-times", "Task times", curves, "duration", "span", "share of attempts")
-    chart.note = "Share of successful attempts that take at most so long."
+    note = "Share of successful attempts that take at most so long."
+    axes = ("duration", "span", "share of attempts")
+    chart = _curves("task-times", "Task times", note, curves, axes)
     chart.wide = True
     return chart
 
@@ -80,19 +77,22 @@ def task_times(tasks: Mapping[str, Durations]) -> Chart:
 def _curves(
     name: str,
     title: str,
+    note: str,
     curves: Sequence[tuple[str, tuple[Floats, Floats]]],
-    label: str,
-    unit: str,
-    what: str,
+    axes: tuple[str, str, str],
 ) -> Chart:
-    """Return a chart of cumulative shares on a logarithmic axis; zeros are at its left end."""
+    """Return a chart of cumulative shares on a logarithmic axis; zeros are at its left end.
+
+    ``axes`` has the label and the unit of the values, and the label of the shares.
+    """
+    label, unit, what = axes
     positive = np.concatenate([v[v > 0] for _, (v, _) in curves] or [np.ones(1)])
     low = float(positive.min(initial=np.inf)) if positive.size else 1.0
     high = float(positive.max(initial=1.0))
     chart = Chart(
         name,
         title,
-        "",
+        note,
         logarithmic(low, high, label, unit),
         Scale("linear", 0.0, 1.02, what, "percent"),
         legend=[key for key, _ in curves],
@@ -125,10 +125,8 @@ def _popularity(files: Files) -> Chart:
     )
     chart.dots(ranks, uses, 0)
     chart.data = {"type": "curve", "curves": [[rounded(ranks), rounded(uses)]]}
-    chart.table = (
-        ["rank", "uses"],
-        thin_rows([[units.count(r), units.count(u)] for r, u in zip(ranks, uses, strict=True)]),
-    )
+    rows = [[units.count(r), units.count(u)] for r, u in zip(ranks, uses, strict=True)]
+    chart.table = (["rank", "uses"], thin_rows(rows))
     return chart
 
 
@@ -152,12 +150,8 @@ def arrival_charts(arrival: Arrival) -> list[Chart]:
         )
         chart.line(lags, correlation, 0)
         chart.data = {"type": "curve", "curves": [[rounded(lags), rounded(correlation, 3)]]}
-        chart.table = (
-            ["later", "correlation"],
-            thin_rows(
-                [[units.span(lag), f"{c:.3f}"] for lag, c in zip(lags, correlation, strict=True)]
-            ),
-        )
+        rows = [[units.span(lag), f"{c:.3f}"] for lag, c in zip(lags, correlation, strict=True)]
+        chart.table = (["later", "correlation"], thin_rows(rows))
         found.append(chart)
     return found
 
@@ -177,13 +171,7 @@ def _over_time(arrival: Arrival, name: str, values: Floats, unit: str, what: str
     edges = np.arange(values.size + 1) * step
     chart.band(edges, np.zeros(values.size), values, 0)
     chart.data = {"type": "bins", "step": step, "values": [rounded(values)]}
-    chart.table = (
-        ["until", chart.y.label],
-        thin_rows(
-            [
-                [units.span(float(end)), chart.y.write(float(value))]
-                for end, value in zip(edges[1:], values, strict=True)
-            ]
-        ),
-    )
+    pairs = zip(edges[1:], values, strict=True)
+    rows = [[units.span(float(end)), chart.y.write(float(value))] for end, value in pairs]
+    chart.table = (["until", chart.y.label], thin_rows(rows))
     return chart

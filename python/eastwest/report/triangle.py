@@ -9,13 +9,13 @@ no result.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from eastwest import units
 from eastwest.report.spread import MOST_CURVES
 from eastwest.results import Result, pick
+from eastwest.views.metrics import Metric
 
 WIDTH, HEIGHT = 520, 382
 _MIDDLE = (260.0, 232.0)
@@ -25,28 +25,12 @@ _ANGLES = (-90.0, 30.0, 150.0)
 _RINGS = (0.25, 0.5, 0.75, 1.0)
 
 
-@dataclass(frozen=True)
-class Axis:
-    """A corner of the triangle: a metric."""
-
-    title: str
-    #: Title of the metric as the head of a column.
-    head: str
-    path: tuple[str, ...]
-    write: Callable[[float | None], str]
-    #: Factor to the unit of ``write``.
-    factor: float = 1.0
-
-    def of(self, result: Result) -> float | None:
-        """Return the metric's value; None where it is missing or not finite."""
-        value = pick(result.summary, *self.path)
-        return None if value is None or not math.isfinite(value) else value * self.factor
-
-
-_ENERGY = Axis("energy of links", "energy", ("energy_j", "total"), units.joules)
-_JOBS = Axis("job runtime, mean", "runtime", ("jobs", "runtime_s", "mean"), units.span)
-_FLOWS = Axis("flow completion, mean", "completion", ("flows", "fct_us", "mean"), units.span, 1e-6)
-_LATENCY = Axis("packet latency, p99", "p99 latency", ("latency_us", "p99"), units.span, 1e-6)
+_ENERGY = Metric("energy of links", ("energy_j", "total"), units.joules)
+_JOBS = Metric("job runtime, mean", ("jobs", "runtime_s", "mean"), units.span)
+_FLOWS = Metric("flow completion, mean", ("flows", "fct_us", "mean"), units.span, 1e-6)
+_LATENCY = Metric("packet latency, p99", ("latency_us", "p99"), units.span, 1e-6)
+#: Titles of the metrics as heads of columns.
+_HEADS = {_JOBS: "runtime", _FLOWS: "completion"}
 
 
 def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] | None:
@@ -56,7 +40,7 @@ def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] 
     with_jobs = all(pick(r.summary, "jobs", "count") for r in results)
     axes = (_ENERGY, _JOBS if with_jobs else _FLOWS, _LATENCY)
     values = [[axis.of(result) for axis in axes] for result in results]
-    points = [[v for v in row if v is not None and v >= 0] for row in values]
+    points = [[v for v in row if v is not None and 0 <= v < math.inf] for row in values]
     if any(len(row) < len(axes) for row in points):
         return None
     most = [max(column) or 1.0 for column in zip(*points, strict=True)]
@@ -79,9 +63,8 @@ def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] 
         "shapes": [(n, names[n], _path(shape)) for n, shape in enumerate(shapes)],
         "corners": _corners(axes, most),
         "headings": [
-            *("result", axes[0].head, "of always on"),
-            *(axis.head for axis in axes[1:]),
-            "beaten by",
+            *("result", "energy", "of always on"),
+            *(_HEADS[axes[1]], "p99 latency", "beaten by"),
         ],
         "rows": rows,
     }
@@ -134,7 +117,7 @@ def _spoke(angle: float) -> str:
     return f"M{x:.1f} {y:.1f}L{a:.1f} {b:.1f}"
 
 
-def _corners(axes: Sequence[Axis], most: Sequence[float]) -> list[dict[str, Any]]:
+def _corners(axes: Sequence[Metric], most: Sequence[float]) -> list[dict[str, Any]]:
     """Return position, name and value at the rim of each corner."""
     anchors = ("middle", "end", "start")
     places = ((_MIDDLE[0], 22.0), (WIDTH - 8.0, 352.0), (8.0, 352.0))

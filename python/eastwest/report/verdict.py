@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from eastwest import fidelity, units
 from eastwest.deadlock import deadlock
-from eastwest.plot.latency import finished
 from eastwest.report import energy, words
-from eastwest.report.tables import Facts, shown
 from eastwest.results import pick
+from eastwest.views.facts import Facts
+from eastwest.views.labels import seconds, shown
+from eastwest.views.latency import finished
 
 #: A class and a sentence: ``good``, ``look`` (worth a look) or ``bad`` (a failure).
 Verdict = tuple[str, str]
@@ -32,123 +35,105 @@ def verdicts(facts: Facts) -> list[Verdict]:
     return said or [("look", "Nothing was sent, so there is nothing to tell.")]
 
 
-def _mode(facts: Facts) -> list[Verdict]:
-    """Return a verdict on the accuracy of an approximate result."""
-    said = (fidelity.error(facts.result.summary), fidelity.warning(facts.result.summary))
-    return [("look", shown(text, 400) + ".") for text in said if text]
+def _mode(facts: Facts) -> Iterator[Verdict]:
+    """Yield verdicts on the accuracy of an approximate result."""
+    for text in (fidelity.error(facts.result.summary), fidelity.warning(facts.result.summary)):
+        if text:
+            yield "look", shown(text, 400) + "."
 
 
-def _done(facts: Facts) -> list[Verdict]:
+def _done(facts: Facts) -> Iterator[Verdict]:
     summary = facts.result.summary
     count, done = pick(summary, "flows", "count"), pick(summary, "flows", "completed")
     if not count or done is None:
-        return []
+        return
+    every = units.count(count)
     if done < count:
-        return [
-            (
-                "bad",
-                f"{units.count(count - done)} of {units.count(count)} flows were not complete "
-                "when the run ended.",
-            )
-        ]
-    middle, tail = (pick(summary, "flows", "fct_us", q) for q in ("p50", "p99"))
-    sentence = f"All {units.count(count)} flows are complete"
+        late = f"{units.count(count - done)} of {every} flows were not complete"
+        yield "bad", f"{late} when the run ended."
+        return
+    middle, tail = (seconds(pick(summary, "flows", "fct_us", q)) for q in ("p50", "p99"))
+    took = ""
     if middle is not None and tail is not None:
-        sentence += f": half within {units.span(middle / 1e6)}, 99 % within "
-        sentence += units.span(tail / 1e6)
-    return [("good", sentence + ".")]
+        took = f": half within {units.span(middle)}, 99 % within {units.span(tail)}"
+    yield "good", f"All {every} flows are complete{took}."
 
 
-def _jobs(facts: Facts) -> list[Verdict]:
+def _jobs(facts: Facts) -> Iterator[Verdict]:
     summary = facts.result.summary
     count = pick(summary, "jobs", "count")
-    if not count:
-        return []
-    runtime = [pick(summary, "jobs", "runtime_s", q) for q in ("p50", "p99")]
-    one = count == 1
-    sentence = (
-        f"The job took {units.span(runtime[0])}."
-        if one
-        else f"{units.count(count)} jobs finished: half within {units.span(runtime[0])} of their "
-        f"submission, 99 % within {units.span(runtime[1])}."
-    )
-    return [("good", sentence)]
+    middle, tail = (units.span(pick(summary, "jobs", "runtime_s", q)) for q in ("p50", "p99"))
+    if count == 1:
+        yield "good", f"The job took {middle}."
+    elif count:
+        yield (
+            "good",
+            f"{units.count(count)} jobs finished: half within {middle} of their submission, 99 % "
+            f"within {tail}.",
+        )
 
 
-def _lost(facts: Facts) -> list[Verdict]:
+def _lost(facts: Facts) -> Iterator[Verdict]:
     packets, drops = words.carried(facts.result)
-    if not packets:
-        return []
-    if not drops:
-        return [("good", "No packet was dropped.")]
-    tiers = facts.links.group_by("tier").agg(pl.col("drops").sum())
-    tier, most = tiers.sort(["drops", "tier"], descending=[True, False]).row(0)
-    causes = words.drop_causes(facts.result)
-    return [
-        (
+    if packets and not drops:
+        yield "good", "No packet was dropped."
+    elif packets:
+        tiers = facts.links.group_by("tier").agg(pl.col("drops").sum())
+        tier, most = tiers.sort(["drops", "tier"], descending=[True, False]).row(0)
+        causes = words.drop_causes(facts.result)
+        yield (
             "look",
             f"{units.count(drops)} packets were dropped, {units.percent(drops / packets)} of all "
             f"transmissions; {units.percent(most / drops)} of them on links from "
-            f"{units.tier_words(str(tier))}"
-            + (f". Causes: {causes}." if causes and ", " in causes else "."),
+            f"{units.tier_words(str(tier))}." + (f" Causes: {causes}." if ", " in causes else ""),
         )
-    ]
 
 
-def _timeouts(facts: Facts) -> list[Verdict]:
+def _timeouts(facts: Facts) -> Iterator[Verdict]:
     timeouts = pick(facts.result.summary, "tcp", "timeouts")
     done = finished(facts.result)
-    hit = done.filter(pl.col("timeouts") > 0)
-    if not timeouts or not hit.height:
-        return []
-    rest = done.filter(pl.col("timeouts") == 0)
-    share = units.percent(hit.height / done.height)
-    middle = units.span(_median(hit) / 1e6)
-    sentence = (
-        f"{units.count(timeouts)} TCP timeouts hit {units.count(hit.height)} flows ({share}): "
-        f"they took {middle} at the median"
-    )
-    if rest.height:
-        sentence += f", the others {units.span(_median(rest) / 1e6)}"
-    return [("look", sentence + ".")]
+    hit, rest = done.filter(pl.col("timeouts") > 0), done.filter(pl.col("timeouts") == 0)
+    if timeouts and hit.height:
+        share = units.percent(hit.height / done.height)
+        others = f", the others {_median(rest)}" if rest.height else ""
+        yield (
+            "look",
+            f"{units.count(timeouts)} TCP timeouts hit {units.count(hit.height)} flows ({share}): "
+            f"they took {_median(hit)} at the median{others}.",
+        )
 
 
-def _median(flows: pl.DataFrame) -> float:
-    value = flows["fct_us"].quantile(0.5, "higher")
-    return float(value) if value is not None else float("nan")
+def _median(flows: pl.DataFrame) -> str:
+    return units.span(seconds(flows["fct_us"].quantile(0.5, "higher")))
 
 
-def _pauses(facts: Facts) -> list[Verdict]:
-    """Return verdicts on the effect of PFC, and on a deadlock that ended the run."""
-    said: list[Verdict] = []
+def _pauses(facts: Facts) -> Iterator[Verdict]:
+    """Yield verdicts on the effect of PFC, and on a deadlock that ended the run."""
     stuck = deadlock(facts.result.summary)
     if stuck is not None:
-        said.append(("bad", f"The run was {stuck}."))
+        yield "bad", f"The run was {stuck}."
     paused = facts.result.pfc.filter(pl.col("pauses") > 0)
     if paused.height:
         most = paused.sort(["paused_s", "link"], descending=[True, False]).row(0, named=True)
-        times = units.count(float(paused["pauses"].sum()))
-        port = facts.link_names.get(most["link"], f"link {most['link']}")
-        said.append(
-            (
-                "look",
-                f"PFC paused ports {times} times; {port} was paused for longest, "
-                f"{units.percent(most['paused_s'] / facts.end)} of the time.",
-            )
+        yield (
+            "look",
+            f"PFC paused ports {units.count(float(paused['pauses'].sum()))} times; "
+            f"{facts.link(most['link'])} was paused for longest, "
+            f"{units.percent(most['paused_s'] / facts.end)} of the time.",
         )
-    return said
 
 
-def _bottleneck(facts: Facts) -> list[Verdict]:
+def _bottleneck(facts: Facts) -> Iterator[Verdict]:
     links = facts.links.filter(pl.col("utilisation").is_finite())
-    if not links.height:
-        return []
-    row = links.sort(["utilisation", "link"], descending=[True, False]).row(0, named=True)
-    name, used = shown(row["name"], 40), row["utilisation"]
-    full = links.sort(["queue_max_us", "link"], descending=[True, False]).row(0, named=True)
-    sentence = (
-        f"The busiest link, {name}, was sending {units.percent(used)} of the time; the longest "
-        f"wait in a queue was {units.span(full['queue_max_us'] / 1e6)}, at "
-        f"{shown(full['name'], 40)}."
-    )
-    return [("look" if used > 0.9 else "good", sentence)]
+    if links.height:
+        busiest, full = (
+            links.sort([column, "link"], descending=[True, False]).row(0, named=True)
+            for column in ("utilisation", "queue_max_us")
+        )
+        used = busiest["utilisation"]
+        yield (
+            "look" if used > 0.9 else "good",
+            f"The busiest link, {shown(busiest['name'], 40)}, was sending {units.percent(used)} of "
+            "the time; the longest wait in a queue was "
+            f"{units.span(full['queue_max_us'] / 1e6)}, at {shown(full['name'], 40)}.",
+        )

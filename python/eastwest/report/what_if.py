@@ -10,20 +10,33 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import polars as pl
 
 from eastwest import core, stats, units
 from eastwest.report import spread, words
-from eastwest.report.compare import ABSENT, change, differences
-from eastwest.report.draw import SHADES, WIDTH, Chart, Scale, linear
+from eastwest.report.draw import SHADES, Chart, Scale, fill_lines, linear
 from eastwest.report.page import render
-from eastwest.report.tables import shown
-from eastwest.results import Result, pick
+from eastwest.results import Result
+from eastwest.views.labels import shown
+from eastwest.views.metrics import Metric, change
+from eastwest.views.series import cumulative
+from eastwest.views.settings import ABSENT, differences
+from eastwest.views.what_if import (
+    MEDIAN,
+    METRICS,
+    NETWORK,
+    TAIL,
+    Shown,
+    Values,
+    call_times,
+    means,
+    of_each,
+    ratio,
+    recorded_means,
+    time_by_service,
+)
 
 _BAR = 22
 _GAP = 12
@@ -35,53 +48,7 @@ _MOST_FOLDERS = 400
 _WORKLOAD = re.compile(r"(workload\.\d+)\..*", re.DOTALL)
 #: Settings of a workload that show its purpose.
 _TELLING = {"name", "kind", "input", "shuffle", "output", "load", "bytes", "file"}
-NETWORK = "(network)"
 OTHERS = "others"
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A case with its results, one for each seed, in an order common to all cases."""
-
-    name: str
-    results: tuple[Result, ...]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A number of the comparison: its path in the summary, and whether less is better."""
-
-    title: str
-    path: tuple[str, ...]
-    write: Callable[[float | None], str]
-    factor: float = 1.0
-
-
-def _per_watt(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
-
-
-ROWS = (
-    Row("Transactions", ("transactions", "count"), units.count),
-    Row("Response time, mean", ("transactions", "response_us", "mean"), units.span, 1e-6),
-    Row("Response time, median", ("transactions", "response_us", "p50"), units.span, 1e-6),
-    Row("Response time, p95", ("transactions", "response_us", "p95"), units.span, 1e-6),
-    Row("Response time, p99", ("transactions", "response_us", "p99"), units.span, 1e-6),
-    Row("… of it the network, mean", ("transactions", "network_us", "mean"), units.span, 1e-6),
-    Row("… of it computing, mean", ("transactions", "compute_us", "mean"), units.span, 1e-6),
-    Row(
-        "… of that in queues for processors",
-        ("transactions", "queued_us", "mean"),
-        units.span,
-        1e-6,
-    ),
-    Row("Transactions per second", ("transactions", "per_second"), _per_watt),
-    Row("Transactions per second and watt", ("transactions", "per_second_per_watt"), _per_watt),
-    Row("Energy of links and switches", ("energy_j", "with_switches", "total"), units.joules),
-    Row("Packet latency, p99", ("latency_us", "p99"), units.span, 1e-6),
-    Row("Packets dropped", ("packets", "dropped"), units.count),
-    Row("TCP timeouts", ("tcp", "timeouts"), units.count),
-)
 
 
 def page(cases: Sequence[Shown], title: str) -> str:
@@ -89,16 +56,16 @@ def page(cases: Sequence[Shown], title: str) -> str:
     first = [case.results[0] for case in cases]
     runs = len(cases[0].results)
     names = [shown(case.name, 60) for case in cases]
-    by_service = [[_by_service(result) for result in case.results] for case in cases]
+    by_service = [[time_by_service(result) for result in case.results] for case in cases]
     drawn = (_response(names, cases), _slowdown_chart(names, cases), _intervals_chart(names, cases))
     charts = [chart for chart in drawn if chart]
-    if len(charts) % 2:
-        charts[-1].wide = True
-    where = _time_chart(names, [_mean_by_service(found) for found in by_service])
+    fill_lines(charts)
+    services = dict.fromkeys(name for case in by_service for one in case for name in one)
+    where = _time_chart(names, [means(found) for found in by_service])
     seeds = [str(result.summary.get("seed", "?")) for result in cases[0].results]
     return render(
         "what_if.html.j2",
-        {"charts": {c.name: c.script() for c in [*charts, where]}, "topology": None},
+        [*charts, where],
         title=shown(title, 100),
         about=" · ".join(
             (
@@ -113,7 +80,7 @@ def page(cases: Sequence[Shown], title: str) -> str:
         metrics=_metrics(cases),
         charts=charts,
         where=where,
-        services=_services(by_service),
+        services=_services(by_service, services),
         operations=_operations(cases),
         differences=_settings(differences(first)),
         folder_rows=[
@@ -125,52 +92,10 @@ def page(cases: Sequence[Shown], title: str) -> str:
     )
 
 
-def intervals(case: Shown, base: Shown) -> dict[str, dict[str, Any]]:
-    """Return numbers of a case by their path in the summary, and their ratios to those of ``base``.
-
-    Each has ``n`` seeds, ``mean``, ``low`` and ``high`` (None for one seed), and the corresponding
-    keys for the ratio to the base of the same seed. Units are those of the summary.
-    """
-    found = {}
-    for row in ROWS:
-        values = _values(case, row)
-        if values is None:
-            continue
-        interval = stats.mean_interval([value / row.factor for value in values])
-        ratio = _ratio(values, _values(base, row))
-        found[".".join(row.path)] = {
-            "n": interval.n,
-            "mean": interval.value,
-            "low": interval.low,
-            "high": interval.high,
-            "of_first": None
-            if ratio is None
-            else {"mean": ratio.value, "low": ratio.low, "high": ratio.high},
-        }
-    return found
-
-
-#: Values of one number, one for each seed; None where a run lacks it.
-Values = list[float] | None
-
-
-def _values(case: Shown, row: Row) -> Values:
-    values = [pick(result.summary, *row.path) for result in case.results]
-    known = [value * row.factor for value in values if value is not None]
-    return known if len(known) == len(values) else None
-
-
-def _ratio(values: Values, base: Values) -> stats.Interval | None:
-    """Return the ratio of the values to the base, paired by seed."""
-    if values is None or base is None or not all(base):
-        return None
-    return stats.mean_interval([v / b for v, b in zip(values, base, strict=True)])
-
-
 def _metrics(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
     rows = []
-    for row in ROWS:
-        values = [_values(case, row) for case in cases]
+    for row in METRICS:
+        values = [case.values(row) for case in cases]
         if any(value is not None for value in values):
             rows.append((row.title, _cells(values, row.write)))
     return rows
@@ -189,8 +114,8 @@ def _cells(all_values: Sequence[Values], write: Callable[[float | None], str]) -
             continue
         mean = stats.mean_interval(values)
         text = ""
-        if place and values != all_values[0] and (ratio := _ratio(values, all_values[0])):
-            text = _change(ratio)
+        if place and values != all_values[0] and (by := ratio(values, all_values[0])):
+            text = _change(by)
         cells.append((write(mean.value), _between(mean, write), text))
     return cells
 
@@ -203,34 +128,32 @@ def _between(interval: stats.Interval, write: Callable[[float | None], str]) -> 
     return "" if low == high else f"{low} to {high}"
 
 
-def _change(ratio: stats.Interval) -> str:
+def _change(by: stats.Interval) -> str:
     """Return a change with its interval as text."""
-    between = _between(ratio, lambda value: change(value or 0.0))
-    return change(ratio.value) + (f" ({between})" if between else "")
+    between = _between(by, lambda value: change(value or 0.0))
+    return change(by.value) + (f" ({between})" if between else "")
 
 
 def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
-    median, tail = ROWS[2], ROWS[4]
-
-    def mean(case: Shown, row: Row) -> float | None:
-        values = _values(case, row)
+    def mean(case: Shown, row: Metric) -> float | None:
+        values = case.values(row)
         return None if values is None else math.fsum(values) / len(values)
 
     said = [
-        f"“{names[0]}”: half of the transactions take up to {units.span(mean(cases[0], median))}, "
-        f"99 % up to {units.span(mean(cases[0], tail))}; "
-        f"{units.percent(_share(cases[0], 'network_us'))} of the time is the network's"
+        f"“{names[0]}”: half of the transactions take up to {units.span(mean(cases[0], MEDIAN))}, "
+        f"99 % up to {units.span(mean(cases[0], TAIL))}; "
+        f"{units.percent(cases[0].share('network_us'))} of the time is the network's"
         f"{_waiting(cases[0])}."
     ]
     for name, case in zip(names[1:], cases[1:], strict=True):
         changes = []
-        for row in (median, tail):
-            ratio = _ratio(_values(case, row), _values(cases[0], row))
-            changes.append("–" if ratio is None else _change(ratio))
+        for row in (MEDIAN, TAIL):
+            by = ratio(case.values(row), cases[0].values(row))
+            changes.append("–" if by is None else _change(by))
         said.append(
-            f"“{name}”: the median is {units.span(mean(case, median))} ({changes[0]}), the 99th "
-            f"percentile {units.span(mean(case, tail))} ({changes[1]}); "
-            f"{units.percent(_share(case, 'network_us'))} is the network's{_waiting(case)}."
+            f"“{name}”: the median is {units.span(mean(case, MEDIAN))} ({changes[0]}), the 99th "
+            f"percentile {units.span(mean(case, TAIL))} ({changes[1]}); "
+            f"{units.percent(case.share('network_us'))} is the network's{_waiting(case)}."
         )
     if len(cases[0].results) > 1:
         said.append(
@@ -240,20 +163,8 @@ def _sentences(names: Sequence[str], cases: Sequence[Shown]) -> list[str]:
     return said
 
 
-def _share(case: Shown, part: str) -> float | None:
-    """Return the mean share of a part of the response time."""
-    shares = []
-    for result in case.results:
-        found = pick(result.summary, "transactions", part, "mean")
-        whole = pick(result.summary, "transactions", "response_us", "mean")
-        if found is None or not whole:
-            return None
-        shares.append(found / whole)
-    return math.fsum(shares) / len(shares)
-
-
 def _waiting(case: Shown) -> str:
-    share = _share(case, "queued_us")
+    share = case.share("queued_us")
     return f", {units.percent(share)} waiting for processors" if share else ""
 
 
@@ -261,16 +172,15 @@ def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | No
     """Return a chart of median and 99th percentile of every case with their intervals."""
     if len(cases[0].results) < 2:
         return None
-    rows = (ROWS[2], ROWS[4])
-    found = [
-        [(at, _ratio(_values(case, row), _values(cases[0], row))) for at, case in enumerate(cases)]
-        for row in rows
-    ]
-    known = [r for series in found for _, r in series if r is not None]
-    if not known:
+    found = []
+    for number, metric in enumerate((MEDIAN, TAIL)):
+        for place, case in enumerate(cases):
+            by = ratio(case.values(metric), cases[0].values(metric))
+            if by is not None:
+                low, high = (by.value if end is None else end for end in (by.low, by.high))
+                found.append((number, place, low, by, high))
+    if not found:
         return None
-    highs = [r.value if r.high is None else r.high for r in known]
-    lows = [r.value if r.low is None else r.low for r in known]
     chart = Chart(
         "intervals",
         "How sure the differences are",
@@ -279,8 +189,8 @@ def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | No
         Scale("linear", 0.0, len(names), "case"),
         Scale(
             "linear",
-            min(0.98, *lows),
-            1 + 1.05 * max(0.02, *(h - 1 for h in highs)),
+            min(0.98, *(low for _, _, low, _, _ in found)),
+            1 + 1.05 * max(0.02, *(high - 1 for *_, high in found)),
             "times as long",
             "times",
         ),
@@ -289,26 +199,15 @@ def _intervals_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | No
         css="sizes",
         wide=True,
     )
-    cells: list[list[list[Any]]] = [[] for _ in names]
-    for number, series in enumerate(found):
-        for place, ratio in series:
-            if ratio is None:
-                continue
-            at = place + 0.43 + 0.14 * number
-            low, high = (e if e is not None else ratio.value for e in (ratio.low, ratio.high))
-            x, y = chart.points([at] * 3, [low, ratio.value, high])
-            chart.add(f"whisker s{number}", f"M{x[0]:.0f} {y[0]:.1f}V{y[2]:.1f}", number)
-            chart.dots([at], [ratio.value], number, "dots big")
-            cells[place].append([chart.legend[number], _change(ratio), number])
-    heads = list(names)
-    chart.data = {
-        "type": "cells",
-        "categories": [shown(name, 14) for name in names]
-        if len(names) <= 12
-        else [""] * len(names),
-        "heads": heads,
-        "cells": cells,
-    }
+    few = len(names) <= 12
+    chart.intervals(
+        names,
+        [shown(name, 14) if few else "" for name in names],
+        (
+            ((place, 0.14 * number - 0.07, number), (low, by.value, high), _change(by))
+            for number, place, low, by, high in found
+        ),
+    )
     return chart
 
 
@@ -330,19 +229,19 @@ def _response(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
 
 def _slowdown_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | None:
     """Return a chart of the slowdown of each transaction against the first case, by seed."""
-    base = _recorded_means(cases[0])
+    base = recorded_means(cases[0])
     curves = []
     for name, case in zip(names[1:], cases[1:], strict=True):
         on = ["run", "workload", "recorded"]
-        pairs = base.join(_recorded_means(case), on=on, how="inner", suffix="_now")
+        pairs = base.join(recorded_means(case), on=on, how="inner", suffix="_now")
         if pairs.height:
-            ratio = (pairs["response_us_now"] / pairs["response_us"]).to_numpy()
-            curves.append((name, np.sort(ratio[np.isfinite(ratio)])))
-    curves = [(name, ratio) for name, ratio in curves if ratio.size][: spread.MOST_CURVES - 1]
+            times = (pairs["response_us_now"] / pairs["response_us"]).to_numpy()
+            curves.append((name, *cumulative(times)))
+    curves = [curve for curve in curves if curve[1].size][: spread.MOST_CURVES - 1]
     if not curves:
         return None
-    top = max(float(np.quantile(ratio, 0.99)) for _, ratio in curves)
-    low = min(float(ratio[0]) for _, ratio in curves)
+    top = max(float(np.quantile(times, 0.99)) for _, times, _ in curves)
+    low = min(float(times[0]) for _, times, _ in curves)
     high = max(1.05, top * 1.02)
     chart = Chart(
         "slower",
@@ -351,60 +250,25 @@ def _slowdown_chart(names: Sequence[str], cases: Sequence[Shown]) -> Chart | Non
         f"transaction in “{names[0]}”. Left of 1 it is faster.",
         Scale("linear", min(0.98, low), high, "times as long", "times"),
         Scale("linear", 0.0, 1.02, "transactions", "percent"),
-        legend=[names[0], *(name for name, _ in curves)],
+        legend=[names[0], *(name for name, *_ in curves)],
         height=260,
     )
     chart.line([1.0, 1.0], [0.0, 1.0], 0)
-    for number, (_, ratio) in enumerate(curves, 1):
-        share = np.arange(1, ratio.size + 1) / ratio.size
-        keep = np.unique(np.linspace(0, ratio.size - 1, 600).astype(int))
-        chart.line(ratio[keep], share[keep], number, step=True)
+    for number, (_, times, share) in enumerate(curves, 1):
+        keep = np.unique(np.linspace(0, times.size - 1, 600).astype(int))
+        chart.line(times[keep], share[keep], number, step=True)
     chart.table = (
         ["", "transactions", "50 %", "90 %", "99 %"],
         [
             [
                 name,
-                units.count(ratio.size),
-                *(f"× {float(np.quantile(ratio, s)):.4g}" for s in (0.5, 0.9, 0.99)),
+                units.count(times.size),
+                *(f"× {float(np.quantile(times, s)):.4g}" for s in (0.5, 0.9, 0.99)),
             ]
-            for name, ratio in curves
+            for name, times, _ in curves
         ],
     )
     return chart
-
-
-def _recorded_means(case: Shown) -> pl.DataFrame:
-    """Return the mean response time of each recorded transaction in every run."""
-    return pl.concat(
-        result.transactions.group_by("workload", "recorded")
-        .agg(pl.col("response_us").mean())
-        .filter(pl.col("response_us") > 0)
-        .sort("workload", "recorded")
-        .with_columns(pl.lit(number).alias("run"))
-        for number, result in enumerate(case.results)
-    )
-
-
-def _by_service(result: Result) -> dict[str, float]:
-    """Return mean seconds on the critical path of a transaction, by service; the network apart."""
-    calls = result.calls
-    count = max(1, result.transactions.height)
-    name = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
-    sums = (
-        calls.group_by(name)
-        .agg(pl.col("compute_us").sum())
-        .sort("compute_us", "name", descending=[True, False])
-    )
-    found = {NETWORK: float(calls["network_us"].sum()) / 1e6 / count}
-    for service, compute in sums.iter_rows():
-        found[str(service)] = compute / 1e6 / count
-    return found
-
-
-def _mean_by_service(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Return means over runs, with services in the order of the first run."""
-    order = dict.fromkeys(name for found in runs for name in found)
-    return {name: math.fsum(found.get(name, 0.0) for found in runs) / len(runs) for name in order}
 
 
 def _time_chart(names: Sequence[str], by_service: Sequence[dict[str, float]]) -> Chart:
@@ -433,11 +297,7 @@ def _time_chart(names: Sequence[str], by_service: Sequence[dict[str, float]]) ->
     )
     for row, amounts in enumerate(values):
         across, _ = chart.points(np.append(0.0, np.cumsum(amounts)), np.zeros(len(amounts) + 1))
-        down = row * (_BAR + _GAP) + _GAP / 2
-        for part, (left, right) in enumerate(itertools.pairwise(np.rint(across).tolist())):
-            if min(right, WIDTH) > left:
-                d = f"M{left:.0f} {down:g}H{min(right, WIDTH):.0f}v{_BAR}H{left:.0f}z"
-                chart.add(f"piece s{part % SHADES}", d, part)
+        chart.bars(row, _BAR, _GAP, np.rint(across).tolist(), "piece")
     chart.table = (
         ["case", *(shown(part, 40) for part in parts)],
         [
@@ -449,41 +309,20 @@ def _time_chart(names: Sequence[str], by_service: Sequence[dict[str, float]]) ->
 
 
 def _services(
-    by_service: Sequence[Sequence[dict[str, float]]],
+    runs: Sequence[Sequence[dict[str, float]]], order: Iterable[str]
 ) -> list[tuple[str, list[Cell]]]:
-    """Return rows of mean time on the critical path of a transaction, one for each service."""
-    order = list(dict.fromkeys(name for runs in by_service for found in runs for name in found))
+    """Return rows of a time by service in every case."""
     return [
-        (shown(name, 60), _cells(_each(by_service, name), units.span))
-        for name in order[:_MOST_ROWS]
+        (shown(name, 60), _cells(of_each(runs, name), units.span))
+        for name in itertools.islice(order, _MOST_ROWS)
     ]
-
-
-def _each(runs: Sequence[Sequence[dict[str, float]]], name: str) -> list[Values]:
-    """Return a number of every case, one for each seed; None where a run lacks it."""
-    found: list[Values] = []
-    for case in runs:
-        values = [one[name] for one in case if name in one]
-        found.append(values if len(values) == len(case) else None)
-    return found
 
 
 def _operations(cases: Sequence[Shown]) -> list[tuple[str, list[Cell]]]:
     """Return rows of the 99th percentile of times of calls between components, by service."""
-    found = [[_call_times(result) for result in case.results] for case in cases]
-    order = sorted(found[0][0], key=lambda name: (-found[0][0][name], name))
-    return [
-        (shown(name, 60), _cells(_each(found, name), units.span)) for name in order[:_MOST_ROWS]
-    ]
-
-
-def _call_times(result: Result) -> dict[str, float]:
-    """Return the 99th percentile of times of calls between components in s, by service."""
-    length = ((pl.col("done_s") - pl.col("sent_s")).quantile(0.99, "higher")).alias("p99")
-    name = pl.when(pl.col("service") == "").then("component").otherwise("service").alias("name")
-    called = result.calls.filter(pl.col("parent") >= 0)
-    rows = called.group_by(name).agg(length, pl.len()).sort("name")
-    return {str(service): float(p99) for service, p99, _ in rows.iter_rows()}
+    found = [[call_times(result) for result in case.results] for case in cases]
+    first = found[0][0]
+    return _services(found, sorted(first, key=lambda name: (-first[name], name)))
 
 
 def _settings(rows: list[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:

@@ -6,16 +6,18 @@ So it is correct for every kind of fabric and workload, and for results of older
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
 from eastwest import units
-from eastwest.plot.latency import quantile
 from eastwest.results import Result, pick
 from eastwest.units import tier_words
+from eastwest.views.labels import plural, seconds
+from eastwest.views.latency import quantile
+from eastwest.views.links import upward
+from eastwest.views.settings import flat, tree
 
 #: Kinds of packets for which drops are counted, and their names.
 DROP_KINDS = {
@@ -51,14 +53,12 @@ def fabric(result: Result) -> list[str]:
     nodes = set(links["src"].to_list())
     switches = len(nodes - senders)
     said = [
-        f"{units.count(len(senders))} hosts and {_number(switches, 'switch', 'switches')}, joined "
+        f"{units.count(len(senders))} hosts and {plural(switches, 'switch', 'switches')}, joined "
         f"by {units.count(links.height / 2)} full-duplex cables."
     ]
-    upward = [
-        tier for tier in links["tier"].unique(maintain_order=True).to_list() if tier.endswith("-up")
-    ]
+    tiers = [tier for tier in upward(links) if tier.endswith("-up")]
     rates = []
-    for tier in upward:
+    for tier in tiers:
         of_tier = links.filter(pl.col("tier") == tier)["rate_bps"]
         low, high = of_tier.min(), of_tier.max()
         shown = units.rate(_float(low))
@@ -67,12 +67,12 @@ def fabric(result: Result) -> list[str]:
         rates.append(f"{tier_words(tier)} {shown}")
     if rates:
         said.append(f"Link rates: {', '.join(rates)}.")
-    said.extend(_oversubscription(links, upward))
+    said.extend(_oversubscription(links, tiers))
     return said
 
 
-def _oversubscription(links: pl.DataFrame, upward: list[str]) -> Iterator[str]:
-    for below, above in itertools.pairwise(upward):
+def _oversubscription(links: pl.DataFrame, tiers: list[str]) -> Iterator[str]:
+    for below, above in itertools.pairwise(tiers):
         into = _float(links.filter(pl.col("tier") == below)["rate_bps"].sum())
         out = _float(links.filter(pl.col("tier") == above)["rate_bps"].sum())
         if out and into and into > 1.001 * out:
@@ -88,19 +88,20 @@ def workload(result: Result) -> list[str]:
     jobs, flows = result.jobs, result.flows
     for (name,), part in jobs.group_by("workload", maintain_order=True):
         kinds = ", ".join(sorted(set(part["kind"].to_list())))
+        maps, reduces = (_int(part[column].sum()) for column in ("maps", "reduces"))
+        read, shuffled, within, written = (
+            units.size(_float(part[f"{what}_bytes"].sum()))
+            for what in ("input", "shuffle", "shuffle_local", "output")
+        )
         said.append(
-            f"{units.clean(str(name), 60)}: {_number(part.height, 'job', 'jobs')} ({kinds}) with "
-            f"{_number(_int(part['maps'].sum()), 'map', 'maps')} and "
-            f"{_number(_int(part['reduces'].sum()), 'reduce', 'reduces')}, reading "
-            f"{units.size(_float(part['input_bytes'].sum()))}, shuffling "
-            f"{units.size(_float(part['shuffle_bytes'].sum()))} "
-            f"({units.size(_float(part['shuffle_local_bytes'].sum()))} of it within nodes) and "
-            f"writing {units.size(_float(part['output_bytes'].sum()))}."
+            f"{units.clean(str(name), 60)}: {plural(part.height, 'job')} ({kinds}) with "
+            f"{plural(maps, 'map')} and {plural(reduces, 'reduce')}, reading {read}, shuffling "
+            f"{shuffled} ({within} of it within nodes) and writing {written}."
         )
     others = flows.filter(~pl.col("workload").is_in(jobs["workload"].unique().implode()))
     for (name,), part in others.group_by("workload", maintain_order=True):
         said.append(
-            f"{units.clean(str(name), 60)}: {_number(part.height, 'flow', 'flows')} of "
+            f"{units.clean(str(name), 60)}: {plural(part.height, 'flow')} of "
             f"{units.size(_float(part['bytes'].sum()))} in all."
         )
     return said or ["No traffic was sent."]
@@ -109,56 +110,43 @@ def workload(result: Result) -> list[str]:
 def headlines(result: Result) -> list[tuple[str, str, str]]:
     """Return name, value and remark of the numbers at the top of the page."""
     s = result.summary
+
+    def number(*path: str) -> str:
+        return units.count(pick(s, *path))
+
+    def both(*path: str) -> tuple[str, str]:
+        middle, tail = (units.span(seconds(pick(s, *path, q))) for q in ("p50", "p99"))
+        return middle, f"median; p99 {tail}"
+
     cards = []
     if pick(s, "jobs", "count"):
-        cards.append(
-            (
-                "jobs",
-                units.count(pick(s, "jobs", "count")),
-                f"median runtime {units.span(pick(s, 'jobs', 'runtime_s', 'p50'))}",
-            )
-        )
-        cards.append(("makespan", units.span(pick(s, "jobs", "makespan_s")), "first to last job"))
+        median = units.span(pick(s, "jobs", "runtime_s", "p50"))
+        makespan = units.span(pick(s, "jobs", "makespan_s"))
+        cards.append(("jobs", number("jobs", "count"), f"median runtime {median}"))
+        cards.append(("makespan", makespan, "first to last job"))
     if pick(s, "rounds", "count"):
-        cards.append(("rounds", units.count(pick(s, "rounds", "count")), "synchronized reads"))
-        goodput = pick(s, "rounds", "goodput_bps")
-        cards.append(("goodput", units.rate(goodput), "while a round was running"))
-    done, all_flows = pick(s, "flows", "completed"), pick(s, "flows", "count")
-    share = "all complete" if done == all_flows else f"{units.count(done)} complete"
-    cards.append(("flows", units.count(all_flows), share))
-    cards.append(
-        (
-            "flow completion",
-            units.span(micro(pick(s, "flows", "fct_us", "p50"))),
-            f"median; p99 {units.span(micro(pick(s, 'flows', 'fct_us', 'p99')))}",
-        )
-    )
-    cards.append(
-        (
-            "packet latency",
-            units.span(micro(pick(s, "latency_us", "p50"))),
-            f"median; p99 {units.span(micro(pick(s, 'latency_us', 'p99')))}",
-        )
-    )
+        goodput = units.rate(pick(s, "rounds", "goodput_bps"))
+        cards.append(("rounds", number("rounds", "count"), "synchronized reads"))
+        cards.append(("goodput", goodput, "while a round was running"))
+    done, every = number("flows", "completed"), number("flows", "count")
+    complete = pick(s, "flows", "completed") == pick(s, "flows", "count")
     packets, drops = carried(result)
     lost = f"{units.percent(drops / packets)} of transmissions" if packets else "no packets"
-    cards.append(("packets dropped", units.count(drops), lost))
-    cards.append(
+    hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
+    pace = units.count(hops / cpu if hops and cpu else None)
+    return [
+        *cards,
+        ("flows", every, "all complete" if complete else f"{done} complete"),
+        ("flow completion", *both("flows", "fct_us")),
+        ("packet latency", *both("latency_us")),
+        ("packets dropped", units.count(drops), lost),
         (
             "TCP retransmissions",
-            units.count(pick(s, "tcp", "retransmits")),
-            f"{units.count(pick(s, 'tcp', 'timeouts'))} timeouts",
-        )
-    )
-    hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
-    cards.append(
-        (
-            "packet-hops",
-            units.count(hops),
-            f"{units.count(hops / cpu if hops and cpu else None)} per CPU-second",
-        )
-    )
-    return cards
+            number("tcp", "retransmits"),
+            f"{number('tcp', 'timeouts')} timeouts",
+        ),
+        ("packet-hops", units.count(hops), f"{pace} per CPU-second"),
+    ]
 
 
 def carried(result: Result) -> tuple[int, int]:
@@ -173,7 +161,7 @@ def latency_rows(result: Result) -> list[list[str]]:
         seen = _int(part["count"].sum())
         if seen == 0:
             continue
-        shares = [units.span(micro(quantile(part, q))) for q in (0.5, 0.9, 0.99, 0.999, 1.0)]
+        shares = [units.span(seconds(quantile(part, q))) for q in (0.5, 0.9, 0.99, 0.999, 1.0)]
         words = {"ack": "pure ACK"}.get(str(kind), str(kind))
         rows.append([units.clean(str(name), 60), words, units.count(seen), *shares])
     return rows
@@ -184,18 +172,14 @@ def purpose_rows(result: Result) -> list[list[str]]:
     rows = []
     for (name,), part in result.flows.group_by("purpose", maintain_order=True):
         complete = part.filter(pl.col("fct_us").is_finite())
-        fct = [
-            units.span(micro(_float(complete["fct_us"].quantile(q, "higher"))))
-            for q in (0.5, 0.99, 1.0)
-        ]
+        fct = (complete["fct_us"].quantile(q, "higher") for q in (0.5, 0.99, 1.0))
         rows.append(
             [
                 str(name),
                 units.count(part.height),
                 units.size(_float(part["bytes"].sum())),
-                *fct,
-                units.count(_int(part["retransmits"].sum())),
-                units.count(_int(part["timeouts"].sum())),
+                *(units.span(seconds(each)) for each in fct),
+                *(units.count(_int(part[c].sum())) for c in ("retransmits", "timeouts")),
             ]
         )
     return rows
@@ -228,21 +212,17 @@ def marked(result: Result) -> str:
     if "marks" not in result.links.columns:
         return ""
     marks = _int(result.links["marks"].sum())
-    return f"{_number(marks, 'packet was', 'packets were')} marked (ECN)." if marks else ""
+    return f"{plural(marks, 'packet was', 'packets were')} marked (ECN)." if marks else ""
 
 
 def faults(result: Result) -> list[str]:
     """Return a line on each fault of the scenario."""
-    try:
-        listed = tomllib.loads(result.scenario).get("fault", [])
-    except tomllib.TOMLDecodeError:
-        return []
-    lines = []
-    for fault in listed if isinstance(listed, list) else []:
-        if isinstance(fault, dict):
-            parts = [f"{key} {value}" for key, value in _flat(fault, "")]
-            lines.append(units.clean(", ".join(parts), 300))
-    return lines
+    listed = tree(result).get("fault", [])
+    return [
+        units.clean(", ".join(f"{key} {value}" for key, value in flat(fault, "")), 300)
+        for fault in (listed if isinstance(listed, list) else [])
+        if isinstance(fault, dict)
+    ]
 
 
 def busiest_links(result: Result, most: int = 20) -> list[list[str]]:
@@ -261,35 +241,6 @@ def busiest_links(result: Result, most: int = 20) -> list[list[str]]:
         ]
         for row in top.iter_rows(named=True)
     ]
-
-
-def settings(result: Result) -> dict[str, str]:
-    """Return all settings of the resolved scenario by path; none if it cannot be read."""
-    try:
-        tree = tomllib.loads(result.scenario)
-    except tomllib.TOMLDecodeError:
-        return {}
-    return dict(_flat(tree, ""))
-
-
-def _flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(tree, dict) and tree:
-        for key, value in tree.items():
-            yield from _flat(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(tree, list) and any(isinstance(item, dict) for item in tree):
-        for place, value in enumerate(tree):
-            yield from _flat(value, f"{path}.{place}")
-    else:
-        yield path, units.clean(str(tree), 200)
-
-
-def micro(value_us: float | None) -> float | None:
-    """Return µs as seconds."""
-    return None if value_us is None else value_us / 1e6
-
-
-def _number(value: int, one: str, many: str) -> str:
-    return f"{units.count(value)} {one if value == 1 else many}"
 
 
 def _float(value: Any) -> float:

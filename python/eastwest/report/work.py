@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 
 from eastwest import units
-from eastwest.plot.jobs import at_once, concurrency
-from eastwest.report.draw import Chart, Scale, clock, linear, rounded, thin_rows, time
+from eastwest.report.draw import Chart, Scale, clock, linear, rounded, time
 from eastwest.report.heat import Heat
-from eastwest.report.tables import Bins, Facts, shown
+from eastwest.views.facts import Facts
+from eastwest.views.jobs import KINDS, at_once, concurrency
+from eastwest.views.labels import plural, shown
+from eastwest.views.series import Bins, Lanes
 
 #: Most jobs that are drawn one by one; of more, the shortest are left out.
 MOST_JOBS = 1200
@@ -17,7 +19,6 @@ MOST_JOBS = 1200
 _MOST_TASKS = 400
 _MOST_ROWS = 48
 _BINS = 900
-KINDS = ("map", "reduce")
 
 
 def charts(facts: Facts) -> list[Chart]:
@@ -36,8 +37,7 @@ def running(facts: Facts) -> Chart:
     """Return a chart of running maps and reduces over time, stacked."""
     tasks = facts.tasks
     bins = Bins(facts.end / _BINS, _BINS)
-    edges = bins.edges
-    values = [concurrency(tasks.filter(pl.col("kind") == kind), edges) for kind in KINDS]
+    values = [concurrency(tasks.filter(pl.col("kind") == kind), bins.edges) for kind in KINDS]
     busy = float((tasks["finished_s"] - tasks["started_s"]).sum())
     chart = Chart(
         "running-tasks",
@@ -51,19 +51,14 @@ def running(facts: Facts) -> Chart:
         key="area",
         height=150,
     )
-    base = np.zeros(_BINS)
-    for number, value in enumerate(values):
-        chart.band(edges, base, base + value, number)
-        base = base + value
-    chart.data = {"type": "bins", "step": bins.step, "values": [rounded(v, 3) for v in values]}
-    chart.table = (
-        ["until", "maps running", "reduces running"],
-        thin_rows(
-            [
-                [clock(float(edges[i + 1]), facts.end), *(f"{v[i]:.3g}" for v in values)]
-                for i in range(_BINS)
-            ]
-        ),
+    chart.stack(bins.edges, values)
+    chart.over_time(
+        bins,
+        values,
+        [f"{kind}s running" for kind in KINDS],
+        "{:.3g}".format,
+        digits=3,
+        every=True,
     )
     return chart
 
@@ -73,15 +68,14 @@ def jobs(facts: Facts) -> Chart:
     table = facts.jobs
     kept = table.sort("runtime_s", descending=True).head(MOST_JOBS)
     kept = kept.sort("submitted_s", "finished_s", "job")
-    rows = list(
-        kept.select("submitted_s", "started_s", "finished_s", "name", "maps", "reduces").iter_rows()
-    )
-    lanes = _lanes([(row[0], row[2]) for row in rows])
-    count = max(lanes, default=0) + 1
+    columns = ("submitted_s", "started_s", "finished_s", "name", "maps", "reduces")
+    rows = kept.select(columns).rows()
+    lanes = Lanes()
+    placed = [(row, lanes.place(row[0], row[2])) for row in rows]
     left_out = table.height - kept.height
     longest = table.sort("runtime_s", descending=True).row(0, named=True)
     title = (
-        f"The longest of {_jobs(table.height)}, {shown(longest['name'], 40)}, takes "
+        f"The longest of {plural(table.height, 'job')}, {shown(longest['name'], 40)}, takes "
         f"{units.span(longest['runtime_s'])}"
         if table.height > 1
         else f"{shown(longest['name'], 40)} takes {units.span(longest['runtime_s'])}"
@@ -89,21 +83,21 @@ def jobs(facts: Facts) -> Chart:
     note = "A bar per job from submission to end; pale until its first task starts."
     if left_out:
         note += f" The {units.count(left_out)} shortest jobs are left out."
-    thick = max(2.0, min(12.0, 220 / count))
+    thick = max(2.0, min(12.0, 220 / lanes.count))
     chart = Chart(
         "jobs",
         title,
         note,
         time(facts.end),
-        Scale("linear", 0, count, ""),
-        height=round(max(60.0, count * (thick + 1.5)) + 8),
+        Scale("linear", 0, lanes.count, ""),
+        height=round(max(60.0, lanes.count * (thick + 1.5)) + 8),
         wide=True,
         legend=["waiting", "running"],
         key="bar",
         css="lanes",
     )
     waiting, work, items = [], [], []
-    for (submitted, started, finished, name, maps, reduces), lane in zip(rows, lanes, strict=True):
+    for (submitted, started, finished, name, maps, reduces), lane in placed:
         top = 4 + lane * (thick + 1.5)
         waiting.append(_bar(chart, submitted, started, top, thick))
         work.append(_bar(chart, started, finished, top, thick))
@@ -130,30 +124,10 @@ def jobs(facts: Facts) -> Chart:
     return chart
 
 
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{units.count(count)} jobs"
-
-
 def _bar(chart: Chart, start: float, end: float, top: float, thick: float) -> str:
     """Return the path of a bar; the border keeps a bar of no length visible."""
     left, right = (round(float(v)) for v in chart.points([start, end], [0, 0])[0])
     return f"M{left} {top:.1f}H{right}v{thick:.1f}H{left}z"
-
-
-def _lanes(spans: list[tuple[float, float]]) -> list[int]:
-    """Return the lane of each interval, sorted by start: the lowest one that is free."""
-    import heapq  # noqa: PLC0415  used here only
-
-    free: list[int] = []
-    busy: list[tuple[float, int]] = []
-    placed = []
-    for start, end in spans:
-        while busy and busy[0][0] <= start:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        lane = heapq.heappop(free) if free else len(busy)
-        heapq.heappush(busy, (max(end, start), lane))
-        placed.append(lane)
-    return placed
 
 
 def hosts(facts: Facts) -> Chart:

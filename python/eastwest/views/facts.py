@@ -1,63 +1,22 @@
-"""Tables of a result for the page: only rows that can be drawn, host names, bins of time."""
+"""Tables of a result that can be drawn whatever wrote them, with host names and bins of time."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from eastwest import units
 from eastwest.formats import SINCE
-from eastwest.report.draw import Floats
 from eastwest.results import Result, pick
+from eastwest.views.labels import natural, shown
+from eastwest.views.series import Bins
 
-_MOST_NAME = 60
 #: Limit of numbers; larger ones are cut. Seconds, µs and shares of any run are far below.
 _MOST = 1e15
 #: Columns that older formats do not have.
 _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
-_RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
-
-
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a key that sorts ``h2`` before ``h10``."""
-    parts = _RUNS_OF_DIGITS.split(name)
-    return tuple(
-        (1, int(part), "") if place % 2 else (0, 0, part) for place, part in enumerate(parts)
-    )
-
-
-def shown(name: object, limit: int = _MOST_NAME) -> str:
-    """Return untrusted text of a result without control characters, cut to ``limit`` characters."""
-    return units.clean(str(name), limit)
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Equal intervals of simulated time from 0 on."""
-
-    step: float
-    count: int
-
-    @property
-    def edges(self) -> Floats:
-        """Borders of the intervals in s, one more than there are intervals."""
-        return np.asarray(np.arange(self.count + 1) * self.step)
-
-    def of(self, times: Floats) -> npt.NDArray[np.int64]:
-        """Return the interval of each time; an end of an interval belongs to it."""
-        place = np.ceil(times / self.step - 1e-6) - 1
-        return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
-
-    def sums(self, times: Floats, values: Floats) -> Floats:
-        """Return the sum of values in each interval."""
-        sums = np.bincount(self.of(times), weights=values, minlength=self.count)
-        return np.asarray(sums, dtype=np.float64)
 
 
 class Drawable(Result):
@@ -173,6 +132,10 @@ class Facts:
         """Names of links by number."""
         numbers, names = self.links["link"].to_list(), self.links["name"].to_list()
         return {number: shown(name) for number, name in zip(numbers, names, strict=True)}
+
+    def link(self, number: int) -> str:
+        """Return the name of the link with this number."""
+        return self.link_names.get(number, f"link {number}")
 
     @cached_property
     def tiers(self) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +17,7 @@ import polars as pl
 from eastwest import core, shipped
 from eastwest.errors import InputError
 from eastwest.results import Result, pick
+from eastwest.views.settings import tree
 
 _SPANS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _SPAN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zµ]*)\s*")
@@ -51,10 +51,7 @@ class Evidence:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Resolved scenario as a mapping; empty where it cannot be read."""
-        try:
-            return tomllib.loads(self.result.scenario)
-        except (OSError, ValueError):
-            return {}
+        return tree(self.result)
 
     def time_setting(self, *path: str) -> float | None:
         """Return a setting that is a duration, in seconds."""
@@ -108,9 +105,8 @@ class Evidence:
             (pl.col("connection") == connection) & pl.col("time_s").is_between(start_s, finish_s)
         ).drop("connection")
         if any(rows[column].null_count() for column in rows.columns):
-            raise InputError(
-                f"{self.result.path / 'events.parquet'} is damaged: values are missing"
-            )
+            path = self.result.path / "events.parquet"
+            raise InputError(f"{path} is damaged: values are missing")
         return [Event(**row) for row in rows.iter_rows(named=True)]
 
     @cached_property
@@ -189,13 +185,13 @@ class Evidence:
         return first if first > 0 else None
 
 
-def pick_setting(tree: Any, *path: str) -> Any:
+def pick_setting(settings: Any, *path: str) -> Any:
     """Return one value of a nested mapping, or None."""
     for key in path:
-        if not isinstance(tree, dict) or key not in tree:
+        if not isinstance(settings, dict) or key not in settings:
             return None
-        tree = tree[key]
-    return tree
+        settings = settings[key]
+    return settings
 
 
 def seconds(value: Any) -> float | None:
@@ -210,6 +206,11 @@ def seconds(value: Any) -> float | None:
         return None if factor is None else float(found[1]) * factor
     except ValueError:
         return None
+
+
+def number(value: object) -> float:
+    """Return a number of a table as a float; 0 for None."""
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def propagation_us(shape: dict[str, Any] | None, src: str, dst: str) -> float | None:

@@ -14,10 +14,12 @@ several apply, the first of these counts:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from eastwest.explain.evidence import Event
+from eastwest.views.evidence import Event
+from eastwest.views.series import covered
 
 TIMER, BEHIND, RECOVERY, SENDING = "timer", "behind", "recovery", "sending"
 _ORDER = (TIMER, BEHIND, RECOVERY)
@@ -156,7 +158,7 @@ def recoveries(events: list[Event], message: Message) -> list[tuple[float, float
 
 def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
     """Return the time of a message in µs by label; the values add up to ``total_us``."""
-    spans = {label: [] for label in _ORDER}  # type: dict[str, list[tuple[float, float]]]
+    spans: dict[str, list[tuple[float, float]]] = {label: [] for label in _ORDER}
     for interval in intervals:
         begin = max(0.0, message.at_us(interval.begin_s))
         end = min(message.total_us, message.at_us(interval.end_s))
@@ -165,22 +167,14 @@ def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:
     parts: dict[str, float] = {}
     taken: list[tuple[float, float]] = []
     for label in _ORDER:
-        before = _covered(taken)
+        before = covered(taken)
         taken += spans[label]
-        parts[label] = _covered(taken) - before
+        parts[label] = covered(taken) - before
     parts[SENDING] = max(0.0, message.total_us - sum(parts.values()))
     return parts
 
 
-def _covered(spans: list[tuple[float, float]]) -> float:
-    total, until = 0.0, float("-inf")
-    for begin, end in sorted(spans):
-        total += max(0.0, end - max(begin, until))
-        until = max(until, end)
-    return total
-
-
-@dataclass
+@dataclass(frozen=True)
 class Burst:
     """Consecutive losses of packets of one kind at one port."""
 
@@ -192,23 +186,13 @@ class Burst:
 
 def bursts(events: list[Event]) -> Iterator[Burst | Event]:
     """Yield events in order, with consecutive losses at one port combined."""
-    open_burst: Burst | None = None
-    for event in events:
-        if event.what != "drop":
-            if open_burst is not None:
-                yield open_burst
-                open_burst = None
-            yield event
-            continue
-        key = (event.link, event.kind, event.cause, event.src)
-        if open_burst is not None:
-            first = open_burst.first
-            if key == (first.link, first.kind, first.cause, first.src):
-                open_burst.last = event
-                open_burst.packets += 1
-                open_burst.bytes += event.bytes
-                continue
-            yield open_burst
-        open_burst = Burst(event, event, 1, event.bytes)
-    if open_burst is not None:
-        yield open_burst
+
+    def kind(event: Event) -> tuple[int, str, str, int] | None:
+        return (event.link, event.kind, event.cause, event.src) if event.what == "drop" else None
+
+    for of_losses, group in itertools.groupby(events, kind):
+        found = list(group)
+        if of_losses is None:
+            yield from found
+        else:
+            yield Burst(found[0], found[-1], len(found), sum(event.bytes for event in found))

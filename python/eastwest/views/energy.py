@@ -1,0 +1,56 @@
+"""Energy of links: power over time, and the states in which links spend their time."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from eastwest.views.facts import Facts
+from eastwest.views.series import Bins, Floats
+
+#: States of a link, in the order in which they are drawn.
+STATES = ("sending", "awake, nothing to send", "falling asleep", "waking", "asleep")
+#: Columns with the energy used, and that of links always awake and of ideal sleep.
+COSTS = ("energy_j", "energy_always_on_j", "energy_ideal_j")
+#: Columns with the time in each state.
+TIMES = ("awake_s", "falling_asleep_s", "asleep_s", "waking_s")
+
+
+def power_over_time(facts: Facts, most: int) -> tuple[Bins, list[Floats]] | None:
+    """Return at most ``most`` bins and the power of links in each, in W; None without samples.
+
+    There are four series: hosts' links, other links, all links always awake, and all links with
+    ideal sleep.
+    """
+    table = facts.result.power.drop_nulls().with_columns(
+        pl.col(*COSTS, *TIMES).clip(lower_bound=0), of_hosts=pl.col("tier").str.starts_with("host")
+    )
+    bins = facts.bins(most)
+    covered = _sums(bins, table, pl.sum_horizontal(TIMES))
+    if not np.any(covered > 0):
+        return None
+    last = int(np.flatnonzero(covered > 0)[-1]) + 1
+    bins, covered = Bins(bins.step, last), covered[:last]
+    # Sampled time of a bin, per link, in s; the last bin may be shorter.
+    seconds = np.maximum(covered, 1e-30) * bins.step / max(float(covered.max()), 1e-30)
+    used, *others = (pl.col(column) for column in COSTS)
+    of_hosts = pl.col("of_hosts")
+    series = [_sums(bins, table.filter(part), used) for part in (of_hosts, ~of_hosts)]
+    series += [_sums(bins, table, column) for column in others]
+    return bins, [energy / seconds for energy in series]
+
+
+def _sums(bins: Bins, table: pl.DataFrame, value: pl.Expr) -> Floats:
+    values = table.select(value.alias("value"))["value"].to_numpy().astype(float)
+    return bins.sums(table["time_s"].to_numpy(), values)
+
+
+def state_shares(links: pl.DataFrame) -> Floats:
+    """Return the shares of the time of links in `STATES`."""
+    awake, falling, asleep, waking = (float(links[c].clip(0).sum()) for c in TIMES)
+    whole = awake + falling + asleep + waking
+    lengths = links.select(pl.sum_horizontal(TIMES).clip(0)).to_series()
+    busy = links["utilisation"].fill_nan(0).fill_null(0).clip(0, 1)
+    sending = min(awake, float((busy * lengths).sum()))
+    parts = np.array([sending, awake - sending, falling, waking, asleep])
+    return np.asarray(parts / whole if whole > 0 else parts)

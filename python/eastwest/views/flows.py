@@ -1,0 +1,42 @@
+"""Parts of flows' completion times."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from eastwest.results import Result
+from eastwest.units import percent
+from eastwest.views.latency import in_size_bins
+
+#: Parts of the time of a flow, in the order in which they are stacked.
+PARTS = ("injection", "queueing", "flight", "retransmission")
+
+
+def parts_by_size(result: Result) -> pl.DataFrame:
+    """Return a table of the parts of flows' completion times, by size bin.
+
+    Columns: ``size``, ``flows``, ``completion_us`` (median), for each part the mean over flows of
+    its share of a flow's time (``injection_share`` …), and its 99th percentile in microseconds
+    (``injection_us_p99`` …). Flows that took no time are left out. Without ``measure.flow_parts``
+    there is no row.
+    """
+    rows = []
+    for name, inside in in_size_bins(result.flow_parts.filter(pl.col("completion_us") > 0)):
+        whole = inside["completion_us"]
+        row: dict[str, object] = {"size": name, "flows": inside.height}
+        row["completion_us"] = whole.quantile(0.5, "higher")
+        for part in PARTS:
+            row[f"{part}_share"] = (inside[f"{part}_us"] / whole).mean()
+            row[f"{part}_us_p99"] = inside[f"{part}_us"].quantile(0.99, "higher")
+        rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def largest_part(table: pl.DataFrame) -> str:
+    """Return a title with the largest part, for the size with the most flows."""
+    row = table.sort("flows", descending=True).row(0, named=True)
+    part = max(PARTS, key=lambda each: float(row[f"{each}_share"]))
+    return (
+        f"Flows of {row['size']} spend {percent(row[f'{part}_share'])} of their time on {part}, "
+        "on average"
+    )

@@ -1,0 +1,33 @@
+"""Labels of rows and series: names of results as safe text, numbers with their nouns."""
+
+from __future__ import annotations
+
+import re
+
+from eastwest.units import clean, count
+
+_MOST_NAME = 60
+_RUNS_OF_DIGITS = re.compile(r"(\d{1,18})")
+
+
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a key that sorts ``h2`` before ``h10``."""
+    parts = _RUNS_OF_DIGITS.split(name)
+    return tuple(
+        (1, int(part), "") if place % 2 else (0, 0, part) for place, part in enumerate(parts)
+    )
+
+
+def shown(name: object, limit: int = _MOST_NAME) -> str:
+    """Return untrusted text of a result without control characters, cut to ``limit`` characters."""
+    return clean(str(name), limit)
+
+
+def plural(number: float, one: str, many: str = "") -> str:
+    """Return a number and its noun: ``1 flow``, ``2 flows``."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def seconds(value_us: float | None) -> float | None:
+    """Return µs as seconds."""
+    return None if value_us is None else value_us / 1e6

@@ -1,0 +1,87 @@
+"""Metrics of summaries: their names, units and values, and their changes between results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from eastwest import units
+from eastwest.results import Result, pick
+
+
+def times(value: float | None) -> str:
+    """Return a factor as text: ``1.5 ×``."""
+    return f"{units.count(value)} ×"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of the comparison: a number of the summary, and the format of its values."""
+
+    title: str
+    path: tuple[str, ...]
+    write: Callable[[float | None], str]
+    #: Factor to the unit of ``write``.
+    factor: float = 1.0
+    #: Whether the metric is in the sentences at the top.
+    headline: bool = False
+
+    def of(self, result: Result) -> float | None:
+        """Return the metric's value; None for metrics of jobs in a run without jobs."""
+        if self.path[0] in {"jobs", "rounds"} and not pick(result.summary, self.path[0], "count"):
+            return None
+        value = pick(result.summary, *self.path)
+        return None if value is None else value * self.factor
+
+
+METRICS = (
+    Metric("Jobs", ("jobs", "count"), units.count),
+    Metric("Job runtime, mean", ("jobs", "runtime_s", "mean"), units.span),
+    Metric("Job runtime, median", ("jobs", "runtime_s", "p50"), units.span, headline=True),
+    Metric("Job runtime, p99", ("jobs", "runtime_s", "p99"), units.span),
+    Metric("Makespan", ("jobs", "makespan_s"), units.span),
+    Metric("Runtime of MPI programs", ("mpi", "runtime_s"), units.span, headline=True),
+    Metric("Rounds", ("rounds", "count"), units.count),
+    Metric("Goodput of rounds", ("rounds", "goodput_bps"), units.rate, headline=True),
+    Metric("Flows complete", ("flows", "completed"), units.count),
+    Metric("Flow completion, mean", ("flows", "fct_us", "mean"), units.span, 1e-6),
+    Metric("Flow completion, median", ("flows", "fct_us", "p50"), units.span, 1e-6),
+    Metric("Flow completion, p99", ("flows", "fct_us", "p99"), units.span, 1e-6, headline=True),
+    Metric("Packet latency, mean", ("latency_us", "mean"), units.span, 1e-6),
+    Metric("Packet latency, p99", ("latency_us", "p99"), units.span, 1e-6, headline=True),
+    Metric("Packet latency, p99.9", ("latency_us", "p999"), units.span, 1e-6),
+    Metric("Throughput per host, mean", ("throughput_bps",), units.rate),
+    Metric("Packets dropped", ("packets", "dropped"), units.count, headline=True),
+    Metric("TCP retransmissions", ("tcp", "retransmits"), units.count),
+    Metric("TCP timeouts", ("tcp", "timeouts"), units.count, headline=True),
+    Metric("Energy of links", ("energy_j", "total"), units.joules, headline=True),
+    Metric("Energy, of always on", ("energy_j", "of_always_on"), units.percent),
+    Metric("Energy, of ideal", ("energy_j", "of_ideal"), times),
+    Metric("Energy × delay, J·s", ("energy_j", "delay_product_js"), units.count),
+    Metric("Energy per GB moved", ("energy_j", "per_gb"), units.joules),
+    Metric("Energy per job", ("energy_j", "per_job"), units.joules),
+    Metric("Energy of links and switches", ("energy_j", "with_switches", "total"), units.joules),
+    Metric("Packet-hops", ("packet_hops",), units.count),
+    Metric("CPU time", ("cpu_s",), units.span),
+)
+
+
+def told(shares: Iterable[float | None]) -> list[Metric]:
+    """Return the metrics to show: those of energy only where links slept in any of the results.
+
+    ``shares`` are the shares of always-on energy that each result used.
+    """
+    slept = any(share is not None and share < 1 for share in shares)
+    return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]
+
+
+#: Names of metrics, the factor to their unit, and the function that writes them.
+KNOWN = {".".join(metric.path): metric for metric in METRICS}
+
+
+def change(ratio: float) -> str:
+    """Return a change as a percentage, or as a factor where that would be a large number."""
+    if ratio >= 3:
+        return f"× {ratio:.3g}"
+    percent = round(100 * (ratio - 1), 1)
+    return f"{percent:+.3g} %".replace("-", "−") if percent else "≈ 0 %"

@@ -1,0 +1,70 @@
+"""Pauses by PFC over time: the paused ports, and how pauses spread."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from eastwest.results import Result
+from eastwest.units import clean, count, span
+from eastwest.views.series import Floats, in_progress
+
+
+def sound(result: Result) -> pl.DataFrame:
+    """Return the rows of the table ``pauses`` with valid times, and the name of their port."""
+    times = [pl.col(c).is_between(0, 1e9) for c in ("began_s", "until_s")]
+    rows = result.pauses.filter(*times, pl.col("began_s") <= pl.col("until_s"))
+    names = result.links.select("link", pl.col("name").alias("port")).unique("link")
+    unknown = pl.format("link {}", pl.col("link"))
+    return rows.join(names, on="link", how="left").with_columns(pl.col("port").fill_null(unknown))
+
+
+def places(pauses: pl.DataFrame) -> pl.DataFrame:
+    """Return each port and priority that was paused, with number and duration of its pauses.
+
+    Columns: ``link``, ``priority``, ``port``, ``pauses``, ``paused_s``, ``first_s``, ``longest_s``,
+    in the order of the first pause.
+    """
+    long = pl.col("until_s") - pl.col("began_s")
+    grouped = pauses.group_by("link", "priority").agg(
+        port=pl.col("port").first(),
+        pauses=pl.len(),
+        paused_s=long.sum(),
+        first_s=pl.col("began_s").min(),
+        longest_s=long.max(),
+    )
+    return grouped.sort("first_s", "link", "priority")
+
+
+def longest(found: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Return the ``most`` rows of :func:`places` longest in pause, in order of first pauses."""
+    kept = found.sort("paused_s", descending=True, maintain_order=True).head(most)
+    return kept.sort("first_s", "link", "priority")
+
+
+def shares(pauses: pl.DataFrame, rows: pl.DataFrame, edges: Floats) -> Floats:
+    """Return the share of time in pause, (rows of :func:`places`, intervals between edges)."""
+    parts = pauses.partition_by("link", "priority", as_dict=True)
+    own = (parts[key] for key in rows.select("link", "priority").iter_rows())
+    paused = [in_progress(p["began_s"].to_numpy(), p["until_s"].to_numpy(), edges) for p in own]
+    return np.clip(np.array(paused), 0, 1)
+
+
+def names(rows: pl.DataFrame, *, several: bool) -> list[str]:
+    """Return the names of the rows of :func:`places`, with priorities where there are several."""
+    return [
+        clean(port, 40) + (f" ({priority})" if several else "")
+        for port, priority in rows.select("port", "priority").iter_rows()
+    ]
+
+
+def sentence(found: pl.DataFrame) -> str:
+    """Return a sentence on the paused ports, and on where pauses began."""
+    first = found.row(0, named=True)
+    ports = found["link"].n_unique()
+    pauses = int(found["pauses"].sum())
+    return (
+        f"{count(pauses)} {'pause' if pauses == 1 else 'pauses'} at {count(ports)} "
+        f"{'port' if ports == 1 else 'ports'}, {span(float(found['paused_s'].sum()))} in all; the "
+        f"first at {clean(first['port'], 40)} after {span(first['first_s'])}"
+    )

@@ -1,0 +1,93 @@
+"""Series of numbers: bins of time, things in progress, cumulative shares, lanes of intervals."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal intervals of simulated time from 0 on."""
+
+    step: float
+    count: int
+
+    @property
+    def edges(self) -> Floats:
+        """Borders of the intervals in s, one more than there are intervals."""
+        return np.asarray(np.arange(self.count + 1) * self.step)
+
+    def of(self, times: Floats) -> npt.NDArray[np.int64]:
+        """Return the interval of each time; an end of an interval belongs to it."""
+        place = np.ceil(times / self.step - 1e-6) - 1
+        return np.asarray(np.clip(np.nan_to_num(place), 0, self.count - 1), dtype=np.int64)
+
+    def sums(self, times: Floats, values: Floats) -> Floats:
+        """Return the sum of values in each interval."""
+        sums = np.bincount(self.of(times), weights=values, minlength=self.count)
+        return np.asarray(sums, dtype=np.float64)
+
+
+def in_progress(starts: Floats, ends: Floats, edges: Floats) -> Floats:
+    """Return the mean number of things in progress between each two of ``edges``; all in s."""
+    # Seconds in progress before each edge; the differences are those of the intervals.
+    before = np.zeros(edges.size)
+    for times, sign in ((starts, 1.0), (ends, -1.0)):
+        ordered = np.sort(times)
+        total = np.concatenate([[0.0], np.cumsum(ordered)])
+        number = np.searchsorted(ordered, edges)
+        before += sign * (number * edges - total[number])
+    widths = np.diff(edges)
+    return np.asarray(np.diff(before) / np.where(widths > 0, widths, 1.0))
+
+
+def most_at_once(starts: Floats, ends: Floats) -> int:
+    """Return the largest number of things in progress at one time."""
+    times = np.concatenate([starts, ends])
+    steps = np.repeat([1, -1], starts.size)
+    # At one time ends come before starts: a slot that one task leaves to another has one task.
+    running = np.cumsum(steps[np.lexsort((steps, times))])
+    return int(running.max(initial=0))
+
+
+def covered(spans: list[tuple[float, float]]) -> float:
+    """Return the length of the union of intervals."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
+
+
+def cumulative(values: Floats) -> tuple[Floats, Floats]:
+    """Return the finite values in order, and the share of them that does not exceed each."""
+    ordered = np.sort(values[np.isfinite(values)])
+    return ordered, np.arange(1, ordered.size + 1) / max(1, ordered.size)
+
+
+class Lanes:
+    """Lanes for intervals of time: each gets the first lane that is free when it begins."""
+
+    def __init__(self) -> None:
+        #: Number of lanes.
+        self.count = 0
+        self._busy: list[tuple[float, int]] = []
+        self._free: list[int] = []
+
+    def place(self, begin: float, end: float) -> int:
+        """Return the lane of an interval; intervals come in the order of their beginnings."""
+        while self._busy and self._busy[0][0] <= begin:
+            heapq.heappush(self._free, heapq.heappop(self._busy)[1])
+        if self._free:
+            lane = heapq.heappop(self._free)
+        else:
+            lane = self.count
+            self.count += 1
+        heapq.heappush(self._busy, (max(begin, end), lane))
+        return lane

@@ -1,0 +1,47 @@
+"""Settings of resolved scenarios by path, and those in which scenarios differ."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from eastwest.results import Result
+from eastwest.units import clean
+from eastwest.views.labels import shown
+
+#: Text for a setting that a scenario does not have.
+ABSENT = "–"
+
+
+def tree(result: Result) -> dict[str, Any]:
+    """Return the resolved scenario of a result as a mapping; empty if it cannot be read."""
+    try:
+        return tomllib.loads(result.scenario)
+    except (OSError, ValueError):
+        return {}
+
+
+def settings(result: Result) -> dict[str, str]:
+    """Return all settings of the resolved scenario by path; none if it cannot be read."""
+    return dict(flat(tree(result), ""))
+
+
+def flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the path below ``path`` and the text of each value in a nested mapping."""
+    if isinstance(tree, dict) and tree:
+        for key, value in tree.items():
+            yield from flat(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(tree, list) and any(isinstance(item, dict) for item in tree):
+        for place, value in enumerate(tree):
+            yield from flat(value, f"{path}.{place}")
+    else:
+        yield path, clean(str(tree), 200)
+
+
+def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+    """Return the settings in which the scenarios differ, with the values of each."""
+    everything = [settings(result) for result in results]
+    paths = dict.fromkeys(path for each in everything for path in each)
+    rows = [(path, [each.get(path, ABSENT) for each in everything]) for path in paths]
+    return [(shown(path, 120), values) for path, values in rows if len(set(values)) > 1]
