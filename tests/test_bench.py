@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from command_line import invoke
 from eastwest import bench, shipped
 from fake_core import FakeCore
-from test_cli import invoke
 
 
 def test_each_run_is_a_process_of_its_own(fake: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,15 +15,16 @@ import eastwest as ew
 from eastwest import formats
 from eastwest.errors import InputError
 from eastwest.report import write_page
+from project_paths import DATA, ROOT
 
 #: Written by the build of commit 89c2639, before folders carried a format.
-FIRST = Path(__file__).parent / "data" / "results-format-1"
+FIRST = DATA / "results-format-1"
 #: Written by the last builds of formats 2 to 6 (ff5f0b8^, 6fc9247^, df5d14a^, 86d52f9^, 61b4c53^),
 #: and by the first of format 7 that had them as tests. A new format needs a folder of its own.
 LATER = [
     FIRST.with_name(f"results-format-{number}") for number in range(2, formats.RESULT_FORMAT + 1)
 ]
-HISTORY = Path(__file__).parents[1] / "docs" / "reference" / "formats.md"
+HISTORY = ROOT / "docs" / "reference" / "formats.md"
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 ``python tools/reference.py`` writes docs/reference/cli.md from the commands, and from the tables
 that the simulator declares the tables of docs/reference/results.md and the attributes of results
-(python/eastwest/result_tables.py). tests/test_site.py compares them. Typer can write a page of
-commands too, but as lists, and with a text that changes with its version.
+(python/eastwest/result_tables.py). tests/project/test_site.py compares them. Typer can write a page
+of commands too, but as lists, and with a text that changes with its version.
 """
 
 from __future__ import annotations

@@ -351,7 +351,7 @@ fn alarms_are_numbers_and_back() {
 #[test]
 fn under_independent_marks_the_rate_is_what_the_rules_give() {
     // 1,201 of a hundred thousand packets are marked: the fixed point of the fluid model is then 2.5 Gbit/s; a
-    // simulation of the rules with random draws in Python (tests/test_models_dcqcn.py) has a mean of 3.01
+    // simulation of the rules with random draws in Python (tests/models/test_models_dcqcn.py) has a mean of 3.01
     let limited = RoceV2Config { control: ControlSettings::Dcqcn(dcqcn()), ..config() };
     let marks = |n: u64, _: &Packet| match eastwest_engine::random::mix(n) % 100_000 {
         0..1_201 => What::Mark,

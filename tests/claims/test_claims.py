@@ -1,0 +1,1037 @@
+"""Claims: their files, verdicts, measures, a tiny claim end to end, kept results, the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from matplotlib.patches import Rectangle
+from typer.testing import CliRunner
+
+import eastwest as ew
+from eastwest.claims import page, record
+from eastwest.claims.catalogue import choose, find, papers_folder
+from eastwest.claims.figures import draw, figure_of
+from eastwest.claims.measures import SHARED, Data, MeasureError, Sample
+from eastwest.claims.measures.base import Measured, Row
+from eastwest.claims.measures.of_study import known_in, module_of
+from eastwest.claims.profiles import profiles_of
+from eastwest.claims.spec import FIGURES, Claim, Figure, Metric, load
+from eastwest.claims.verdict import Explained, Outcome, Part, number
+from eastwest.claims.work import How, run
+from eastwest.cli import app
+from eastwest.errors import InputError, ProblemsError
+from eastwest.sweep.check import check, source_of
+from eastwest.sweep.spec import load as load_sweep
+from project_paths import PAPERS
+
+pytestmark = pytest.mark.slow
+
+SHIPPED = find(PAPERS)
+curves = module_of(PAPERS / "incast")
+SCENARIO = """
+schema = 1
+name = "tiny"
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "reads"
+kind = "incast"
+receiver = "h0"
+rounds = 3
+block_bytes = "20 KB"
+"""
+CLAIM = """
+claim = 1
+id = "tiny/A1"
+source = "nobody, figure 1"
+statement = "A faster link reads faster."
+published = "half the time"
+profile = "plain"
+
+[[open]]
+what = "Hosts"
+chosen = "4"
+because = "few"
+
+[runs.rates]
+scenario = "../tiny.toml"
+seeds = 3
+axis = [{ path = "fabric.host_rate", values = ["1 Gbit/s", "10 Gbit/s"] }]
+quick = { seeds = 2 }
+
+[[metric]]
+name = "time saved"
+runs = "rates"
+measure = "reduction"
+value = "flows.fct_us.mean"
+at = { "fabric.host_rate" = "10 Gbit/s" }
+against = { "fabric.host_rate" = "1 Gbit/s" }
+factor = 100
+unit = "%"
+low = 20
+
+[[explanation]]
+text = "The slow link's own time:"
+
+[[explanation.metric]]
+name = "slow"
+runs = "rates"
+measure = "mean"
+value = "flows.fct_us.mean"
+at = { "fabric.host_rate" = "1 Gbit/s" }
+unit = "us"
+
+[figure]
+kind = "intervals"
+title = "Saved"
+caption = "The band is shaded."
+"""
+
+
+@pytest.fixture
+def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study with one claim, in an empty working directory with its own store."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EASTWEST_STORE", raising=False)
+    folder = tmp_path / "papers" / "tiny"
+    (folder / "claims").mkdir(parents=True)
+    (folder / "tiny.toml").write_text(SCENARIO)
+    (folder / "claims" / "A1.toml").write_text(CLAIM)
+    return tmp_path / "papers"
+
+
+def rewrite(papers: Path, *changes: tuple[str, str]) -> Path:
+    path = papers / "tiny" / "claims" / "A1.toml"
+    text = CLAIM
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+    return path
+
+
+def problems(path: Path) -> dict[str, str]:
+    with pytest.raises(ProblemsError) as caught:
+        load(path)
+    return {
+        p["path"].partition(": ")[2]: f"{p['message']} ({p['hint']})" for p in caught.value.problems
+    }
+
+
+# Reading
+
+
+def test_a_claim_is_read_with_its_quick_runs(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    assert (claim.id, claim.name, claim.published) == ("tiny/A1", "A1", "half the time")
+    assert claim.runs["rates"].seeds == (1, 2, 3) and claim.quick["rates"].seeds == (1, 2)
+    assert claim.metrics[0].low == 20 and claim.metrics[0].high is None
+    assert claim.open[0].because == "few"
+    assert [e.metrics[0].name for e in claim.explaining("time saved")] == ["slow"]
+
+
+def test_all_problems_of_a_file_come_at_once(papers: Path) -> None:
+    path = rewrite(
+        papers,
+        ("claim = 1", "claim = 2\nstatemant = 'x'"),
+        ('id = "tiny/A1"', 'id = "A1"'),
+        ('measure = "reduction"', 'measure = "reducton"'),
+        ('runs = "rates"\nmeasure = "mean"', 'runs = "rate"\nmeasure = "mean"'),
+        ("low = 20", ""),
+        ("seeds = 3", "seeds = 0"),
+        ('because = "few"', ""),
+        ('kind = "intervals"', 'kind = "interval"'),
+    )
+    found = problems(path)
+    assert found["claim"].startswith("the version of the format is 1")
+    assert found["statemant"].endswith("(statement)")
+    assert "a study and a name" in found["id"]
+    assert found["metric.0.measure"].endswith("(reduction)")
+    assert found["explanation.0.metric.0.runs"].endswith("(rates)")
+    assert found["metric.0.low"].startswith("is missing: a band")
+    assert "runs.rates.seeds" in found
+    assert found["open.0.because"].startswith("is missing")
+    assert found["figure.kind"].endswith("(intervals)")
+
+
+def test_arguments_of_a_measure_are_checked(papers: Path) -> None:
+    path = rewrite(
+        papers,
+        ('at = { "fabric.host_rate" = "10 Gbit/s" }', 'att = { "fabric.host_rate" = "10 Gbit/s" }'),
+        ('against = { "fabric.host_rate" = "1 Gbit/s" }', "against = 3"),
+        ("factor = 100", 'factor = "100"'),
+    )
+    found = problems(path)
+    assert found["metric.0.att"].endswith("(at)")
+    assert found["metric.0.at"] == "is missing: reduction needs it (None)"
+    assert found["metric.0.against"].startswith("must be a table of settings")
+    assert found["metric.0.factor"].startswith("must be a number")
+
+
+def test_runs_have_no_names_that_lead_elsewhere(papers: Path) -> None:
+    found = problems(rewrite(papers, ("[runs.rates]", '[runs."../../rates"]')))
+    assert found["runs"].startswith("names of runs have letters")
+
+
+def test_a_band_is_not_upside_down(papers: Path) -> None:
+    found = problems(rewrite(papers, ("low = 20", "low = 20\nhigh = 10")))
+    assert found == {"metric.0.low": "must not be above high, 10 (None)"}
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"claim = ", b"[" * 100_000])
+def test_what_is_no_toml_is_refused(papers: Path, content: bytes) -> None:
+    path = papers / "tiny" / "claims" / "A1.toml"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"A1\.toml"):
+        load(path)
+
+
+def test_open_points_can_be_shared_within_a_study(papers: Path) -> None:
+    shared = papers / "tiny" / "open.toml"
+    entry = CLAIM[CLAIM.index("[[open]]") : CLAIM.index("[runs.rates]")]
+    shared.write_text(entry)
+    path = rewrite(
+        papers, (entry, ""), ('profile = "plain"', 'profile = "plain"\nopen = "../open.toml"')
+    )
+    first = load(path)
+    assert first.open[0].what == "Hosts"
+    shared.write_text(entry.replace("few", "fewer"))
+    again = load(path)
+    assert again.open[0].because == "fewer"
+    assert again.digest == first.digest, "words decide no number"
+    (papers.parent / "open.toml").write_text(entry)
+    path.write_text(path.read_text().replace("../open.toml", "../../../open.toml"))
+    assert "in the folder of a study" in problems(path)["open"]
+
+
+def test_two_claims_do_not_share_an_id(papers: Path) -> None:
+    (papers / "tiny" / "claims" / "A2.toml").write_text(CLAIM)
+    with pytest.raises(ProblemsError, match="is also the id of"):
+        find(papers)
+
+
+def test_patterns_name_ids_studies_and_globs() -> None:
+    def ids(*patterns: str) -> list[str]:
+        return [claim.id for claim in choose(SHIPPED, patterns)]
+
+    assert ids("incast/T1") == ["incast/T1"]
+    assert ids("incast/F4*") == ["incast/F4a", "incast/F4b", "incast/F4c"]
+    assert ids("eeon/F6.8*") == ["eeon/F6.8a", "eeon/F6.8b"]
+    assert ids("eeon") == [claim.id for claim in SHIPPED if claim.id.startswith("eeon/")]
+    assert ids() == [claim.id for claim in SHIPPED]
+    assert ids("eeon", "eeon/C5.1") == ids("eeon")
+    for wrong, near in (("incats", "incast"), ("incast/T2", "incast/T1"), ("t1", "incast/T1")):
+        with pytest.raises(InputError, match=f"did you mean {near}"):
+            choose(SHIPPED, [wrong])
+
+
+def test_a_folder_without_claims_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not a folder"):
+        papers_folder(tmp_path / "none")
+
+
+# Verdicts
+
+
+def metric(**keys: Any) -> Metric:
+    values: dict[str, Any] = {
+        "name": "m", "runs": "r", "measure": "mean", "arguments": {}, "unit": "ms",
+        "factor": 1000.0, "digits": 3, "low": 4.0, "high": 6.0,
+    }  # fmt: skip
+    return Metric(**{**values, **keys})
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [(0.004, "holds"), (0.006, "holds"), (0.0061, "differs"), (0.0039, "differs")],
+)
+def test_a_value_in_its_band_holds(value: float, verdict: str) -> None:
+    assert Part(metric(), Measured(value)).verdict == verdict
+
+
+def test_a_band_may_be_open_on_one_side() -> None:
+    assert Part(metric(low=None), Measured(-1.0)).verdict == "holds"
+    assert Part(metric(high=None), Measured(9.0)).verdict == "holds"
+    assert Part(metric(high=None), Measured(0.001)).verdict == "differs"
+
+
+def test_an_interval_across_the_end_of_a_band_is_undecided() -> None:
+    across = Part(metric(), Measured(0.005, 0.0039, 0.0061))
+    assert across.borderline and across.verdict == "undecided"
+    assert Part(metric(), Measured(0.007, 0.0059, 0.0081)).verdict == "undecided"
+    assert not Part(metric(), Measured(0.005, 0.0045, 0.0055)).borderline
+    assert not Part(metric(), Measured(0.005)).borderline
+
+
+def test_numbers_are_given_in_the_unit_of_the_band() -> None:
+    part = Part(metric(), Measured(0.005, 0.0045, 0.0055, seeds=7))
+    assert part.text() == "5 ms (95 %: 4.5 to 5.5)"
+    assert part.band() == "4 to 6 ms"
+    turned = Part(metric(factor=-1000.0), Measured(0.005, 0.0045, 0.0055))
+    assert turned.numbers() == pytest.approx((-5.0, -5.5, -4.5))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1234567.0, "1,234,567"),
+        (0.01234, "0.0123"),
+        (9.99, "9.99"),
+        (-3.14159, "-3.14"),
+    ],
+)
+def test_numbers_read_well(value: float, text: str) -> None:
+    assert number(value, 3) == text
+
+
+def outcome(papers: Path, *parts: Part, explained: tuple[Explained, ...] = ()) -> Outcome:
+    return Outcome(load(papers / "tiny" / "claims" / "A1.toml"), parts, explained, False)
+
+
+def test_a_claim_holds_when_all_its_metrics_do(papers: Path) -> None:
+    good, bad = Part(metric(), Measured(0.005, seeds=9)), Part(metric(name="n"), Measured(1.0))
+    lost = Part(metric(), None, "2 runs failed")
+    assert outcome(papers, good).verdict == "holds"
+    assert outcome(papers, good, bad).verdict == "differs"
+    assert outcome(papers, good, lost).verdict == "not run"
+    assert outcome(papers, lost, bad).verdict == "differs"
+    assert outcome(papers, good).seeds == 9
+    assert outcome(papers, lost).measured() == "2 runs failed"
+
+
+def test_a_choice_among_no_settings_differs_and_is_written_as_valid_json(papers: Path) -> None:
+    none = Part(metric(), Measured(-math.inf, text="no setting keeps it"))
+    found = outcome(papers, none)
+    assert found.verdict == "differs"
+    assert found.measured().startswith("no setting keeps it")
+    written = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert written["value"] is written["metrics"][0]["value"] is None
+
+
+def test_what_differs_is_explained_with_numbers(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    bad = Part(metric(name="time saved"), Measured(1.0))
+    shown = Part(metric(name="slow"), Measured(0.005))
+    text = outcome(
+        papers, bad, explained=(Explained(claim.explanations[0], [shown]),)
+    ).explanation()
+    assert text == "Outside the band: time saved (4 to 6 ms). The slow link's own time: slow: 5 ms."
+    unproven = Explained(claim.explanations[0], [Part(metric(name="slow"), Measured(1.0))])
+    assert "not borne out" in unproven.text()
+    # Undecided numbers bear an explanation out where they lie in the band themselves.
+    within = Part(metric(name="slow"), Measured(0.0059, 0.0055, 0.0063))
+    beyond = Part(metric(name="slow"), Measured(0.0061, 0.0058, 0.0064))
+    assert within.verdict == beyond.verdict == "undecided"
+    assert Explained(claim.explanations[0], [within]).borne_out
+    assert not Explained(claim.explanations[0], [beyond]).borne_out
+
+
+# Measures
+
+
+class Curve(Data):
+    """Goodput by number of senders and seed, made up."""
+
+    def __init__(self, table: dict[int, list[float]]) -> None:
+        self.table = table
+
+    def samples(self, value: str, at: Any = None) -> list[Sample]:
+        return [
+            Sample({"fabric.hosts": n + 1}, dict(enumerate(values, 1)))
+            for n, values in self.table.items()
+        ]
+
+
+def test_the_onset_is_where_mean_goodput_has_halved() -> None:
+    falling = Curve({1: [10.0, 12.0], 2: [20.0, 20.0], 3: [19.0, 2.0], 4: [4.0, 2.0]})
+    found = curves.onset(falling, {}, 1000)
+    # At 3 senders the mean, 10.5, is more than half of 20; with the second seed alone it is not.
+    assert found.value == 4 and (found.low, found.high) == (3, 4) and found.seeds == 2
+    assert [row["senders"] for row in found.rows] == [1, 2, 3, 4]
+    never = curves.onset(Curve({1: [1.0], 2: [2.0]}), {}, 1000)
+    assert never.value == 3 and never.text == "no collapse up to 2" and never.low is None
+
+
+def test_other_readings_of_a_curve() -> None:
+    curve = Curve({1: [10.0], 2: [20.0], 3: [17.0], 4: [12.0], 5: [8.0], 6: [9.0]})
+    assert curves.lowest_share(curve, {}, 1000).value == pytest.approx(0.4)
+    fall = curves.senders_of_fall(curve, {}, 1000)
+    assert fall.value == 2 and fall.text == "from 3 to 5"
+    best = curves.best_run(curve, {}, 1000, 3, 6, link_bps=20)
+    assert best.value == pytest.approx(0.85) and best.text == "with 3 senders"
+    with pytest.raises(MeasureError, match="no runs with 7 to 9"):
+        curves.best_run(curve, {}, 1000, 7, 9)
+
+
+def test_a_curve_of_the_model_follows_the_model() -> None:
+    after = Curve({n: [ew.models.incast.goodput_after(n, 64000)] * 2 for n in range(2, 9)})
+    ratio = curves.model_ratio(after, {}, 64000, 2, 2, 8)
+    assert ratio.value == pytest.approx(1) and ratio.low == pytest.approx(1)
+    partial = Curve({n: [ew.models.incast.goodput_partial(n, 64000, 0.6)] for n in range(2, 9)})
+    assert curves.alpha(partial, {}, 64000, 2, 8).value == pytest.approx(0.6)
+    with pytest.raises(MeasureError, match="equation 3"):
+        curves.model_ratio(after, {}, 64000, 3, 2, 8)
+
+
+def test_the_largest_of_all_runs_has_no_interval() -> None:
+    found = SHARED.measures["largest"].function(Curve({1: [3.0, 9.0, 4.0]}), "x", {})
+    assert (found.value, found.low, found.high, found.seeds) == (9.0, None, None, 3)
+
+
+def test_measures_and_values_say_what_they_are() -> None:
+    for known in (known_in(study) for study in {claim.path.parent.parent for claim in SHIPPED}):
+        for name, signature in known.measures.items():
+            assert signature.function.__doc__, name
+        for name, function in known.values.items():
+            assert function.__doc__, name
+
+
+def test_a_study_brings_its_own_measures(papers: Path) -> None:
+    guide = (PAPERS.parent / "docs" / "guide" / "claims.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(from eastwest.claims.measures.*?)```", guide, re.S)
+    own = papers / "tiny" / "measures.py"
+    own.write_text(example)
+    path = rewrite(
+        papers,
+        ('measure = "reduction"', 'measure = "widest"'),
+        ('against = { "fabric.host_rate" = "1 Gbit/s" }\n', ""),
+        (
+            'measure = "widest"\nvalue = "flows.fct_us.mean"',
+            'measure = "widest"\nvalue = "lost-share"',
+        ),
+        ("low = 20", "high = 0"),
+    )
+    (found,) = ew.claims("tiny", jobs=0, papers=papers)
+    assert (found.verdict, found.parts[0].numbers()[0]) == ("holds", 0)
+    path.write_text(path.read_text().replace('"widest"', '"widset"'))
+    assert problems(path)["metric.0.measure"].endswith("(widest)")
+    own.unlink()
+    assert "no such measure" in problems(path)["metric.0.measure"], "no other study knows it"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def", "measures.py could not be loaded: SyntaxError"),
+        ("import eastwest.nothing", "could not be loaded: ModuleNotFoundError"),
+        (
+            "from eastwest.claims.measures import measure\n@measure('mean')\ndef m(data): ...",
+            "mean is the name of a shared measure",
+        ),
+    ],
+)
+def test_wrong_files_of_measures_are_refused(papers: Path, text: str, message: str) -> None:
+    (papers / "tiny" / "measures.py").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load(papers / "tiny/claims/A1.toml")
+
+
+def test_values_that_claims_name_are_known_in_their_study() -> None:
+    for claim in SHIPPED:
+        known = known_in(claim.path.parent.parent).values
+        inner = [metric for each in claim.explanations for metric in each.metrics]
+        for metric in (*claim.metrics, *inner):
+            for key in ("value", "whole", "less", "keeping"):
+                value = metric.arguments.get(key)
+                if isinstance(value, str) and "-" in value:
+                    assert value in known, (claim.id, value)
+
+
+# Figures
+
+
+def shown(claim: Claim, kind: str, parts: list[Part]) -> Outcome:
+    wanted = Figure(kind, "A figure", "", tuple(part.metric.name for part in parts))
+    return Outcome(replace(claim, figure=wanted), parts, [], False)
+
+
+def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    curve = Curve({n: [1e6 * n, 2e6 * n] for n in range(1, 9)})
+    burst = {"seed": 1, "round trip": 1, "sent_bytes": 1448, "published": 1448}
+    alpha = Part(metric(name="alpha"), curves.alpha(curve, {}, 16_000, 2, 5))
+    panels = {
+        "goodput": [alpha, Part(metric(measure="onset"), curves.onset(curve, {}, 16_000))],
+        "bars": [Part(metric(), Measured(0.0, rows=[dict(burst)]))],
+        "intervals": [Part(metric(), Measured(0.005, 0.004, 0.006)), Part(metric(low=None), None)],
+    }
+    window = Part(
+        metric(arguments={"case": "a"}), Measured(9.0, rows=[{"time_s": 0.0, "window": 9.0}])
+    )
+    reads: Row = {"case": "a", "senders": 2, "goodput_bps": 9e7, "low": None, "high": 9.1e7}
+    panels |= {"windows": [window], "reads": [Part(metric(), Measured(9e7, rows=[reads]))]}
+    link: Row = {"load": 0.1, "power": 0.54, "model": 0.545}
+    panels["power"] = [Part(metric(arguments={"policy": "standard"}), Measured(0.0, rows=[link]))]
+    curves_of_jobs: Row = {"share": 0.5, "at_s": 2.0, "against_s": 1.0}
+    apart = {"at": {"tcp.min_rto": "1 ms"}, "against": {"tcp.min_rto": "200 ms"}}
+    panels["distributions"] = [
+        Part(metric(arguments=apart), Measured(1.0, rows=[dict(curves_of_jobs)]))
+    ]
+    job: Row = {"number": 1, "runtime_s": 4.0, "bytes": 100}
+    panels["sequences"] = [Part(metric(), Measured(0.1, rows=[job]))]
+    assert sorted(panels) == sorted(FIGURES)
+    for kind, parts in panels.items():
+        pictures = draw(shown(claim, kind, parts), BOTH)
+        assert pictures[".png"].startswith(b"\x89PNG") and b"A figure" in pictures[".svg"]
+        assert draw(shown(claim, kind, parts), BOTH) == pictures, "drawn again, the same"
+        assert b"nothing was measured" in draw(shown(claim, kind, []), BOTH)[".svg"]
+    assert b"equation (4)" in draw(shown(claim, "goodput", [alpha]), BOTH)[".svg"]
+
+
+def test_metrics_of_different_units_have_axes_of_their_own(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    parts = [
+        Part(metric(name="goodput", unit="Mbit/s", factor=1, low=400, high=500), Measured(450.0)),
+        Part(
+            metric(name="window", unit="segments", factor=1, low=None, high=60),
+            Measured(72.0, 70.0, 74.0),
+        ),
+    ]
+    figure = figure_of(shown(claim, "intervals", parts))
+    assert figure is not None
+    assert [axes.get_xlabel() for axes in figure.axes] == ["Mbit/s", "segments"]
+    goodput, window = figure.axes
+    assert goodput.get_xlim()[0] < 400 and goodput.get_xlim()[1] > 500
+    (band,) = [bar for bar in window.patches if isinstance(bar, Rectangle)]
+    assert band.get_x() == window.get_xlim()[0], "a band without a lower end begins at the edge"
+    assert band.get_x() + band.get_width() == pytest.approx(60)
+
+
+def test_goodput_of_any_rate_lies_within_the_figure_of_reads(papers: Path) -> None:
+    claim = load(papers / "tiny" / "claims" / "A1.toml")
+    row: Row = {"case": "a", "senders": 2, "goodput_bps": 4.7e8, "low": None, "high": None}
+    figure = figure_of(shown(claim, "reads", [Part(metric(), Measured(4.7e8, rows=[row]))]))
+    assert figure is not None
+    low, high = figure.axes[0].get_ylim()
+    assert low == 0 and high > 470
+
+
+# Profiles
+
+
+def with_profile(papers: Path, text: str) -> None:
+    (papers / "tiny" / "profiles.toml").write_text(text)
+
+
+OTHER = """
+[slow]
+about = "Large first windows."
+set = { tcp.initial_window = 20, "fabric.host_rate" = "2 Gbit/s" }
+"""
+
+
+def test_a_profile_gives_way_to_what_a_claim_varies(papers: Path) -> None:
+    path = rewrite(papers, ("seeds = 3", 'seeds = 3\nset = { "tcp.min_rto" = "10 ms" }'))
+    with_profile(papers, OTHER)
+    own, other = load(path), load(path, "slow")
+    assert own == load(path, "plain") and not own.variant
+    assert (other.profile, other.variant) == ("slow", "slow")
+    assert other.runs["rates"].settings == {"tcp.initial_window": 20, "tcp.min_rto": "10 ms"}
+    assert other.digest != own.digest
+    with_profile(papers, OTHER.replace("= 20", "= 30"))
+    assert load(path, "slow").digest != other.digest and load(path).digest == own.digest
+
+
+def test_explanations_are_those_of_the_profile(papers: Path) -> None:
+    path = rewrite(papers, ("low = 20", "low = 99"))
+    with_profile(papers, OTHER + 'seeds = 2\nbecause = { "tiny/A1" = "Windows are large." }')
+    assert load(path).explanations[0].metrics and len(load(path).runs["rates"].seeds) == 3
+    code, out, _ = invoke("--record", "--profile", "all")
+    assert code == 1 and "Windows are large." in " ".join(out.split())
+    assert "`slow`: Windows are large." in pages(papers)
+    assert json.loads((papers / "tiny/results/slow/A1.json").read_text())["seeds"] == 2
+
+
+def test_results_of_profiles_are_kept_apart_and_shown_beside_each_other(papers: Path) -> None:
+    with_profile(papers, OTHER)
+    assert invoke("--record", "--profile", "all")[0] == 0
+    kept = papers / "tiny" / "results"
+    own, other = (json.loads((kept / at / "A1.json").read_text()) for at in ("", "slow"))
+    assert (own["profile"], other["profile"]) == ("plain", "slow")
+    assert own["value"] != other["value"]
+    text = (papers / "tiny" / "CLAIMS.md").read_text()
+    assert (papers / "README.md").read_text() + "\n" + text == pages(papers)
+    assert "| `plain` | `slow` |" in text and "`slow`: holds" in text
+    code, out, _ = invoke("--list", "--json", "--profile", "slow")
+    assert code == 0 and json.loads(out)[0]["profile"] == "slow"
+    found = ew.claims("tiny", profiles=["all"], jobs=0, papers=papers)
+    assert [outcome.claim.profile for outcome in found] == ["plain", "slow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "not TOML"),
+        ("[a]\nabout = 3\nset = {}", "a.about = 3: must be a text"),
+        ("[a]\nset = {}", "a.about: is missing: a text"),
+        ("[a]\nabuot = 'x'\nset = {}", "did you mean about?"),
+        ("[a]\nabout = 'x'", "a.set: is missing: a table"),
+        ("a = 3", "a = 3: must be a table"),
+        ('[a]\nabout = ""\nset = {}\nseeds = 0', "a.seeds = 0: allowed: 1 to 1000"),
+        ('[a]\nabout = ""\nset = {}\nbecause = 3', "a table of claims"),
+        ('["../a"]\nabout = ""\nset = {}', "small letters"),
+        ('[slow]\nabout = "x"\nset = {}', "did you mean slow"),
+        ("", "it has no profiles.toml"),
+    ],
+)
+def test_wrong_profiles_are_refused(papers: Path, text: str, message: str) -> None:
+    if text:
+        with_profile(papers, text)
+    code, _, errors = invoke("--profile", "slwo")
+    assert code == 2 and message in " ".join(errors.split())
+
+
+READINGS = """
+[testbed]
+about = "The link of the testbed."
+since = "2026-11-23"
+
+[[testbed.value]]
+what = "First window"
+words = "windows of 20 packets"
+where = "section 5"
+set = { tcp.initial_window = 20, "fabric.host_rate" = "2 Gbit/s" }
+
+[[testbed.value]]
+what = "Minimum timeout"
+words = "figure 1 has 5 ms"
+where = "figure 1"
+set = { "tcp.min_rto" = "5 ms" }
+claims = ["tiny/A*"]
+
+[first]
+about = "As the claim files have it."
+since = "2026-11-20"
+"""
+
+
+def test_a_reading_goes_for_all_claims_and_gives_way_to_what_they_vary(papers: Path) -> None:
+    path = rewrite(papers, ("seeds = 3", 'seeds = 3\nset = { "tcp.min_rto" = "10 ms" }'))
+    (papers / "tiny" / "readings.toml").write_text(READINGS)
+    best, first = load(path), load(path, named="first")
+    assert (best.reading, best.variant, first.reading, first.variant) == (
+        "testbed", "testbed", "first", "",
+    )  # fmt: skip
+    assert best.runs["rates"].settings == {"tcp.initial_window": 20, "tcp.min_rto": "5 ms"}
+    assert first.runs["rates"].settings == {"tcp.min_rto": "10 ms"}
+    assert best.explanations == () and len(first.explanations) == 1, "of the reading they are for"
+    with_profile(papers, OTHER.replace("= 20", "= 30"))
+    slow = load(path, "slow")
+    assert slow.runs["rates"].settings == {"tcp.initial_window": 30, "tcp.min_rto": "5 ms"}
+    assert (slow.reading, slow.variant) == ("testbed", "slow")
+
+
+@pytest.mark.parametrize(
+    ("condition", "fits"),
+    [
+        ('{ "fabric.kind" = "star" }', True),  # of the scenario
+        ('{ "fabric.kind" = ["torus", "star"], "tcp.min_rto" = "10 ms" }', True),  # of the claim
+        ('{ "fabric.host_rate" = ["1 Gbit/s", "10 Gbit/s"] }', True),  # of the axis
+        ('{ "fabric.kind" = "torus" }', False),
+        ('{ "fabric.queue.kind" = "red" }', False),
+    ],
+)
+def test_a_value_goes_for_runs_that_have_what_it_needs(
+    papers: Path, condition: str, fits: bool
+) -> None:
+    path = rewrite(papers, ("seeds = 3", 'seeds = 3\nset = { "tcp.min_rto" = "10 ms" }'))
+    text = READINGS.replace('[[testbed.value]]\nwhat = "Min', 'AT[[testbed.value]]\nwhat = "Min')
+    (papers / "tiny" / "readings.toml").write_text(text.replace("AT", f"with = {condition}\n"))
+    assert ("tcp.initial_window" in load(path).runs["rates"].settings) == fits
+
+
+def test_a_value_that_fits_a_part_of_an_axis_is_refused(papers: Path) -> None:
+    text = READINGS.replace("claims = [", 'with = { "fabric.host_rate" = "1 Gbit/s" }\nclaims = [')
+    (papers / "tiny" / "readings.toml").write_text(text)
+    with pytest.raises(ProblemsError, match="fits a part of the axis"):
+        load(papers / "tiny/claims/A1.toml")
+
+
+def only_in(papers: Path, text: str) -> None:
+    """Have the reading say that A1 is of a part of its points."""
+    value = f"{text}\nclaims = ["
+    readings = READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\nclaims = [', value)
+    (papers / "tiny" / "readings.toml").write_text(readings)
+
+
+def test_a_value_cuts_the_axes_of_the_claims_it_names(papers: Path) -> None:
+    path = papers / "tiny/claims/A1.toml"
+    whole = load(path).runs["rates"].axes[0].values
+    asked = 'only = { "fabric.host_rate" = "1 Gbit/s", "fabric.kind" = "star" }'
+    only_in(papers, asked)
+    best, first = load(path), load(path, named="first")
+    assert best.runs["rates"].axes[0].values == (("1 Gbit/s",),)
+    assert first.runs["rates"].axes[0].values == whole and len(whole) > 1
+    assert best.runs["rates"].settings == {"tcp.initial_window": 20}, "a value may set nothing"
+    assert "only `fabric.host_rate = 1 Gbit/s`" in pages(papers)
+
+
+@pytest.mark.parametrize(
+    "condition", ['"fabric.host_rate" = "3 Gbit/s"', '"fabric.kind" = "torus"', '"mtu" = 9000']
+)
+def test_a_value_that_leaves_no_point_is_refused(papers: Path, condition: str) -> None:
+    only_in(papers, f"only = {{ {condition} }}")
+    with pytest.raises(ProblemsError, match="leaves none of the runs"):
+        load(papers / "tiny/claims/A1.toml")
+
+
+def test_a_reading_that_changes_nothing_shares_the_first_results(papers: Path) -> None:
+    path = rewrite(papers, ("[[explanation]]", '[[explanation]]\nreading = "first"'))
+    text = READINGS.replace("tcp.initial_window = 20, ", "").replace('"tiny/A*"', '"tiny/B"')
+    (papers / "tiny" / "readings.toml").write_text(text)
+    assert load(path).variant == "testbed", "the first has an experiment more"
+    (papers / "tiny" / "readings.toml").write_text(text)
+    plain = CLAIM[: CLAIM.index("[[explanation]]")]
+    path.write_text(plain)
+    assert (load(path).reading, load(path).variant) == ("testbed", "")
+
+
+def test_the_best_supported_reading_gives_the_verdict(papers: Path) -> None:
+    (papers / "tiny" / "readings.toml").write_text(READINGS)
+    assert invoke("--record", "--reading", "all")[0] == 0
+    kept = papers / "tiny" / "results"
+    best, first = (json.loads((kept / at / "A1.json").read_text()) for at in ("testbed", ""))
+    assert (best["reading"], first["reading"]) == ("testbed", "first")
+    assert best["value"] != first["value"]
+    assert (kept / "testbed" / "A1.svg").is_file() and not (kept / "A1.svg").exists()
+    text = pages(papers)
+    assert "| tiny | `testbed` | 1 | 1 | 0 | 0 | 0 |" in text
+    assert "| tiny | `first` | 1 | 1 | 0 | 0 | 0 |" in text
+    assert "windows of 20 packets (section 5)" in text and "`first reading`: holds" in text
+    rewrite(papers, ("A faster link reads faster.", "A faster link is faster."))
+    assert record.read(load(papers / "tiny/claims/A1.toml")).current, "words may be mended"
+
+
+def test_undecided_claims_get_more_seeds(papers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Part, "borderline", property(lambda _: True))
+    rewrite(papers, ("seeds = 3", "seeds = 20"))
+    (found,) = ew.claims("tiny", jobs=0, papers=papers)
+    assert (found.verdict, found.seeds) == ("undecided", 60)
+    (fewer,) = run(find(papers), How(jobs=0, most_seeds=40))
+    assert fewer.seeds == 40
+    (quick,) = ew.claims("tiny", jobs=0, papers=papers, quick=True)
+    assert quick.seeds == 2
+
+
+def test_what_is_missing_is_run_and_nothing_else(papers: Path) -> None:
+    path = rewrite(papers, ("low = 20", "low = 99"))
+    kept = papers / "tiny" / "results" / "A1.json"
+    assert invoke("--record", "--missing")[0] == 1, "it differs"
+    assert "nothing is missing" in invoke("--record", "--missing")[1]
+    before = {**json.loads(kept.read_text()), "date": "2026-01-01", "value": 7.0}
+    before["metrics"][0] |= {"value": 7.0, "low": None, "high": None, "measured": "7 %"}
+    kept.write_text(json.dumps(before))
+    path.write_text(path.read_text().replace('unit = "us"', 'unit = "us"\nlow = 0'))
+    assert record.read(load(path)).measured and not record.read(load(path)).current
+    assert invoke("--record", "--missing")[0] == 1
+    after = json.loads(kept.read_text())
+    assert (after["value"], after["measured"], after["date"]) == (7.0, "7 %", "2026-01-01")
+    assert after["explained"]["date"] > after["date"]
+    assert after["explanations"][0]["metrics"][0]["band"]["low"] == 0
+    assert record.read(load(path)).current
+
+
+def test_a_result_of_fewer_seeds_than_asked_for_is_not_the_claims(papers: Path) -> None:
+    assert invoke("--record")[0] == 0
+    path = rewrite(papers, ("seeds = 3", "seeds = 4"))
+    assert not record.read(load(path)).measured
+    path = rewrite(papers, ("seeds = 3", "seeds = 2"))
+    assert record.read(load(path)).current, "more seeds are welcome"
+
+
+def test_a_kept_number_reads_as_it_was_measured() -> None:
+    asked = Metric("m", ("r",), "mean", {}, "%", 100.0, 3, 5.0, 15.0)
+    for measured in (
+        Measured(0.1234, 0.1, 0.14, 5),
+        Measured(0.1234, text="three of four"),
+        Measured(math.inf, text="no choice"),
+    ):
+        part = Part(asked, measured)
+        again = Part.kept(asked, part.as_json())
+        assert (again.text(), again.verdict) == (part.text(), part.verdict)
+    missing = Part(asked, None, "2 runs failed")
+    assert Part.kept(asked, missing.as_json()).text() == "2 runs failed"
+
+
+def test_a_cause_without_a_run_that_shows_it_explains_nothing(papers: Path) -> None:
+    path = rewrite(
+        papers,
+        ("low = 20", "low = 99"),
+        ("[[explanation]]", '[[explanation]]\nclass = "our model"'),
+    )
+    (found,) = ew.claims("tiny", jobs=0, papers=papers)
+    assert (found.verdict, found.classes) == ("differs", ["not explained"])
+    path.write_text(path.read_text().replace('unit = "us"', 'unit = "us"\nlow = 0'))
+    (found,) = ew.claims("tiny", jobs=0, papers=papers)
+    assert found.classes == ["our model"]
+
+
+def test_what_holds_by_construction_says_so(papers: Path) -> None:
+    rewrite(papers, ('profile = "plain"', 'profile = "plain"\nby_construction = "It is a rule."'))
+    assert invoke("--record")[0] == 0
+    text = pages(papers)
+    assert "By construction: It is a rule." in text and "1, 1 by construction" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "not TOML"),
+        ("[a]\nabout = ''\nsince = '2026-11-23'", "needs a table [first]"),
+        ("[first]\nabout = ''\nsince = 'today'", "a day such as"),
+        ("[first]\nsince = '2026-11-23'", "first.about: is missing: a text"),
+        ("[first]\nsinse = '2026-11-23'", "did you mean since?"),
+        ("['../a']\nabout = ''\nsince = '2026-11-23'", "small letters"),
+        (READINGS.replace('words = "windows of 20 packets"\n', ""), "testbed.value.0"),
+        (READINGS.replace("[testbed]", "[testbed]\nseeds = 0"), "testbed.seeds = 0: allowed: 1 to"),
+        (
+            READINGS.replace("claims = [", "with = 3\nclaims = ["),
+            "with = 3: must be a table",
+        ),
+        (READINGS.replace("claims = [", "with = {a = []}\nclaims = ["), "with.a = []: must be"),
+        (
+            READINGS.replace("claims = [", "only = 3\nclaims = ["),
+            "only = 3: must be a table",
+        ),
+        (READINGS.replace('claims = ["tiny/A*"]', "only = {a = 1}"), "only: is for the claims"),
+        (
+            READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\n', ""),
+            "1.set: is missing: a table",
+        ),
+        (READINGS, "did you mean testbed"),
+    ],
+)
+def test_wrong_readings_are_refused(papers: Path, text: str, message: str) -> None:
+    (papers / "tiny" / "readings.toml").write_text(text)
+    code, _, errors = invoke("--reading", "testbde")
+    assert code == 2 and message in " ".join(errors.split())
+
+
+# End to end
+
+
+def test_a_claim_runs_and_shares_its_runs(papers: Path) -> None:
+    first = run(find(papers), How(jobs=0))[0]
+    assert first.verdict == "holds" and first.seeds == 3 and not first.quick
+    value, low, high = first.parts[0].numbers()
+    assert value is not None and low is not None and high is not None
+    assert 20 < low <= value <= high < 100
+    kept = sorted(Path(".eastwest/store/runs").glob("*/*"))
+    assert len(kept) == 6
+    quick = ew.claims("tiny", quick=True, jobs=0, papers=papers)[0]
+    assert quick.seeds == 2 and "A quick run" in quick.explanation()
+    assert sorted(Path(".eastwest/store/runs").glob("*/*")) == kept
+
+
+def test_what_runs_lack_is_not_run_and_says_why(papers: Path) -> None:
+    value, rate = 'value = "flows.fct_us.mean"\nat = { "fabric.host_rate" = "10', "fabric.host_rate"
+    against = f'against = {{ "{rate}" = "1 G'
+    for old, new, why in (
+        (value, value.replace("mean", "maen"), "did you mean flows.fct_us.mean"),
+        (against, against.replace(rate, "fabric.host_rat"), f"did you mean {rate}"),
+        (against, against.replace("1 G", "2 G"), "no run with"),
+        (value, value.replace("flows.fct_us.mean", "shuffle-s"), "tasks.parquet is missing"),
+    ):
+        rewrite(papers, (old, new))
+        found = run(find(papers), How(jobs=0))[0]
+        assert found.verdict == "not run" and why in found.measured()
+
+
+def test_a_scenario_that_refuses_the_settings_is_the_files_problem(papers: Path) -> None:
+    rewrite(papers, ('path = "fabric.host_rate"', 'path = "fabric.host_rote"'))
+    with pytest.raises(ProblemsError) as caught:
+        run(find(papers), How(jobs=0))
+    assert caught.value.problems[0]["path"].startswith("A1.toml: runs.rates.fabric")
+
+
+def pages(papers: Path) -> str:
+    """Return the texts of the index and of the pages of the studies."""
+    return "\n".join(page.texts(papers).values())
+
+
+#: Both kinds of pictures of a claim.
+BOTH = (".png", ".svg")
+
+
+def invoke(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["claims", *arguments, "--jobs", "0"])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_json_has_what_scripts_rely_on(papers: Path) -> None:
+    code, out, _ = invoke("--json", "--quick")
+    assert code == 0
+    (found,) = json.loads(out)
+    assert {*found} >= {
+        "id", "published", "measured", "value", "low", "high", "verdict", "explanation", "seeds",
+        "profile",
+    }  # fmt: skip
+    assert found["id"] == "tiny/A1" and found["verdict"] == "holds" and found["seeds"] == 2
+    assert found["low"] <= found["value"] <= found["high"]
+
+
+def test_a_claim_that_differs_ends_with_1_and_its_explanation(papers: Path) -> None:
+    rewrite(papers, ("low = 20", "low = 99"))
+    code, out, _ = invoke()
+    assert code == 1
+    assert "tiny/A1 differs" in out and "The slow link's own time: slow:" in " ".join(out.split())
+    code, out, _ = invoke("--json")
+    explanations = json.loads(out)[0]["explanations"]
+    assert code == 1 and explanations[0]["metrics"][0]["value"] > 0
+
+
+def test_bad_input_ends_with_2(papers: Path) -> None:
+    assert invoke("tinny")[0] == 2
+    code, _, errors = invoke("--quick", "--record")
+    assert code == 2 and "--record" in errors
+    rewrite(papers, ("low = 20", ""))
+    code, _, errors = invoke()
+    assert code == 2 and "A1.toml: metric.0.low" in errors
+
+
+def test_results_are_kept_beside_the_claim_and_on_the_page(papers: Path) -> None:
+    assert invoke("--quick")[0] == 0
+    assert not (papers / "tiny" / "results").exists() and not (papers / "README.md").exists()
+    assert invoke("--record")[0] == 0
+    kept = papers / "tiny" / "results"
+    assert sorted(path.name for path in kept.iterdir()) == ["A1.csv", "A1.json", "A1.svg"]
+    content = json.loads((kept / "A1.json").read_text())
+    assert content["verdict"] == "holds" and content["version"] == ew.__version__
+    assert content["command"].split()[0] == "eastwest" and len(content["date"]) == 10
+    rows = list(csv.DictReader((kept / "A1.csv").read_text().splitlines()))
+    assert float(rows[0]["value"]) == pytest.approx(content["value"])
+    assert all(path.read_text() == text for path, text in page.texts(papers).items())
+    assert "Of 1 claims 1 hold and 0 differ." in pages(papers)
+    assert "![Saved](results/A1.svg)" in pages(papers)
+
+    before = (kept / "A1.json").read_bytes()
+    assert invoke("--quick", "--out", "elsewhere")[0] == 0
+    assert (kept / "A1.json").read_bytes() == before
+    assert json.loads(Path("elsewhere/tiny/results/A1.json").read_text())["quick"] is True
+    assert {path.suffix for path in Path("elsewhere/tiny/results").iterdir()} == {
+        ".csv",
+        ".json",
+        ".png",
+        ".svg",
+    }
+
+
+def test_a_claim_that_changed_is_not_run(papers: Path) -> None:
+    assert invoke("--record")[0] == 0
+    path = rewrite(papers, ("low = 20", "low = 10"))
+    assert record.read(load(path)).verdict == "not run"
+    assert "**Not run** since the claim has changed" in pages(papers)
+    code, out, _ = invoke("--list", "--json")
+    assert code == 0 and json.loads(out)[0]["verdict"] == "not run"
+
+
+@pytest.mark.parametrize("content", ["[", "{}", '{"format": 99, "id": "tiny/A1"}', "[" * 100_000])
+def test_damaged_results_are_refused(papers: Path, content: str) -> None:
+    kept = papers / "tiny" / "results"
+    kept.mkdir()
+    (kept / "A1.json").write_text(content)
+    with pytest.raises(InputError, match=r"A1\.json"):
+        pages(papers)
+
+
+def test_texts_of_claims_are_plain_on_the_page(papers: Path) -> None:
+    rewrite(papers, ("A faster link reads faster.", "<script>|[x](y) *z*"))
+    assert "\\<script\\>\\|\\[x\\](y) \\*z\\*" in pages(papers)
+
+
+# What ships
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_shipped_claims_fit_their_scenarios(claim: Claim) -> None:
+    for sweep in (*claim.runs.values(), *claim.quick.values()):
+        check(sweep, source_of(sweep))
+    assert claim.open, "what the source leaves open is said"
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_shipped_metrics_ask_for_points_that_are_run(claim: Claim) -> None:
+    inner = [metric for explanation in claim.explanations for metric in explanation.metrics]
+    for asked in (*claim.metrics, *inner):
+        for sweeps in (claim.runs, claim.quick):
+            points = [
+                {
+                    **{path: str(value) for path, value in sweep.settings.items()},
+                    **dict(zip(sweep.paths, map(str, sweep.at(number)), strict=True)),
+                }
+                for sweep in (sweeps[name] for name in asked.runs)
+                for number in range(sweep.count)
+            ]
+            for key in ("at", "against"):
+                given = asked.arguments.get(key) or {}
+                for path, value in given.items():
+                    for each in map(str, value if isinstance(value, list) else [value]):
+                        others = {p: str(v) for p, v in given.items() if not isinstance(v, list)}
+                        wanted = {**others, path: each}
+                        assert any(wanted.items() <= point.items() for point in points), wanted
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_kept_results_are_of_the_claims_as_they_stand(claim: Claim) -> None:
+    kept = record.read(claim)
+    assert kept.content is not None and kept.current
+    assert kept.content["quick"] is False
+    if kept.verdict == "differs" and not kept.content["explanations"]:
+        assert kept.classes == ["not explained"]
+    for part in kept.content["metrics"]:
+        band, value = part["band"], part["value"]
+        low = -math.inf if band["low"] is None else band["low"]
+        high = math.inf if band["high"] is None else band["high"]
+        inside = value is not None and low <= value <= high
+        decided = "holds" if inside else "differs"
+        assert part["verdict"] == ("undecided" if part["borderline"] else decided)
+
+
+@pytest.mark.parametrize("claim", SHIPPED, ids=lambda claim: claim.id)
+def test_shipped_profiles_fit_the_scenarios_and_their_kept_results_have_a_class(
+    claim: Claim,
+) -> None:
+    for name in profiles_of(claim.path.parent.parent):
+        other = load(claim.path, name)
+        for sweep in (*other.runs.values(), *other.quick.values()):
+            check(sweep, source_of(sweep))
+        kept = record.read(other)
+        assert kept.content is None or kept.current
+        if kept.verdict == "differs" and not other.explanations:
+            assert kept.classes == ["not explained"]
+
+
+@pytest.mark.parametrize("file", sorted(PAPERS.glob("*/study/*.toml")), ids=lambda file: file.stem)
+def test_shipped_sweeps_of_studies_fit_their_scenarios_and_have_results(file: Path) -> None:
+    sweep = load_sweep(file)
+    check(sweep, source_of(sweep))
+    kept = file.parents[1] / "results" / "study" / file.stem
+    table = kept.with_suffix(".parquet")
+    read = pl.read_parquet(table) if table.is_file() else pl.read_csv(kept.with_suffix(".csv"))
+    rows = read.rows(named=True)
+    points = {tuple(row[name] for name in list(row)[: len(sweep.axes)]) for row in rows}
+    # a point of alpha is a whole curve
+    assert len(points) == sweep.count or file.stem == "alpha"
+
+
+def test_the_page_of_all_claims_is_that_of_the_kept_results() -> None:
+    for path, text in page.texts(PAPERS).items():
+        assert path.read_text(encoding="utf-8") == text, f"stale: {path}"
+
+
+def test_a_shipped_claim_runs_quickly(tmp_path: Path) -> None:
+    (found,) = ew.claims("incast/T1", quick=True, jobs=0, papers=PAPERS, store=tmp_path)
+    assert found.verdict == "holds"
+    assert found.parts[0].measured is not None
+    assert found.parts[0].measured.text == "1,448, 2,896, 5,792, 5,864"

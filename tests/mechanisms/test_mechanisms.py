@@ -1,0 +1,458 @@
+"""Mechanisms of one's own: sketches in Python, the templates of ``eastwest new``, what is refused.
+
+The templates are the worked examples. Here they are set so that they do what built-in mechanisms
+do, and must give their digests.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eastwest as ew
+from eastwest.mechanisms import crate, new, sketch
+from eastwest.mechanisms.load import load
+from eastwest.mechanisms.new import Kind
+from eastwest.run import Setting
+from project_paths import ROOT
+
+#: What the templates of queues do, by a built-in discipline.
+RED: dict[str, Setting] = {
+    "fabric.queue.kind": "red",
+    "fabric.queue.min": "5 packets",
+    "fabric.queue.max": "15 packets",
+    "fabric.queue.weight": 1,
+    "fabric.queue.max_probability": 1,
+    "fabric.queue.even": False,
+    "fabric.queue.gentle": False,
+}
+SMALL: dict[str, Setting] = {"workload.shuffle.bytes": "30 KB"}
+
+
+@pytest.fixture(autouse=True)
+def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def eastwest(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user does."""
+    command = [sys.executable, "-m", "eastwest", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def written(
+    name: str, kind: Kind = Kind.queue, changes: Mapping[str, str] | None = None
+) -> tuple[Path, str]:
+    """Write a sketch from its template, with words replaced; its file, and its scenario."""
+    made = new.write(name, kind, python=True)
+    file = made.folder / made.named
+    text = file.read_text()
+    for old, replacement in (changes or {}).items():
+        assert old in text
+        text = text.replace(old, replacement)
+    file.write_text(text)
+    return file, (made.folder / "scenario.toml").read_text()
+
+
+def scenario(fabric: str = "", tcp: str = "") -> str:
+    """A scenario that is over in a moment."""
+    return (
+        'schema = 1\n[fabric]\nkind = "leaf-spine"\nleaves = 2\nhosts_per_leaf = 4\nspines = 2\n'
+        f'host_rate = "1 Gbit/s"\nuplink_rate = "1 Gbit/s"\n{fabric}\n[tcp]\nmin_rto = "10 ms"\n'
+        f'initial_rto = "20 ms"\n{tcp}\n[[workload]]\nkind = "all-to-all"\nname = "shuffle"\n'
+        'bytes = "30 KB"\n'
+    )
+
+
+def digest(text: str, *mechanisms: type, **settings: Any) -> str:
+    return ew.run(text, set=settings, mechanisms=mechanisms).digest
+
+
+# Sketches that do what built-in mechanisms do
+
+
+def test_a_sketched_ramp_is_red_of_the_moment() -> None:
+    file, text = written("ramp", changes={'name = "ramp"': 'name = "ramp"\n    stream = "red"'})
+    sketched = ew.run(text, set=SMALL, mechanisms=[file])
+    plain = text.replace("min = 5\nmax = 15\n", "")
+    built_in = ew.run(plain, set={**RED, **SMALL})
+    assert sketched.summary["packets"]["dropped"] > 100
+    assert sketched.digest == built_in.digest
+    drops = [name for name in sketched.links.columns if name.startswith(("drops", "marks"))]
+    assert sketched.links[drops].equals(built_in.links[drops])
+    # what it cost, and what it was
+    assert sketched.summary["sketch_calls"] > 10_000
+    assert 0 < sketched.summary["sketch_s"] <= sketched.summary["wall_s"]
+    assert any("calls of Python sketches" in note for note in sketched.summary["notes"])
+    source = sketched.summary["mechanisms"][0]
+    assert source["file"] == "ramp.py" and source["mechanisms"] == ["queue ramp"]
+    assert "mechanisms" not in built_in.summary
+    # and it can be run again from its folder
+    again = ew.run(sketched.path, mechanisms=[file])
+    assert again.digest == sketched.digest
+
+
+class Behind(ew.Queue):
+    """Marks what leaves more than some packets behind."""
+
+    threshold: int = 9
+
+    def at_dequeue(self, head: ew.Head) -> ew.Verdict:
+        if head.left_packets > self.threshold and head.understands_marks:
+            return ew.Verdict.MARK
+        return ew.Verdict.ENQUEUE
+
+
+class Turns(ew.Routing):
+    """Packets of a switch take its paths in turn."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def choose(self, choice: ew.Choice) -> int:
+        assert len(choice.queued_packets) == choice.paths
+        self.turn += 1
+        return self.turn
+
+
+class Halves(ew.Congestion):
+    """Reno."""
+
+    echoes_each_mark = True
+
+    def after_loss(self, window: ew.Window, flight: int) -> int:
+        return flight // 2
+
+
+class Grows(ew.Congestion):
+    """A window that doubles, whatever happens."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def on_ack(self, window: ew.Window, ack: ew.Ack) -> int:
+        assert self.seen > 0
+        return window.cwnd + ack.acked
+
+    def observe(self, seen: ew.Seen) -> None:
+        self.seen += seen.delivered
+
+
+def test_sketches_of_each_kind_do_what_built_in_mechanisms_do() -> None:
+    ecn = 'ecn = "on"'
+    step = 'queue = { kind = "step-marking", threshold = "9 packets", at = "dequeue" }'
+    marked = digest(scenario(step, ecn))
+    assert marked != digest(scenario("", ecn))
+    assert digest(scenario('queue = { kind = "behind" }', ecn), Behind) == marked
+    turns = digest(scenario('routing = "round-robin"'))
+    assert turns != digest(scenario())
+    assert digest(scenario('routing = "turns"'), Turns) == turns
+    # without marks DCTCP is Reno on connections with ECN
+    small = 'queue = { limit = "12 packets" }'
+    marks = f"{ecn}\necn_all_packets = true"
+    dctcp = digest(scenario(small, 'congestion = "dctcp"'))
+    assert digest(scenario(small, f'congestion = "halves"\n{marks}'), Halves) == dctcp
+    assert digest(scenario(small, f'congestion = "grows"\n{marks}'), Grows) != dctcp
+
+
+def test_the_other_templates_of_sketches_run() -> None:
+    for kind in (Kind.congestion, Kind.routing):
+        file, text = written(f"my-{kind.value}", kind)
+        with_it = ew.run(text, set=SMALL, mechanisms=[file])
+        assert with_it.summary["sketch_calls"] > 100
+        assert with_it.summary["flows"]["completed"] == with_it.summary["flows"]["count"]
+
+
+def test_a_sketch_may_draw_the_same_numbers_again_with_the_same_seed_only() -> None:
+    file, text = written("ramp")
+    runs = [ew.run(text, set=SMALL, seed=seed, mechanisms=[file]) for seed in (1, 1, 2)]
+    assert runs[0].digest == runs[1].digest != runs[2].digest
+
+
+# What goes wrong
+
+
+def test_a_scenario_alone_runs_no_code() -> None:
+    written("ramp")
+    refused = eastwest("run", "ramp/scenario.toml")
+    assert refused.returncode == 2 and "--with" in refused.stderr
+    assert not Path("results").exists()
+
+
+def test_settings_of_a_sketch_are_judged_like_others() -> None:
+    file, text = written("ramp")
+    wrong = text.replace("min = 5", "mni = 5\nmax_probability = true")
+    problems = {p["path"]: p for p in ew.check(wrong, mechanisms=[file])}
+    assert problems.keys() == {"fabric.queue.mni", "fabric.queue.max_probability"}
+    assert problems["fabric.queue.mni"]["hint"] == "min"
+    assert ew.check(text, mechanisms=[file]) == []
+    assert ew.check(text) != []
+
+
+def test_an_exception_of_a_sketch_ends_the_run_with_its_traceback() -> None:
+    written("ramp", changes={"return self.signal(arrival)": 'raise ValueError("\\x1b[31mno idea")'})
+    failed = eastwest("run", "ramp/scenario.toml", "--with", "ramp/ramp.py")
+    assert failed.returncode == 2
+    assert "in at_enqueue" in failed.stderr and "ValueError" in failed.stderr
+    assert "no idea" in failed.stderr and "\x1b[31m" not in failed.stderr
+    assert not any(Path("results").glob("*"))
+
+
+@pytest.mark.parametrize("answer", ["None", "7", "'MARK'", "True + 9"])
+def test_a_wrong_verdict_is_named(answer: str) -> None:
+    file, text = written("ramp", changes={"return ew.Verdict.ENQUEUE": f"return {answer}"})
+    with pytest.raises(ew.InputError, match=r"Ramp\.at_enqueue must return an eastwest\.Verdict"):
+        ew.run(text, mechanisms=[file])
+
+
+class Nothing(ew.Queue):
+    """Has no rule."""
+
+
+class Untyped(ew.Queue):
+    """Has a parameter of a strange type."""
+
+    targets: list = []  # type: ignore[type-arg]  # noqa: RUF012
+
+    def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+        return ew.Verdict.ENQUEUE
+
+
+class Unset(ew.Queue):
+    """Has a parameter without a default."""
+
+    target: int
+
+    def at_enqueue(self, arrival: ew.Arrival) -> ew.Verdict:
+        return ew.Verdict.ENQUEUE
+
+
+class Negative(Unset):
+    """Has one that no scenario could set."""
+
+    target: int = -5
+
+
+class Limit(Unset):
+    """Has one that every queue has."""
+
+    target: int = 5
+    limit: int = 5
+
+
+class Red(Negative):
+    """Is named like a built-in one."""
+
+    target: int = 5
+
+
+@pytest.mark.parametrize(
+    ("class_", "says"),
+    [
+        (Nothing, "has no method at_enqueue or at_dequeue of its own"),
+        (Untyped, "an int, a float or a bool"),
+        (Unset, "needs a default"),
+        (Negative, "not a whole number from 0 on"),
+        (Limit, "every queue has a setting of this name"),
+        (Red, "is the name of a built-in one"),
+        (int, "is no eastwest.Queue"),
+    ],
+)
+def test_classes_that_cannot_be_used_say_why(class_: type, says: str) -> None:
+    with pytest.raises((ew.InputError, ValueError), match=re.escape(says)):
+        ew.check(scenario(), mechanisms=[class_])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("x = 1\n", "has no class derived from"),
+        ("def f(:\n", "SyntaxError"),
+        ("import no_such_module\n", "no_such_module"),
+        ("raise RuntimeError('at once')\n", "at once"),
+    ],
+)
+def test_files_that_cannot_be_used_say_why(content: str, says: str) -> None:
+    Path("bad.py").write_text(content)
+    failed = eastwest("check", "first", "--with", "bad.py")
+    assert failed.returncode == 2 and says in failed.stderr
+    assert "bug in Eastwest" not in failed.stderr
+
+
+def test_what_is_no_mechanism_is_refused() -> None:
+    for strange in ("nowhere", ".", "nowhere.py"):
+        failed = eastwest("run", "first", "--with", strange)
+        assert failed.returncode == 2 and strange in failed.stderr, strange
+    Path("both").mkdir()
+    (Path("both") / "Cargo.toml").write_text("[package]\nname = 'both'\n")
+    with pytest.raises(ew.InputError, match="neither a mechanism crate"):
+        load(["both"])
+
+
+def test_names_of_classes_become_names_of_scenarios() -> None:
+    def named(name: str) -> str:
+        made = type(name, (ew.Queue,), {"at_enqueue": lambda self, arrival: None})
+        return sketch.describe(made).name
+
+    assert [named(n) for n in ("MyQueue", "RED2", "HTMLQueue", "Ramp")] == [
+        "my-queue",
+        "red2",
+        "html-queue",
+        "ramp",
+    ]
+
+
+# Sweeps
+
+
+def test_a_sweep_has_the_same_mechanisms_in_its_processes() -> None:
+    file, text = written("ramp")
+    alone = [
+        ew.run(text, set={**SMALL, "fabric.queue.max": m}, mechanisms=[file]) for m in (10, 40)
+    ]
+    swept = ew.sweep(
+        text,
+        {"fabric.queue.max": [10, 40]},
+        set=SMALL,
+        seeds=[1],
+        jobs=1,
+        mechanisms=[file],
+    )
+    assert not swept.failures
+    assert swept.runs["digest"].to_list() == [one.digest for one in alone]
+    # another rule is another run, though the scenario is the same
+    file.write_text(file.read_text().replace("random.unit() < p", "random.unit() > p"))
+    changed = ew.sweep(
+        text,
+        {"fabric.queue.max": [10, 40]},
+        set=SMALL,
+        seeds=[1],
+        jobs=0,
+        force=True,
+        mechanisms=[file],
+    )
+    assert changed.runs["digest"].to_list() != swept.runs["digest"].to_list()
+    with pytest.raises(ew.InputError, match="jobs=0"):
+        ew.sweep(scenario(), {"fabric.mtu": [1500]}, seeds=[1], jobs=1, mechanisms=[Behind])
+
+
+# `eastwest new`
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("red", "built-in queue; try my-red"),
+        ("core", "has another meaning"),
+        ("My_Queue", "cannot be a name"),
+        ("../up", "cannot be a name"),
+        ("a" * 50, "cannot be a name"),
+        ("taken", "is there already"),
+    ],
+)
+def test_names_that_cannot_be_are_refused(name: str, says: str) -> None:
+    Path("taken").mkdir()
+    failed = eastwest("new", name)
+    assert failed.returncode == 2 and says in failed.stderr
+    assert [path.name for path in Path().iterdir()] == ["taken"]
+
+
+def test_without_its_source_a_crate_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new, "source_folder", lambda: None)
+    with pytest.raises(ew.InputError, match="installed without its Rust source"):
+        new.write("mine", Kind.queue)
+    with pytest.raises(ew.InputError, match="is not the source of Eastwest"):
+        new.write("mine", Kind.queue, source=Path())
+    other = Path("other")
+    (other / "crates" / "bindings").mkdir(parents=True)
+    (other / "crates" / "bindings" / "Cargo.toml").touch()
+    (other / "Cargo.toml").write_text('[workspace.package]\nversion = "99.0.0"\n')
+    with pytest.raises(ew.InputError, match=r"99\.0\.0, but installed is"):
+        new.write("mine", Kind.queue, source=other)
+    assert new.write("mine", Kind.queue, python=True).folder.is_dir()
+
+
+def module_of(kind: Kind, **changes: str) -> str:
+    """The template of a kind as a module of a crate with several mechanisms."""
+    made = new.write(f"my-{kind.value}", kind, source=ROOT)
+    text = (made.folder / "src" / "lib.rs").read_text()
+    text, macros = re.subn(r"#\[cfg\(not\(test\)\)\]\neastwest::mechanisms!\(add\);\n", "", text)
+    assert macros == 1
+    for old, replacement in (changes or {}).items():
+        assert text.count(old) == 1
+        text = text.replace(old, replacement)
+    return text
+
+
+@pytest.mark.long
+def test_a_crate_from_the_templates_does_what_built_in_mechanisms_do(
+    tool: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiles the templates of all three kinds as one crate; a minute or two."""
+    tool("cargo")
+    monkeypatch.delenv("CARGO_BUILD_TARGET", raising=False)
+    modules = {
+        "queue": module_of(Kind.queue, **{'place.random("my-queue")': 'place.random("red")'}),
+        # as DCTCP, which answers each mark
+        "congestion": module_of(
+            Kind.congestion,
+            **{
+                "impl CongestionModel for Settings {": "impl CongestionModel for Settings {\n"
+                "    fn echoes_each_mark(&self) -> bool {\n        true\n    }\n"
+            },
+        ),
+        "routing": module_of(Kind.routing),
+    }
+    all_three = new.write("all-three", Kind.queue, source=ROOT).folder
+    for name, text in modules.items():
+        (all_three / "src" / f"{name}.rs").write_text(text)
+    (all_three / "src" / "lib.rs").write_text(
+        "//! All three.\nmod congestion;\nmod queue;\nmod routing;\n\n"
+        "#[cfg(not(test))]\neastwest::mechanisms!(|all| {\n    queue::add(all);\n"
+        "    congestion::add(all);\n    routing::add(all);\n});\n"
+    )
+    extras, _ = load([all_three])
+    names = ["queue my-queue", "congestion my-congestion", "routing my-routing"]
+    assert extras.sources[0]["mechanisms"] == names
+    assert extras.sources[0]["sha256"] == crate.source_hash(all_three)
+
+    text = Path("my-queue/scenario.toml").read_text()
+    own = ew.run(text, set=SMALL, mechanisms=[all_three])
+    built_in = ew.run(text.replace("min = 5\nmax = 15\n", ""), set={**RED, **SMALL})
+    assert own.digest == built_in.digest and own.summary["packets"]["dropped"] > 100
+    assert own.summary["mechanisms"][0]["crate"] == "all-three"
+    assert "sketch_s" not in own.summary
+    # with the constants of Reno, and DCTCP without marks
+    small = 'queue = { limit = "12 packets" }'
+    reno = 'congestion = "my-congestion"\nparameters = { increase = 1, keep = 0.5 }\n'
+    as_reno = scenario(small, f'{reno}ecn = "on"\necn_all_packets = true')
+    assert ew.run(as_reno, mechanisms=[all_three]).digest == digest(
+        scenario(small, 'congestion = "dctcp"')
+    )
+    # a way out that is never taken leaves every flow on one path
+    routed = Path("my-routing/scenario.toml").read_text()
+    stays = ew.run(routed, set={"fabric.routing_parameters.margin": 10_000}, mechanisms=[all_three])
+    leaves = ew.run(routed, set={"fabric.routing_parameters.margin": 0}, mechanisms=[all_three])
+    assert stays.digest != leaves.digest
+    # its problems are those of any scenario, and raise the same exception
+    with pytest.raises(ew.ScenarioError) as refused:
+        ew.run(text.replace("min = 5", "mni = 50"), mechanisms=[all_three])
+    assert [p["hint"] for p in refused.value.problems] == ["min"]
+    # and its processes in a sweep have it too
+    limit = {"fabric.queue.limit": ["200 packets"]}
+    swept = ew.sweep(text, limit, seeds=[1], set=SMALL, jobs=1, mechanisms=[all_three])
+    assert swept.runs["digest"].to_list() == [own.digest]
+
+    (all_three / "src" / "lib.rs").write_text("fn broken( {\n")
+    failed = eastwest("run", "my-queue/scenario.toml", "--with", "all-three")
+    assert failed.returncode == 2 and "does not compile" in failed.stderr
+    shutil.rmtree(all_three)

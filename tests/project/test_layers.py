@@ -1,0 +1,84 @@
+"""Layers of the package: results ← views ← pictures, pages, explanations, timelines, commands."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from project_paths import ROOT
+
+PACKAGE = ROOT / "python" / "eastwest"
+#: What draws, writes pages or talks to a user.
+ABOVE_VIEWS = ("plot", "report", "explain", "timeline", "paraver", "cli")
+
+
+def imported(text: str) -> set[str]:
+    """Return the full names of modules and names that a module imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def imports_of(package: str) -> dict[str, set[str]]:
+    """Return the imports of every module of a package, or of a single module, by its path."""
+    single = PACKAGE / f"{package}.py"
+    paths = [single] if single.is_file() else sorted((PACKAGE / package).rglob("*.py"))
+    assert paths, package
+    return {
+        str(path.relative_to(PACKAGE)): imported(path.read_text(encoding="utf-8")) for path in paths
+    }
+
+
+def below(name: str, modules: tuple[str, ...]) -> bool:
+    """Whether a name is one of these modules of the package, or is in one."""
+    return any(f"{name}.".startswith(f"eastwest.{module}.") for module in modules)
+
+
+@pytest.mark.parametrize(
+    ("package", "forbidden"),
+    [
+        ("views", ABOVE_VIEWS),
+        ("plot", ("report", "explain", "timeline", "paraver", "cli")),
+        ("explain", ("plot", "report", "timeline", "paraver", "cli")),
+        ("timeline", ("plot", "report", "explain", "paraver", "cli")),
+        ("paraver", ("plot", "report", "explain", "cli")),
+        ("report", ("explain", "timeline", "paraver", "cli")),
+    ],
+)
+def test_no_layer_imports_one_beside_or_above_it(package: str, forbidden: tuple[str, ...]) -> None:
+    for module, names in imports_of(package).items():
+        assert [name for name in names if below(name, forbidden)] == [], module
+
+
+def test_views_draw_nothing() -> None:
+    for module, names in imports_of("views").items():
+        assert not [name for name in names if name.split(".")[0] in {"matplotlib", "jinja2"}], (
+            module
+        )
+
+
+def test_pages_take_only_files_of_pictures_from_pictures() -> None:
+    allowed = {
+        "report/page.py": {
+            "eastwest.plot.charts.overview",
+            "eastwest.plot.picture.check",
+            "eastwest.plot.picture.save",
+            "eastwest.plot.style.style",
+        }
+    }
+    for module, names in imports_of("report").items():
+        assert {name for name in names if below(name, ("plot",))} <= allowed.get(module, set())
+
+
+def test_an_import_is_found_wherever_it_stands() -> None:
+    text = "import eastwest.plot\ndef f():\n    from eastwest.report.page import render"
+    assert imported(text) == {"eastwest.plot", "eastwest.report.page.render"}
+    assert below("eastwest.plot", ("plot",))
+    assert below("eastwest.report.page.render", ("report",))
+    assert not below("eastwest.plots.x", ("plot",))

@@ -1,0 +1,492 @@
+"""MPI programs: traces of every format become rank files, replays timelines and Paraver traces."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import shutil
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import eastwest as ew
+import project_paths
+from eastwest.cli import app
+from eastwest.errors import InputError
+from eastwest.results import Result
+from eastwest.timeline import trace
+from eastwest.traces.mpi import otf2
+from eastwest.traces.mpi.ranks import RankFiles
+from eastwest.traces.mpi.take import import_mpi
+from project_paths import ROOT
+from trace_events import check
+
+DATA = project_paths.DATA / "mpi"
+CG = ROOT / "crates/workload/tests/data/npb-cg-ti"
+STAR = """schema = 1
+[fabric]
+kind = "star"
+hosts = 8
+host_rate = "1 Gbit/s"
+host_delay = "5 us"
+[[workload]]
+kind = "{kind}"
+name = "app"
+{more}
+"""
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Four ranks of CG, from the trace of the benchmark, two on a host."""
+    folder = tmp_path_factory.mktemp("cg")
+    import_mpi([CG / "cg.S.4.ti.tar.gz"], folder / "cg")
+    more = 'trace = "cg"\nranks_per_host = 2\n[measure]\nsample_interval = "1 ms"'
+    (folder / "cg.toml").write_text(STAR.format(kind="mpi", more=more))
+    return ew.run(folder / "cg.toml", out=folder / "result")
+
+
+def test_messages_and_bytes_are_those_of_the_matrix(replayed: Result) -> None:
+    matrix = pl.read_csv(CG / "cg.S.4.matrix.csv").sort("src", "dst")
+    messages = replayed.table("mpi_messages").filter(pl.col("call") == "send")
+    sums = messages.group_by("from", "to").agg(pl.len(), pl.col("bytes").sum()).sort("from", "to")
+    assert sums.rows() == matrix.rows()
+    about = replayed.summary["mpi"]
+    assert about["messages"]["count"] == replayed.table("mpi_messages").height
+    assert about["ranks"] == 4
+    assert about["rows_left_out"] == 0
+    assert replayed.table("mpi_ranks")["host"].sort().to_list() == [0, 0, 1, 1]
+
+
+def test_a_result_runs_again_from_its_own_files(replayed: Result, tmp_path: Path) -> None:
+    kept = sorted(path.name for path in (replayed.path / "inputs/cg").iterdir())
+    assert kept == [*(f"rank-{rank:05}.txt" for rank in range(4)), "trace.json"]
+    again = ew.run(replayed.path, out=tmp_path / "again")
+    assert again.summary["digest"] == replayed.summary["digest"]
+
+
+def test_timelines_show_ranks_and_messages(replayed: Result) -> None:
+    rows = check(trace(replayed, 5_000))
+    states = [row for row in rows if row.get("cat") == "mpi"]
+    assert {"compute", "wait"} <= {row["name"] for row in states}
+    assert any(str(row.get("cat", "")).startswith("message") for row in rows)
+
+
+def paraver(folder: Path) -> dict[str, Any]:
+    """Read a Paraver trace by the rules of its format."""
+    lines = (folder / "trace.prv").read_text().splitlines()
+    header = re.fullmatch(
+        r"#Paraver \(\d\d/\d\d/\d{4} at \d\d:\d\d\):(\d+)_ns:(\d+)\(([\d,]+)\):(\d+):(.*)", lines[0]
+    )
+    assert header is not None, lines[0]
+    end, cpus = int(header[1]), [int(n) for n in header[3].split(",")]
+    assert len(cpus) == int(header[2])
+    applications = re.findall(r"(\d+)\(((?:\d+:\d+,?)+)\)", header[5])
+    assert len(applications) == int(header[4])
+    tasks = []
+    for count, listed in applications:
+        nodes = [int(each.split(":")[1]) for each in listed.split(",")]
+        assert len(nodes) == int(count)
+        assert all(1 <= node <= len(cpus) for node in nodes)
+        tasks.append(len(nodes))
+    found: dict[str, Any] = {"end": end, "cpus": sum(cpus), "tasks": tasks}
+    found |= {"states": [], "events": [], "messages": []}
+    last = 0
+    for line in lines[1:]:
+        kind, *numbers = (int(word) for word in line.split(":"))
+        place, rest = numbers[:4], numbers[4:]
+        in_place(found, place)
+        if kind == 1:
+            assert len(rest) == 3
+            assert rest[0] <= rest[1] <= end
+            found["states"].append((*place, *rest))
+        elif kind == 2:
+            assert len(rest) % 2 == 1
+            found["events"] += [(*place, rest[0], *rest[i : i + 2]) for i in range(1, len(rest), 2)]
+        else:
+            assert kind == 3
+            assert len(rest) == 10
+            in_place(found, rest[2:6])
+            logical, physical, received, arrived = rest[0], rest[1], rest[6], rest[7]
+            assert logical <= physical <= arrived <= received <= end
+            found["messages"].append((*place, *rest))
+        assert last <= rest[0] <= end
+        last = rest[0]
+    return found
+
+
+def in_place(found: dict[str, Any], place: list[int]) -> None:
+    cpu, application, task, thread = place
+    assert 1 <= cpu <= found["cpus"]
+    assert 1 <= task <= found["tasks"][application - 1]
+    assert thread == 1
+
+
+def test_paraver_traces_keep_to_the_format(replayed: Result, tmp_path: Path) -> None:
+    ew.paraver(replayed, tmp_path / "trace.prv")
+    found = paraver(tmp_path)
+    assert found["tasks"][0] == 4
+    assert len(found["states"]) == replayed.table("mpi_states").height
+    assert len(found["messages"]) == replayed.table("mpi_messages").height
+    levels = [event for event in found["events"] if event[5] == 90_000_001]
+    assert max((level[6] for level in levels), default=0) == replayed.queues["bytes"].max()
+    names = (tmp_path / "trace.pcf").read_text()
+    states = {
+        line.split()[0] for line in names.partition("STATES\n")[2].split("\n\n")[0].splitlines()
+    }
+    assert {str(state[-1]) for state in found["states"]} <= states
+    rows = (tmp_path / "trace.row").read_text()
+    for level, size, listed in re.findall(r"LEVEL (\w+) SIZE (\d+)\n((?:.+\n?)*)", rows):
+        assert len(listed.splitlines()) == int(size), level
+    assert f"LEVEL CPU SIZE {found['cpus']}" in rows
+    result = CliRunner().invoke(
+        app, ["timeline", str(replayed.path), "-o", str(tmp_path / "again.prv")]
+    )
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "again.prv").read_bytes() == (tmp_path / "trace.prv").read_bytes()
+
+
+PAUSED = """schema = 1
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "1 Gbit/s"
+[fabric.pfc]
+[[class]]
+name = "app"
+priority = 3
+[measure]
+pauses = "*"
+sample_interval = "100 us"
+[[workload]]
+kind = "mpi"
+name = "app"
+trace = "t"
+transport = "ethernet"
+eager_limit = "2 MB"
+"""
+
+
+def test_paraver_traces_have_pauses_as_events_of_their_ports(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    for rank in range(4):
+        calls = (
+            "send 0 0 400000" if rank else "recv 1 0 400000\n0 recv 2 0 400000\n0 recv 3 0 400000"
+        )
+        (tmp_path / f"t/rank-{rank}.txt").write_text(f"{rank} {calls}\n")
+    (tmp_path / "s.toml").write_text(PAUSED)
+    result = ew.run(tmp_path / "s.toml", out=tmp_path / "result")
+    assert result.pauses.height > 5
+    ew.paraver(result, tmp_path / "trace.prv")
+    found = paraver(tmp_path)
+    # ports are tasks of the last application, in the order of their names in the file of names
+    rows = (tmp_path / "trace.row").read_text()
+    tasks = rows.partition("LEVEL TASK")[2].partition("\n\n")[0].splitlines()[1:]
+    ports = tasks[found["tasks"][0] :]
+    assert len(ports) == found["tasks"][1]
+    names = dict(result.links.select("link", "name").iter_rows())
+    expect = [
+        [names[row["link"]], round(row["began_s"] * 1e9), round(row["until_s"] * 1e9)]
+        for row in result.pauses.iter_rows(named=True)
+    ]
+    open_at: dict[int, int] = {}
+    pauses = []
+    for _, application, task, _, at, kind, value in found["events"]:
+        if kind == 90_000_013:
+            assert application == 2
+            if value == 1:
+                assert task not in open_at
+                open_at[task] = at
+            else:
+                assert value == 0
+                pauses.append([ports[task - 1], open_at.pop(task), at])
+    assert open_at == {}
+    assert sorted(pauses) == sorted(expect)
+    blocks = (tmp_path / "trace.pcf").read_text().split("\n\n")
+    block = next(each for each in blocks if "90000013" in each)
+    assert block.splitlines() == [
+        "EVENT_TYPE",
+        "0    90000013    Priority 3 paused",
+        "VALUES",
+        "0      Sends",
+        "1      Paused",
+    ]
+
+
+def ranks(folder: Path) -> list[str]:
+    return [path.read_text() for path in sorted(folder.glob("rank-*.txt"))]
+
+
+def test_both_forms_of_dimemas_are_one_trace_that_runs(tmp_path: Path) -> None:
+    for name in ("made", "made-named"):
+        import_mpi([DATA / f"{name}.dim"], tmp_path / name)
+    first = ranks(tmp_path / "made")
+    assert first == ranks(tmp_path / "made-named")
+    assert first[0].splitlines()[1:4] == [
+        "0 compute 100000",
+        "0 send 1 7 4096 6",
+        "0 compute 50000",
+    ]
+    (tmp_path / "s.toml").write_text(STAR.format(kind="mpi", more='trace = "made"'))
+    result = ew.run(tmp_path / "s.toml", out=tmp_path / "result")
+    assert result.summary["mpi"]["compute_s"] == pytest.approx((160 + 200 + 300) / 3e6)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("2:0:0:1:-1:4096:7", "expected a communicator as field"),
+        ("7:0:0:1", "found a record '7', expected CPU bursts"),
+        ("1:9:0:1.0", "found task 9, expected 0 to 2"),
+        ("1:0:1:1.0", "only thread 0"),
+        ("1:0:0:soon", "expected seconds"),
+        ("10:0:0:99:0:0:0:1:1", "found operation 99"),
+        ("10:0:0:1:5:0:0:1:1", "communicator 5, which has 2 of 3 tasks"),
+        ("what", "expected a record"),
+    ],
+)
+def test_damaged_dimemas_is_told_with_its_line(line: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.dim"
+    file.write_text(f'#DIMEMAS:"x":1,0:3(1,1,1)\nd:1:5:2:0:1\n{line}\n')
+    with pytest.raises(InputError, match=re.escape(said)) as raised:
+        import_mpi([file], tmp_path / "out")
+    assert "x.dim:3" in str(raised.value)
+    assert not (tmp_path / "out").exists()
+
+
+def wire(number: int, value: int | bytes) -> bytes:
+    """A field of a protobuf message."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def chakra(*nodes: tuple[int, int, int, list[int], dict[str, int]]) -> bytes:
+    """A trace of nodes: number, kind, microseconds, what it needs, and attributes."""
+    whole = [wire(1, b"0.0.4")]
+    for number, kind, micros, needs, about in nodes:
+        named = b"".join(
+            wire(10, wire(1, name.encode()) + wire(9, value)) for name, value in about.items()
+        )
+        packed = wire(5, b"".join(map(varint, needs))) if needs else b""
+        whole.append(
+            wire(1, number) + wire(2, b"op") + wire(3, kind) + packed + wire(7, micros) + named
+        )
+    return b"".join(varint(len(message)) + message for message in whole)
+
+
+def test_chakra_puts_nodes_in_the_order_of_what_they_need(tmp_path: Path) -> None:
+    # two computations at once, then a sum of all; the call of a processor that launches it names
+    # no size
+    graph = chakra(
+        (4, 7, 90, [2, 3], {"comm_type": 0, "comm_size": 4096}),
+        (2, 4, 300, [], {}),
+        (3, 4, 200, [], {}),
+        (5, 7, 10, [4], {"is_cpu_op": 1}),
+        (6, 5, 0, [5], {"comm_dst": 1, "comm_size": 12, "comm_tag": 3}),
+    )
+    (tmp_path / "t.0.et").write_bytes(graph)
+    (tmp_path / "t.1.et").write_bytes(chakra((1, 6, 0, [], {"comm_src": 0, "comm_tag": 3})))
+    import_mpi([tmp_path / "t.1.et", tmp_path / "t.0.et"], tmp_path / "out")
+    first, second = ranks(tmp_path / "out")
+    calls = ["compute 300000", "allreduce 4096 0 6", "compute 10000", "send 1 3 12 6"]
+    assert first.splitlines() == ["0 init", *(f"0 {call}" for call in calls), "0 finalize"]
+    assert "1 recv 0 3 0 6" in second
+    made = json.dumps({"workload_graph": [{"Id": 1, "NodeType": 4, "runtime": 5, "data_deps": []}]})
+    (tmp_path / "t.json").write_text(made)
+    about = import_mpi([tmp_path / "t.json"], tmp_path / "alike", ranks=3).about
+    assert (about["source"], about["ranks"], about["calls"]["compute"]) == ("chakra", 3, 3)
+
+
+def test_chakra_in_a_circle_or_cut_off_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "t.0.et"
+    file.write_bytes(chakra((1, 4, 1, [2], {}), (2, 4, 1, [1], {})))
+    with pytest.raises(InputError, match="node 1 depends on itself"):
+        import_mpi([file], tmp_path / "out")
+    file.write_bytes(chakra((1, 4, 1, [], {}))[:-2])
+    with pytest.raises(InputError, match="ends within a message"):
+        import_mpi([file], tmp_path / "out")
+
+
+def test_without_its_library_otf2_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    (tmp_path / "t.otf2").write_bytes(b"x")
+    with pytest.raises(InputError, match="pip install"):
+        import_mpi([tmp_path / "t.otf2"], tmp_path / "out")
+
+
+def test_a_recorded_otf2_trace_is_read_by_its_library_and_replayed(tmp_path: Path) -> None:
+    """Score-P's record of two ranks that send each other eight messages each way."""
+    folder = DATA / "mpi/ping-pong-otf2"
+    import_mpi([folder / "traces.otf2"], tmp_path / "trace")
+    scenario = tmp_path / "replay.toml"
+    scenario.write_text(
+        "schema = 1\n[fabric]\nkind = 'star'\nhosts = 2\nhost_rate = '1 Gbit/s'\n"
+        "[[workload]]\nname = 'mpi'\nkind = 'mpi'\ntrace = 'trace'\n"
+    )
+    result = ew.run(scenario, out=tmp_path / "r")
+    assert result.summary["flows"]["completed"] == 16
+
+
+class Thing:
+    """Something with a name or a group, only like itself."""
+
+    def __init__(self, name: str = "", group: Any = None) -> None:
+        self.name = name
+        self.group = group
+
+
+def event(kind: str, time: int, **values: Any) -> Any:
+    made = type(kind, (SimpleNamespace,), {})
+    return made(time=time, **values)
+
+
+def test_otf2_events_become_calls(tmp_path: Path) -> None:
+    groups = [Thing(name="rank 0"), Thing(name="rank 1")]
+    here, there = (Thing(group=group) for group in groups)
+    world = SimpleNamespace(group=SimpleNamespace(members=[here, there]))
+
+    def inside(name: str, begin: int, *events: Any) -> list[Any]:
+        region = SimpleNamespace(name=name)
+        return [
+            event("Enter", begin, region=region),
+            *events,
+            event("Leave", begin + 10, region=region),
+        ]
+
+    def sent(kind: str, **values: Any) -> Any:
+        return event(kind, 0, communicator=world, msg_tag=7, msg_length=64, **values)
+
+    ends = {"communicator": world, "root": 1, "size_sent": 8, "size_received": 8}
+    bcast = event("MpiCollectiveEnd", 0, collective_op="CollectiveOp.BCAST", **ends)
+    events = [
+        *inside("MPI_Init", 0),
+        *inside("MPI_Isend", 110, sent("MpiIsend", receiver=1, request_id=4)),
+        *inside("MPI_Irecv", 120, event("MpiIrecvRequest", 0, request_id=5)),
+        *inside("MPI_Waitall", 200, event("MpiIsendComplete", 0, request_id=4)),
+        *inside("MPI_Wait", 210, sent("MpiIrecv", sender=1, request_id=5)),
+        *inside("MPI_Sendrecv", 220, sent("MpiSend", receiver=1), sent("MpiRecv", sender=1)),
+        *inside("MPI_Bcast", 230, bcast),
+    ]
+    stream = SimpleNamespace(
+        timer_resolution=1000,
+        definitions=SimpleNamespace(locations=[here, there]),
+        events=[(here, each) for each in events],
+    )
+    with RankFiles(tmp_path / "out") as into:
+        receives = otf2._Reading("t", stream, into).receives()
+        assert otf2._Reading("t", stream, into).all(receives) == 2
+        into.finish(2, {})
+    assert ranks(tmp_path / "out")[0].splitlines() == [
+        "0 init",
+        "0 compute 100000000",
+        "0 isend 1 7 64 6",
+        "0 irecv 1 7 64 6",
+        "0 compute 70000000",
+        "0 wait 0 1 7",
+        "0 wait 1 0 7",
+        "0 isend 1 7 64 6",
+        "0 recv 1 7 64 6",
+        "0 wait 0 1 7",
+        "0 bcast 8 1 6",
+        "0 finalize",
+    ]
+
+
+def test_time_independent_traces_come_in_many_wrappings(tmp_path: Path) -> None:
+    texts = ["0 init\n0 send 1 0 1e6\n", "1 init\n\n# a note\n1 recv 0 0 1e6\n"]
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for rank, text in enumerate(texts):
+        (folder / f"actions{rank}.txt").write_text(text)
+    (tmp_path / "list").write_text("parts/actions0.txt\nparts/actions1.txt\n")
+    (tmp_path / "all.txt").write_text("".join(texts))
+    with tarfile.open(tmp_path / "t.tar.gz", "w:gz") as archive:
+        archive.add(folder, "deep/down")
+    named: dict[str, list[Path]] = {
+        "folder": [folder],
+        "list": [tmp_path / "list"],
+        "merged": [tmp_path / "all.txt"],
+        "archive": [tmp_path / "t.tar.gz"],
+        "files": sorted(folder.iterdir()),
+    }
+    made = {}
+    for name, files in named.items():
+        import_mpi(files, tmp_path / f"out-{name}")
+        made[name] = ranks(tmp_path / f"out-{name}")
+    assert all(each == made["folder"] for each in made.values()), made
+    (folder / "more1.txt").write_text("1 init\n")
+    with pytest.raises(InputError, match="are both for rank 1"):
+        import_mpi([folder], tmp_path / "twice")
+    shutil.copy(folder / "actions0.txt", tmp_path / "rank1.txt")
+    with pytest.raises(InputError, match="found rank 0, expected rank 1"):
+        import_mpi([tmp_path / "rank1.txt", folder / "actions0.txt"], tmp_path / "wrong")
+
+
+def test_operations_that_were_not_measured_are_told(tmp_path: Path) -> None:
+    trace = tmp_path / "all.txt"
+    trace.write_text("".join(f"{rank} init\n{rank} allReduce 8 -1\n" for rank in range(2)))
+    import_mpi([trace], tmp_path / "out")
+    noted = json.loads((tmp_path / "out" / "trace.json").read_text())["noted"]
+    assert [(each["count"], each["consequence"]) for each in noted] == [(2, "they take no time")]
+    assert noted[0]["first"][0]["line"] == 2
+
+
+def test_the_command_says_what_it_has_made(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run = CliRunner().invoke(
+        app, ["trace", "import", str(DATA / "made.dim"), "-o", str(out), "--json"]
+    )
+    assert run.exit_code == 0, run.output
+    assert json.loads(run.stdout)["ranks"] == 3
+    again = CliRunner().invoke(app, ["trace", "import", str(DATA / "made.dim"), "-o", str(out)])
+    assert again.exit_code == 2
+    forced = CliRunner().invoke(
+        app, ["trace", "import", str(DATA / "made.dim"), "-o", str(out), "--force"]
+    )
+    assert "1 isend" in forced.output
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    whole = {
+        "x.dim": (DATA / "made.dim").read_bytes(),
+        "y.dim": (DATA / "made-named.dim").read_bytes(),
+        "z.0.et": chakra((1, 4, 5, [], {}), (2, 7, 5, [1], {"comm_type": 5, "comm_size": 9})),
+        "w.txt": b"0 init\n1 init\n0 send 1 0 5\n1 recv 0 0 5\n",
+    }
+    name = data.draw(st.sampled_from(sorted(whole)))
+    content = bytearray(whole[name])
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at] = data.draw(st.integers(0, 255))
+    file = tmp_path / name
+    file.write_bytes(bytes(content[: data.draw(st.integers(1, len(content)))]))
+    try:
+        import_mpi([file], tmp_path / "out", force=True)
+    except InputError as error:
+        assert "\x1b" not in str(error)

@@ -1,0 +1,74 @@
+"""Every sample of traces in the repository is accounted for, by a count that no reader makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import check_traces
+from eastwest.account import Account
+from eastwest.traces import hadoop
+from project_paths import ROOT
+
+#: Folders of samples, and how many of them a reader takes at least.
+FOLDERS = {
+    "tests/data/traces": 12,
+    "tests/data/jhist": 4,
+    "tests/data/mpi": 4,
+    "tests/data/spans": 4,
+    "python/eastwest/data/swim": 3,
+}
+
+
+@pytest.mark.parametrize(("folder", "least"), FOLDERS.items())
+def test_every_sample_is_accounted_for(folder: str, least: int) -> None:
+    rows = check_traces.rows(ROOT / folder)
+    assert [row.cells() for row in rows if row.wrong] == []
+    taken = [row for row in rows if row.parts]
+    assert len(taken) >= least
+    assert all(sum(part.counted for part in row.parts) > 0 for row in taken)
+    assert all(row.refused for row in rows if not row.parts)
+
+
+def test_archives_of_ranks_are_accounted_for(tmp_path: Path) -> None:
+    name = "cg.S.4.ti.tar.gz"
+    (tmp_path / name).symlink_to(ROOT / "crates/workload/tests/data/npb-cg-ti" / name)
+    (row,) = check_traces.rows(tmp_path)
+    assert row.verdict == "accounted for"
+    assert sum(part.imported for part in row.parts) == 25_556
+
+
+def test_what_a_change_of_meaning_refuses_is_counted_again(tmp_path: Path) -> None:
+    text = "0 init\n1 init\n0 comm_dup\n1 comm_dup\n0 barrier\n1 barrier\n"
+    (tmp_path / "all.txt").write_text(text)
+    (row,) = check_traces.rows(tmp_path)
+    assert row.wrong == []
+    assert row.verdict.startswith('refused: all.txt:3: found the call "comm_dup"')
+    assert row.verdict.endswith("with --lossy accounted for")
+    assert {part.kind: part.told for part in row.parts}["comm_dup"] == 2
+
+
+def test_a_reader_that_drops_something_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ROOT / "tests/data/traces/rumen"
+
+    def silent(*_: Any, **__: Any) -> None:
+        return None
+
+    monkeypatch.setattr(Account, "note", silent)
+    wrong = {row.sample: row.verdict for row in check_traces.rows(folder) if row.wrong}
+    assert wrong["trace_1m.json.gz"] == "UNACCOUNTED: distributions"
+    monkeypatch.undo()
+    write = hadoop.write_job
+    seen: list[Any] = []
+
+    def all_but_one(job: Any, *rest: Any) -> bool:
+        seen.append(job)
+        return len(seen) == 2 or write(job, *rest)
+
+    monkeypatch.setattr(hadoop, "write_job", all_but_one)
+    row = check_traces.check("x", [folder / "trace_1m.json.gz"], tmp_path / "out")
+    assert "jobs" in row.verdict
