@@ -18,7 +18,7 @@ from eastwest.traces.load import open_trace
 from eastwest.workload.describe import jobs_of
 from eastwest.workload.jobs import BYTES, Jobs, spread
 from eastwest.workload.keep import Form, as_kept, keep, quality_of
-from eastwest.workload.quality import Yardstick
+from eastwest.workload.quality import ReferenceInterval
 from eastwest.workload.scale import Factor, by_load, by_size, rounded
 from eastwest.workload.synthesize import Method, synthesize
 from eastwest.workload.to_swim import text_of
@@ -106,7 +106,7 @@ def test_what_else_is_known_moves_along() -> None:
 
 def test_a_trace_of_other_jobs_lies_outside(facebook: pl.DataFrame) -> None:
     tenfold = by_size(facebook, Factor(Fraction(10)))
-    quality = Yardstick(Jobs.of(facebook)).measure(Jobs.of(tenfold))
+    quality = ReferenceInterval(Jobs.of(facebook)).measure(Jobs.of(tenfold))
     outside = {row.quantity for row in quality.rows if not row.inside}
     assert {"input", "output", "all jointly"} <= outside
     assert "gap" not in outside

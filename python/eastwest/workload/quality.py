@@ -76,7 +76,7 @@ def window_for(jobs: Jobs) -> float:
     return min(WINDOW_S * max(1, hours), max(jobs.last_s, 1e-6) / _CUTS)
 
 
-class Yardstick:
+class ReferenceInterval:
     """Source cut into windows, for comparison with several traces."""
 
     def __init__(self, source: Jobs, window_s: float | None = None, seed: int = 1) -> None:
@@ -140,4 +140,4 @@ class Yardstick:
 
 def compare(first: Jobs, second: Jobs, window_s: float | None = None, seed: int = 1) -> Quality:
     """Return distances of a second trace to the first, with those of the first's own days."""
-    return Yardstick(first, window_s, seed).measure(second)
+    return ReferenceInterval(first, window_s, seed).measure(second)

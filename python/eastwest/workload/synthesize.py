@@ -34,7 +34,7 @@ from scipy.special import ndtr, ndtri
 
 from eastwest.errors import InputError
 from eastwest.workload.jobs import WORK, Floats, Jobs, Whole, usable
-from eastwest.workload.quality import Quality, Yardstick, window_for
+from eastwest.workload.quality import Quality, ReferenceInterval, window_for
 
 #: Most draws for a trace whose distances are all inside.
 DRAWS = 20
@@ -86,7 +86,7 @@ def synthesize(
     window = window_for(source) if window_s is None else window_s
     if not (length_s > 0 and length_s / window < _MOST_DRAWN):
         raise InputError(f"a length of {length_s:g} s does not suit windows of {window:g} s")
-    yardstick = Yardstick(source, window, seed)
+    reference = ReferenceInterval(source, window, seed)
     nearest: Synthetic | None = None
     for draw in range(1, draws + 1):
         random = np.random.default_rng([seed, draw, 3])
@@ -98,7 +98,7 @@ def synthesize(
         else:
             alike = _alike(source.window(window), place, random)
             jobs = _resample(table, _take(table, alike, times), alike, random)
-        quality = yardstick.measure(Jobs.of(jobs, length_s))
+        quality = reference.measure(Jobs.of(jobs, length_s))
         made = Synthetic(jobs, quality, method, length_s, seed, draw)
         if nearest is None or quality.outside < nearest.quality.outside:
             nearest = made
