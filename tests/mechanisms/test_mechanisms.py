@@ -263,7 +263,7 @@ class Red(Negative):
         (Unset, "needs a default"),
         (Negative, "not a whole number from 0 on"),
         (Limit, "every queue has a setting of this name"),
-        (Red, "is the name of a built-in one"),
+        (Red, "a built-in mechanism has this name"),
         (int, "is no eastwest.Queue"),
     ],
 )

@@ -53,10 +53,10 @@ pub fn read(
 ) -> SchedulerConfig {
     let scheduler = s.choice(
         "scheduler",
-        "How ports choose among packets of different priority.",
+        "Order in which a port sends packets of different priorities.",
         Some("fifo"),
         &[
-            ("fifo", SchedulerConfig::Fifo, "one queue for all"),
+            ("fifo", SchedulerConfig::Fifo, "one queue for all packets"),
             (
                 "strict-priority",
                 SchedulerConfig::StrictPriority,
@@ -66,9 +66,13 @@ pub fn read(
             ("classes", SchedulerConfig::Classes(Vec::new()), "a queue for each [[fabric.class]]"),
         ],
     );
-    let classes = s.tables("class", "A queue of every port for some of the packets.", 8, |c, _| {
-        read_class(c, ports, room, others, notes)
-    });
+    let classes = s.tables(
+        "class",
+        "A queue that every port has for the packets of some \
+                                     priorities or codepoints.",
+        8,
+        |c, _| read_class(c, ports, room, others, notes),
+    );
     if s.describing() {
         return scheduler;
     }
@@ -86,7 +90,7 @@ pub fn read(
         }
         other => {
             if !classes.is_empty() {
-                s.wrong("class", "classes are only served with scheduler = \"classes\"");
+                s.wrong("class", "needs scheduler = \"classes\"");
             }
             other
         }
@@ -115,34 +119,44 @@ fn read_class(
     let priorities: Option<Vec<u32>> = c.find(
         key(
             "priorities",
-            "Priorities of traffic classes, 0 to 7, whose packets wait here; a packet's priority is \
-             the upper three bits of its DSCP.",
+            "Priorities, 0 to 7, of the packets in this queue. The priority of a packet is the \
+             upper three bits of its DSCP.",
         )
         .optional("none"),
     );
     let dscps: Option<Vec<Dscp>> = c.find(
         key(
             "dscp",
-            "Codepoints whose packets wait here whatever class has their priority, as names of RFC \
-             4594 or numbers: [\"EF\", \"AF41\", 18].",
+            "Codepoints of the packets in this queue, as names of RFC 4594 or numbers: [\"EF\", \
+             \"AF41\", 18]. A codepoint takes precedence over `priorities` of other classes.",
         )
         .optional("none"),
     );
     let weight: Option<u32> = c.find(
-        key("weight", "Its share of what strict classes leave, by bytes.")
-            .range("1", "1000")
-            .optional("strict: served before all with a weight and before later ones without"),
+        key(
+            "weight",
+            "Weight of this class when classes share the rate that strict classes do \
+                       not use, by bytes.",
+        )
+        .range("1", "1000")
+        .optional(
+            "strict: served before all classes with a weight and before strict classes \
+                       that follow in the file",
+        ),
     );
     let share = ets::read_share(c);
     let own = c.has("queue");
     // The default is the discipline of the port, which differs between hosts and switches.
-    let queue =
-        c.table_if(own, "queue", "Discipline of this class; that of the port without it.", |q| {
-            queue::read(q, ports, Room { alone: false, ..room }, others, notes)
-        });
+    let queue = c.table_if(
+        own,
+        "queue",
+        "Queue discipline of this class; without this table the \
+                                  discipline of the port.",
+        |q| queue::read(q, ports, Room { alone: false, ..room }, others, notes),
+    );
     let (priorities, dscps) = (priorities.unwrap_or_default(), dscps.unwrap_or_default());
     c.demand(!(priorities.is_empty() && dscps.is_empty()), &["priorities", "dscp"], || {
-        "names neither a priority nor a codepoint".to_owned()
+        "names neither a priority nor a codepoint: give `priorities` or `dscp`".to_owned()
     });
     let mut bits = 0u8;
     for &p in &priorities {
@@ -201,8 +215,8 @@ fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
         Some(default) => default.dscps |= rest,
         None => s.wrong(
             "class",
-            "no class has the codepoint DF (0) or priority 0, where packets wait whose codepoint no \
-             class names",
+            "no class has priority 0 or the codepoint DF (0); one is needed for packets whose \
+             codepoint no class names",
         ),
     }
     mapped

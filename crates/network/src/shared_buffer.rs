@@ -26,27 +26,43 @@ impl SharedBufferConfig {
     /// Reads `[fabric.shared_buffer]`; packets have at most `mtu` bytes.
     pub fn read(s: &mut Section, mtu: u32) -> Option<SharedBufferConfig> {
         let given = s.has("shared_buffer");
-        let doc = "Memory that all ports of a switch share, beside the limit of each queue (Choudhury \
-                   and Hahne 1998); two-event ports. Without it each port has its own.";
+        let doc = "Memory that all ports of a switch share, in addition to the limit of each \
+                   queue (Choudhury and Hahne 1998); makes ports two-event ports. Without this \
+                   table each port has its own memory.";
         if !given && !s.describing() {
             return None;
         }
         let config = s.table("shared_buffer", doc, |b| {
-            let size: Bytes =
-                b.get(key("size", "IP bytes of all queues of a switch.").range("1 KB", "100 GB"));
+            let size: Bytes = b.get(
+                key(
+                    "size",
+                    "Size of the shared memory of a switch, in IP bytes of all its \
+                                   queues.",
+                )
+                .range("1 KB", "100 GB"),
+            );
             let alpha: Ratio = b.get(
                 key(
                     "alpha",
-                    "A queue may hold this many times what is free (Choudhury and Hahne 1998: 1).",
+                    "Dynamic threshold: a queue may hold at most alpha times the free memory \
+                     (Choudhury and Hahne 1998: 1).",
                 )
                 .default("1")
                 .range("0.001", "1000"),
             );
             let reserve: Bytes = b.get(
-                key("reserve", "IP bytes that a queue may hold whatever others do.").default("0 B"),
+                key(
+                    "reserve",
+                    "IP bytes that a queue may hold while the switch has free memory, \
+                                whatever `alpha` allows.",
+                )
+                .default("0 B"),
             );
             b.demand(size.0 >= u64::from(mtu), &["size"], || {
-                format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
+                format!(
+                    "is too small: there is no room for a single packet of {mtu} B \
+                         (fabric.mtu)"
+                )
             });
             b.demand(reserve.0 <= size.0, &["reserve", "size"], || "is above `size`".to_owned());
             SharedBufferConfig { size: size.0, alpha: alpha.0, reserve: reserve.0 }

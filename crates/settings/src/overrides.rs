@@ -56,7 +56,7 @@ fn set(table: &mut Table, path: &str, value: Value) -> Result<String, Refusal> {
                 rest = inner;
                 if inner.is_empty() {
                     return Err((
-                        format!("names a whole entry of {step}; name one of its keys"),
+                        format!("is a whole entry of {step}; write the path of one of its keys"),
                         None,
                     ));
                 }

@@ -116,7 +116,7 @@ impl<T: Quantity> Key<T> {
 }
 
 /// Addition to messages about choices to which a user's own mechanisms can belong.
-const OWN: &str = "; a mechanism of your own has to be named where the scenario is run (--with)";
+const OWN: &str = "; if it is a mechanism of your own, name its file with --with";
 
 /// A name that a choice allows: name, value, one line of explanation.
 pub type Choice<T> = (&'static str, T, &'static str);
@@ -707,7 +707,7 @@ impl<'s, 't> Section<'s, 't> {
                 let rows = self.state.schema.map_or(&[][..], |rows| rows());
                 let (message, hint) = match misplaced(rows, &self.place, self.kind, name) {
                     Some(elsewhere) if near.is_none() => {
-                        (format!("is not known here: {elsewhere}"), None)
+                        (format!("is not a key of this table: {elsewhere}"), None)
                     }
                     _ => ("is not a known key".to_owned(), near.map(str::to_owned)),
                 };

@@ -75,7 +75,10 @@ pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -
     let mut named = rows.iter().filter(|row| row.name == name);
     let here = named.clone().find(|row| row.place == place);
     if let (Some(row), Some(kind)) = (here, kind) {
-        return Some(format!("it belongs to kind {}, and this is {kind}", row.kinds.join(", ")));
+        return Some(format!(
+            "it belongs to kind {}, but kind is {kind} here",
+            row.kinds.join(", ")
+        ));
     }
     let elsewhere: BTreeSet<String> = named.by_ref().map(KeyDoc::path).collect();
     let paths: Vec<String> = elsewhere.into_iter().take(3).collect();

@@ -54,14 +54,16 @@ impl Approximate {
         let Overflows { starts, at_full, of } = self.overflows;
         if starts as f64 > limit * of as f64 {
             return Some(format!(
-                "loss-dominated: {starts} of {of} starts meet a queue that has no room for their \
-                 window; with packets whole windows are lost there and times are longer"
+                "loss-dominated: {starts} of {of} flows start at a queue that has no room for \
+                 their window. With fidelity = \"packet\" they would lose whole windows and need \
+                 longer"
             ));
         }
         (at_full as f64 > 0.01 * of as f64).then(|| {
             format!(
-                "{at_full} of {of} starts meet a full queue: with packets some lose their first \
-                 packets and wait for a timeout, so the slowest flows are slower than here"
+                "{at_full} of {of} flows start at a full queue. With fidelity = \"packet\" some \
+                 would lose their first packets and wait for a timeout, so that the slowest flows \
+                 would need longer"
             )
         })
     }
@@ -103,6 +105,6 @@ mod tests {
         assert_eq!(of(2)["loss_dominated"], false);
         assert!(of(2)["warning"].as_str().unwrap().contains("full queue"));
         let said = of(60)["warning"].as_str().unwrap().to_owned();
-        assert!(said.contains("60 of 100 starts"), "{said}");
+        assert!(said.contains("60 of 100 flows"), "{said}");
     }
 }

@@ -67,13 +67,17 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Foreign => write!(f, "it is no checkpoint of Eastwest"),
+            Refused::Foreign => write!(f, "it is not a checkpoint of Eastwest"),
             Refused::Format(format) => {
-                write!(f, "it has format {format}, and this version of Eastwest reads {FORMAT}")
+                write!(
+                    f,
+                    "it has format {format}, but this version of Eastwest reads format \
+                           {FORMAT}"
+                )
             }
-            Refused::Damaged => write!(f, "it is damaged or was cut off"),
+            Refused::Damaged => write!(f, "it is damaged or incomplete"),
             Refused::Build(build) => write!(f, "another build of Eastwest wrote it: {build:?}"),
-            Refused::Plan(plan) => write!(f, "it is of another scenario: {plan:?}"),
+            Refused::Plan(plan) => write!(f, "it belongs to another scenario: {plan:?}"),
         }
     }
 }
@@ -116,7 +120,7 @@ fn hex(bytes: &[u8]) -> String {
 /// Returns why a run of this scenario cannot be saved as a checkpoint, if it cannot.
 pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     if scenario.fidelity == Fidelity::Flow {
-        return Some("it is at flow level, whose state is not written down yet");
+        return Some("it has fidelity = \"flow\", whose state cannot be saved yet");
     }
     let FabricConfig { switch_queue, host_queue, scheduler, routing, .. } = &scenario.fabric;
     let classes = match scheduler {
@@ -131,7 +135,7 @@ pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
         std::iter::once(&scenario.tcp).chain(scenario.tcp_overrides.iter().map(|o| &o.config));
     let own_control = settings.any(|config| config.custom.is_some());
     let own_mechanism = own_queue || matches!(routing, RoutingConfig::Custom(_)) || own_control;
-    own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be written down")
+    own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be saved")
 }
 
 /// Writer that hashes what it forwards.

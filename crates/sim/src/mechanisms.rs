@@ -78,14 +78,15 @@ impl Mechanisms {
         for (at, (kind, name)) in names.iter().enumerate() {
             if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
                 return Some(format!(
-                    "{kind} {name:?}: a name has up to 64 letters a to z, digits, - and _"
+                    "{kind} {name:?}: a name may have only the characters a to z, 0 to 9, - and \
+                     _, at most 64"
                 ));
             }
             if built_in(kind).contains(name) {
-                return Some(format!("{kind} {name:?}: is the name of a built-in one"));
+                return Some(format!("{kind} {name:?}: a built-in mechanism has this name"));
             }
             if names[..at].contains(&(kind, name)) {
-                return Some(format!("{kind} {name:?}: there are two of this name"));
+                return Some(format!("{kind} {name:?}: two mechanisms have this name"));
             }
         }
         None
@@ -130,9 +131,9 @@ mod tests {
         };
         assert_eq!(problem(&["ramp", "ramp-2", "my_queue"]), "");
         assert!(problem(&["red"]).contains("built-in"));
-        assert!(problem(&["ramp", "ramp"]).contains("two of this name"));
+        assert!(problem(&["ramp", "ramp"]).contains("two mechanisms"));
         for bad in ["", "Ramp", "a b", "a\"b", "é"] {
-            assert!(problem(&[bad]).contains("a name has"), "{bad}");
+            assert!(problem(&[bad]).contains("a name may have"), "{bad}");
         }
     }
 }

@@ -41,29 +41,28 @@ pub struct SwitchJoules {
 impl SwitchPower {
     /// Reads `[fabric.switch_power]`; without it switches use no power.
     pub fn read(s: &mut Section) -> SwitchPower {
-        let doc =
-            "What switches draw, counted apart from links; without watts they are not counted.";
+        let doc = "Power of switches, in addition to the power of links; without any watts it is \
+                   not reported.";
         s.table("switch_power", doc, |p| {
             let watts: [(&'static str, &'static str); 3] = [
-                ("base_w", "Watts of every switch, whatever is plugged in."),
+                ("base_w", "Power in W of every switch, independent of its ports."),
                 (
                     "port_w",
-                    "Watts of every port of a switch with a cable, beside active_w of its link.",
+                    "Power in W of every switch port with a cable, in addition to active_w of its \
+                     link.",
                 ),
-                ("lane_w", "Watts of every lane of such a port."),
+                ("lane_w", "Power in W of every lane of a switch port with a cable."),
             ];
             let [base_w, port_w, lane_w] = watts.map(|(name, doc)| {
                 p.get(key::<Ratio>(name, doc).default("0").range("0", "100000")).0
             });
             let lane_rate: Option<Rate> = p.find(
-                key("lane_rate", "What a lane carries (IEEE 802.3 where absent).")
-                    .optional(
-                        "25 Gbit/s where that divides the rate of a port, otherwise 10 Gbit/s",
-                    )
+                key("lane_rate", "Rate of a lane (if absent, as in IEEE 802.3).")
+                    .optional("25 Gbit/s if it divides the rate of the port, otherwise 10 Gbit/s")
                     .range("1 Mbit/s", "1 Tbit/s"),
             );
             p.demand(lane_rate.is_none() || lane_w > 0.0, &["lane_rate", "lane_w"], || {
-                "means nothing where a lane draws nothing: give lane_w".to_owned()
+                "has an effect only together with lane_w".to_owned()
             });
             SwitchPower { base_w, port_w, lane_w, lane_rate }
         })

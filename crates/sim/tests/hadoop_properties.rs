@@ -78,7 +78,7 @@ fn the_configuration_of_a_real_job_is_understood() {
     assert_eq!((config.yarn.node_memory, config.yarn.min_allocation), (2560 << 20, 256 << 20));
     assert_eq!((config.yarn.map_memory, config.yarn.reduce_memory), (1 << 30, 2 << 30));
     assert_eq!((config.control.slowstart, config.shuffle.parallel_copies), (1.0, 5));
-    assert!(notes.iter().any(|n| n.ends_with("are about what is not modelled")), "{notes:?}");
+    assert!(notes.iter().any(|n| n.ends_with("concern parts that are not modelled")), "{notes:?}");
 }
 
 #[test]
@@ -117,7 +117,11 @@ fn later_files_replace_earlier_ones_but_not_what_is_final() {
     let files: [(&str, &[u8]); 2] = [("a.xml", first.as_bytes()), ("b.xml", second.as_bytes())];
     let (config, notes) = config("hadoop_files = ['a.xml', 'b.xml']", &files);
     assert_eq!((config.hdfs.replication, config.jobs[0].reduces), (1, 5));
-    assert!(notes.iter().any(|n| n == "b.xml: 1 properties stay as final ones say"), "{notes:?}");
+    assert!(
+        notes.iter().any(|n| n
+            == "b.xml: 1 properties are not changed, because an earlier file declares them final"),
+        "{notes:?}"
+    );
     assert!(notes.iter().any(|n| n.contains("not Hadoop's")), "{notes:?}");
     let said = refused("hadoop_files = ['a.xml']\nhadoop = { 'dfs.replication' = 2 }", &files);
     assert!(said.contains("is final: dfs.replication in a.xml, line 3"), "{said}");
@@ -137,7 +141,7 @@ fn everything_wrong_is_listed_with_its_place() {
         "mapreduce.reduce.shuffle.paralelcopies in m.xml, line 3 = 7: is not a property",
         "did you mean mapreduce.reduce.shuffle.parallelcopies?",
         "dfs.replication in m.xml, line 4 = two: must be a whole number",
-        "mapreduce.task.io.sort.mb in m.xml, line 6: has another value as io.sort.mb in m.xml, line 5",
+        "mapreduce.task.io.sort.mb in m.xml, line 6: has another value under its other name io.sort.mb in m.xml, line 5",
         "refers to ${env.REDUCES}, which is not given",
     ] {
         assert!(said.contains(expected), "{expected}\nis not in\n{said}");
@@ -249,9 +253,9 @@ fn a_combiner_leaves_a_part() {
 #[test]
 fn more_replicas_than_workers_are_refused() {
     for (lines, expected) in [
-        ("hdfs = { replication = 5 }", "5 replicas need 5 workers, there are 4"),
-        ("hdfs = { output_replication = 9 }", "9 replicas need 9 workers, there are 4"),
-        ("hadoop = { 'dfs.replication' = 5 }", "5 replicas need 5 workers, there are 4"),
+        ("hdfs = { replication = 5 }", "5 replicas need 5 workers, but there are 4"),
+        ("hdfs = { output_replication = 9 }", "9 replicas need 9 workers, but there are 4"),
+        ("hadoop = { 'dfs.replication' = 5 }", "5 replicas need 5 workers, but there are 4"),
     ] {
         let said = refused(lines, &[]);
         assert!(said.contains(expected), "{expected}\nis not in\n{said}");

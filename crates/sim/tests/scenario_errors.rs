@@ -154,7 +154,7 @@ fn unknown_names_get_the_nearest_one_or_the_place_they_belong() {
     ));
     let lines: Vec<&str> = found.lines().collect();
     assert!(found.contains("it exists as tcp.min_rto"), "{found}");
-    assert!(found.contains("belongs to kind leaf-spine, and this is star"), "{found}");
+    assert!(found.contains("belongs to kind leaf-spine, but kind is star here"), "{found}");
     assert!(found.contains("(did you mean stride?)"), "{found}");
     assert_eq!(lines.len(), 3, "nothing else of a workload of unknown kind is judged: {found}");
 }
@@ -171,7 +171,7 @@ fn syntax_errors_have_line_and_column() {
 fn a_newer_format_is_the_only_problem_of_its_file() {
     let newer = listed("schema = 2\nfabrik = 'mesh'\nseed = 'x'\n");
     assert!(
-        newer.starts_with("line 1: schema = 2: is a newer format than this Eastwest"),
+        newer.starts_with("line 1: schema = 2: is newer than the format that this Eastwest"),
         "{newer}"
     );
     assert_eq!(newer.lines().count(), 1, "{newer}");
@@ -179,7 +179,7 @@ fn a_newer_format_is_the_only_problem_of_its_file() {
         ("schema = 0", "must be 1"),
         ("schema = -1", "must not be negative"),
         ("schema = '2'", "is text"),
-        ("schema = 9223372036854775807", "is a newer format"),
+        ("schema = 9223372036854775807", "is newer than the format"),
         ("", "schema: is required: Version of the scenario format: 1."),
     ] {
         let found = listed(&format!("{written}\nfabrik = 'mesh'\n"));
@@ -228,7 +228,7 @@ fn impossible_demands_are_refused_with_the_reason() {
         (
             "kind='mapreduce'\n[[workload.job]]\nkind='terasort'\ninput='1 \
           GB'\noutput_replication=9",
-            "9 replicas need 9 workers, there are 3",
+            "9 replicas need 9 workers, but there are 3",
         ),
         (
             "kind='mapreduce'\nhdfs={replication=4}\n[[workload.job]]\nkind='terasort'\ninput='1 GB'",
@@ -243,8 +243,7 @@ fn impossible_demands_are_refused_with_the_reason() {
         ("kind='mapreduce'\ntrace='none.tsv'", "is not there"),
         (
             "kind='stride'\nstride=1\ncount=1\nbytes='1 MB'\nbackground=true",
-            "every \
-                         workload runs in the background",
+            "every workload runs in the background",
         ),
     ];
     for (workload, reason) in cases {
@@ -288,7 +287,7 @@ fn impossible_fabrics_are_refused_with_the_reason() {
         (
             "kind='star'\nhosts=4\nhost_rate='1 \
           Gbit/s'\nroute=[{from='h0',to='h1',via=['switch0']}]",
-            "only followed with",
+            "have an effect only with",
         ),
         (
             "leaves=2\nhosts_per_leaf=2\nspines=2\nhost_rate='1 Gbit/s'\nuplink_rate='1 \
@@ -299,7 +298,7 @@ fn impossible_fabrics_are_refused_with_the_reason() {
             "leaves=2\nhosts_per_leaf=2\nspines=2\nhost_rate='1 Gbit/s'\nuplink_rate='1 \
           Gbit/s'\nrouting='explicit'\nroute=[{from='h0',to='h3',\
           via=['leaf0','spine0','leaf1','spine1','leaf0','spine1','leaf1']}]",
-            "must not pass a node twice: leaf0 -> spine0 -> leaf1 -> spine1 -> leaf0",
+            "must not visit a node twice: leaf0 -> spine0 -> leaf1 -> spine1 -> leaf0",
         ),
         (
             "kind='star'\nhosts=4\nhost_rate='1 Gbit/s'\nflowlet_gap='1 ms'",
@@ -308,7 +307,7 @@ fn impossible_fabrics_are_refused_with_the_reason() {
         (
             "kind='two-groups'\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'\n\
           routing='modulo'\nweight=[{from='left',to='near0',weight=2}]",
-            "no weight with a routing that goes by their numbers",
+            "weights have no effect with a routing",
         ),
         (
             "kind='two-groups'\nhost_rate='1 Gbit/s'\nuplink_rate='1 Gbit/s'\n\
@@ -330,7 +329,7 @@ fn impossible_shapes_are_refused_with_the_reason() {
         (
             "kind='xgft'\nchildren=[4,4]\nparents=[1]\nhost_rate='1 Gbit/s'\n\
           uplink_rate='1 Gbit/s'",
-            "has 1 levels where children has 2",
+            "has 1 levels, but children has 2",
         ),
         (
             "kind='k-ary-n-tree'\nk=1000\nlevels=16\nhost_rate='1 Gbit/s'\n\
@@ -367,7 +366,7 @@ fn sleeping_links_need_what_can_sleep() {
         )
     };
     for (text, expected) in [
-        ("kind = 'coalescing', trigger = '0 packets'", "leaves no room for a single packet"),
+        ("kind = 'coalescing', trigger = '0 packets'", "no room for a single packet"),
         ("kind = 'standard', sleep_power = 1.5", "must be 0 to 1"),
         ("kind = 'sleepy'", "must be one of always-on, ideal, standard, stall-timer, coalescing"),
         ("kind = 'standard', phy = '10GBASE-X'", "did you mean 10GBASE-T?"),
@@ -377,14 +376,18 @@ fn sleeping_links_need_what_can_sleep() {
         assert!(found.contains(expected), "{text}: {found}");
     }
     let slow = energy("kind = 'standard'").replace("1 Gbit/s", "50 Mbit/s");
-    assert!(only(&slow).contains("no transceivers of 50 Mbit/s that sleep"), "{}", only(&slow));
+    assert!(
+        only(&slow).contains("no energy-efficient transceivers for 50 Mbit/s"),
+        "{}",
+        only(&slow)
+    );
     let own = "kind = 'standard', wake_time = '1 us', sleep_time = '2 us'";
     read(&energy(own).replace("1 Gbit/s", "50 Mbit/s"), &context(), &[]).expect("times are given");
 
     let long = energy("kind = 'coalescing', hold = '50 ms', trigger = '1000 packets'");
     let scenario = read(&long, &context(), &[]).expect("a note, no error");
-    let said = "may keep a packet and its ACK for 200 ms on 2 links each way, which is beyond \
-                tcp.min_rto (200 ms)";
+    let said = "may delay a packet and its ACK by 200 ms in total on 2 links in each direction. \
+                This is more than tcp.min_rto (200 ms)";
     assert!(scenario.notes.iter().any(|n| n.contains(said)), "{:?}", scenario.notes);
     assert_eq!(reread(&scenario), scenario);
 }
@@ -424,11 +427,11 @@ fn pauses_and_flows_to_note_are_checked_like_others() {
     };
     for (measure, said) in [
         ("pauses = ['h0->swich0']", "did you mean h0->switch0?"),
-        ("pauses = 'h9'", "names h9, which is no node"),
+        ("pauses = 'h9'", "names h9, which is not a node"),
         ("pauses = ['h0->h1']", "no cable joins these two"),
         ("pauses_rows = 0", "must be 1 to"),
         ("pauses_row = 1", "did you mean pauses_rows?"),
-        ("flow_samples = 'switch0'", "names switch0, which is no host"),
+        ("flow_samples = 'switch0'", "names switch0, which is not a host"),
         ("flow_samples = 3", "write a list of names in quotes"),
         ("flow_samples_interval = '1 ns'", "must be 1 us to 1 h"),
         ("flow_samples_interval = 'often'", "measure.flow_samples_interval"),
@@ -442,7 +445,7 @@ fn pauses_and_flows_to_note_are_checked_like_others() {
         let text = file(fabric, "pauses = ['h0', 'switch0->h1']\nflow_samples = ['h0', 'h1->h0']");
         let scenario = read(&text, &context(), &[]).expect("a scenario");
         assert_eq!(reread(&scenario), scenario);
-        scenario.notes.iter().any(|note| note.contains("nothing is paused without [fabric.pfc]"))
+        scenario.notes.iter().any(|note| note.contains("without [fabric.pfc] no port is paused"))
     };
     assert!(asked("") && !asked("[fabric.pfc]"));
 }
@@ -460,7 +463,7 @@ fn watts_of_switches_are_bounded_and_off_by_default() {
         ("port_w = 1e9", "must be 0 to 100000"),
         ("lane_w = 'much'", "is text"),
         ("lanes_w = 1", "did you mean lane_w?"),
-        ("lane_rate = '25 Gbit/s'", "means nothing where a lane draws nothing"),
+        ("lane_rate = '25 Gbit/s'", "only together with lane_w"),
         ("lane_w = 1, lane_rate = '1 kbit/s'", "must be 1 Mbit/s to 1 Tbit/s"),
     ] {
         let found = only(&power(text));
@@ -499,16 +502,16 @@ fn ports_and_hosts_to_look_at_must_be_there() {
     for (line, expected) in [
         ("capture = ['leaf0->h9']", "no cable joins these two (did you mean leaf1->h9?)"),
         ("capture = ['h9->leaf0']", "no cable joins these two (did you mean h9->leaf1?)"),
-        ("capture = 'leaf0->h99'", "names h99, which is no node (did you mean leaf0->h19?)"),
-        ("capture = ['leef0->h3']", "names leef0, which is no node (did you mean leaf0->h3?)"),
+        ("capture = 'leaf0->h99'", "names h99, which is not a node (did you mean leaf0->h19?)"),
+        ("capture = ['leef0->h3']", "names leef0, which is not a node (did you mean leaf0->h3?)"),
         ("capture = ['spine0->spine1']", "no cable joins these two"),
         ("capture = ['leaf0-h3']", "write one as \"leaf0->h3\""),
         ("capture = [3]", "is a whole number; write a list of names"),
         ("capture_packets = 0", "must be 1 to"),
         ("capture_from = '2 s'\ncapture_until = '1 s'", "must be after capture_from, which is 2"),
-        ("tcp_trace = ['h0->h33']", "no host; hosts are h0 to h19 (did you mean h0->h19?)"),
-        ("tcp_trace = ['leaf0']", "names leaf0, which is no host; hosts are h0 to h19"),
-        ("tcp_trace = 'hh3'", "no host; hosts are h0 to h19 (did you mean h3?)"),
+        ("tcp_trace = ['h0->h33']", "not a host; hosts are h0 to h19 (did you mean h0->h19?)"),
+        ("tcp_trace = ['leaf0']", "names leaf0, which is not a host; hosts are h0 to h19"),
+        ("tcp_trace = 'hh3'", "not a host; hosts are h0 to h19 (did you mean h3?)"),
         ("tcp_traces = ['*']", "is not a known key (did you mean tcp_trace?)"),
     ] {
         let said = said(line);
@@ -531,10 +534,10 @@ fn graphs_come_from_a_file_and_are_checked() {
     assert_eq!(scenario.attached[0].name, "inputs/mesh.toml");
     assert_eq!(reread(&scenario), scenario);
     let cases = [
-        (MESH.to_owned(), "not connected: no path from a to b, t"),
+        (MESH.to_owned(), "not connected: no path leads from a to b, t"),
         (joined.replace("a = 's'\nb = 't'", "a = 's'\nb = 's'"), "two different nodes"),
         (joined.replace("'s', 't'", "'s', 's', 't'"), "two nodes named s"),
-        (joined.replace("b = 's'", "b = 'b'"), "a host's cable leads to a switch"),
+        (joined.replace("b = 's'", "b = 'b'"), "a host's cable must lead to a switch"),
         (joined.replace("a = 's'\nb = 't'", "a = 'a'\nb = 't'"), "exactly one cable"),
         (joined.replace("b = 't'", "b = 'tt'"), "(did you mean t?)"),
         (joined.replace("10 Gbit/s", "0 Gbit/s"), "mesh.toml: cable.2.rate"),
@@ -681,7 +684,11 @@ fn codepoints_have_names_and_one_class_each() {
     let every = "priorities=[0,1,2,3,4,5,6,7]";
     assert!(read(&classes([every, "dscp=['EF']"]), &context(), &[]).is_ok());
     for (wrong, said) in [
-        ([every, "weight=1"], "names neither a priority nor a codepoint"),
+        (
+            [every, "weight=1"],
+            "names neither a priority nor a codepoint: give `priorities` or \
+                               `dscp`",
+        ),
         ([every, "dscp=['XF']"], "item 0"),
         (["priorities=[0]\ndscp=['EF']", "dscp=['EF', 'CS1']"], "these codepoints: EF"),
         (["priorities=[1]", "dscp=['EF']"], "the codepoint DF (0)"),
@@ -701,15 +708,15 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
     for (queue, said) in [
         (
             "kind='red', min='250 packets', max='500 packets'",
-            "200 packets is 300000 B at 1500 B each",
+            "200 packets, which are 300000 B at 1500 B each",
         ),
-        ("kind='red', min='400 KB', max='800 KB'", "never acts: its lower threshold is 400000 B"),
-        ("kind='red', min='150 packets', max='250 packets'", "has gone 50 % of its way"),
+        ("kind='red', min='400 KB', max='800 KB'", "early: its lower threshold is 400000 B"),
+        ("kind='red', min='150 packets', max='250 packets'", "has reached only 50 % of its"),
         ("kind='adaptive-red', target='10 ms'", "1250 packets"),
-        ("kind='step-marking', threshold='300 KB'", "never marks: it would mark from 300001 B on"),
-        ("kind='codel', limit='40 packets'", "are sent in 492.16 us, and its target is 5 ms"),
-        ("kind='pie', limit='60 KB'", "its target is 15 ms"),
-        ("kind='fq-codel'", "its target is 5 ms"),
+        ("kind='step-marking', threshold='300 KB'", "marking begins at a backlog of 300001 B"),
+        ("kind='codel', limit='40 packets'", "is sent in 492.16 us, and the target is 5 ms"),
+        ("kind='pie', limit='60 KB'", "the target is 15 ms"),
+        ("kind='fq-codel'", "the target is 5 ms"),
     ] {
         let found = notes(queue);
         assert!(found.len() == 1 && found[0].contains(said), "{queue}: {found:?}");
@@ -728,7 +735,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
          max='60 packets' }}\n{FLOW}"
     );
     let shared = read(&text, &context(), &[]).expect("a shared buffer").notes;
-    assert!(shared[0].contains("at most 60000 B, 40 packets of 1500 B"), "{shared:?}");
+    assert!(shared[0].contains("to 60000 B, which are 40 packets of 1500 B"), "{shared:?}");
     let found = listed(&format!(
         "{STAR}queue={{ kind='red', min='60 packets', max='50 packets' }}\n{FLOW}"
     ));
@@ -736,7 +743,7 @@ fn queues_that_never_act_are_noted_with_the_arithmetic() {
     // marks that no transport can carry
     let text = format!("{STAR}queue={{ kind='step-marking', threshold='9 packets' }}\n{FLOW}");
     let found = read(&text, &context(), &[]).expect("a queue that marks").notes;
-    assert!(found.len() == 1 && found[0].contains("do not ask for marks"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("connections do not use ECN"), "{found:?}");
 }
 
 #[test]
@@ -845,13 +852,13 @@ fn with_faults(faults: &[&str]) -> String {
 #[test]
 fn faults_name_links_that_are_there_and_say_what_is_missing() {
     let cases = [
-        ("on = 'spin0'\nkind = 'down'", "names spin0, which is no node (did you mean spine0?)"),
+        ("on = 'spin0'\nkind = 'down'", "names spin0, which is not a node (did you mean spine0?)"),
         ("on = 'leaf0--spine9'\nkind = 'down'", "(did you mean leaf0--spine1?)"),
         ("on = 'h0->leaf1'\nkind = 'down'", "no cable joins these two (did you mean"),
         ("on = 'leaf0--h3'\nkind = 'down'", "has leaf0--h3, but no cable joins these two"),
         ("on = 'leaf0--spine0#2'\nkind = 'down'", "those of leaf0--spine0 are 0 to 1"),
         ("on = 'leaf0--spine0#x'\nkind = 'down'", "write a number"),
-        ("on = []\nkind = 'down'", "names no link"),
+        ("on = []\nkind = 'down'", "must name at least one link"),
         ("on = 'h0'\nkind = 'dwon'", "(did you mean down?)"),
         ("on = 'h0'\nkind = 'loss'", "share: is required"),
         ("on = 'h0'\nkind = 'loss'\nshare = 1.5", "must be 0 to 1"),
@@ -864,7 +871,7 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
         ("on = 'h0'\nkind = 'degrade'", "needs either rate or share"),
         ("on = 'h0'\nkind = 'degrade'\nrate = '2 Gbit/s'", "is above the rate of h0->leaf0"),
         ("on = 'h0'\nkind = 'delay'", "nothing would happen"),
-        ("on = 'h0'\nkind = 'down'\nup_share = 0.5", "means nothing without period"),
+        ("on = 'h0'\nkind = 'down'\nup_share = 0.5", "has an effect only together with `period`"),
         ("on = 'h0'\nkind = 'down'\nperiod = '1 s'\nup_share = 1", "leaves no time up"),
         ("on = 'h0'\nkind = 'down'\nfrom = '2 s'\nuntil = '1 s'", "must be after its beginning"),
     ];

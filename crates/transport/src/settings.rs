@@ -39,7 +39,7 @@ pub trait TransportSettings: Sized {
         }
         if given && !used && !s.describing() {
             notes.push(format!(
-                "no workload has transport = \"{name}\": [{name}] is without effect"
+                "[{name}] has no effect, because no workload has transport = \"{name}\""
             ));
         }
         let config = s.table(name, Self::TABLE, |t| Self::read(t, below));

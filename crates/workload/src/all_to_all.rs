@@ -51,7 +51,9 @@ impl AllToAll {
     pub fn new(config: AllToAllConfig, cluster: &Cluster) -> Result<AllToAll, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();
-        no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
+        no.require(hosts >= 2, || {
+            format!("hosts: flows need two hosts, but the fabric has {hosts}")
+        });
         let others = hosts.saturating_sub(1);
         let parallel = config.parallel.map_or(others, |limit| others.min(u64::from(limit)));
         require_endpoints(&mut no, hosts, parallel);

@@ -56,10 +56,10 @@ impl Bulk {
     pub fn new(config: BulkConfig, cluster: &Cluster) -> Result<Bulk, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();
-        no.require(!config.pairs.is_empty(), || "pairs: at least one is needed".into());
+        no.require(!config.pairs.is_empty(), || "pairs: at least one pair is needed".into());
         let beyond = config.pairs.iter().find(|(a, b)| a.0.max(b.0) as usize >= hosts);
         no.require(beyond.is_none(), || {
-            format!("pairs: one names a host beyond the {hosts} there are")
+            format!("pairs: a pair names a host that does not exist; there are {hosts} hosts")
         });
         no.require(config.pairs.iter().all(|(a, b)| a != b), || {
             "pairs: a host cannot send to itself".into()
@@ -67,7 +67,10 @@ impl Bulk {
         let all = config.pairs.len() as u64 * u64::from(config.connections);
         no.require(all <= BulkConfig::MOST_CONNECTIONS, || {
             let most = BulkConfig::MOST_CONNECTIONS;
-            format!("connections: come to {all} with all pairs; at most {most} are possible")
+            format!(
+                "connections: all pairs together have {all} connections; at most {most} are \
+                     possible"
+            )
         });
         no.require(config.start_window < config.duration, || {
             "duration: must be above start_window, so that each connection sends".into()

@@ -44,7 +44,7 @@ impl Datagrams {
     /// Returns datagram traffic, or the reasons why the settings are impossible.
     pub fn new(config: DatagramsConfig, cluster: &Cluster) -> Result<Datagrams, Vec<String>> {
         let mut no = Objections::new();
-        no.require(!config.sources.is_empty(), || "sources: at least one is needed".into());
+        no.require(!config.sources.is_empty(), || "sources: at least one host is needed".into());
         no.require_hosts("sources", &config.sources, cluster);
         no.require_hosts("destination", &[config.destination], cluster);
         no.require(!config.sources.contains(&config.destination), || {

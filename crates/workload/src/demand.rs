@@ -30,7 +30,7 @@ impl Objections {
         for host in hosts {
             match seen.get_mut(host.0 as usize) {
                 None => self.0.push(format!(
-                    "{role}: there is no host {}, the fabric has hosts 0 to {}",
+                    "{role}: there is no host {}; the fabric has hosts 0 to {}",
                     host.0,
                     count.saturating_sub(1)
                 )),

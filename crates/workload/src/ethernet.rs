@@ -85,7 +85,7 @@ impl EthernetConfig {
     }
 
     fn object(&self, no: &mut Objections, cluster: &Cluster) {
-        no.require(!self.sources.is_empty(), || "sources: at least one is needed".into());
+        no.require(!self.sources.is_empty(), || "sources: at least one host is needed".into());
         for (role, hosts) in [("sources", &self.sources), ("destinations", &self.destinations)] {
             let mut hosts = hosts.clone();
             if self.pattern == Pattern::Pairs {
@@ -99,16 +99,21 @@ impl EthernetConfig {
         match self.pattern {
             Pattern::Pairs => {
                 no.require(from == to, || {
-                    format!("destinations: {to} for {from} sources: pairs need as many")
+                    format!(
+                        "destinations: there are {to} destinations for {from} sources; \
+                             pattern = \"pairs\" needs equal numbers"
+                    )
                 });
                 for (a, b) in self.sources.iter().zip(&self.destinations) {
-                    no.require(a != b, || format!("destinations: host {} is its own", a.0));
+                    no.require(a != b, || {
+                        format!("destinations: host {} would send to itself", a.0)
+                    });
                 }
             }
             Pattern::Uniform => {
                 no.require(
                     to >= 2 || (to == 1 && !self.sources.contains(&self.destinations[0])),
-                    || "destinations: a source has nobody but itself to send to".into(),
+                    || "destinations: a source has no destination other than itself".into(),
                 );
                 no.require(from.saturating_mul(to) <= EthernetConfig::MOST_STREAMS, || {
                     format!(
@@ -120,7 +125,7 @@ impl EthernetConfig {
             }
         }
         no.require(self.mean_gap() > Span::ZERO, || {
-            "rate: means more than one burst each picosecond".into()
+            "rate: is too high: there would be more than one burst each picosecond".into()
         });
     }
 

@@ -54,14 +54,14 @@ impl FlowList {
     pub fn new(config: FlowListConfig, cluster: &Cluster) -> Result<FlowList, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();
-        no.require(!config.flows.is_empty(), || "flows: at least one is needed".into());
+        no.require(!config.flows.is_empty(), || "flows: at least one flow is needed".into());
         let mut refuse = |what: &str, bad: &dyn Fn(&ListedFlow) -> bool| {
             let at = config.flows.iter().position(bad);
             no.require(at.is_none(), || format!("flows: number {} {what}", at.unwrap_or(0) + 1));
         };
         refuse("sends nothing: bytes must be at least 1", &|f| f.bytes == 0);
         refuse("goes from a host to itself", &|f| f.src == f.dst);
-        refuse(&format!("names a host beyond the {hosts} there are"), &|f| {
+        refuse(&format!("names a host that does not exist; there are {hosts} hosts"), &|f| {
             f.src.0.max(f.dst.0) as usize >= hosts
         });
         let FlowListConfig { mut flows, class } = config;

@@ -71,7 +71,7 @@ impl Incast {
     /// Returns a synchronized read, or the reasons why the settings are impossible.
     pub fn new(config: IncastConfig, cluster: &Cluster) -> Result<Incast, Vec<String>> {
         let mut no = Objections::new();
-        no.require(!config.senders.is_empty(), || "senders: at least one is needed".into());
+        no.require(!config.senders.is_empty(), || "senders: at least one host is needed".into());
         no.require_hosts("receiver", &[config.receiver], cluster);
         no.require_hosts("senders", &config.senders, cluster);
         no.require(!config.senders.contains(&config.receiver), || {

@@ -84,7 +84,9 @@ impl Permutation {
     pub fn new(config: PermutationConfig, cluster: &Cluster) -> Result<Permutation, Vec<String>> {
         let hosts = cluster.rack_of.len() as u32;
         let mut no = Objections::new();
-        no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
+        no.require(hosts >= 2, || {
+            format!("hosts: flows need two hosts, but the fabric has {hosts}")
+        });
         no.unless_any(|| Permutation {
             derangements: Derangements {
                 hosts,

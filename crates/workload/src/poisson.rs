@@ -73,7 +73,7 @@ impl Poisson {
         let hosts = config.hosts.len();
         let mut no = Objections::new();
         no.require_hosts("hosts", &config.hosts, cluster);
-        no.require(hosts >= 2, || format!("hosts: flows need two, there are {hosts}"));
+        no.require(hosts >= 2, || format!("hosts: flows need two hosts, but there are {hosts}"));
         no.require(config.load > 0.0 && config.load.is_finite(), || {
             format!("load: {} is not a number above 0", config.load)
         });
@@ -82,7 +82,10 @@ impl Poisson {
         let bits_per_s = config.load * hosts as f64 * config.host_rate.0 as f64;
         let mean_gap = Span::from_secs_f64_nearest(config.sizes.mean() * 8.0 / bits_per_s);
         no.require(!(config.load > 0.0 && bits_per_s.is_finite()) || mean_gap > Span::ZERO, || {
-            format!("load: {} means more than one flow each picosecond", config.load)
+            format!(
+                "load: {} is too high: there would be more than one flow each picosecond",
+                config.load
+            )
         });
         no.unless_any(|| Poisson {
             mean_gap,

@@ -76,8 +76,8 @@ impl Service {
     /// Returns a service, or the reasons why the settings are impossible.
     pub fn new(config: ServiceConfig, cluster: &Cluster) -> Result<Service, Vec<String>> {
         let mut no = Objections::new();
-        no.require(!config.clients.is_empty(), || "clients: at least one is needed".into());
-        no.require(!config.servers.is_empty(), || "servers: at least one is needed".into());
+        no.require(!config.clients.is_empty(), || "clients: at least one host is needed".into());
+        no.require(!config.servers.is_empty(), || "servers: at least one host is needed".into());
         no.require_hosts("clients", &config.clients, cluster);
         no.require_hosts("servers", &config.servers, cluster);
         if let [only] = config.servers[..] {
@@ -88,7 +88,7 @@ impl Service {
         let connections = config.clients.len() as u64 * config.servers.len() as u64;
         no.require(connections <= ServiceConfig::MAX_CONNECTIONS, || {
             format!(
-                "clients and servers make up {connections} connections, at most {} are possible",
+                "clients and servers need {connections} connections, but at most {} are possible",
                 ServiceConfig::MAX_CONNECTIONS
             )
         });

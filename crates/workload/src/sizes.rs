@@ -131,11 +131,11 @@ impl EmpiricalCdf {
     ) -> Result<EmpiricalCdf, Vec<String>> {
         let mut wrong = Vec::new();
         if points.len() < 2 {
-            wrong.push(format!("sizes: a CDF needs two points or more, not {}", points.len()));
+            wrong.push(format!("sizes: a CDF needs at least two points, but has {}", points.len()));
         }
         for (i, &(size, share)) in points.iter().enumerate() {
             if size == 0 {
-                wrong.push(format!("sizes: point {i} is zero bytes, the least is one"));
+                wrong.push(format!("sizes: point {i} has 0 bytes, but must have at least 1"));
             }
             // Written so that NaN is refused.
             if !(0.0..=1.0).contains(&share) {
@@ -144,7 +144,7 @@ impl EmpiricalCdf {
         }
         for (i, pair) in points.windows(2).enumerate() {
             if pair[1].0 < pair[0].0 || pair[1].1 < pair[0].1 {
-                wrong.push(format!("sizes: point {} lies below the one before", i + 1));
+                wrong.push(format!("sizes: point {} must not be below the point before it", i + 1));
             }
         }
         if points.first().is_some_and(|&(_, share)| share != 0.0) {

@@ -45,13 +45,15 @@ impl Stride {
     pub fn new(config: StrideConfig, cluster: &Cluster) -> Result<Stride, Vec<String>> {
         let hosts = cluster.rack_of.len() as u64;
         let mut no = Objections::new();
-        no.require(hosts >= 2, || format!("hosts: flows need two, the fabric has {hosts}"));
+        no.require(hosts >= 2, || {
+            format!("hosts: flows need two hosts, but the fabric has {hosts}")
+        });
         // The multiples of the stride reach the host itself after N / gcd(N, stride) steps.
         let cycle = if hosts == 0 { 0 } else { hosts / gcd(hosts, u64::from(config.stride)) };
         no.require(hosts < 2 || u64::from(config.count) < cycle, || {
             format!(
-                "stride: step {cycle} of {} leads back to the sending host among {hosts} hosts, \
-                 so count can be at most {}",
+                "stride: with {hosts} hosts, step {cycle} of width {} leads back to the sending host; \
+                 count can be at most {}",
                 config.stride,
                 cycle.saturating_sub(1)
             )

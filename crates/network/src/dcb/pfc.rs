@@ -54,15 +54,16 @@ impl PfcConfig {
     pub(super) fn read(s: &mut Section, cables: &[CableConfig], frames: &Wire) -> PfcConfig {
         let priorities = read_priorities(
             s,
-            "Lossless priorities, 0 to 7; traffic has one by the `priority` of its [[class]] (3: custom of \
-             FCoE and RoCE).",
+            "Lossless priorities, 0 to 7. The `priority` of its [[class]] decides whether traffic \
+             is lossless (3: custom of FCoE and RoCE).",
             None,
         );
         let count = u64::from(priorities.count_ones()).max(1);
         let buffer: Bytes = s.get(
             key(
                 "buffer",
-                "Bytes of a switch's input port for all lossless priorities (Gusat et al. 2009).",
+                "Buffer of each input port of a switch, in bytes, for all lossless priorities \
+                 together (Gusat et al. 2009).",
             )
             .default("150 KB")
             .range("1 KB", "10 GB"),
@@ -70,7 +71,8 @@ impl PfcConfig {
         let response: Span = s.get(
             key(
                 "response",
-                "How long a port takes to obey (IEEE 802.3, 31B.3.7: 60 quanta at 10 Gbit/s).",
+                "Time from the arrival of a PAUSE frame until the port stops sending (IEEE 802.3, \
+                 31B.3.7: 60 quanta at 10 Gbit/s).",
             )
             .default("3072 ns")
             .range("0 s", "1 ms"),
@@ -486,37 +488,48 @@ fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
     let xoff: Bytes = s.get(
         key(
             "xoff",
-            "A sender is paused while so many bytes of a priority, or more, that came over its \
-             link are in the switch.",
+            "XOFF threshold of an input port, in bytes of one priority: from this backlog on the \
+             switch sends PAUSE frames.",
         )
-        .computed("the buffer of a priority less the headroom of the longest link", Bytes(free)),
+        .computed("the buffer of one priority minus the headroom of the longest link", Bytes(free)),
     );
-    let xon: Bytes = s.get(key("xon", "It may go on with so many or fewer.").computed(
-        "two largest packets below xoff",
-        Bytes(xoff.0.saturating_sub(2 * u64::from(mtu))),
-    ));
+    let xon: Bytes = s.get(
+        key(
+            "xon",
+            "XON threshold of an input port, in bytes of one priority: \
+                                       at this backlog or less the sender may continue.",
+        )
+        .computed(
+            "two largest packets below xoff",
+            Bytes(xoff.0.saturating_sub(2 * u64::from(mtu))),
+        ),
+    );
     (xoff.0, xon.0)
 }
 
 /// Reads `quanta`, `refresh` and `watchdog`.
 fn read_pauses(s: &mut Section) -> (u32, Fraction, Option<Span>) {
     let quanta: u32 = s.get(
-        key("quanta", "Length of a pause in quanta of 512 bit times (IEEE 802.1Q: up to 65535).")
-            .default("65535")
-            .range("1", "65535"),
+        key(
+            "quanta",
+            "Duration in a PAUSE frame, in quanta of 512 bit times (IEEE 802.1Q: up to \
+                       65535).",
+        )
+        .default("65535")
+        .range("1", "65535"),
     );
     let refresh: Fraction = s.get(
-        key("refresh", "A pause is repeated after this share of its length.")
+        key("refresh", "Share of a pause's duration after which the PAUSE frame is sent again.")
             .default("0.5")
             .range("0.01", "0.99"),
     );
     let watchdog = s.find(
         key(
             "watchdog",
-            "A queue that was paused for so long without sending is emptied: what is lost \
-             then is counted. It breaks deadlocks.",
+            "PFC watchdog: time without a departure after which a paused queue drops all its \
+             packets, to end a deadlock. The drops are counted.",
         )
-        .optional("no watchdog: nothing is lost, and a deadlock ends the run")
+        .optional("no watchdog: no packet is dropped, and a deadlock ends the run")
         .range("1 us", "1 h"),
     );
     (quanta, refresh, watchdog)
@@ -538,15 +551,22 @@ fn check_room(s: &mut Section, share: &Share, cable: &CableConfig, mtu: u32) {
     let &Share { xoff, needed, each, count } = share;
     let why = || {
         format!(
-            "a link of {} and {} needs {needed} B of headroom for {mtu} B packets",
+            "a link of {} with a delay of {} needs {needed} B of headroom for packets of {mtu} B",
             cable.rate, cable.delay
         )
     };
     s.demand(needed < each, &["buffer", "response"], || {
-        format!("leaves {each} B for each of {count} priorities, but {}", why())
+        format!(
+            "is too small: it has {each} B for each of the {count} lossless priorities, but {}",
+            why()
+        )
     });
     s.demand(xoff + needed <= each.max(needed), &["xoff", "buffer", "response"], || {
-        format!("leaves {} B beyond it, but {}", each.saturating_sub(xoff), why())
+        format!(
+            "is too high: the buffer has {} B above it, but {}",
+            each.saturating_sub(xoff),
+            why()
+        )
     });
     s.demand(xoff > 0, &["xoff", "buffer"], || "must be above 0 B".to_owned());
 }
@@ -559,8 +579,8 @@ fn check_refresh(s: &mut Section, config: &PfcConfig, cables: &[CableConfig], fr
             config.refresh_every(cable.rate) + reaction_time(cable, frames, config.response);
         s.demand(repeated < pause, &["quanta", "refresh"], || {
             format!(
-                "is too short for a link of {} and {}: a pause lasts {pause}, and its repetition takes \
-                 effect after up to {repeated}",
+                "is too short for a link of {} with a delay of {}: a pause lasts {pause}, but the \
+                 next PAUSE frame can take effect as late as {repeated}",
                 cable.rate, cable.delay
             )
         });

@@ -71,20 +71,26 @@ impl QcnConfig {
         mtu: u32,
         notes: &mut Vec<String>,
     ) -> QcnConfig {
-        let doc = "Priorities that are congestion-controlled, 0 to 7.";
+        let doc = "Priorities that QCN controls, 0 to 7.";
         let priorities = read_priorities(s, doc, Some(lossless));
         let config = read_points(s, priorities);
         s.demand(
             priorities >> config.cnm_priority & 1 == 0,
             &["cnm_priority", "priorities"],
-            || "is congestion-controlled itself".to_owned(),
+            || {
+                "is one of the priorities that QCN controls; notifications need another one"
+                    .to_owned()
+            },
         );
         s.demand(u32::from(config.cnm_bytes) <= mtu, &["cnm_bytes"], || {
-            format!("is more than fabric.mtu ({mtu} B), which headroom is reckoned with")
+            format!(
+                "is more than fabric.mtu ({mtu} B), the frame size from which the headroom of \
+                     PFC is calculated"
+            )
         });
         if config.cnm_bytes > 256 && !s.describing() {
             notes.push(format!(
-                "qcn: messages of {} B are larger than the standard's",
+                "fabric.qcn.cnm_bytes: notifications of {} B are larger than those of the standard",
                 config.cnm_bytes
             ));
         }
@@ -193,37 +199,66 @@ fn rate(s: &mut Section, name: &'static str, doc: &'static str, default: &'stati
 /// Reads the settings of congestion points, then those of reaction points; the reference lists them in this
 /// order.
 fn read_points(s: &mut Section, priorities: u8) -> QcnConfig {
-    let jitter = "Half width of the random part of sampling distances and cycles, as a share.";
-    let gain = "Part of the rate that each of 63 steps of feedback takes (G_d).";
-    let least = "A message leaves at least this part of the rate.";
-    let active = "Added to the target in a cycle of active increase.";
-    let hyper = "Added, times the number of the cycle, in hyperactive increase.";
-    let extra = "Messages within the first cycle of bytes leave the target alone.";
+    let jitter = "Random variation of the sampling distance and of the cycles: plus or minus this \
+                  share.";
+    let gain = "Share of the rate by which each unit of feedback (1 to 63) reduces it (G_d).";
+    let least = "Least share of its rate that a rate limiter keeps after one notification.";
+    let active = "Increase of the target rate in each cycle of active increase (R_AI).";
+    let hyper = "Increase of the target rate in hyperactive increase, multiplied by the number of \
+                 the cycle (R_HAI).";
+    let extra = "Whether notifications during the first cycle of the byte counter leave the \
+                 target rate unchanged.";
     QcnConfig {
         priorities,
-        q_eq: amount(s, "q_eq", "Bytes at which a queue is to rest (Q_eq).", "33000 B"),
+        q_eq: amount(s, "q_eq", "Equilibrium backlog of a queue, in bytes (Q_eq).", "33000 B"),
         weight: {
-            let doc = "Weight of the growth of a queue against its size (w).";
+            let doc = "Weight of the growth of the backlog in the feedback, relative to its \
+                       offset from q_eq (w).";
             setting::<Ratio>(s, "weight", doc, "2", ["0", "100"]).0
         },
         sample: {
-            let doc = "Mean bytes between two samples without congestion.";
+            let doc = "Mean distance between two samples of a queue without congestion, in bytes.";
             amount(s, "sample", doc, "150 KB")
         },
         jitter: setting::<Fraction>(s, "jitter", jitter, "0.15", ["0", "0.9"]).0,
         cnm_priority: {
-            at_most(setting::<u32>(s, "cnm_priority", "Priority of the messages.", "7", ["0", "7"]))
+            at_most(setting::<u32>(
+                s,
+                "cnm_priority",
+                "Priority of congestion notification \
+             messages.",
+                "7",
+                ["0", "7"],
+            ))
         },
         cnm_bytes: {
-            let doc = "Bytes of a message without fabric.framing.";
+            let doc = "Size of a congestion notification message in bytes, without fabric.framing.";
             at_most(setting::<Octets>(s, "cnm_bytes", doc, "64", ["46", "1500"]).0)
         },
         gain: setting::<Ratio>(s, "gain", gain, "0.0078125", ["0.0001", "0.015"]).0,
         min_decrease: setting::<Fraction>(s, "min_decrease", least, "0.5", ["0.01", "0.99"]).0,
-        min_rate: rate(s, "min_rate", "No limiter goes below.", "100 kbit/s"),
-        byte_limit: amount(s, "byte_limit", "Bytes of a cycle of the byte counter.", "150 KB"),
-        timer: setting(s, "timer", "Length of a cycle of the timer.", "15 ms", ["1 us", "100 s"]),
-        threshold: setting(s, "threshold", "Cycles of fast recovery.", "5", ["1", "1000"]),
+        min_rate: rate(s, "min_rate", "Lowest rate of a rate limiter.", "100 kbit/s"),
+        byte_limit: amount(
+            s,
+            "byte_limit",
+            "Length of a cycle of the byte counter, in bytes.",
+            "150 KB",
+        ),
+        timer: setting(
+            s,
+            "timer",
+            "Length of a cycle of the rate increase timer.",
+            "15 ms",
+            ["1 us", "100 s"],
+        ),
+        threshold: setting(
+            s,
+            "threshold",
+            "Number of cycles of fast recovery before the target \
+                                            rate is increased.",
+            "5",
+            ["1", "1000"],
+        ),
         active_increase: rate(s, "active_increase", active, "5 Mbit/s"),
         hyper_increase: rate(s, "hyper_increase", hyper, "50 Mbit/s"),
         extra_fast_recovery: s.get(key("extra_fast_recovery", extra).default("true")),

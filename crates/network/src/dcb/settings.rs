@@ -15,7 +15,7 @@ use crate::topology::CableConfig;
 use eastwest_settings::Section;
 
 /// Documentation of the capacity of a host's queue: it only bounds the memory of a simulation.
-const HOST_BACKLOG: &str = "With [fabric.pfc] what a host is not allowed to send waits here: 1 GB.";
+const HOST_BACKLOG: &str = "With [fabric.pfc] packets of paused priorities wait here: 1 GB.";
 
 /// Returns the capacity of hosts' queues with PFC.
 pub fn room_of_hosts() -> Room {
@@ -43,14 +43,14 @@ pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfi
     let (pfc_given, qcn_given) = (s.has("pfc"), s.has("qcn"));
     let mut dcb = DcbConfig::default();
     if pfc_given || s.describing() {
-        let doc = "Priority-based flow control (802.1Qbb) on all links; two-event ports. Without it \
-                   nothing is paused.";
+        let doc = "Priority-based flow control (802.1Qbb) on all links; makes all ports two-event \
+                   ports. Without this table no link is paused.";
         let pfc = s.table("pfc", doc, |p| PfcConfig::read(p, below.cables, &below.wire));
         dcb.pfc = pfc_given.then_some(pfc);
     }
     if qcn_given || s.describing() {
-        let doc = "Quantised congestion notification (802.1Qau) on all switches and hosts; two-event \
-                   ports. Without it nobody is told.";
+        let doc = "Quantised congestion notification (802.1Qau) on all switches and hosts; makes \
+                   all ports two-event ports. Without this table no notifications are sent.";
         let lossless = dcb.pfc.as_ref().map_or(1 << 3, |c| c.priorities);
         let qcn = s.table("qcn", doc, |q| QcnConfig::read(q, lossless, below.wire.mtu, notes));
         dcb.qcn = qcn_given.then_some(qcn);
@@ -80,14 +80,21 @@ fn refuse_others(s: &mut Section, name: &'static str, below: &Below) {
     let wrong = [
         (
             below.shared,
-            "does not go together with a shared buffer: inputs have buffers of their own",
+            "cannot be used with fabric.shared_buffer: with PFC each input port has its own buffer",
         ),
-        (by_flow, "does not go together with fq-codel, which has queues for flows, not priorities"),
+        (
+            by_flow,
+            "cannot be used with fq-codel, which has a queue for each flow and not for each \
+                   priority",
+        ),
         (
             policies.iter().any(LinkPolicy::falls_asleep),
-            "does not go together with links that sleep",
+            "cannot be used with links that sleep (fabric.energy.kind other than \"always-on\")",
         ),
-        (named, "needs classes made of whole priorities, not of single codepoints (dscp)"),
+        (
+            named,
+            "needs classes that are defined by `priorities`, not by single codepoints (`dscp`)",
+        ),
     ];
     for (_, message) in wrong.into_iter().filter(|w| w.0) {
         s.wrong(name, message);

@@ -24,20 +24,25 @@ impl Adaptive {
 
 impl LinkSettings for Adaptive {
     const NAME: &'static str = "adaptive";
-    const DOC: &'static str =
-        "the same with a timer that follows the load, within what the queue aims at";
+    const DOC: &'static str = "as coalescing, with a timer that adapts to the load and stays \
+                               within the delay target of the queue";
     const SLEEPS: bool = true;
 
     fn read(s: &mut Section) -> Adaptive {
         let delay = s.find(
-            key("delay", "How long a packet may be held, and what is held may take to be sent.")
-                .optional("half of what the port's queue aims at, or 100 us")
-                .range("1 ns", "1 s"),
+            key(
+                "delay",
+                "Longest time for which the first packet is held, and longest time that \
+                          sending the held packets may take.",
+            )
+            .optional("half of the delay target of the port's queue, or 100 us")
+            .range("1 ns", "1 s"),
         );
         let waste: Fraction = s.get(
             key(
                 "waste",
-                "Share of time that may go into falling asleep and waking before packets are held longer.",
+                "Share of time that a link may spend on falling asleep and waking; above it, \
+                 packets are held longer.",
             )
             .default("0.05")
             .range("0.001", "1"),

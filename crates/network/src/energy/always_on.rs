@@ -10,7 +10,7 @@ pub struct AlwaysOn;
 
 impl LinkSettings for AlwaysOn {
     const NAME: &'static str = "always-on";
-    const DOC: &'static str = "it stays awake (legacy)";
+    const DOC: &'static str = "the link is always awake (legacy Ethernet)";
 
     fn read(_: &mut Section) -> AlwaysOn {
         AlwaysOn

@@ -18,15 +18,16 @@ pub struct Coalescing {
 
 impl LinkSettings for Coalescing {
     const NAME: &'static str = "coalescing";
-    const DOC: &'static str = "it falls asleep at once and wakes when the first packet has waited for a \
-                               timer, or enough wait";
+    const DOC: &'static str = "the link sleeps as soon as it is idle, and wakes when a timer of \
+                               the first packet expires or enough packets wait";
     const SLEEPS: bool = true;
 
     fn read(s: &mut Section) -> Coalescing {
         let hold = s.get(
             key(
                 "hold",
-                "How long the first packet that finds it asleep is held (E-EON: 12 µs to 10 ms).",
+                "Longest time for which the first packet of a sleeping link is held (E-EON: 12 µs \
+                 to 10 ms).",
             )
             .default("120 us")
             .range("0 s", "1 s"),
@@ -34,7 +35,8 @@ impl LinkSettings for Coalescing {
         let trigger: Limit = s.get(
             key(
                 "trigger",
-                "Packets or IP bytes that end holding at once (E-EON: 10 to 1000 packets).",
+                "Backlog, in packets or IP bytes, at which the link wakes at once (E-EON: 10 to \
+                 1000 packets).",
             )
             .default("100 packets"),
         );

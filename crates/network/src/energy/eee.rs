@@ -49,19 +49,19 @@ impl SleepBuffer {
     pub(super) fn read(s: &mut Section) -> SleepBuffer {
         let below = s.choice(
             "sleep_buffer",
-            "Where packets wait that come while the link falls asleep, sleeps or wakes.",
+            "Buffer for packets that arrive while the link falls asleep, sleeps or wakes.",
             Some("port"),
             &[
                 (
                     "port",
                     false,
-                    "in the port's queue: they need room, and its discipline counts them",
+                    "the port's queue: these packets count for its limit and its discipline",
                 ),
                 (
                     "link",
                     true,
-                    "in a buffer of the link layer below the queue: no limit or discipline of the \
-                     queue counts them, and they leave first (E-EON's module)",
+                    "a buffer of the link layer below the queue: these packets do not count for \
+                     the queue's limit and discipline, and they leave first (E-EON's module)",
                 ),
             ],
         );
@@ -72,7 +72,8 @@ impl SleepBuffer {
             s.find(
                 key(
                     "sleep_buffer_limit",
-                    "Room of the link layer's buffer; the rest waits in the queue.",
+                    "Size of the link layer's buffer, in packets or IP bytes; further packets \
+                     wait in the queue.",
                 )
                 .optional("no limit"),
             ),

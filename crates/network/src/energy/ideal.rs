@@ -13,7 +13,7 @@ pub struct Ideal;
 
 impl LinkSettings for Ideal {
     const NAME: &'static str = "ideal";
-    const DOC: &'static str = "it sleeps and wakes in no time: the lower bound";
+    const DOC: &'static str = "the link sleeps and wakes in no time: a lower bound of the energy";
 
     fn read(_: &mut Section) -> Ideal {
         Ideal

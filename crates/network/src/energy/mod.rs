@@ -106,7 +106,7 @@ pub struct ClassEnergy {
 
 impl ClassEnergy {
     fn read(s: &mut Section, rates: &[Rate]) -> ClassEnergy {
-        let doc = "What a link does with nothing to send.";
+        let doc = "How a link saves energy while it has nothing to send.";
         let kind = s.kind(doc, Some(AlwaysOn::NAME), BUILT_IN);
         let policy = kind.map_or(LinkPolicy::AlwaysOn(AlwaysOn), |read| read(s));
         let sleeps = policy.falls_asleep();
@@ -115,7 +115,8 @@ impl ClassEnergy {
             && s.get(
                 key(
                     "both_directions",
-                    "Power is saved only while both directions of a cable sleep, as 1000BASE-T has it.",
+                    "Whether power is saved only while both directions of a cable sleep, as in \
+                     1000BASE-T.",
                 )
                 .default("false"),
             );
@@ -174,12 +175,13 @@ impl EnergyConfig {
             true => rates.fabric.clone(),
             false => rates.fabric.iter().chain(&rates.host).copied().collect(),
         };
-        let doc = "What links draw, and whether they sleep (IEEE 802.3az).";
+        let doc = "Power of links, and Energy-Efficient Ethernet (IEEE 802.3az).";
         let fabric = s.table("energy", doc, |e| ClassEnergy::read(e, &all));
         if !apart && !s.describing() {
             return EnergyConfig { host: fabric, fabric };
         }
-        let doc = "The same for cables of hosts alone; without it they are as fabric.energy says.";
+        let doc = "Power and Energy-Efficient Ethernet of the cables of hosts; without this table \
+                   [fabric.energy] applies to them too.";
         let host = s.table("host_energy", doc, |e| ClassEnergy::read(e, &rates.host));
         EnergyConfig { host, fabric }
     }

@@ -75,32 +75,42 @@ pub struct OwnPhy {
 
 /// Reads the transceiver, if it is not the one for the links' rate, and the values that the file gives.
 pub(super) fn read(s: &mut Section, rates: &[Rate], sleeps: bool) -> (Option<Phy>, OwnPhy) {
-    const DOC: &str = "Transceivers; auto takes those of each link's rate, or the next faster \
-                       ones for links that do not sleep.";
-    let mut choices = vec![("auto", None, "those of the rate")];
+    const DOC: &str = "Type of the transceivers. With auto the rate of each link decides; a link \
+                       that does not sleep may use the next faster type.";
+    let mut choices = vec![("auto", None, "the type for the rate of each link")];
     choices.extend(KNOWN.iter().map(|(name, _, phy)| (*name, Some(*phy), "see the page on EEE")));
     let named = s.choice("phy", DOC, Some("auto"), &choices);
-    let times: [(&'static str, &'static str); 2] =
-        [("wake_time", "Time to wake (Tw)."), ("sleep_time", "Time to fall asleep (Ts).")];
+    let times: [(&'static str, &'static str); 2] = [
+        ("wake_time", "Time a link needs to wake (Tw)."),
+        (
+            "sleep_time",
+            "Time a link needs to fall asleep \
+             (Ts).",
+        ),
+    ];
     let [wake, sleep] = times
         .map(|(name, doc)| s.find(key::<Span>(name, doc).optional("phy's").range("0 s", "100 ms")));
     let active: Option<Ratio> = s.find(
-        key("active_w", "Watts of a port that is awake, falling asleep or waking.")
+        key("active_w", "Power in W of a port that is awake, falling asleep or waking.")
             .optional("phy's")
             .range("0", "1000"),
     );
     let share: Option<Fraction> = s.find(
-        key("sleep_power", "Power asleep, refreshes included, as a share of active power.")
-            .optional("phy's")
-            .range("0", "1"),
+        key(
+            "sleep_power",
+            "Power of a sleeping port, with its refresh signals, as a share of \
+                            active_w.",
+        )
+        .optional("phy's")
+        .range("0", "1"),
     );
     let odd = rates.iter().find(|&&rate| !Phy::of_rate(rate).1);
     if let (true, None, Some(rate)) = (sleeps, named, odd) {
         s.demand(wake.is_some() && sleep.is_some(), &["phy"], || {
             let known: Vec<&str> = KNOWN.iter().map(|k| k.0).collect();
             format!(
-                "auto knows no transceivers of {} Mbit/s that sleep: name one of {}, or give \
-                 wake_time and sleep_time",
+                "has no energy-efficient transceivers for {} Mbit/s (auto): write one of {}, or \
+                 set wake_time and sleep_time",
                 rate.0 / 1_000_000,
                 known.join(", ")
             )

@@ -15,11 +15,11 @@ pub struct StallTimer {
 
 impl LinkSettings for StallTimer {
     const NAME: &'static str = "stall-timer";
-    const DOC: &'static str = "it falls asleep after an idle period";
+    const DOC: &'static str = "the link sleeps after an idle time";
     const SLEEPS: bool = true;
 
     fn read(s: &mut Section) -> StallTimer {
-        let stall = key("stall", "How long it stays awake with nothing to send (E-EON: 50 µs).");
+        let stall = key("stall", "Idle time after which the link falls asleep (E-EON: 50 µs).");
         StallTimer { stall: s.get(stall.default("50 us").range("1 ns", "1 s")) }
     }
 

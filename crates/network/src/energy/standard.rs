@@ -13,7 +13,8 @@ pub struct Standard;
 
 impl LinkSettings for Standard {
     const NAME: &'static str = "standard";
-    const DOC: &'static str = "it falls asleep at once and wakes for the first packet";
+    const DOC: &'static str = "the link sleeps as soon as it is idle, and wakes for the first \
+                               packet";
     const SLEEPS: bool = true;
 
     fn read(_: &mut Section) -> Standard {

@@ -53,16 +53,17 @@ impl BuiltIn for AdaptiveRedConfig {
         let target = s.get(
             key::<Span>(
                 "target",
-                "Delay that packets may find: the lower threshold is what the port sends in this time, \
-                 the upper one three times that (E-EON, tables 5.2 and 6.4: 100 us to 4 ms).",
+                "Target of the queueing delay. The lower threshold is the number of bytes that \
+                 the port sends in this time, the upper threshold is three times the lower \
+                 (E-EON, tables 5.2 and 6.4: 100 us to 4 ms).",
             )
             .range("1 us", "10 s"),
         );
         let adapt = s.get(
             key(
                 "adapt",
-                "The probability at the upper threshold follows the average queue (Floyd et al. 2001); \
-                 E-EON's does not.",
+                "Whether the probability at the upper threshold adapts to the average queue \
+                 (Floyd et al. 2001); false in E-EON.",
             )
             .default("true"),
         );

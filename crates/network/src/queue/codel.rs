@@ -32,21 +32,25 @@ pub struct CoDelConfig {
 
 impl BuiltIn for CoDelConfig {
     const NAME: &'static str = "codel";
-    const DOC: &'static str =
-        "drops at the head while packets wait too long (RFC 8289); lazy ports";
+    const DOC: &'static str = "drops packets at the head of the queue while they wait too long \
+                               (RFC 8289); ports are lazy";
 
     fn read(s: &mut Section, limit: Limit, _: &Ports) -> CoDelConfig {
         CoDelConfig {
             target: s.get(
-                key("target", "How long a packet may wait (RFC 8289, 4.4; E-EON takes 300 to 800 us).")
-                    .default("5 ms")
-                    .range("1 us", "10 s"),
+                key(
+                    "target",
+                    "Target of the queueing delay (RFC 8289, 4.4; E-EON: 300 to 800 us).",
+                )
+                .default("5 ms")
+                .range("1 us", "10 s"),
             ),
             interval: s.get(
                 key(
                     "interval",
-                    "A packet is dropped once all have waited for longer during this time (RFC 8289, \
-                     4.3: a round trip of the longer kind; E-EON takes 0.75 to 20 ms).",
+                    "Time for which all packets must have waited longer than `target` before one \
+                     is dropped (RFC 8289, 4.3: the longest usual round-trip time; E-EON: 0.75 to \
+                     20 ms).",
                 )
                 .default("100 ms")
                 .range("10 us", "100 s"),

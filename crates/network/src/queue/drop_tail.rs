@@ -12,7 +12,7 @@ pub struct DropTail(pub Limit);
 
 impl BuiltIn for DropTail {
     const NAME: &'static str = "drop-tail";
-    const DOC: &'static str = "first in, first out; what does not fit is lost";
+    const DOC: &'static str = "first in, first out; a packet that finds the queue full is dropped";
 
     fn read(_: &mut Section, limit: Limit, _: &Ports) -> DropTail {
         DropTail(limit)

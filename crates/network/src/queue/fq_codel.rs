@@ -35,18 +35,22 @@ pub struct FqCoDelConfig {
 impl BuiltIn for FqCoDelConfig {
     const NAME: &'static str = "fq-codel";
     const DOC: &'static str =
-        "a CoDel queue for every flow, served in turn (RFC 8290); two-event ports";
+        "a CoDel queue for every flow, served in turn (RFC 8290); ports are two-event ports";
 
     fn read(s: &mut Section, limit: Limit, ports: &Ports) -> FqCoDelConfig {
         let flows: u32 = s.get(
-            key("flows", "Queues that flows are hashed to (RFC 8290, 5.2.3).")
+            key("flows", "Number of queues over which flows are hashed (RFC 8290, 5.2.3).")
                 .default("1024")
                 .range("1", "65536"),
         );
         let quantum = s.get(
-            key::<Octets>("quantum", "IP bytes a queue may send in its turn (RFC 8290, 5.2.4).")
-                .computed("fabric.mtu", Octets(ports.mtu.unwrap_or(1500)))
-                .range("40", "65536"),
+            key::<Octets>(
+                "quantum",
+                "IP bytes that a flow's queue may send in one round (RFC \
+                                      8290, 5.2.4).",
+            )
+            .computed("fabric.mtu", Octets(ports.mtu.unwrap_or(1500)))
+            .range("40", "65536"),
         );
         let quantum = quantum.0;
         FqCoDelConfig { flows, quantum, codel: CoDelConfig::read(s, limit, ports) }

@@ -45,15 +45,22 @@ impl Most {
         if shared < bytes {
             let packets = shared / mtu;
             let why = format!(
-                "the shared buffer leaves a queue at most {shared} B, {packets} packets of {mtu} B"
+                "the shared buffer limits the queue to {shared} B, which are {packets} packets of \
+                 {mtu} B"
             );
             return Most { packets, bytes: shared, why };
         }
         let why = match limit {
             Limit::Packets(_) => {
-                format!("the limit of {packets} packets is {bytes} B at {mtu} B each")
+                format!(
+                    "the limit of the queue is {packets} packets, which are {bytes} B at \
+                         {mtu} B each"
+                )
             }
-            Limit::Bytes(_) => format!("the limit of {bytes} B is {packets} packets of {mtu} B"),
+            Limit::Bytes(_) => format!(
+                "the limit of the queue is {bytes} B, which are {packets} \
+                                        packets of {mtu} B"
+            ),
         };
         Most { packets, bytes, why }
     }
@@ -88,7 +95,7 @@ impl Inert<'_> {
         let most = Most::new(limit, self);
         if most.stays_below(min) {
             return Some(format!(
-                "{name} never acts: its lower threshold is {}, and {}",
+                "{name} never drops or marks early: its lower threshold is {}, but {}",
                 show(min),
                 most.why
             ));
@@ -96,8 +103,8 @@ impl Inert<'_> {
         let (low, high, room) = (min.value(), max.value(), most.in_unit_of(max));
         (high > room).then(|| {
             format!(
-                "{name} never gets to its upper threshold of {}, for {}: the queue is full when the \
-                 probability has gone {:.0} % of its way",
+                "{name} never reaches its upper threshold of {}, because {}: when the queue is \
+                 full, the probability has reached only {:.0} % of its highest value",
                 show(max),
                 most.why,
                 100.0 * (room - low) / (high - low).max(1.0)
@@ -109,7 +116,11 @@ impl Inert<'_> {
     pub fn marking(&self, name: &str, mark_from: Limit, limit: Limit) -> Option<String> {
         let (most, from) = (Most::new(limit, self), Level::from(mark_from));
         most.stays_below(from).then(|| {
-            format!("{name} never marks: it would mark from {} on, and {}", show(from), most.why)
+            format!(
+                "{name} never marks: marking begins at a backlog of {}, but {}",
+                show(from),
+                most.why
+            )
         })
     }
 
@@ -125,8 +136,8 @@ impl Inert<'_> {
             let full = rate.time_for(most.bytes + most.packets * u64::from(self.ports.framing));
             if full <= target {
                 notes.push(format!(
-                    "{name} never acts at {rate}: {}, which are sent in {full}, and its target is \
-                     {target}",
+                    "{name} never drops or marks early at {rate}: {}, a full queue is sent in \
+                     {full}, and the target is {target}",
                     most.why
                 ));
             }

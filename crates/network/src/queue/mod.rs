@@ -228,7 +228,7 @@ pub fn read(
     let limit = room.read(s);
     if let (Limit::Bytes(bytes), Some(mtu)) = (limit, ports.mtu) {
         s.demand(bytes >= u64::from(mtu), &["limit"], || {
-            format!("leaves no room for a single packet of {mtu} B (fabric.mtu)")
+            format!("is too small: there is no room for a single packet of {mtu} B (fabric.mtu)")
         });
     }
     let queue = match kind {

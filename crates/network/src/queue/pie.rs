@@ -49,7 +49,7 @@ pub struct PieConfig {
 
 impl BuiltIn for PieConfig {
     const NAME: &'static str = "pie";
-    const DOC: &'static str = "a controller holds the delay (RFC 8033)";
+    const DOC: &'static str = "a controller keeps the queueing delay near a target (RFC 8033)";
 
     fn read(s: &mut Section, limit: Limit, _: &Ports) -> PieConfig {
         let span = |s: &mut Section, name, doc, default| {
@@ -58,18 +58,46 @@ impl BuiltIn for PieConfig {
         let gain = |s: &mut Section, name, doc, default| {
             s.get(key::<Ratio>(name, doc).default(default).range("0", "1000000")).0
         };
-        let target =
-            span(s, "target", "Delay to hold (RFC 8033, QDELAY_REF: for the Internet).", "15 ms");
-        let update = span(s, "update", "Time between updates (RFC 8033, T_UPDATE).", "15 ms");
-        let alpha =
-            gain(s, "alpha", "Weight of the distance to the target, 1/s (RFC 8033).", "0.125");
-        let beta = gain(s, "beta", "Weight of the change of delay, 1/s (RFC 8033).", "1.25");
-        let burst =
-            span(s, "burst", "Shorter congestion is let pass (RFC 8033, MAX_BURST).", "150 ms");
+        let target = span(
+            s,
+            "target",
+            "Target of the queueing delay (RFC 8033, QDELAY_REF: a value for \
+                               the Internet).",
+            "15 ms",
+        );
+        let update = span(
+            s,
+            "update",
+            "Time between two updates of the drop probability (RFC \
+                                        8033, T_UPDATE).",
+            "15 ms",
+        );
+        let alpha = gain(
+            s,
+            "alpha",
+            "Weight of the difference between delay and target, in 1/s (RFC \
+                              8033).",
+            "0.125",
+        );
+        let beta = gain(
+            s,
+            "beta",
+            "Weight of the change of the delay since the last update, in \
+                                    1/s (RFC 8033).",
+            "1.25",
+        );
+        let burst = span(
+            s,
+            "burst",
+            "Burst allowance: congestion shorter than this time causes no early \
+                              drops or marks (RFC 8033, MAX_BURST).",
+            "150 ms",
+        );
         let mark_up_to: Fraction = s.get(
             key(
                 "mark_up_to",
-                "Up to this probability ECN packets are marked, above dropped (RFC 8033, MARK_ECNTH).",
+                "Drop probability up to which ECN packets are marked; above it they are dropped \
+                 (RFC 8033, MARK_ECNTH).",
             )
             .default("0.1")
             .range("0", "1"),

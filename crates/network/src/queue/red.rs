@@ -82,8 +82,8 @@ impl RedConfig {
         let weight: Ratio = s.get(
             key(
                 "weight",
-                "Weight of the queue of the moment in its average; 1 takes the queue of the moment \
-                 (Floyd and Jacobson 1993: 0.002; E-EON: 1).",
+                "Weight of the current queue length in the average; with 1 the average is the \
+                 current length (Floyd and Jacobson 1993: 0.002; E-EON: 1).",
             )
             .default("0.002")
             .range("0.000001", "1"),
@@ -91,7 +91,8 @@ impl RedConfig {
         let max_probability: Fraction = s.get(
             key(
                 "max_probability",
-                "Probability just below the upper threshold (Floyd 1997: 0.1; E-EON: 1).",
+                "Probability of a drop or mark just below the upper threshold (Floyd 1997: 0.1; \
+                 E-EON: 1).",
             )
             .default("0.1")
             .range("0.0001", "1"),
@@ -104,22 +105,24 @@ impl RedConfig {
             gentle: s.get(
                 key(
                     "gentle",
-                    "Above the upper threshold the probability grows on to one at twice of it (Floyd \
-                     2000) instead of jumping to one.",
+                    "Whether the probability grows linearly between the upper threshold and twice \
+                     its value, where it is 1 (Floyd 2000). If false, it is 1 from the upper \
+                     threshold on.",
                 )
                 .default("true"),
             ),
             spread: read_spread(s),
-            mean_packet: s.get(
-                key::<Octets>(
-                    "mean_packet",
-                    "IP bytes of a typical packet: how fast the average decays while a port is idle, \
-                     and what a delay is in packets (E-EON: 1000 B).",
+            mean_packet: s
+                .get(
+                    key::<Octets>(
+                        "mean_packet",
+                        "IP bytes of a typical packet. It determines how fast the average decays \
+                     while a port is idle, and how many packets a delay means (E-EON: 1000 B).",
+                    )
+                    .default("1000")
+                    .range("40", "9216"),
                 )
-                .default("1000")
-                .range("40", "9216"),
-            )
-            .0,
+                .0,
             signal: read_signal(s),
             mark_below: read_mark_below(s),
             limit,
@@ -135,16 +138,17 @@ impl BuiltIn for RedConfig {
     fn read(s: &mut Section, limit: Limit, _: &Ports) -> RedConfig {
         let min: Limit = s.get(key(
             "min",
-            "Average queue, in packets or IP bytes, from which on packets are signalled (E-EON, table \
-             5.3: 25, 50 or 70 packets).",
+            "Lower threshold: average queue length, in packets or IP bytes, from which packets \
+             are dropped or marked at random (E-EON, table 5.3: 25, 50 or 70 packets).",
         ));
         let max: Limit = s.get(key(
             "max",
-            "Average queue from which on all are, or with `gentle` half of the rest (E-EON, table 5.3: \
-             51 to 150 packets; Floyd advises three times `min`).",
+            "Upper threshold: average queue length from which all packets are dropped or marked; \
+             `gentle` makes this transition gradual (E-EON, table 5.3: 51 to 150 packets; Floyd \
+             advises three times `min`).",
         ));
         s.demand(min.counts_same_as(max), &["max", "min"], || {
-            "must count what `min` counts, packets or bytes".to_owned()
+            "must have the same unit as `min`: packets or bytes".to_owned()
         });
         let above = min.counts_same_as(max) && Level::from(min).value() > Level::from(max).value();
         s.demand(!above, &["min", "max"], || "is above `max`".to_owned());
@@ -179,18 +183,22 @@ impl QueueSettings for RedConfig {
 
 fn read_spread(s: &mut Section) -> Spread {
     let even: bool = s.get(
-        key("even", "Signals are spread evenly (Floyd and Jacobson 1993, section 7).")
-            .default("true"),
+        key(
+            "even",
+            "Whether drops and marks are spread evenly over the packets (Floyd and \
+                     Jacobson 1993, section 7).",
+        )
+        .default("true"),
     );
     let wait: bool = s.get(
         key(
             "wait",
-            "After a signal one over the probability packets pass before the next can come (ns-2's \
-             `wait_`, on there by default); needs even.",
+            "Whether at least 1/probability packets pass between two drops or marks (ns-2's \
+             `wait_`, which is on by default); needs even = true.",
         )
         .default("false"),
     );
-    s.demand(even || !wait, &["wait", "even"], || "needs signals that are spread".to_owned());
+    s.demand(even || !wait, &["wait", "even"], || "needs even = true".to_owned());
     match (even, wait) {
         (false, _) => Spread::Alone,
         (true, false) => Spread::Even,
@@ -202,13 +210,13 @@ fn read_mark_below(s: &mut Section) -> Option<f64> {
     let below: Option<Fraction> = s.find(
         key(
             "mark_below",
-            "ECN packets are marked while the probability, before it is spread, is below this, and \
-             dropped from it on (ns-2's `mark_p_`: 0.1); with 1 they are dropped where all are \
-             signalled, with gentle = false from the upper threshold on (RFC 3168, section 7; Linux \
-             with `harddrop`).",
+            "Probability (before `even` changes it) below which ECN packets are marked; from it \
+             on they are dropped (ns-2's `mark_p_`: 0.1). With 1 they are dropped only when the \
+             probability is 1, for gentle = false from the upper threshold on (RFC 3168, section \
+             7; Linux with `harddrop`).",
         )
         .range("0", "1")
-        .optional("marked whatever the probability"),
+        .optional("ECN packets are marked at every probability"),
     );
     below.map(|below| below.0)
 }

@@ -73,16 +73,17 @@ impl Signal {
 pub(super) fn read_protection(s: &mut Section, default: &'static str) -> Protection {
     s.choice(
         "protection",
-        "Packets that cannot be marked and yet are not dropped before the queue is full (E-EON, \
-         chapter 6).",
+        "Packets that cannot be marked but are protected: they are dropped only when the queue is \
+         full (E-EON, chapter 6).",
         Some(default),
         &[
             ("default", Protection::Default, "none"),
-            ("ece-bit", Protection::EceBit, "those with the ECE bit in the TCP header"),
+            ("ece-bit", Protection::EceBit, "packets with the ECE bit in the TCP header"),
             (
                 "ack+syn",
                 Protection::AckSyn,
-                "those and all others of connections without payload: ACK, SYN, SYN-ACK, FIN",
+                "packets with the ECE bit, and all TCP packets without payload: ACK, SYN, \
+                 SYN-ACK, FIN",
             ),
             ("bypass", Protection::Bypass, "all"),
         ],
@@ -92,8 +93,12 @@ pub(super) fn read_protection(s: &mut Section, default: &'static str) -> Protect
 /// Reads `ecn` and `protection`: what a discipline does with a packet that it signals.
 pub fn read_signal(s: &mut Section) -> Signal {
     let ecn = s.get(
-        key("ecn", "Packets of ECN transports are marked instead of dropped (RFC 7567, 4.2.1).")
-            .default("true"),
+        key(
+            "ecn",
+            "Whether packets of ECN transports are marked instead of dropped (RFC 7567, \
+                    4.2.1).",
+        )
+        .default("true"),
     );
     Signal { ecn, protection: read_protection(s, "default") }
 }

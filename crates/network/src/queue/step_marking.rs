@@ -31,40 +31,50 @@ pub struct StepMarkingConfig {
 
 impl BuiltIn for StepMarkingConfig {
     const NAME: &'static str = "step-marking";
-    const DOC: &'static str =
-        "drop-tail that marks packets of ECN transports behind a threshold (RFC 8257, 3.1)";
+    const DOC: &'static str = "drop-tail that marks packets of ECN transports while the queue is \
+                               longer than a threshold (RFC 8257, 3.1)";
 
     fn read(s: &mut Section, limit: Limit, _: &Ports) -> StepMarkingConfig {
         let threshold: Limit = s.get(key(
             "threshold",
-            "Packets or IP bytes: a packet that finds more than this waiting is marked (Alizadeh et al. \
-             2010: 20 packets at 1 Gbit/s, 65 at 10 Gbit/s); `mark` says whether one that finds exactly \
-             this is marked too.",
+            "Queue length, in packets or IP bytes, above which arriving packets are marked \
+             (Alizadeh et al. 2010: 20 packets at 1 Gbit/s, 65 at 10 Gbit/s). With mark = \
+             \"from\" a packet that finds exactly this length is marked too.",
         ));
         let from = s.choice(
             "mark",
-            "At which length of the queue marking begins. Neither the packet itself nor the one that is \
-             being sent counts.",
+            "Whether marking begins at `threshold` or above it. The queue length counts neither \
+             the packet itself nor the packet on the link.",
             Some("above"),
             &[
-                ("above", false, "where more than `threshold` waits (DCTCP, RFC 8257, 3.1)"),
-                ("from", true, "where `threshold` or more waits"),
+                (
+                    "above",
+                    false,
+                    "a packet is marked if the queue length is above `threshold` \
+                                  (DCTCP, RFC 8257, 3.1)",
+                ),
+                ("from", true, "a packet is marked if the queue length is `threshold` or more"),
             ],
         );
         let at_dequeue = s.choice(
             "at",
-            "When the queue is looked at.",
+            "Moment at which the queue length is compared with the threshold.",
             Some("enqueue"),
             &[
-                ("enqueue", false, "when a packet comes (DCTCP)"),
-                ("dequeue", true, "when it leaves, by what it leaves behind (ECN*); lazy ports"),
+                ("enqueue", false, "at the arrival of a packet (DCTCP)"),
+                (
+                    "dequeue",
+                    true,
+                    "at the departure of a packet, without the packet itself \
+                                   (ECN*); ports are lazy",
+                ),
             ],
         );
         let protection = read_protection(s, "bypass");
         let (k, room) = (Level::from(threshold), Level::from(limit));
         let reaches = threshold.counts_same_as(limit) && k.value() >= room.value();
         s.demand(!reaches, &["threshold", "limit"], || {
-            "never marks: it is not below the limit".to_owned()
+            "never marks, because it is not below the limit of the queue".to_owned()
         });
         let mark_from = if from { threshold } else { threshold.plus_one() };
         StepMarkingConfig { mark_from, at_dequeue, protection, limit }

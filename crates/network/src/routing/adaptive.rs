@@ -66,25 +66,30 @@ pub struct Persistence {
 
 impl BuiltIn for AdaptiveConfig {
     const NAME: &'static str = "adaptive";
-    const DOC: &'static str = "as modulo, and around congestion that passing notifications of QCN tell of \
-                               (Minkenberg et al. 2009)";
+    const DOC: &'static str = "as modulo, but flows avoid ports whose congestion is known from \
+                               passing QCN notifications (Minkenberg et al. 2009)";
     const KEYS: &'static [&'static str] =
         &["adaptive_timer", "adaptive_ageing", "adaptive_persist_cnms", "adaptive_persist_time"];
 
     fn read(s: &mut Section) -> AdaptiveConfig {
-        const TIMER: &str = "With adaptive: a port counts as congested for a receiver for so long after \
-                             the latest notification (Gusat et al. 2009: 250 ms).";
-        const AGEING: &str = "With adaptive: the severity of a marked port, its latest feedback, falls \
-                              linearly with its age, to nothing after adaptive_timer.";
-        const CNMS: &str = "With adaptive: where all ports for a receiver are marked, the flow takes the \
-                            least severe one, and the switch ends so many notifications about it before \
-                            one goes on to the source (Gusat et al. 2009: \"if the hotspot persists\").";
-        const TIME: &str = "The same, for so long after that port was taken; with both, whichever is \
-                            over first.";
-        const AT_ONCE: &str = "none: where all ports are marked, each goes on";
+        const TIMER: &str = "With adaptive: time after the latest QCN notification during which a \
+                             port counts as congested for a receiver (Gusat et al. 2009: 250 ms).";
+        const AGEING: &str = "With adaptive: whether the severity of a congested port (its latest \
+                              feedback) falls linearly with time, to 0 after adaptive_timer.";
+        const CNMS: &str = "With adaptive, when all ports for a receiver are congested: the flow \
+                            uses the least congested port, and the switch discards this number of \
+                            notifications about it before it forwards one to the source (Gusat et \
+                            al. 2009: \"if the hotspot persists\").";
+        const TIME: &str = "With adaptive: time after the choice of the least congested port \
+                            during which the switch discards notifications about it. If \
+                            adaptive_persist_cnms is set too, the first of the two limits counts.";
+        const AT_ONCE: &str = "none: when all ports are congested, every notification is forwarded";
         let timer = key("adaptive_timer", TIMER).optional("250 ms").range("1 us", "1000 s");
         let timer = s.find(timer).unwrap_or(Span::from_ms(250));
-        let ageing = key("adaptive_ageing", AGEING).optional("false: it stays as told");
+        let ageing = key("adaptive_ageing", AGEING).optional(
+            "false: the severity stays at the \
+             latest feedback",
+        );
         let ageing = s.find(ageing).unwrap_or(false);
         let cnms = key("adaptive_persist_cnms", CNMS).optional(AT_ONCE).range("0", "1000000");
         let time = key("adaptive_persist_time", TIME).optional(AT_ONCE).range("0 s", "1000 s");

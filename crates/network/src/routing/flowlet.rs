@@ -32,10 +32,12 @@ impl BuiltIn for FlowletConfig {
     const KEYS: &'static [&'static str] = &["flowlet_gap", "flowlet_entries"];
 
     fn read(s: &mut Section) -> FlowletConfig {
-        const GAP: &str = "With flowlet: a longer pause in a flow begins a new burst; longer than paths \
-                           differ in delay (CONGA, Alizadeh et al. 2014: 500 us).";
-        const ENTRIES: &str = "With flowlet: entries of each switch's table, rounded up to a power of \
-                               two; flows that meet in one share it (CONGA: 65536).";
+        const GAP: &str = "With flowlet: idle time of a flow after which its next packet begins a \
+                           new burst. Choose it longer than the delay differences between paths \
+                           (CONGA, Alizadeh et al. 2014: 500 us).";
+        const ENTRIES: &str = "With flowlet: number of entries of each switch's table, rounded up \
+                               to a power of two. Flows with the same hash share an entry (CONGA: \
+                               65536).";
         let gap = s.find(key("flowlet_gap", GAP).optional("500 us").range("0 s", "10 s"));
         let entries: Option<u32> =
             s.find(key("flowlet_entries", ENTRIES).optional("65536").range("1", "65536"));

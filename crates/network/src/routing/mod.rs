@@ -185,7 +185,7 @@ pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
         }
         for key in named.keys {
             if s.has(key) && s.good(&[key]) {
-                s.wrong(key, format!("means something only with routing = \"{}\"", named.name));
+                s.wrong(key, format!("has an effect only with routing = \"{}\"", named.name));
             }
         }
     }

@@ -21,7 +21,7 @@ pub fn modulo(dst: HostId, ports: usize) -> usize {
 impl BuiltIn for Modulo {
     const NAME: &'static str = "modulo";
     const DOC: &'static str =
-        "static: of n ports the one with the number of the receiving host modulo n";
+        "static: the port whose number is that of the receiving host modulo the number of ports";
 
     fn read(_: &mut Section) -> Modulo {
         Modulo

@@ -14,8 +14,9 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
     let share: Option<Fraction> = c.find(
         key(
             "share",
-            "Its share of what strict classes leave, as in ETS (802.1Qaz): whole percents that come to \
-             100 % over all classes that have one; in place of `weight`.",
+            "Share of this class in the rate that strict classes do not use, as in ETS \
+             (802.1Qaz): whole percents; the shares of all classes must add up to 100 %. Replaces \
+             `weight`.",
         )
         .range("0.01", "1")
         .optional("`weight` decides"),
@@ -23,9 +24,9 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
     let percent = share.map(|share| at_most::<u32, _>(whole_part(share.0 * 100.0 + 0.5)));
     let whole =
         share.is_none_or(|share| (share.0 * 100.0 - (share.0 * 100.0 + 0.5).floor()).abs() < 1e-9);
-    c.demand(whole, &["share"], || "is not a whole number of percents".to_owned());
+    c.demand(whole, &["share"], || "is not a whole number of percent".to_owned());
     c.demand(share.is_none() || !c.has("weight"), &["share", "weight"], || {
-        "stands beside `weight`: give one of them".to_owned()
+        "cannot be set together with `weight`: give one of them".to_owned()
     });
     percent
 }
@@ -46,7 +47,7 @@ pub fn weights(
         return None;
     }
     if sum != 100 {
-        s.wrong("class", format!("the shares come to {sum} %, not to 100 %"));
+        s.wrong("class", format!("the shares add up to {sum} %, but must add up to 100 %"));
         return None;
     }
     let divisor = shares.iter().flatten().copied().fold(0, gcd);

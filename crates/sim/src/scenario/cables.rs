@@ -10,13 +10,14 @@ const MOST_RATE: &str = "10 Tbit/s";
 
 /// Reads the cable of a host.
 pub fn read_host_cable(s: &mut Section) -> CableConfig {
-    let rate =
-        s.get(key("host_rate", "Rate of a host's cable, each way.").range(LEAST_RATE, MOST_RATE));
+    let rate = s.get(
+        key("host_rate", "Rate of a host's cable in each direction.").range(LEAST_RATE, MOST_RATE),
+    );
     let delay = s.get(
         key(
             "host_delay",
-            "Propagation delay of a host's cable, with the switch's and \
-                         host's own delay (as in S1).",
+            "Delay of a host's cable: propagation delay plus the processing delay of switch and \
+             host (as in S1).",
         )
         .default("5 us")
         .range("0 s", "1 s"),
@@ -27,14 +28,14 @@ pub fn read_host_cable(s: &mut Section) -> CableConfig {
 /// Reads a cable between switches.
 pub fn read_uplink_cable(s: &mut Section) -> CableConfig {
     let rate = s.get(
-        key("uplink_rate", "Rate of a cable between switches, each way.")
+        key("uplink_rate", "Rate of a cable between switches in each direction.")
             .range(LEAST_RATE, MOST_RATE),
     );
     let delay = s.get(
         key(
             "uplink_delay",
-            "Propagation delay of a cable between switches, with the \
-                         switch's own delay (as in S1).",
+            "Delay of a cable between switches: propagation delay plus the processing delay of a \
+             switch (as in S1).",
         )
         .default("5 us")
         .range("0 s", "1 s"),

@@ -36,27 +36,40 @@ pub struct Classes {
 /// Reads `[[class]]`.
 pub fn read(s: &mut Section) -> Classes {
     let mut names: Vec<String> = Vec::new();
-    let doc = "Priority or DSCP of a traffic class. Classes that workloads name need no entry.";
+    let doc = "Priority or DSCP of a traffic class. A class that a workload names needs no entry \
+               here.";
     let list = s.tables("class", doc, MOST, |c, _| {
-        let name: Name = c.get(key("name", "Its name, as workloads give it."));
+        let name: Name = c.get(key(
+            "name",
+            "Name of the class, which the key `class` of workloads \
+                                            refers to.",
+        ));
         let priority: u32 = c.get(
-            key("priority", "Its priority, 7 the most urgent (IEEE 802.1Q has eight).")
-                .default("0")
-                .range("0", "7"),
+            key(
+                "priority",
+                "Priority of the class, 0 to 7, where 7 is the most urgent (IEEE \
+                             802.1Q has eight).",
+            )
+            .default("0")
+            .range("0", "7"),
         );
         let given = c.has("priority");
         let dscp: Option<Dscp> = c.find(
             key(
                 "dscp",
-                "Codepoint of its packets instead of a priority, as a name of RFC 4594 or a number: \
-                 \"AF21\", \"EF\", 18.",
+                "DSCP of the packets of the class, as a name of RFC 4594 or a number: \"AF21\", \
+                 \"EF\", 18. Replaces `priority`.",
             )
-            .optional("the class selector of its priority: CS0 for 0 … CS7 for 7"),
+            .optional("the class selector of the priority: CS0 for 0 … CS7 for 7"),
         );
         c.demand(dscp.is_none() || !given, &["dscp", "priority"], || {
-            "stands beside `priority`, which would be another codepoint: give one of them".to_owned()
+            "cannot be set together with `priority`, which sets another codepoint: give one of \
+             them"
+                .to_owned()
         });
-        c.demand(!names.contains(&name.0), &["name"], || "is the name of another class".to_owned());
+        c.demand(!names.contains(&name.0), &["name"], || {
+            "is already the name of another class".to_owned()
+        });
         names.push(name.0.clone());
         let dscp = dscp.unwrap_or(Dscp::of_priority(at_most(priority)));
         TrafficClassConfig { name: name.0, dscp: dscp.0 }
@@ -87,14 +100,16 @@ impl Classes {
         for class in
             self.list.iter().zip(&self.used).take(self.declared).filter(|(_, used)| !**used)
         {
-            notes.push(format!("no workload is in class {}", class.0.name));
+            notes.push(format!("class {}: no workload belongs to this class", class.0.name));
         }
         let high = self.list.iter().filter(|c| Dscp(c.dscp).priority() >= 4).count();
         let scheduler = &fabric.scheduler;
         let strict = *scheduler == SchedulerConfig::StrictPriority;
         if strict && (high == 0 || high == self.list.len()) {
             notes.push(
-                "strict-priority serves 4–7 before 0–3, but all classes are on one side".to_owned(),
+                "fabric.scheduler = \"strict-priority\" has no effect: it sends priorities 4–7 \
+                 before 0–3, but all classes belong to one of these two groups"
+                    .to_owned(),
             );
         }
         if *scheduler == SchedulerConfig::Fifo

@@ -6,8 +6,8 @@ use eastwest_network::dcb::DcbConfig;
 /// Returns a note if pauses are logged at ports without PFC.
 pub fn note_pauses(dcb: &DcbConfig, ports: &PortSet) -> Option<String> {
     (dcb.pfc.is_none() && *ports != PortSet::default()).then(|| {
-        "measure.pauses names ports, but nothing is paused without [fabric.pfc]: the table pauses stays \
-         empty"
+        "measure.pauses names ports, but without [fabric.pfc] no port is paused: the table pauses \
+         stays empty"
             .to_owned()
     })
 }

@@ -17,13 +17,14 @@ pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
     match dependency::look(fabric) {
         Dependencies::Free => {}
         Dependencies::Cycle(nodes) => notes.push(format!(
-            "pfc: a deadlock is possible: packets may wait for each other in the circle {} -> {} \
-             (Dally and Seitz 1987); `watchdog` would break it, and routes without a circle avoid it",
+            "fabric.pfc: a deadlock is possible, because packets may wait for each other in the \
+             cycle {} -> {} (Dally and Seitz 1987). Set fabric.pfc.watchdog to end deadlocks, or \
+             use routes without a cycle",
             nodes.join(" -> "),
             nodes[0],
         )),
         Dependencies::TooLarge => notes.push(
-            "pfc: the fabric is too large for a look at whether its routes allow a deadlock"
+            "fabric.pfc: the fabric is too large to check whether its routes allow a deadlock"
                 .to_owned(),
         ),
     }
@@ -49,14 +50,15 @@ pub fn refuse_lossy(
         let have: Vec<String> =
             (0..8).filter(|p| lossless >> p & 1 == 1).map(|p| p.to_string()).collect();
         let have = match have.is_empty() {
-            true => "there is no [fabric.pfc], whose default is 3".to_owned(),
-            false => format!("those of fabric.pfc are {}", have.join(", ")),
+            true => "no priority is lossless without [fabric.pfc] (its default is priority 3)"
+                .to_owned(),
+            false => format!("the lossless priorities of fabric.pfc are {}", have.join(", ")),
         };
         let name = &class.name;
         s.object(&format!(
-            "workload.{number}.transport: \"ethernet\" needs a lossless priority, or a lost frame would \
-             stop the program: class {name} has priority {priority}, and {have}; [[class]] gives {name} \
-             its priority"
+            "workload.{number}.transport: \"ethernet\" needs a lossless priority, because a lost \
+             frame would stop the program. Class {name} has priority {priority}, but {have}. Set \
+             the priority of {name} in [[class]]"
         ));
     }
 }

@@ -13,8 +13,9 @@ pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     let both = Span(way.saturating_mul(2));
     (both >= min_rto).then(|| {
         format!(
-            "holding timers may keep a packet and its ACK for {} ms on {hops} links each way, which \
-             is beyond tcp.min_rto ({} ms): timers may expire without any loss",
+            "fabric.energy: sleeping links may delay a packet and its ACK by {} ms in total on \
+             {hops} links in each direction. This is more than tcp.min_rto ({} ms): \
+             retransmission timers may expire without any loss",
             both.as_us_f64() / 1000.0,
             min_rto.as_us_f64() / 1000.0
         )
@@ -25,8 +26,8 @@ pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
 pub fn note_lpi(energy: &EnergyConfig, ports: &PortSet) -> Option<String> {
     let never = !energy.host.policy.falls_asleep() && !energy.fabric.policy.falls_asleep();
     (never && *ports != PortSet::default()).then(|| {
-        "measure.lpi names ports, but no link falls asleep (fabric.energy.kind): the table lpi stays \
-         empty"
+        "measure.lpi names ports, but no link falls asleep with this fabric.energy.kind: the \
+         table lpi stays empty"
             .to_owned()
     })
 }

@@ -56,9 +56,9 @@ pub struct Fabric {
     pub mtu: Option<u32>,
 }
 
-const SWITCH_QUEUE: &str = "Packets or IP bytes that may wait; the packet being sent does not \
-    count (E-EON, table 5.1: 200 packets; deep: 2000).";
-const HOST_QUEUE: &str = "Packets or IP bytes that may wait (Linux, txqueuelen: 1000).";
+const SWITCH_QUEUE: &str = "Limit of the queue, in packets or IP bytes. The packet on the link \
+                            does not count (E-EON, table 5.1: 200 packets; deep: 2000).";
+const HOST_QUEUE: &str = "Limit of the queue, in packets or IP bytes (Linux, txqueuelen: 1000).";
 
 /// Reads `[fabric]`.
 pub fn read(
@@ -75,7 +75,8 @@ pub fn read(
     let reference_ports = s.get(
         key::<bool>(
             "reference_ports",
-            "Force every port into the two-event reference mode: slower, same results.",
+            "Whether every port uses the two-event reference mode, which is slower and has \
+             identical results.",
         )
         .default("false"),
     );
@@ -87,7 +88,7 @@ pub fn read(
     let at_switch = Room { limit: "200 packets", doc: SWITCH_QUEUE, shared, alone: true };
     let at_host = Room { limit: "1000 packets", doc: HOST_QUEUE, shared: None, alone: true };
     let scheduler = scheduler::read(s, &ports, at_switch, &mechanisms.queues, notes);
-    let switch_queue = s.table("queue", "Queue of every switch port.", |q| {
+    let switch_queue = s.table("queue", "Queue of every port of a switch.", |q| {
         queue::read(q, &ports, at_switch, &mechanisms.queues, notes)
     });
     let at_host = if s.has("pfc") { settings::room_of_hosts() } else { at_host };
@@ -136,10 +137,10 @@ fn read_jitter(s: &mut Section, packet: Span) -> Span {
     s.get(
         key::<Span>(
             "processing_jitter",
-            "Width of the uniform delay a host adds to each arriving packet: keeps ACK \
-             clocks from locking into the phase of a queue (Floyd and Jacobson 1992).",
+            "Upper end of the uniform random delay that a host adds to each arriving packet. It \
+             prevents phase effects between ACK clocks and queues (Floyd and Jacobson 1992).",
         )
-        .computed("the time of one full packet at the host rate, at most 1 s", packet)
+        .computed("the transmission time of one full packet at the host rate, at most 1 s", packet)
         .range("0 s", "1 s"),
     )
 }
@@ -160,8 +161,8 @@ fn read_packets(s: &mut Section) -> Packets {
     let framing = s.get(
         key::<Octets>(
             "framing",
-            "Bytes each packet takes on a link beyond its IP length: preamble, header, \
-             FCS and gap (IEEE 802.3); 0 to count IP bytes only.",
+            "Bytes that each packet occupies on a link in addition to its IP length: preamble, \
+             header, FCS and gap (IEEE 802.3). With 0 only IP bytes count.",
         )
         .default("38")
         .range("0", "256"),
@@ -169,10 +170,10 @@ fn read_packets(s: &mut Section) -> Packets {
     let min_frame = s.get(
         key::<Octets>(
             "min_frame",
-            "Smallest packet on a link in bytes, framing included (IEEE 802.3: 64 B and \
-             preamble and gap).",
+            "Smallest size of a packet on a link in bytes, including framing (IEEE 802.3: 64 B \
+             plus preamble and gap).",
         )
-        .computed("84, or 0 where framing is 0", Octets(if framing.0 == 0 { 0 } else { 84 }))
+        .computed("84, or 0 if framing is 0", Octets(if framing.0 == 0 { 0 } else { 84 }))
         .range("0", "1024"),
     );
     Packets { mtu: mtu.0, framing: framing.0, min_frame: min_frame.0 }
@@ -180,14 +181,13 @@ fn read_packets(s: &mut Section) -> Packets {
 
 fn read_kind(s: &mut Section) -> Option<Kind> {
     s.kind(
-        "Shape of the fabric.",
+        "Topology of the fabric.",
         Some("leaf-spine"),
         &[
             (
                 "leaf-spine",
                 Kind::LeafSpine,
-                "two tiers: every leaf is joined to every \
-                         spine; nodes h0…, leaf0…, spine0…",
+                "two tiers: every leaf has cables to every spine; nodes h0…, leaf0…, spine0…",
             ),
             ("star", Kind::Star, "one switch; nodes h0…, switch0"),
             (
@@ -221,16 +221,16 @@ fn read_kind(s: &mut Section) -> Option<Kind> {
             (
                 "dumbbell",
                 Kind::Shape(Shape::Dumbbell),
-                "two switches joined by one cable, the trunk, which is the uplink; nodes h0…, left, \
-                 right",
+                "two switches with one cable between them (the uplink); nodes h0…, left, right",
             ),
             (
                 "two-groups",
                 Kind::Shape(Shape::TwoGroups),
-                "two groups of hosts with several paths between them, which static routing by the \
-                 receiver's number does not use; nodes h0…, left, near0…, far0…, right",
+                "two groups of hosts with several paths between them; static routing by the \
+                 receiver's number does not use all of them; nodes h0…, left, near0…, far0…, \
+                 right",
             ),
-            ("graph", Kind::Graph, "any graph, from a file; nodes as named there"),
+            ("graph", Kind::Graph, "any graph, read from a file that also names the nodes"),
         ],
     )
 }
@@ -261,10 +261,10 @@ fn read_topology(
         Kind::Shape(_) | Kind::Graph => &[],
     };
     s.demand(nodes <= MOST_NODES, sizes, || {
-        format!("makes a fabric of {nodes} nodes; at most {MOST_NODES} are allowed")
+        format!("leads to a fabric of {nodes} nodes; at most {MOST_NODES} are allowed")
     });
     s.demand(cables <= MOST_CABLES, sizes, || {
-        format!("makes a fabric of {cables} cables; at most {MOST_CABLES} are allowed")
+        format!("leads to a fabric of {cables} cables; at most {MOST_CABLES} are allowed")
     });
     s.good(sizes).then_some(topology)
 }
@@ -272,10 +272,11 @@ fn read_topology(
 fn read_leaf_spine(s: &mut Section, notes: &mut Vec<String>) -> Topology {
     const MOST: &str = "1000000";
     let leaves = s.get(key("leaves", "Number of leaves (racks).").range("1", MOST));
-    let hosts_per_leaf = s.get(key("hosts_per_leaf", "Hosts on each leaf.").range("1", MOST));
+    let hosts_per_leaf =
+        s.get(key("hosts_per_leaf", "Number of hosts on each leaf.").range("1", MOST));
     let spines = s.get(key("spines", "Number of spines.").range("1", MOST));
     let cables_per_spine = s.get(
-        key("cables_per_spine", "Parallel cables between each leaf and each spine.")
+        key("cables_per_spine", "Number of parallel cables between each leaf and each spine.")
             .default("1")
             .range("1", "1000"),
     );
@@ -298,16 +299,24 @@ fn read_fat_tree(s: &mut Section, notes: &mut Vec<String>) -> Topology {
     let k: u32 = s.get(
         key(
             "k",
-            "Ports of each switch: k pods of k/2 edge and k/2 aggregation switches, \
-                  (k/2)² cores; even.",
+            "Number of ports of each switch, an even number: the fabric has k pods with k/2 edge \
+             and k/2 aggregation switches each, and (k/2)² core switches.",
         )
         .range("2", "256"),
     );
-    s.demand(k % 2 == 0, &["k"], || "must be even: half of the ports go up, half down".to_owned());
+    s.demand(k % 2 == 0, &["k"], || {
+        "must be even, because half of the ports go up and half go \
+                                     down"
+            .to_owned()
+    });
     let hosts_per_edge = s.get(
-        key("hosts_per_edge", "Hosts on each edge switch; more than k/2 over-subscribe it.")
-            .computed("k/2, full bisection", (k / 2).max(1))
-            .range("1", "100000"),
+        key(
+            "hosts_per_edge",
+            "Number of hosts on each edge switch; more than k/2 cause \
+                               over-subscription.",
+        )
+        .computed("k/2, full bisection", (k / 2).max(1))
+        .range("1", "100000"),
     );
     let host = read_host_cable(s);
     let uplink = read_uplink_cable(s);

@@ -57,7 +57,10 @@ impl<'a> Ground<'a> {
             Some((place, number)) => match number.trim().parse::<usize>() {
                 Ok(number) => (place.trim(), Some(number)),
                 Err(_) => {
-                    return Err((format!("has {number:?} after #; write a number"), None));
+                    return Err((
+                        format!("has {number:?} after #, where a number is needed"),
+                        None,
+                    ));
                 }
             },
         };
@@ -78,7 +81,7 @@ impl<'a> Ground<'a> {
                     let both_ways = |text: String| text.replacen("->", "--", 1);
                     Err((both_ways(message), near.map(both_ways)))
                 }
-                Ok(_) => Err(("is no cable".to_owned(), None)),
+                Ok(_) => Err(("is not a cable".to_owned(), None)),
             };
         }
         let node = places::node(place, self.nodes)?;
@@ -109,7 +112,13 @@ impl<'a> Ground<'a> {
             None => all,
             Some(number) => all.get(number..=number).ok_or_else(|| {
                 let last = all.len().saturating_sub(1);
-                (format!("has no cable {number}: those of {place} are 0 to {last}"), None)
+                (
+                    format!(
+                        "has no cable number {number}: the cables of {place} have the numbers 0 \
+                          to {last}"
+                    ),
+                    None,
+                )
             })?,
         };
         Ok(cables.iter().flat_map(|&i| [2 * i, 2 * i + 1]).collect())
@@ -138,13 +147,13 @@ pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
     let mut left = MOST_LINKS;
     let faults = s.tables(
         "fault",
-        "What happens to links for a time: loss, less rate, more delay, failure.",
+        "A fault of links during a time: loss, lower rate, longer delay or failure.",
         MOST,
         |f, number| {
             let fault = read_fault(f, ground.as_ref())?;
             let fits = fault.links.len() <= left;
             f.demand(fits, &["on"], || {
-                format!("brings the number of links with faults above {MOST_LINKS}")
+                format!("makes more than {MOST_LINKS} links with faults, which is the most allowed")
             });
             left -= fault.links.len().min(left);
             Some((number, fault))
@@ -190,7 +199,8 @@ fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize
             if from < end {
                 found.entry(second).or_insert_with(|| {
                     format!(
-                        "sets for {} at {from} what fault {first} (counted from 0) has set already",
+                        "overlaps on {} at {from} with fault {first} (counted from 0), which sets \
+                         the same property",
                         ground.name(link)
                     )
                 });
@@ -203,20 +213,26 @@ fn contradictions(faults: &[&(usize, Fault)], ground: &Ground) -> BTreeMap<usize
 fn read_fault(f: &mut Section, ground: Option<&Ground>) -> Option<Fault> {
     let on: Places = f.get(key(
         "on",
-        "What it happens to, one or a list: a cable \"leaf0--spine1\", one direction of it \
-         \"leaf0->spine1\", or a node \"spine1\" with all its cables. \"…#1\" is the second of \
-         parallel cables; without, all of them.",
+        "Where the fault occurs, one place or a list: a cable \"leaf0--spine1\", one direction of \
+         it \"leaf0->spine1\", or all cables of a node \"spine1\". \"leaf0--spine1#1\" is the \
+         second of parallel cables; without # it is all of them.",
     ));
     let from = f.get(
-        key("from", "When it begins; what begins at 0 s has always been so.")
-            .default("0 s")
-            .range("0 s", "480 h"),
+        key(
+            "from",
+            "Time at which the fault begins. A fault at 0 s is present before the first \
+                     packet.",
+        )
+        .default("0 s")
+        .range("0 s", "480 h"),
     );
     let until: Option<Span> = f.find(
-        key("until", "When it is over.").optional("it lasts to the end").range("0 s", "480 h"),
+        key("until", "Time at which the fault ends.")
+            .optional("the fault lasts to the end of the simulation")
+            .range("0 s", "480 h"),
     );
     f.demand(until.is_none_or(|end| end > from), &["until", "from"], || {
-        format!("must be after its beginning ({from})")
+        format!("must be after `from`, which is {from}")
     });
     let effect = read_effect(f)?;
     let ground = ground?;
@@ -239,19 +255,19 @@ fn read_effect(f: &mut Section) -> Option<Effect> {
         "What happens.",
         None,
         &[
-            ("loss", Kind::Loss, "packets are lost at random, each for itself"),
+            ("loss", Kind::Loss, "packets are lost at random, independently of each other"),
             (
                 "bursty-loss",
                 Kind::Bursts,
-                "packets are lost in bursts: a chain of a good and a bad state that steps with every \
-                 packet (Gilbert 1960, Elliott 1963)",
+                "packets are lost in bursts: a Markov chain with a good and a bad state, which \
+                 can change with every packet (Gilbert 1960, Elliott 1963)",
             ),
-            ("degrade", Kind::Degrade, "the link sends more slowly"),
-            ("delay", Kind::Delay, "packets take longer, in order"),
+            ("degrade", Kind::Degrade, "the link has a lower rate"),
+            ("delay", Kind::Delay, "packets are delayed longer and stay in order"),
             (
                 "down",
                 Kind::Down,
-                "nothing arrives; switches learn of it after a time and avoid the cable",
+                "no packet arrives; after a time switches detect the failure and avoid the cable",
             ),
         ],
     )?;
@@ -276,7 +292,7 @@ fn read_links(f: &mut Section, on: &Places, ground: &Ground) -> Option<Vec<u32>>
             }
         }
     }
-    f.demand(!links.is_empty(), &["on"], || "names no link".to_owned());
+    f.demand(!links.is_empty(), &["on"], || "must name at least one link".to_owned());
     links.sort_unstable();
     links.dedup();
     Some(links)
@@ -291,12 +307,12 @@ fn read_bursts(f: &mut Section) -> LossModel {
         ["share", "mean_burst", "good_to_bad", "bad_to_good", "loss_in_good", "loss_in_bad"];
     const CHAIN: &str = "good_to_bad and bad_to_good are given";
     let share = f.find(
-        key::<Fraction>("share", "Share of packets lost in the long run.")
+        key::<Fraction>("share", "Mean share of packets that are lost.")
             .optional(CHAIN)
             .range("0", "0.99"),
     );
     let mean_burst = f.find(
-        key::<Ratio>("mean_burst", "Packets lost in a row, in the mean.")
+        key::<Ratio>("mean_burst", "Mean number of packets lost in a row.")
             .optional(CHAIN)
             .range("1", "1000000"),
     );
@@ -331,7 +347,10 @@ fn read_bursts(f: &mut Section) -> LossModel {
         _ if !good || f.describing() => {}
         (Some(Fraction(share)), Some(Ratio(mean)), ..) if !chain => {
             f.demand(share / (1.0 - share) <= mean, &["mean_burst", "share"], || {
-                format!("is too short for this share: at least {:.3}", share / (1.0 - share))
+                format!(
+                    "is too short for this share of losses: it must be at least {:.3}",
+                    share / (1.0 - share)
+                )
             });
             return LossModel::bursty(share, mean);
         }
@@ -345,8 +364,8 @@ fn read_bursts(f: &mut Section) -> LossModel {
         }
         _ => f.wrong(
             "kind",
-            "needs either share and mean_burst, or good_to_bad and bad_to_good with, if need be, \
-             loss_in_good and loss_in_bad",
+            "needs either share and mean_burst, or good_to_bad and bad_to_good (loss_in_good and \
+             loss_in_bad are optional)",
         ),
     }
     LossModel::independent(0.0)
@@ -354,14 +373,18 @@ fn read_bursts(f: &mut Section) -> LossModel {
 
 fn read_degraded(f: &mut Section) -> Degraded {
     let rate: Option<Rate> = f.find(
-        key("rate", "What is left of its rate.")
+        key("rate", "Rate of the link during the fault.")
             .optional("share is given")
             .range("1 kbit/s", "10 Tbit/s"),
     );
     let share = f.find(
-        key::<Fraction>("share", "The same as a share of its own rate.")
-            .optional("rate is given")
-            .range("0.000001", "1"),
+        key::<Fraction>(
+            "share",
+            "Rate of the link during the fault, as a share of its normal \
+                                  rate.",
+        )
+        .optional("rate is given")
+        .range("0.000001", "1"),
     );
     match (rate, share) {
         (Some(rate), None) => return Degraded::Rate(rate),
@@ -373,16 +396,24 @@ fn read_degraded(f: &mut Section) -> Degraded {
 }
 
 fn read_delay(f: &mut Section) -> Effect {
-    let extra =
-        f.get(key("extra", "Added to the propagation delay.").default("0 s").range("0 s", "10 s"));
-    let jitter = f.get(
-        key("jitter", "Width of a further uniform delay of each packet, which keeps the order.")
+    let extra = f.get(
+        key("extra", "Time that is added to the propagation delay.")
             .default("0 s")
             .range("0 s", "10 s"),
     );
+    let jitter = f.get(
+        key(
+            "jitter",
+            "Upper end of a further uniform random delay of each packet. Packets stay \
+                       in order.",
+        )
+        .default("0 s")
+        .range("0 s", "10 s"),
+    );
     let some = extra > Span::ZERO || jitter > Span::ZERO;
     f.demand(some, &["extra", "jitter"], || {
-        "is 0, and so is jitter: nothing would happen".to_owned()
+        "is 0 and jitter is 0 too, so that the fault has no effect: one of them must be above 0"
+            .to_owned()
     });
     Effect::Delay { extra, jitter }
 }
@@ -391,34 +422,35 @@ fn read_down(f: &mut Section) -> Effect {
     let reroute = f.get(
         key(
             "reroute",
-            "Until then switches send into the dead cable; from then on routes avoid it, and as long \
-             after its repair they use it again (PortLand, 2009: 65 ms).",
+            "Time after the failure during which switches still send into the failed cable; then \
+             routes avoid it. The same time passes after the repair until routes use it again \
+             (PortLand, 2009: 65 ms).",
         )
         .default("65 ms")
         .range("0 s", "1 h"),
     );
     let period: Option<Span> = f.find(
-        key("period", "Flapping: from one failure to the next.")
-            .optional("it fails once")
+        key("period", "Flapping: time from one failure to the next.")
+            .optional("the link fails once")
             // Routes are recomputed for each failure that becomes known.
             .range("1 ms", "480 h"),
     );
     let up_share = f.find(
         key::<Fraction>(
             "up_share",
-            "Flapping: the share of each period in which it is up, at its end.",
+            "Flapping: share of each period during which the link is up; it is down first.",
         )
         .optional("half")
         .range("0", "1"),
     );
     f.demand(up_share.is_none() || period.is_some(), &["up_share", "period"], || {
-        "means nothing without period".to_owned()
+        "has an effect only together with `period`".to_owned()
     });
     let up = up_share.map_or(0.5, |share| share.0);
     let flapping = period.map(|period| {
         let down = Span(whole_part(period.0 as f64 * (1.0 - up)));
         f.demand(down > Span::ZERO && down < period, &["up_share", "period"], || {
-            "leaves no time up, or none down".to_owned()
+            "must leave the link some time up and some time down in each period".to_owned()
         });
         Flapping { period, down }
     });

@@ -15,15 +15,15 @@ pub enum Fidelity {
 pub fn read(s: &mut Section) -> Fidelity {
     s.choice(
         "fidelity",
-        "How closely the network is looked at.",
+        "Level of detail of the network model.",
         Some("packet"),
         &[
-            ("packet", Fidelity::Packet, "every packet on every hop"),
+            ("packet", Fidelity::Packet, "simulates every packet on every hop"),
             (
                 "flow",
                 Fidelity::Flow,
-                "flows with max–min fair rates in place of packets: approximate, for fabrics and \
-                 traces too large for packets",
+                "simulates flows with max–min fair rates instead of packets: approximate, for \
+                 fabrics and traces that are too large for packets",
             ),
         ],
     )

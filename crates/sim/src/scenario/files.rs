@@ -123,13 +123,13 @@ impl Files {
 /// Returns the path of a file or folder below `dir`, with links resolved.
 pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     let failed = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => format!("is not there (looked in {})", dir.display()),
+        std::io::ErrorKind::NotFound => format!("does not exist in {}", dir.display()),
         _ => format!("cannot be read: {e}"),
     };
     let dir_found = dir.canonicalize().map_err(failed)?;
     let path = dir.join(name).canonicalize().map_err(failed)?;
     if !path.starts_with(&dir_found) {
-        return Err("leads out of the directory of the scenario".to_owned());
+        return Err("is outside the directory of the scenario".to_owned());
     }
     Ok(path)
 }
@@ -167,8 +167,8 @@ mod tests {
         let mut files = Files::default();
         assert!(files.load(&context(), "lib.rs", 1 << 20).is_ok());
         let outside = files.load(&context(), "../Cargo.toml", 1 << 20).unwrap_err();
-        assert!(outside.contains("leads out"), "{outside}");
-        assert!(files.load(&context(), "nothing", 1).unwrap_err().contains("is not there"));
+        assert!(outside.contains("is outside the directory"), "{outside}");
+        assert!(files.load(&context(), "nothing", 1).unwrap_err().contains("does not exist"));
         assert!(files.load(&context(), "scenario", 1).unwrap_err().contains("regular file"));
         assert!(files.load(&context(), "lib.rs", 3).unwrap_err().contains("too large"));
     }

@@ -20,24 +20,48 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     };
     let bulk = |w: &WorkloadSpec| matches!(w.kind, WorkloadKind::Bulk(_));
     [
-        (own_queue, "fabric", "has a queue of your own, which only packets can meet"),
-        (per_packet, "fabric", "has a routing that chooses for every packet"),
-        (c.tcp.custom.is_some(), "tcp", "has a congestion control of your own"),
-        (!c.tcp_overrides.is_empty(), "tcp", "has settings of some endpoints (tcp.override)"),
-        (c.further.first_used().is_some(), "workload", "has another transport than TCP"),
-        (!f.faults.is_empty(), "fault", "happens to packets"),
-        (c.workloads.iter().any(datagrams), "workload", "sends packets without connection"),
-        (c.workloads.iter().any(bulk), "workload", "sends for a time (kind = \"bulk\")"),
-        (!c.measure.capture.ports.is_empty(), "measure", "asks for a capture of packets"),
-        (!c.measure.tcp_trace.is_empty(), "measure", "asks for a trace of windows"),
-        (!c.measure.flow_parts.is_empty(), "measure", "asks where the time of flows went"),
-        (c.measure.ports != Default::default(), "measure", "asks for queues packet for packet"),
-        (!c.measure.flow_samples.senders.is_empty(), "measure", "asks for throughput over time"),
-        (c.measure.lpi.ports != Default::default(), "measure", "asks for single naps of links"),
+        (own_queue, "fabric", "uses a queue of your own, which works only with packets"),
+        (per_packet, "fabric", "has a routing that chooses a path for every packet"),
+        (c.tcp.custom.is_some(), "tcp", "uses a congestion control of your own"),
+        (
+            !c.tcp_overrides.is_empty(),
+            "tcp",
+            "has other settings for some endpoints (tcp.override)",
+        ),
+        (c.further.first_used().is_some(), "workload", "uses another transport than TCP"),
+        (!f.faults.is_empty(), "fault", "is a fault of links, which acts on packets"),
+        (c.workloads.iter().any(datagrams), "workload", "sends packets without a connection"),
+        (
+            c.workloads.iter().any(bulk),
+            "workload",
+            "sends for a given time, not a given number of \
+             bytes (kind = \"bulk\")",
+        ),
+        (!c.measure.capture.ports.is_empty(), "measure", "captures packets (capture)"),
+        (!c.measure.tcp_trace.is_empty(), "measure", "traces congestion windows (tcp_trace)"),
+        (
+            !c.measure.flow_parts.is_empty(),
+            "measure",
+            "splits the times of flows into parts \
+             (flow_parts)",
+        ),
+        (c.measure.ports != Default::default(), "measure", "records every packet at ports (ports)"),
+        (
+            !c.measure.flow_samples.senders.is_empty(),
+            "measure",
+            "records throughput over time \
+             (flow_samples)",
+        ),
+        (
+            c.measure.lpi.ports != Default::default(),
+            "measure",
+            "logs the low-power idle of links \
+             (lpi)",
+        ),
         (
             c.measure.pauses.ports != Default::default(),
             "measure",
-            "asks for single pauses of ports",
+            "logs the pauses of ports (pauses)",
         ),
     ]
     .into_iter()
@@ -53,20 +77,20 @@ pub fn check(s: &mut Section, mut scenario: Scenario) -> Scenario {
     }
     for (path, what) in refused(&scenario) {
         let message = format!(
-            "{path}: {what}: not possible with fidelity = \"flow\"; leave it out or run with \
+            "{path} {what}, which is not possible with fidelity = \"flow\": remove it or use \
              fidelity = \"packet\""
         );
         s.object(&message);
     }
     let f = &scenario.fabric;
     scenario.notes.push(
-        "flow-level: rates are max–min fair shares, no packet is sent or lost: times are \
-         approximate"
+        "flow-level: rates are max–min fair shares and no packets are simulated, so that all \
+         times are approximate"
             .to_owned(),
     );
     if f.scheduler != SchedulerConfig::Fifo {
         scenario.notes.push(
-            "flow-level: classes of ports are not told apart: all packets wait in one queue"
+            "flow-level: fabric.scheduler has no effect, because all classes share one queue"
                 .to_owned(),
         );
     }

@@ -16,7 +16,7 @@ const MOST_NODES: usize = 200_000;
 /// Reads `file` of a fabric of kind `graph`, and the topology in that file.
 pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Topology> {
     let file: FileName =
-        s.get(key("file", "Topology file, by its path from the directory of the scenario."));
+        s.get(key("file", "Topology file; its path is relative to the directory of the scenario."));
     if s.describing() {
         read_table(s.state(), "Topology file: ", None, read_graph);
         return None;
@@ -57,9 +57,12 @@ pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Top
 }
 
 fn read_graph(s: &mut Section) -> Option<Topology> {
-    let hosts: Vec<Name> =
-        s.get(key("hosts", "Names of hosts; each has exactly one cable, to a switch."));
-    let switches: Vec<Name> = s.get(key("switches", "Names of switches."));
+    let hosts: Vec<Name> = s.get(key(
+        "hosts",
+        "Names of the hosts. Each host has exactly one cable, which leads to a \
+                            switch.",
+    ));
+    let switches: Vec<Name> = s.get(key("switches", "Names of the switches."));
     s.demand(hosts.len() + switches.len() <= MOST_NODES, &["hosts", "switches"], || {
         format!("there are more than {MOST_NODES} nodes")
     });
@@ -73,11 +76,13 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
     s.demand(twice.is_none(), &["hosts", "switches"], || {
         format!("there are two nodes named {}", twice.as_deref().unwrap_or(""))
     });
-    s.demand(!hosts.is_empty(), &["hosts"], || "there must be hosts".to_owned());
-    let cables =
-        s.tables("cable", "A cable between two nodes, both directions.", 4 * MOST_NODES, |c, _| {
-            read_cable(c, &numbers, hosts.len())
-        });
+    s.demand(!hosts.is_empty(), &["hosts"], || "at least one host is required".to_owned());
+    let cables = s.tables(
+        "cable",
+        "A cable between two nodes, with both directions.",
+        4 * MOST_NODES,
+        |c, _| read_cable(c, &numbers, hosts.len()),
+    );
     if s.describing() || !s.good(&["hosts", "switches"]) {
         return None;
     }
@@ -93,7 +98,7 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
         hosts.iter().zip(&degrees).filter(|(_, d)| **d != 1).map(|(h, _)| h.0.as_str()).collect();
     s.demand(lonely.is_empty(), &["hosts"], || {
         let some = lonely.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-        format!("a host has exactly one cable; this does not hold for {some}")
+        format!("a host must have exactly one cable, but {some} has another number")
     });
     let nodes = hosts.len() + switches.len();
     let reached = reachable(nodes, &cables);
@@ -101,7 +106,7 @@ fn read_graph(s: &mut Section) -> Option<Topology> {
     let lost: Vec<&str> = all.iter().zip(&reached).filter(|(_, r)| !**r).map(|(n, _)| *n).collect();
     s.demand(lost.is_empty(), &["hosts"], || {
         let some = lost.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-        format!("the fabric is not connected: no path from {} to {some}", all[0])
+        format!("the fabric is not connected: no path leads from {} to {some}", all[0])
     });
     let plain = |names: Vec<Name>| names.into_iter().map(|n| n.0).collect();
     s.good(&["hosts"]).then(|| Topology::Graph {
@@ -117,28 +122,32 @@ fn read_cable(
     numbers: &BTreeMap<&str, u32>,
     hosts: usize,
 ) -> Option<(u32, u32, CableConfig)> {
-    let a: Name = c.get(key("a", "One end."));
-    let b: Name = c.get(key("b", "The other end."));
-    let rate = c.get(key("rate", "Rate each way.").range("1 kbit/s", "10 Tbit/s"));
+    let a: Name = c.get(key("a", "Node at one end."));
+    let b: Name = c.get(key("b", "Node at the other end."));
+    let rate = c.get(key("rate", "Rate in each direction.").range("1 kbit/s", "10 Tbit/s"));
     let delay = c.get(
-        key("delay", "Propagation delay, with the switch's own delay (as in S1).")
-            .default("5 us")
-            .range("0 s", "1 s"),
+        key(
+            "delay",
+            "Delay of the cable: propagation delay plus the processing delay of a switch \
+                      (as in S1).",
+        )
+        .default("5 us")
+        .range("0 s", "1 s"),
     );
     let mut end = |key: &'static str, name: &Name| {
         let number = numbers.get(name.0.as_str()).copied();
         if number.is_none() && c.good(&[key]) {
             let near = eastwest_settings::problem::nearest(&name.0, numbers.keys().copied())
                 .map(str::to_owned);
-            c.wrong_hint(key, "is not among the hosts and switches", near);
+            c.wrong_hint(key, "is not in the list of hosts or the list of switches", near);
         }
         number
     };
     let (a, b) = (end("a", &a), end("b", &b));
     let (a, b) = (a?, b?);
-    c.demand(a != b, &["b", "a"], || "a cable joins two different nodes".to_owned());
+    c.demand(a != b, &["b", "a"], || "a cable must join two different nodes".to_owned());
     c.demand(a.max(b) as usize >= hosts, &["b", "a"], || {
-        "a host's cable leads to a switch".to_owned()
+        "a host's cable must lead to a switch".to_owned()
     });
     c.good(&["a", "b", "rate", "delay"]).then_some((a, b, CableConfig { rate, delay }))
 }

@@ -56,7 +56,7 @@ impl HostList {
                 None => (number(item)?, number(item)?),
             };
             if first > last {
-                return Err(format!("names {item}, a range that ends before it starts"));
+                return Err(format!("contains the range {item}, which ends before it starts"));
             }
             if hosts.len() + (last - first) as usize >= MOST_HOSTS {
                 return Err(format!("names more than {MOST_HOSTS} hosts"));

@@ -139,17 +139,15 @@ const MOST_ROWS: &str = "100000000";
 
 pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     let sample_interval = s.find(
-        key(
-            "sample_interval",
-            "Length of the bins of series over time (throughput, queue lengths).",
-        )
-        .optional("1 ms at first; doubled whenever the series would become too long")
-        .range("1 us", "1 h"),
+        key("sample_interval", "Interval of the time series (throughput, queue lengths).")
+            .optional("1 ms at first, doubled whenever the series becomes too long")
+            .range("1 us", "1 h"),
     );
     let events = s.get(
         key(
             "events",
-            "Most rows of the table of events (drops, timeouts, recoveries); 0 keeps none.",
+            "Maximum number of rows of the table of events (drops, timeouts, recoveries); with 0 \
+             no events are recorded.",
         )
         .default("500000")
         .range("0", MOST_ROWS),
@@ -158,10 +156,10 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     read_places(
         s,
         "ports",
-        "Ports that note of every packet its kind, what it finds waiting and how long it waits \
+        "Ports that record the kind, the backlog at arrival and the waiting time of every packet \
          (tables drops, depths, sojourn): one direction of a cable \"leaf0->h3\", all ports of a \
-         node \"leaf0\", or \"*\" for every port. They become two-event ports, which does not \
-         change what happens but takes longer.",
+         node \"leaf0\", or \"*\" for every port. They become two-event ports, which are slower \
+         and have identical results.",
         nodes,
         |text, nodes| add_ports(&mut ports, text, nodes),
     );
@@ -169,13 +167,13 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     read_places(
         s,
         "tcp_trace",
-        "Senders whose windows are traced: streams \"h0->h3\", hosts \"h0\" with all they send, or \
-         \"*\" for everyone.",
+        "Senders whose congestion windows are traced: streams \"h0->h3\", all streams from a host \
+         \"h0\", or \"*\" for all.",
         nodes,
         |text, nodes| tcp_trace.add(text, nodes),
     );
     let tcp_trace_rows = s.get(
-        key("tcp_trace_rows", "Most rows of the table of windows.")
+        key("tcp_trace_rows", "Maximum number of rows of the table of congestion windows.")
             .default("1000000")
             .range("1", MOST_ROWS),
     );
@@ -184,7 +182,8 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     let mpi_rows = s.get(
         key(
             "mpi_rows",
-            "Most rows of the table of messages of MPI programs, and of that of their ranks' states.",
+            "Maximum number of rows of the table of MPI messages, and of the table of the states \
+             of MPI ranks.",
         )
         .default("1000000")
         .range("0", MOST_ROWS),
@@ -214,13 +213,14 @@ fn read_flow_parts(s: &mut Section, nodes: Option<&Nodes>) -> (Senders, u64) {
     read_places(
         s,
         "flow_parts",
-        "Senders of flows whose times are split into injection, queueing, flight and retransmission \
-         (table flow_parts): streams \"h0->h3\", hosts \"h0\" with all they send, or \"*\" for everyone.",
+        "Senders of flows whose times are split into injection, queueing, flight and \
+         retransmission (table flow_parts): streams \"h0->h3\", all streams from a host \"h0\", \
+         or \"*\" for all.",
         nodes,
         |text, nodes| senders.add(text, nodes),
     );
     let rows = s.get(
-        key("flow_parts_rows", "Most rows of the table flow_parts.")
+        key("flow_parts_rows", "Maximum number of rows of the table flow_parts.")
             .default("1000000")
             .range("1", MOST_ROWS),
     );
@@ -232,20 +232,25 @@ fn read_flow_samples(s: &mut Section, nodes: Option<&Nodes>) -> FlowSamplesConfi
     read_places(
         s,
         "flow_samples",
-        "Senders whose throughput over time is noted at their receivers (table flow_samples): streams \
-         \"h0->h3\", hosts \"h0\" with all they send, or \"*\" for everyone.",
+        "Senders whose throughput over time is recorded at the receivers (table flow_samples): \
+         streams \"h0->h3\", all streams from a host \"h0\", or \"*\" for all.",
         nodes,
         |text, nodes| senders.add(text, nodes),
     );
     let interval = s.get(
-        key("flow_samples_interval", "Length of the intervals in which bytes are added up.")
-            .default("1 ms")
-            .range("1 us", "1 h"),
+        key(
+            "flow_samples_interval",
+            "Interval of the table flow_samples, in which received bytes \
+                                      are added up.",
+        )
+        .default("1 ms")
+        .range("1 us", "1 h"),
     );
     let rows = s.get(
         key(
             "flow_samples_rows",
-            "Most rows of the table flow_samples: a stream and an interval in which bytes of it came.",
+            "Maximum number of rows of the table flow_samples. Each row is an interval in which \
+             bytes of a stream arrived.",
         )
         .default("1000000")
         .range("1", MOST_ROWS),
@@ -264,9 +269,13 @@ fn read_pauses(s: &mut Section, nodes: Option<&Nodes>) -> PausesConfig {
         |text, nodes| add_ports(&mut ports, text, nodes),
     );
     let rows = s.get(
-        key("pauses_rows", "Most rows of the table pauses; each port has an equal share of them.")
-            .default("1000000")
-            .range("1", MOST_ROWS),
+        key(
+            "pauses_rows",
+            "Maximum number of rows of the table pauses; each port has an equal \
+                            share of them.",
+        )
+        .default("1000000")
+        .range("1", MOST_ROWS),
     );
     PausesConfig { ports, rows }
 }
@@ -276,23 +285,28 @@ fn read_lpi(s: &mut Section, nodes: Option<&Nodes>) -> LpiConfig {
     read_places(
         s,
         "lpi",
-        "Ports whose low-power idle is logged where their links sleep (table lpi): one direction of a \
-         cable \"leaf0->h3\", all ports of a node \"leaf0\", or \"*\" for every port.",
+        "Ports whose low-power idle periods are logged, if their links sleep (table lpi): one \
+         direction of a cable \"leaf0->h3\", all ports of a node \"leaf0\", or \"*\" for every \
+         port.",
         nodes,
         |text, nodes| add_ports(&mut ports, text, nodes),
     );
     let rows = s.get(
-        key("lpi_rows", "Most rows of the table lpi; each port has an equal share of them.")
-            .default("1000000")
-            .range("1", MOST_ROWS),
+        key(
+            "lpi_rows",
+            "Maximum number of rows of the table lpi; each port has an equal share of \
+                         them.",
+        )
+        .default("1000000")
+        .range("1", MOST_ROWS),
     );
     let from = s.find(
-        key("lpi_from", "Naps that end by then are left out.")
+        key("lpi_from", "Time before which low-power idle periods are not logged.")
             .optional("from the start")
             .range("0 s", "480 h"),
     );
     let until = s.find(
-        key("lpi_until", "Naps that begin then or later are left out.")
+        key("lpi_until", "Time from which low-power idle periods are no longer logged.")
             .optional("to the end")
             .range("0 s", "480 h"),
     );
@@ -308,8 +322,8 @@ fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {
     read_places(
         s,
         "capture",
-        "Ports whose packets are written to capture.pcapng as they come out at the far end of the \
-         cable: one direction each, \"leaf0->h3\".",
+        "Ports whose packets are written to capture.pcapng when they arrive at the other end of \
+         the cable: directions of cables, such as \"leaf0->h3\".",
         nodes,
         |text, nodes| {
             ports.insert(places::port(text, nodes)?);
@@ -317,17 +331,23 @@ fn read_capture(s: &mut Section, nodes: Option<&Nodes>) -> CaptureConfig {
         },
     );
     let packets = s.get(
-        key("capture_packets", "Most packets captured in all; about 120 bytes of memory each.")
-            .default("1000000")
-            .range("1", MOST_ROWS),
+        key(
+            "capture_packets",
+            "Maximum number of captured packets of all ports; each needs about \
+                                120 bytes of memory.",
+        )
+        .default("1000000")
+        .range("1", MOST_ROWS),
     );
     let from = s.find(
-        key("capture_from", "When the capture begins.")
+        key("capture_from", "Time at which the capture begins.")
             .optional("at the start")
             .range("0 s", "480 h"),
     );
     let until = s.find(
-        key("capture_until", "When the capture ends.").optional("at the end").range("0 s", "480 h"),
+        key("capture_until", "Time at which the capture ends.")
+            .optional("at the end")
+            .range("0 s", "480 h"),
     );
     let from = from.unwrap_or(Span::ZERO);
     s.demand(until.is_none_or(|end| end > from), &["capture_until", "capture_from"], || {

@@ -47,9 +47,9 @@ pub fn ends(text: &str) -> Option<(&str, &str)> {
 
 /// Returns the number of the node with this name.
 pub fn node(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
-    nodes
-        .number(name)
-        .ok_or_else(|| (format!("names {}, which is no node", shorten(name)), nodes.nearest(name)))
+    nodes.number(name).ok_or_else(|| {
+        (format!("names {}, which is not a node", shorten(name)), nodes.nearest(name))
+    })
 }
 
 /// Returns the number of the host with this name.
@@ -60,7 +60,8 @@ pub fn host(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
             let near = nodes.nearest(name);
             let is_host = |name: &String| nodes.number(name).is_some_and(|n| n < nodes.hosts());
             let hosts = nodes.host_names();
-            let message = format!("names {}, which is no host; hosts are {hosts}", shorten(name));
+            let message =
+                format!("names {}, which is not a host; hosts are {hosts}", shorten(name));
             Err((message, near.filter(is_host)))
         }
     }
@@ -69,8 +70,10 @@ pub fn host(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
 /// Returns the nodes at the ends of one direction of a cable, such as `leaf0->h3`.
 pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
     let Some((from, to)) = ends(text) else {
-        let message =
-            format!("has {}, which is no port; write one as \"leaf0->h3\"", shorten(text));
+        let message = format!(
+            "contains {}, which is not a port; write a port as \"leaf0->h3\"",
+            shorten(text)
+        );
         return Err((message, None));
     };
     let mended = |from: &str, to: &str| Some(format!("{from}->{to}"));
@@ -79,7 +82,7 @@ pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
     if nodes.adjacent(a, b) {
         return Ok((a, b));
     }
-    let message = format!("has {}, but no cable joins these two", shorten(text));
+    let message = format!("contains {}, but no cable joins these two nodes", shorten(text));
     // One of the two names is probably right: a host rather than a switch.
     let near = if b < nodes.hosts() || a >= nodes.hosts() {
         nodes.neighbour(b).and_then(|n| mended(&nodes.name(n), to))

@@ -42,8 +42,8 @@ fn is_newer(state: &mut State, table: &toml::Table) -> bool {
     let newer = found.as_integer().is_some_and(|version| version > i64::from(SCHEMA));
     if newer {
         let message = format!(
-            "is a newer format than this Eastwest ({}) reads, which is {SCHEMA}: run the file with \
-             a newer version; nothing else in it was looked at",
+            "is newer than the format that this Eastwest ({}) reads, which is {SCHEMA}: use a \
+             newer version of Eastwest. The rest of the file was not checked",
             env!("CARGO_PKG_VERSION")
         );
         state.problem("schema", Some(found), message, None);

@@ -31,30 +31,32 @@ pub fn read(
     let same_hash: Option<bool> = s.find(
         key(
             "same_hash",
-            "Every switch takes the hash of a flow as it is: who went left at one tier goes left at \
-             the next (hash polarisation).",
+            "Whether all switches use the same hash of a flow, so that a flow makes the same \
+             choice at every tier (hash polarisation).",
         )
-        .optional("false: each switch mixes a seed of its own into it"),
+        .optional("false: each switch adds its own seed to the hash"),
     );
     let weights = s.tables(
         "weight",
-        "A port that gets more than its share among equal ones (WCMP, Zhou et al. 2014).",
+        "Weight of a port among ports of equal cost (WCMP, Zhou et al. 2014).",
         MOST_WEIGHTS,
         |w, _| read_weight(w, nodes),
     );
-    let listed = s.tables(
-        "route",
-        "The path of all packets from one host to another.",
-        MOST_ROUTES,
-        |r, _| read_route(r, nodes),
-    );
+    let listed =
+        s.tables("route", "Path of all packets from one host to another.", MOST_ROUTES, |r, _| {
+            read_route(r, nodes)
+        });
     let file = read_file(s, nodes, context, files);
     if s.describing() {
         return (routing, EqualPaths::default());
     }
     let weights: Vec<_> = weights.into_iter().flatten().collect();
     if !weights.is_empty() && !routing.weighs() {
-        s.wrong("weight", "ports have no weight with a routing that goes by their numbers");
+        s.wrong(
+            "weight",
+            "weights have no effect with a routing that chooses ports by their \
+                           numbers: use another fabric.routing or remove them",
+        );
     }
     let mut seen = BTreeSet::new();
     if let Some(twice) = weights.iter().find(|w| !seen.insert((w.0, w.1))) {
@@ -77,7 +79,7 @@ fn with_routes(
     if !matches!(routing, RoutingConfig::Explicit(_)) {
         for name in ["route", "routes"] {
             if s.has(name) {
-                s.wrong(name, "routes are only followed with routing = \"explicit\"");
+                s.wrong(name, "routes have an effect only with routing = \"explicit\"");
             }
         }
         return routing;
@@ -90,16 +92,28 @@ fn with_routes(
         s.wrong("route", message);
     }
     if routes.len() > MOST_ROUTES {
-        s.wrong("routes", format!("there are {} routes; at most {MOST_ROUTES}", routes.len()));
+        s.wrong(
+            "routes",
+            format!("there are {} routes; at most {MOST_ROUTES} are allowed", routes.len()),
+        );
     }
     RoutingConfig::Explicit(ExplicitConfig(routes))
 }
 
 fn read_weight(w: &mut Section, nodes: Option<&Nodes>) -> Option<(u32, u32, u32)> {
-    let from: Name = w.get(key("from", "The switch."));
-    let to: Name = w.get(key("to", "The switch at the other end; all parallel cables are meant."));
+    let from: Name = w.get(key("from", "Switch that owns the port."));
+    let to: Name = w.get(key(
+        "to",
+        "Switch at the other end; the weight applies to all parallel \
+                                    cables.",
+    ));
     let weight = w.get(
-        key("weight", "Its share, in proportion to the others'; without one: 1.").range("1", "64"),
+        key(
+            "weight",
+            "Weight of the port relative to other ports; ports without an entry have \
+                       weight 1.",
+        )
+        .range("1", "64"),
     );
     let nodes = nodes?;
     if w.describing() || !w.good(&["from", "to", "weight"]) {
@@ -130,7 +144,7 @@ fn problem_of_path(nodes: &Nodes, stops: &[u32]) -> Option<String> {
     }
     stops.iter().enumerate().find_map(|(second, node)| {
         let first = stops[..second].iter().position(|n| n == node)?;
-        Some(format!("must not pass a node twice: {}", names(&stops[first..=second])))
+        Some(format!("must not visit a node twice: {}", names(&stops[first..=second])))
     })
 }
 
@@ -152,7 +166,7 @@ fn checked(nodes: &Nodes, from: u32, to: u32, via: Vec<u32>) -> Result<ExplicitR
 fn read_route(r: &mut Section, nodes: Option<&Nodes>) -> Option<ExplicitRoute> {
     let from: Name = r.get(key("from", "Sending host."));
     let to: Name = r.get(key("to", "Receiving host."));
-    let via: Vec<Name> = r.get(key("via", "Switches on the way, in order."));
+    let via: Vec<Name> = r.get(key("via", "Switches on the path, in order."));
     let nodes = nodes?;
     if r.describing() {
         return None;
@@ -195,8 +209,8 @@ fn read_file(
     context: &Context,
     files: &mut Files,
 ) -> Option<Vec<ExplicitRoute>> {
-    const DOC: &str = "CSV file of routes beside those of [[fabric.route]], with columns from, to and \
-                       via: switches in order, with spaces between.";
+    const DOC: &str = "CSV file of routes in addition to [[fabric.route]], with the columns from, \
+                       to and via (switches in order, separated by spaces).";
     let file: FileName = s.find(key("routes", DOC).optional("none"))?;
     let attached = match files.load(context, &file.0, MOST_FILE_BYTES) {
         Ok(attached) => attached,

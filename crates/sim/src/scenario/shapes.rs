@@ -55,18 +55,20 @@ fn lay_out(
         return None;
     }
     s.demand(nodes <= MOST_NODES, names, || {
-        format!("makes a fabric of {nodes} nodes; at most {MOST_NODES} are allowed")
+        format!("leads to a fabric of {nodes} nodes; at most {MOST_NODES} are allowed")
     });
     s.demand(cables <= MOST_CABLES, names, || {
-        format!("makes a fabric of {cables} cables; at most {MOST_CABLES} are allowed")
+        format!("leads to a fabric of {cables} cables; at most {MOST_CABLES} are allowed")
     });
     (s.good(names) && s.good(&["host_rate", "host_delay", "uplink_rate", "uplink_delay"]))
         .then(build)
 }
 
 fn read_k_ary_n_tree(s: &mut Section) -> Option<Topology> {
-    let k = s.get(key("k", "Ports of each switch down, and up.").range("2", "1000"));
-    let levels = s.get(key("levels", "Levels of switches: n.").range("1", "16"));
+    let k = s.get(
+        key("k", "Number of ports of each switch downwards, and also upwards.").range("2", "1000"),
+    );
+    let levels = s.get(key("levels", "Number of levels of switches (n).").range("1", "16"));
     let (host, uplink) = (read_host_cable(s), read_uplink_cable(s));
     let tree = Xgft::k_ary_n_tree(k, levels);
     lay_out(s, &["k", "levels"], (tree.all_nodes(), tree.cables()), || tree.build(host, uplink))
@@ -75,7 +77,7 @@ fn read_k_ary_n_tree(s: &mut Section) -> Option<Topology> {
 /// Checks that a list has a number for every level, each of them in its range.
 fn demand_numbers(s: &mut Section, name: &'static str, list: &[u32], least: u32) {
     s.demand((1..=MOST_LEVELS).contains(&list.len()), &[name], || {
-        format!("must have 1 to {MOST_LEVELS} numbers")
+        format!("must be a list of 1 to {MOST_LEVELS} numbers")
     });
     s.demand(list.iter().all(|n| (least..=LARGEST).contains(n)), &[name], || {
         format!("must be numbers of {least} to {LARGEST}")
@@ -83,36 +85,42 @@ fn demand_numbers(s: &mut Section, name: &'static str, list: &[u32], least: u32)
 }
 
 fn read_xgft(s: &mut Section) -> Option<Topology> {
-    let children: Vec<u32> =
-        s.get(key("children", "m: children of each node, for every level from the hosts up."));
+    let children: Vec<u32> = s.get(key(
+        "children",
+        "Number of children of each node, for every level from the hosts \
+                               upwards (m).",
+    ));
     let parents: Vec<u32> = s.get(key(
         "parents",
-        "w: parents of each node, for every level from the hosts up; the first is 1, for a host has \
-         one cable.",
+        "Number of parents of each node, for every level from the hosts upwards (w). The first is \
+         1, because a host has one cable.",
     ));
     let (host, uplink) = (read_host_cable(s), read_uplink_cable(s));
     demand_numbers(s, "children", &children, 1);
     demand_numbers(s, "parents", &parents, 1);
     s.demand(children.len() == parents.len(), &["parents", "children"], || {
-        format!("has {} levels where children has {}", parents.len(), children.len())
+        format!("has {} levels, but children has {}", parents.len(), children.len())
     });
     s.demand(parents.first() == Some(&1), &["parents", "children"], || {
-        "must begin with 1: a host has one cable".to_owned()
+        "must begin with 1, because a host has one cable".to_owned()
     });
     if !s.good(&["children", "parents"]) || s.describing() {
         return None;
     }
     let tree = Xgft { children, parents };
     let size = (tree.all_nodes(), tree.cables());
-    s.demand(tree.nodes(0) > 1, &["children"], || "makes a single host".to_owned());
+    s.demand(tree.nodes(0) > 1, &["children"], || {
+        "leads to a single host; at least two are needed".to_owned()
+    });
     lay_out(s, &["children", "parents"], size, || tree.build(host, uplink))
 }
 
 fn read_torus(s: &mut Section) -> Option<Topology> {
     let sizes: Vec<u32> =
-        s.get(key("sizes", "Switches along every dimension: [4, 4] or [4, 4, 4]."));
-    let per_switch =
-        s.get(key("hosts_per_switch", "Hosts at each switch.").default("1").range("1", "10000"));
+        s.get(key("sizes", "Number of switches along every dimension: [4, 4] or [4, 4, 4]."));
+    let per_switch = s.get(
+        key("hosts_per_switch", "Number of hosts at each switch.").default("1").range("1", "10000"),
+    );
     let (host, uplink) = (read_host_cable(s), read_uplink_cable(s));
     demand_numbers(s, "sizes", &sizes, 2);
     if !s.good(&["sizes", "hosts_per_switch"]) {
@@ -127,17 +135,26 @@ fn read_torus(s: &mut Section) -> Option<Topology> {
 }
 
 fn read_dcell(s: &mut Section) -> Option<Topology> {
-    let n = s.get(key("n", "Servers on each mini-switch.").range("2", "1000"));
+    let n = s.get(key("n", "Number of servers on each mini-switch.").range("2", "1000"));
     let levels = s.get(
-        key("levels", "k: level 0 is a mini-switch with its servers.").default("1").range("0", "4"),
+        key(
+            "levels",
+            "Number of the highest level (k). Level 0 is a mini-switch with its servers.",
+        )
+        .default("1")
+        .range("0", "4"),
     );
     let uplink = read_uplink_cable(s);
     let inside = s.get(
-        key("host_rate", "Rate between a server's own work and its forwarding, each way.")
-            .range("1 kbit/s", "10 Tbit/s"),
+        key(
+            "host_rate",
+            "Rate between the applications of a server and its forwarding, in each \
+                          direction.",
+        )
+        .range("1 kbit/s", "10 Tbit/s"),
     );
     let delay = s.get(
-        key::<Span>("host_delay", "Delay between a server's own work and its forwarding.")
+        key::<Span>("host_delay", "Delay between the applications of a server and its forwarding.")
             .default("0 s")
             .range("0 s", "1 s"),
     );
@@ -151,9 +168,15 @@ fn read_dcell(s: &mut Section) -> Option<Topology> {
 
 fn read_dumbbell(s: &mut Section) -> Option<Topology> {
     let most = "100000";
-    let left =
-        s.get(key("hosts_left", "Hosts at the left switch, numbered first.").range("1", most));
-    let right = s.get(key("hosts_right", "Hosts at the right switch.").range("1", most));
+    let left = s.get(
+        key(
+            "hosts_left",
+            "Number of hosts at the left switch; these hosts have the first \
+                                 numbers.",
+        )
+        .range("1", most),
+    );
+    let right = s.get(key("hosts_right", "Number of hosts at the right switch.").range("1", most));
     let (host, trunk) = (read_host_cable(s), read_uplink_cable(s));
     let hosts: u64 = u64::from(left) + u64::from(right);
     lay_out(s, &["hosts_left", "hosts_right"], (hosts + 2, hosts + 1), || {
@@ -163,12 +186,12 @@ fn read_dumbbell(s: &mut Section) -> Option<Topology> {
 
 fn read_two_groups(s: &mut Section) -> Option<Topology> {
     let hosts = s.get(
-        key("hosts_per_group", "Hosts on either side (Gusat et al. 2009: 3).")
+        key("hosts_per_group", "Number of hosts in each of the two groups (Gusat et al. 2009: 3).")
             .default("3")
             .range("1", "10000"),
     );
     let paths = s.get(
-        key("paths", "Disjoint paths between the groups (as many as hosts in the study).")
+        key("paths", "Number of disjoint paths between the groups (Gusat et al. 2009: 3).")
             .default("3")
             .range("1", "256"),
     );

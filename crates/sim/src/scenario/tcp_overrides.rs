@@ -68,57 +68,59 @@ pub fn read(
     context: &Context,
     notes: &mut Vec<String>,
 ) -> Vec<Unplaced> {
-    let doc = "Other settings for some endpoints: any key of [tcp] besides these. A key that it does not give \
-               is as in [tcp], and where [tcp] does not give it either, as in the profile. The first \
-               override all of whose filters match an endpoint counts.";
+    let doc = "Other TCP settings for some endpoints: its filters, and any key of [tcp]. A key \
+               that is not given here has its value from [tcp]; if [tcp] does not give it either, \
+               the profile decides. For each endpoint the first override applies whose filters \
+               all match.";
     let mut names: Vec<String> = Vec::new();
     s.tables("override", doc, MOST_OVERRIDES, |o, _| {
         let name = o.find(
             key::<Name>(
                 "name",
-                "Its name, unlike all others, for --set and sweeps: tcp.override.NAME.congestion.",
+                "Unique name of the override, for --set and sweeps: tcp.override.NAME.congestion.",
             )
-            .optional("it has a number only, from 0"),
+            .optional("the override has only a number, counted from 0"),
         );
         if let Some(Name(name)) = name {
             o.demand(!names.contains(&name), &["name"], || {
-                "is the name of another override".to_owned()
+                "is already the name of another override".to_owned()
             });
             names.push(name);
         }
         // `inherit` has already done it; the resolved text gives every key
         let inherits = o.get::<bool>(
-            key("inherit", "Whether keys that it does not give are as in [tcp].").default("true"),
+            key("inherit", "Whether keys that are not given here have their value from [tcp].")
+                .default("true"),
         );
         if inherits {
             o.resolve_as("inherit", "false".to_owned());
         }
         let workloads = o.find(
-            key::<Vec<Name>>("workloads", "Endpoints of the connections of these workloads.")
+            key::<Vec<Name>>("workloads", "Filter: endpoints of connections of these workloads.")
                 .optional("of all"),
         );
-        let doc = "Endpoints on these hosts.";
+        let doc = "Filter: endpoints on these hosts.";
         let on = hosts::read_list(o, "hosts", doc, Some("on all"), nodes);
-        let doc = "Endpoints whose other end is on these hosts.";
+        let doc = "Filter: endpoints whose peer is on these hosts.";
         let peers = hosts::read_list(o, "peers", doc, Some("on all"), nodes);
         let side = o.choice(
             "side",
-            "Which end of a connection.",
+            "Filter: side of the connection.",
             Some("both"),
             &[
                 ("both", None, "both ends"),
-                ("client", Some(Side::Client), "the end that opens the connection"),
+                ("client", Some(Side::Client), "the endpoint that opens the connection"),
                 (
                     "server",
                     Some(Side::Server),
-                    "the end that accepts it; in Hadoop's shuffle it sends the map output",
+                    "the endpoint that accepts the connection; in Hadoop's shuffle it sends the \
+                     map output",
                 ),
             ],
         );
         let filtered = ["workloads", "hosts", "peers", "side"].iter().any(|name| o.has(name));
         o.demand(filtered, &["workloads", "hosts", "peers", "side"], || {
-            "is required, or hosts, peers or side: without a filter these are settings of [tcp]"
-                .to_owned()
+            "is required, or hosts, peers or side: an override needs at least one filter".to_owned()
         });
         let mut own_notes = Vec::new();
         let config = tcp::read_config::read(o, mtu, &context.mechanisms.congestion, &mut own_notes);
@@ -154,7 +156,7 @@ pub fn place(
             let named: Vec<(u16, &WorkloadSpec)> = named.collect();
             if !named.is_empty() && named.iter().all(|(_, w)| w.transport != Transport::Tcp) {
                 notes.push(format!(
-                    "tcp.override.{i} changes nothing: none of its workloads has connections over TCP"
+                    "tcp.override.{i} has no effect: none of its workloads has TCP connections"
                 ));
             }
             named.into_iter().map(|(number, _)| number).collect()

@@ -25,16 +25,16 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let name: Name =
         s.get(key("name", "Name of the scenario, for tables and reports.").default("scenario"));
     let seed = s.get(
-        key::<u64>("seed", "Seed of all random streams; another seed is another sample.")
+        key::<u64>("seed", "Seed of all random numbers. Use other seeds for further samples.")
             .default("1"),
     );
     let duration = s.find(
-        key("duration", "When the simulation ends even if there is work left.")
-            .optional("it ends with its work")
+        key("duration", "Time at which the simulation ends, even if workloads have not finished.")
+            .optional("the simulation ends when all workloads have finished")
             .range("1 ns", "480 h"),
     );
     let fidelity = fidelity::read(s);
-    let mut fabric = s.table("fabric", "Nodes, cables, queues and routes.", |f| {
+    let mut fabric = s.table("fabric", "Nodes, cables, queues and routes of the network.", |f| {
         fabric::read(f, context, &mut files, &mut notes)
     });
     fabric.config.faults = faults::read(s, &fabric);
@@ -72,21 +72,23 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
         || (!used(Transport::Tcp) && further.asks_for_marks());
     if fabric.config.only_marks() && !asks && !s.describing() {
         notes.push(
-            "queues are to mark packets, but connections do not ask for marks (tcp.ecn): what \
-             would be marked is dropped, or left alone where it is protected"
+            "queues can mark packets, but connections do not use ECN (tcp.ecn = \"off\"): packets \
+             are dropped instead of marked, or stay unmarked if they are protected"
                 .to_owned(),
         );
     }
     let ends = duration.is_some() || workloads.iter().any(|w| !w.background);
     s.demand(ends, &["duration", "workload"], || {
-        "is required: every workload runs in the background, so nothing else ends it".to_owned()
+        "is required, because every workload runs in the background and cannot end the simulation"
+            .to_owned()
     });
     classes.finish(s, &fabric.config, &mut notes);
     dcb_notes::refuse_lossy(s, &workloads, &classes.list, &fabric.config.dcb);
-    let measure =
-        s.table("measure", "What is sampled and remembered while the simulation runs.", |m| {
-            measure::read(m, fabric.nodes.as_ref())
-        });
+    let measure = s.table(
+        "measure",
+        "Samples, traces and tables that are recorded during the simulation.",
+        |m| measure::read(m, fabric.nodes.as_ref()),
+    );
     notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi.ports));
     notes.extend(dcb::note_pauses(&fabric.config.dcb, &measure.pauses.ports));
     let scenario = Scenario {

@@ -527,7 +527,13 @@ fn what_cannot_be_is_refused_with_its_arithmetic() {
     let said = refused("mtu = 500\n[fabric.pfc]\n[fabric.qcn]\ncnm_bytes = '1500 B'");
     assert!(said.contains("fabric.qcn.cnm_bytes") && said.contains("fabric.mtu"), "{said}");
     let said = refused("[fabric.qcn]\npriorities = [7]");
-    assert!(said.contains("is congestion-controlled itself"), "{said}");
+    assert!(
+        said.contains(
+            "is one of the priorities that QCN controls; notifications need another \
+                           one"
+        ),
+        "{said}"
+    );
     let shares = |a, b| {
         refused(&format!(
             "scheduler = 'classes'\n[[fabric.class]]\npriorities = [0, 1, 2, 3]\nshare = '{a}'\n\

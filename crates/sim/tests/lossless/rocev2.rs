@@ -236,7 +236,7 @@ fn settings_that_cannot_be_are_refused_and_those_without_effect_told() {
         ("[rocev2]\ntimout = '1 ms'\n", "(did you mean timeout?)"),
         (
             "[rocev2]\ncongestion = 'none'\n[rocev2.dcqcn]\ngain = 0.5\n",
-            "is without effect: `congestion` is \"none\"",
+            "has no effect because `congestion` is \"none\"",
         ),
         ("[rocev2.dcqcn]\ngain = 2\n", "rocev2.dcqcn.gain"),
     ] {
@@ -246,10 +246,10 @@ fn settings_that_cannot_be_are_refused_and_those_without_effect_told() {
     let found = listed(&with("").replace("'rocev2'", "'roce'"));
     assert!(found.contains("transport") && found.contains("rocev2"), "{found}");
     let found = listed(&with("").replace("schema = 1", "schema = 1\nfidelity = 'flow'"));
-    assert!(found.contains("has another transport than TCP"), "{found}");
+    assert!(found.contains("uses another transport than TCP"), "{found}");
     let unused =
         scenario(&format!("{}[rocev2]\nmtu = 512\n", with("").replace("'rocev2'", "'tcp'")), &[]);
-    assert!(unused.notes.iter().any(|n| n.contains("[rocev2] is without effect")));
+    assert!(unused.notes.iter().any(|n| n.contains("[rocev2] has no effect")));
     assert!(!finish(&unused).value("rocev2").is_object());
 }
 

@@ -172,7 +172,7 @@ fn names_of_overrides_differ() {
     let problems = refused(&text, &[]);
     assert_eq!(problems.len(), 1, "{problems:#?}");
     assert!(problems[0].contains("tcp.override.1.name"), "{problems:#?}");
-    assert!(problems[0].contains("is the name of another override"), "{problems:#?}");
+    assert!(problems[0].contains("is already the name of another override"), "{problems:#?}");
 }
 
 #[test]

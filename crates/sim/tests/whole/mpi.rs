@@ -145,7 +145,7 @@ fn what_is_wrong_with_a_trace_is_said_with_file_line_and_record() {
     let wrong = gap.wrong(4, "");
     assert!(wrong.contains("has files for ranks up to 2, but none for 1"), "{wrong}");
     let wrong = Folder::new("none").wrong(2, "");
-    assert!(wrong.contains("holds no file with a number in its name"), "{wrong}");
+    assert!(wrong.contains("contains no file with a number in its name"), "{wrong}");
     let wrong = Folder::new("file").trace(&["init"]).wrong(2, "placement = 'file'\n");
     assert!(wrong.contains("hosts_file") && wrong.contains("is required"), "{wrong}");
     let wrong = read(&star(4, "mpi-cg", "ranks = 6\n"), &Context::default(), &[]);

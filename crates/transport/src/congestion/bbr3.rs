@@ -116,7 +116,8 @@ pub struct Bbr3 {
 
 impl BuiltIn for Bbr3 {
     const NAME: &'static str = "bbr3";
-    const DOC: &'static str = "version 3: the same, bounded by losses (draft-ietf-ccwg-bbr)";
+    const DOC: &'static str = "version 3: rate and window follow a model of the path and are \
+                               reduced by losses (draft-ietf-ccwg-bbr)";
     const IN_LINUX: &'static str = "bbr3";
     const FOLLOWS_PATH: bool = true;
     const SAMPLES_PIPE: bool = true;

@@ -129,17 +129,21 @@ impl BuiltIn for Cubic {
     fn read(s: &mut Section) -> CubicRules {
         let variant = s.choice(
             "cubic_variant",
-            "With cubic: whose details.",
+            "With cubic: which implementation decides the details.",
             Some("linux"),
             &[
-                ("linux", Variant::Linux, "those of tcp_cubic.c"),
-                ("rfc9438", Variant::Rfc9438, "those of RFC 9438"),
+                ("linux", Variant::Linux, "as Linux does it, in tcp_cubic.c"),
+                ("rfc9438", Variant::Rfc9438, "as RFC 9438 describes it"),
             ],
         );
         let beta: Fraction = s.get(
-            key("cubic_beta", "With cubic: what a loss leaves of the window (RFC 9438, 4.6).")
-                .default("0.7")
-                .range("0.5", "0.95"),
+            key(
+                "cubic_beta",
+                "With cubic: share of the window that remains after a loss (RFC \
+                               9438, 4.6).",
+            )
+            .default("0.7")
+            .range("0.5", "0.95"),
         );
         CubicRules {
             variant,
@@ -147,13 +151,18 @@ impl BuiltIn for Cubic {
             fast_convergence: s.get(
                 key(
                     "cubic_fast_convergence",
-                    "With cubic: a window that falls remembers less of itself (RFC 9438, 4.7).",
+                    "With cubic: whether fast convergence reduces W_max further when a loss \
+                     occurs below the last W_max (RFC 9438, 4.7).",
                 )
                 .default("true"),
             ),
             friendly: s.get(
-                key("cubic_friendly", "With cubic: never slower than Reno (RFC 9438, 4.3).")
-                    .default("true"),
+                key(
+                    "cubic_friendly",
+                    "With cubic: whether the window is at least as large as \
+                                       with Reno (RFC 9438, 4.3).",
+                )
+                .default("true"),
             ),
         }
     }

@@ -65,7 +65,7 @@ impl BuiltIn for Dctcp {
 
     fn read(s: &mut Section) -> DctcpRules {
         let alpha: Fraction = s.get(
-            key("dctcp_alpha", "With dctcp: α of a new connection (RFC 8257, 4.2).")
+            key("dctcp_alpha", "With dctcp: initial value of α of a connection (RFC 8257, 4.2).")
                 .default("1.0")
                 .range("0.0", "1.0"),
         );
@@ -73,8 +73,8 @@ impl BuiltIn for Dctcp {
             gain_shift: s.get(
                 key(
                     "dctcp_gain_shift",
-                    "With dctcp: the gain g of α's moving average is 2 to the minus this (RFC 8257, \
-                     4.2: g = 1/16).",
+                    "With dctcp: exponent n of the gain g = 2^-n in the moving average α (RFC \
+                     8257, 4.2: g = 1/16).",
                 )
                 .default("4")
                 .range("0", "10"),

@@ -118,10 +118,10 @@ impl CongestionRules {
         let counting = read_counting(s);
         let reduced_from = s.choice(
             "reduced_from",
-            "What a loss halves.",
+            "Quantity that is halved at a loss to get the slow-start threshold.",
             Some("flight"),
             &[
-                ("flight", ReducedFrom::Flight, "what is outstanding (RFC 5681, equation 4)"),
+                ("flight", ReducedFrom::Flight, "the bytes in flight (RFC 5681, equation 4)"),
                 ("window", ReducedFrom::Window, "the congestion window (Linux, tcp_reno_ssthresh)"),
             ],
         );
@@ -131,37 +131,38 @@ impl CongestionRules {
             idle_decay: s.get(
                 key(
                     "idle_decay",
-                    "An idle time halves the window for each timeout it lasts, down to the initial \
-                     one, instead of setting it back at once (RFC 2861; Linux, tcp_cwnd_restart).",
+                    "Whether an idle time halves the window once for each timeout that it lasts, \
+                     down to the initial window. If false, the window is set to the initial \
+                     window at once (RFC 2861; Linux, tcp_cwnd_restart).",
                 )
                 .default("false"),
             ),
             hystart: s.choice(
                 "hystart",
-                "What ends slow start before a loss; the profile `linux` sets it to linux with cubic only, as \
-                 in Linux.",
+                "Algorithm that ends slow start before a loss. The profile `linux` sets it to \
+                 linux only with cubic, as Linux does.",
                 Some("off"),
                 &[
                     ("off", HyStartRule::Off, "nothing"),
                     (
                         "linux",
                         HyStartRule::Linux,
-                        "trains of ACKs and growing delays, as in Linux's CUBIC (Ha and Rhee 2011); \
-                         needs timestamps",
+                        "HyStart: length of ACK trains and increase of delays, as in Linux's \
+                         CUBIC (Ha and Rhee 2011); needs timestamps",
                     ),
                     (
                         "plus-plus",
                         HyStartRule::PlusPlus,
-                        "HyStart++: growing delays, after a while of slower growth (RFC 9406); \
-                         needs timestamps",
+                        "HyStart++: increase of delays, with a phase of slower growth before the \
+                         end (RFC 9406); needs timestamps",
                     ),
                 ],
             ),
             pacing: s.get(
                 key(
                     "pacing",
-                    "Segments leave spaced by a rate: 200 % of cwnd/SRTT in slow start and 120 % later \
-                     (Linux, tcp_update_pacing_rate), or what bbr says.",
+                    "Whether segments are paced: at 200 % of cwnd/SRTT in slow start and 120 % \
+                     later (Linux, tcp_update_pacing_rate), or at the rate of bbr.",
                 )
                 .computed("true with bbr and bbr3, else false", needs.follows_path),
             ),
@@ -173,27 +174,27 @@ impl CongestionRules {
 fn read_counting(s: &mut Section) -> Counting {
     let counting = s.choice(
         "counting",
-        "What an ACK counts for when the window grows.",
+        "Quantity by which an ACK increases the congestion window.",
         Some("bytes"),
         &[
             (
                 "bytes",
                 Counting::Bytes { limit: 2 },
-                "the bytes it acknowledges, in slow start at most byte_limit segments (RFC 3465)",
+                "the acknowledged bytes, in slow start at most byte_limit segments (RFC 3465)",
             ),
-            ("acks", Counting::Acks, "one segment (RFC 5681, 3.1)"),
+            ("acks", Counting::Acks, "one segment for each ACK (RFC 5681, 3.1)"),
             (
                 "segments",
                 Counting::Segments,
-                "the segments it acknowledges, without limit (Linux, tcp_slow_start)",
+                "the acknowledged segments, without limit (Linux, tcp_slow_start)",
             ),
         ],
     );
     let limit: u32 = s.get(
         key(
             "byte_limit",
-            "With counting = \"bytes\": an ACK counts in slow start for so many segments at most, \
-             L of RFC 3465 (2.2); for one after a timeout.",
+            "With counting = \"bytes\": largest increase of the window for one ACK in slow start, \
+             in segments (L of RFC 3465, 2.2). After a timeout it is one segment.",
         )
         .default("2")
         .range("1", "10000"),
@@ -207,35 +208,38 @@ fn read_counting(s: &mut Section) -> Counting {
 fn read_ecn(s: &mut Section, needed: bool) -> EcnRules {
     let rule = s.choice(
         "ecn",
-        "Explicit congestion notification (RFC 3168); on with dctcp.",
+        "Explicit congestion notification (RFC 3168); always used with dctcp.",
         Some(if needed { "on" } else { "off" }),
         &[
             ("off", EcnRule::Off, "not used"),
             (
                 "accept",
                 EcnRule::Accept,
-                "used where the other end asks for it, as with dctcp it does (Linux, tcp_ecn = 2)",
+                "used if the other endpoint requests it; endpoints with dctcp do (Linux, tcp_ecn \
+                 = 2)",
             ),
-            ("on", EcnRule::On, "asked for with every connection (tcp_ecn = 1)"),
+            ("on", EcnRule::On, "requested for every connection (Linux, tcp_ecn = 1)"),
         ],
     );
     s.demand(!needed || rule != EcnRule::Off, &["ecn", "congestion"], || {
-        "must not be off: dctcp reacts to marks".to_owned()
+        "must not be \"off\" with dctcp, which reacts to marks: write \"accept\" or \"on\""
+            .to_owned()
     });
     EcnRules {
         rule: if needed { EcnRule::On } else { rule },
         fallback: s.get(
             key(
                 "ecn_fallback",
-                "A SYN that has to be sent again does not ask for ECN any more (RFC 3168, \
-                 6.1.1.1; on in Linux).",
+                "Whether a retransmitted SYN no longer requests ECN (RFC 3168, 6.1.1.1; on in \
+                 Linux).",
             )
             .default("true"),
         ),
         all_packets: s.get(
             key(
                 "ecn_all_packets",
-                "SYNs, ACKs and segments sent again are sent as ECN-capable too (RFC 8257, 3.5).",
+                "Whether SYNs, ACKs and retransmissions are sent as ECN-capable too (RFC 8257, \
+                 3.5).",
             )
             .computed("true with dctcp, else false", needed),
         ),

@@ -41,16 +41,17 @@ impl SmallQueueRules {
         let on = s.get(
             key(
                 "small_queues",
-                "Of a connection no more waits in its own host's network card than two bursts, or what \
-                 passes in 1 ms at the pacing rate (Linux, TCP small queues: tcp_small_queue_check).",
+                "Whether the backlog of a connection in the network card of its host is limited \
+                 to two bursts, or to 1 ms at the pacing rate if that is more (Linux, TCP small \
+                 queues: tcp_small_queue_check).",
             )
             .default("false"),
         );
         let most: Bytes = s.get(
             key(
                 "limit_output_bytes",
-                "With small_queues: and never more than this (Linux, tcp_limit_output_bytes: 4 MiB, 1 MiB \
-                 before 6.16).",
+                "With small_queues: upper limit of a connection's backlog in the network card \
+                 (Linux, tcp_limit_output_bytes: 4 MiB, 1 MiB before 6.16).",
             )
             .default("4 MiB")
             .range("1 B", "1 GiB"),

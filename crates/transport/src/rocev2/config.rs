@@ -46,7 +46,7 @@ const MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
 impl TransportSettings for RoceV2Config {
     const NAME: &'static str = "rocev2";
     const CHOICE: &'static str =
-        "a reliable queue pair in the place of each connection, see [rocev2]";
+        "a reliable queue pair of RoCEv2 instead of each connection, see [rocev2]";
     const TABLE: &'static str =
         "Settings of all queue pairs, for workloads with transport = \"rocev2\".";
 
@@ -75,15 +75,15 @@ fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {
     });
     s.demand(below.mtu.is_none() || mtu.0 <= room, &["mtu"], || {
         format!(
-            "does not fit: with {} B of headers fabric.mtu leaves {room} B",
+            "is too large: with {} B of headers fabric.mtu leaves {room} B",
             RoceV2Config::HEADERS
         )
     });
     let ack_every = s.get(
         key(
             "ack_every",
-            "An acknowledgement is asked for with every so many packets, and with the last one of a \
-             message (Linux, RXE_MAX_PKT_PER_ACK: 64).",
+            "Number of packets after which the sender requests an acknowledgement; it also \
+             requests one with the last packet of a message (Linux, RXE_MAX_PKT_PER_ACK: 64).",
         )
         .default("64")
         .range("1", "65536"),
@@ -91,8 +91,8 @@ fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {
     let timeout = s.get(
         key(
             "timeout",
-            "How long an acknowledgement that was asked for is awaited (local ACK timeout, 4.096 us · 2^n; \
-             perftest: n = 14).",
+            "Time for which the sender waits for a requested acknowledgement (local ACK timeout, \
+             4.096 us · 2^n; perftest: n = 14).",
         )
         .default("67108864 ns")
         .range("1 us", "1 h"),
@@ -100,8 +100,8 @@ fn read_queue_pairs(s: &mut Section, below: &Below) -> RoceV2Config {
     let retries = s.get(
         key(
             "retries",
-            "A queue pair fails with one more timeout in a row than this (retry count; perftest: 7, the most \
-             that its three bits hold).",
+            "Number of consecutive timeouts that a queue pair survives; it fails at the next one \
+             (retry count; perftest: 7, the largest value of a field of three bits).",
         )
         .default("7")
         .range("0", "1000"),

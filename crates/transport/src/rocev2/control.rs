@@ -32,9 +32,10 @@ macro_rules! family {
             pub fn read(s: &mut Section) -> ControlSettings {
                 let choices = [
                     $((<$control>::NAME, <$control>::NAME, <$control>::DOC),)*
-                    ("none", "none", "nothing but its link: packets do not ask for marks"),
+                    ("none", "none", "no control: only the link limits the rate, and packets are \
+                                      not ECN-capable"),
                 ];
-                let doc = "What limits the rate of a queue pair.";
+                let doc = "Congestion control of queue pairs.";
                 let chosen = s.choice("congestion", doc, Some(choices[0].0), &choices);
                 let mut settings = ControlSettings::None;
                 $(
@@ -45,7 +46,7 @@ macro_rules! family {
                             settings = ControlSettings::$name(read);
                         }
                     } else if s.has(name) {
-                        let message = format!("is without effect: `congestion` is \"{chosen}\"");
+                        let message = format!("has no effect because `congestion` is \"{chosen}\"");
                         s.wrong(name, message);
                     }
                 )*

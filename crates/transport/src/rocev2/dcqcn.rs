@@ -170,7 +170,8 @@ pub struct Dcqcn {
 
 impl RateControl for Dcqcn {
     const NAME: &'static str = "dcqcn";
-    const DOC: &'static str = "DCQCN: marks, notified to the sender (Zhu et al. 2015)";
+    const DOC: &'static str = "DCQCN: the receiver notifies the sender of marked packets (Zhu et \
+                               al. 2015)";
     const TABLE: &'static str = "Settings of DCQCN at the hosts (Zhu et al. 2015).";
     type Settings = DcqcnConfig;
 
@@ -184,57 +185,71 @@ impl RateControl for Dcqcn {
             s.get(key::<Rate>(name, doc).default(default).range("1 kbit/s", "1 Tbit/s"))
         };
         let gain: Ratio = s.get(
-            key("gain", "Weight of a notification in alpha (g; Zhu et al. 2015: 1/256).")
-                .default("0.00390625")
-                .range("0.000001", "1"),
+            key(
+                "gain",
+                "Gain of alpha's moving average at each notification (g; Zhu et al. 2015: \
+                         1/256).",
+            )
+            .default("0.00390625")
+            .range("0.000001", "1"),
         );
         let byte_counter: Bytes = s.get(
-            key("byte_counter", "Bytes of a cycle of the byte counter (B; Zhu et al. 2015).")
-                .default("10 MB")
-                .range("1 KB", "1000 GB"),
+            key(
+                "byte_counter",
+                "Length of a cycle of the byte counter, in bytes (B; Zhu et al. \
+                                 2015).",
+            )
+            .default("10 MB")
+            .range("1 KB", "1000 GB"),
         );
         DcqcnConfig {
             cnp_interval: span(
                 s,
                 "cnp_interval",
-                "Least time between two notifications of a flow (N; Zhu et al. 2015).",
+                "Minimum time between two notifications for a flow (N; Zhu et al. 2015).",
                 "50 us",
             ),
             gain: gain.0,
             alpha_timer: span(
                 s,
                 "alpha_timer",
-                "After this time without notification alpha decays (K; Zhu et al. 2015).",
+                "Time without notification after which alpha is reduced (K; Zhu et al. 2015).",
                 "55 us",
             ),
             increase_timer: span(
                 s,
                 "increase_timer",
-                "Length of a cycle of the timer that raises rates (T; Zhu et al. 2015).",
+                "Length of a cycle of the rate increase timer (T; Zhu et al. 2015).",
                 "55 us",
             ),
             byte_counter: byte_counter.0,
             fast_recovery: s.get(
-                key("fast_recovery", "Cycles of fast recovery (F; Zhu et al. 2015).")
-                    .default("5")
-                    .range("1", "1000"),
+                key(
+                    "fast_recovery",
+                    "Number of cycles of fast recovery before the target rate is \
+                                      increased (F; Zhu et al. 2015).",
+                )
+                .default("5")
+                .range("1", "1000"),
             ),
             additive_increase: rate(
                 s,
                 "additive_increase",
-                "Added to the target in a cycle of additive increase (R_AI; Zhu et al. 2015).",
+                "Increase of the target rate in each cycle of additive increase (R_AI; Zhu et al. \
+                 2015).",
                 "40 Mbit/s",
             ),
             hyper_increase: rate(
                 s,
                 "hyper_increase",
-                "Added, times the number of the cycle, in hyper increase (R_HAI; IEEE 802.1Q and ns3-rdma).",
+                "Increase of the target rate in hyper increase, multiplied by the number of the \
+                 cycle (R_HAI; IEEE 802.1Q and ns3-rdma).",
                 "50 Mbit/s",
             ),
             min_rate: rate(
                 s,
                 "min_rate",
-                "No flow is slower (Mellanox, rpg_min_rate).",
+                "Lowest rate of a flow (Mellanox, rpg_min_rate).",
                 "1 Mbit/s",
             ),
         }

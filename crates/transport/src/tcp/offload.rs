@@ -35,8 +35,9 @@ impl OffloadRules {
             on: s.get(
                 key(
                     "segmentation_offload",
-                    "Bursts leave the host back to back, of what passes in about 1 ms at the pacing rate, \
-                     at most 64 KB; small ones wait for room (Linux, TSO and GSO: tcp_tso_autosize, \
+                    "Whether segments leave the host in back-to-back bursts. A burst holds what \
+                     the pacing rate allows in about 1 ms, at most 64 KB; a smaller burst waits \
+                     until the window allows more (Linux, TSO and GSO: tcp_tso_autosize, \
                      tcp_tso_should_defer).",
                 )
                 .default("false"),
@@ -44,7 +45,8 @@ impl OffloadRules {
             min_segments: s.get(
                 key(
                     "min_tso_segs",
-                    "With segmentation_offload: segments of a burst at least (Linux, tcp_min_tso_segs).",
+                    "With segmentation_offload: minimum number of segments in a burst (Linux, \
+                     tcp_min_tso_segs).",
                 )
                 .default("2")
                 .range("1", "65535"),
@@ -52,8 +54,9 @@ impl OffloadRules {
             window_divisor: s.get(
                 key(
                     "tso_win_divisor",
-                    "With segmentation_offload: a burst does not wait where the window has room for one \
-                     part in so many (Linux, tcp_tso_win_divisor).",
+                    "With segmentation_offload: divisor n; a burst is sent without waiting if the \
+                     free part of the window is at least 1/n of the window (Linux, \
+                     tcp_tso_win_divisor).",
                 )
                 .default("3")
                 .range("1", "65535"),

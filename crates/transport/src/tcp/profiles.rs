@@ -13,17 +13,22 @@ const NS2: &str = include_str!("profiles/ns2.toml");
 pub fn read(s: &mut Section) {
     let text = s.choice(
         "profile",
-        "Values of the keys below that are not given.",
+        "Set of defaults for the keys of this table that the file does not give.",
         Some("plain"),
         &[
             (
                 "plain",
                 "",
-                "the RFCs' plain rules with the numbers of Linux: each key's own default",
+                "the rules of the RFCs with the parameters of Linux: the defaults in this table",
             ),
-            ("classic", CLASSIC, "NewReno as around 2008: no SACK, every ACK counts for a segment"),
+            (
+                "classic",
+                CLASSIC,
+                "NewReno as common around 2008: no SACK, every ACK counts as one \
+                                  segment",
+            ),
             ("ns2", NS2, "ns-2's Agent/TCP/FullTcp (Reno) with the defaults of ns 2.35"),
-            ("linux", LINUX, "what Linux 6.x does by default"),
+            ("linux", LINUX, "the defaults of Linux 6.x"),
         ],
     );
     let mut rules: Table = text.parse().expect("a profile is TOML");

@@ -68,7 +68,7 @@ pub fn read(
         nagle: read_nagle(s),
     };
     if !config.timers.own_ticks && !config.timers.ticks {
-        notes.push(format!("{}.tick_phase changes nothing: timer_ticks is false", s.path()));
+        notes.push(format!("{}.tick_phase has no effect because timer_ticks is false", s.path()));
     }
     config
 }
@@ -84,8 +84,8 @@ fn read_sizes(s: &mut Section, mtu: Option<u32>) -> Sizes {
     let timestamps = s.get(
         key(
             "timestamps",
-            "Timestamps (RFC 7323; on in Linux): 12 bytes in every header, \
-             a round-trip sample from every ACK.",
+            "Whether TCP timestamps are used (RFC 7323; on in Linux): 12 more bytes in every \
+             header, and a round-trip sample from every ACK.",
         )
         .default("true"),
     );
@@ -93,11 +93,14 @@ fn read_sizes(s: &mut Section, mtu: Option<u32>) -> Sizes {
     let room = mtu.unwrap_or(1500) - headers;
     let segment = s.get(
         key("segment", "Payload bytes of a full segment.")
-            .computed("the MTU less 40 B of headers, and 12 B with timestamps", Octets(room))
+            .computed(
+                "the MTU minus 40 B of headers, and minus 12 B more with timestamps",
+                Octets(room),
+            )
             .range("1", "9176"),
     );
     s.demand(mtu.is_none() || segment.0 <= room, &["segment", "timestamps"], || {
-        format!("does not fit: with {headers} B of headers the MTU leaves {room} B")
+        format!("is too large: with {headers} B of headers the MTU leaves {room} B")
     });
     let initial_window = s.get(
         key("initial_window", "Initial window in segments (RFC 6928).")
@@ -129,20 +132,21 @@ struct Loss {
 fn read_loss(s: &mut Section) -> Loss {
     Loss {
         sack: s.get(
-        key("sack", "Selective acknowledgements (RFC 2018, RFC 6675; on in Linux).")
+        key("sack", "Whether selective acknowledgements are used (RFC 2018, RFC 6675; on in \
+                     Linux).")
             .default("true"),
     ),
         limited_transmit: s.get(
         key(
             "limited_transmit",
-            "Send new data on the first two duplicate ACKs (RFC 3042; on in Linux).",
+            "Whether new data is sent on the first two duplicate ACKs (RFC 3042; on in Linux).",
         )
         .default("true"),
     ),
         idle_restart: s.get(
         key(
             "idle_restart",
-            "Fall back to the initial window after an idle time of one \
+            "Whether the window is reduced to the initial window after an idle time of one \
              timeout (RFC 5681, 4.1; on in Linux).",
         )
         .default("true"),
@@ -150,7 +154,8 @@ fn read_loss(s: &mut Section) -> Loss {
         max_retries: s.get(
         key(
             "max_retries",
-            "A connection that has timed out this often in a row fails (Linux, tcp_retries2: 15).",
+            "Number of consecutive timeouts after which a connection fails (Linux, tcp_retries2: \
+             15).",
         )
         .default("15")
         .range("1", "1000"),
@@ -166,22 +171,22 @@ struct Acks {
 fn read_acks(s: &mut Section) -> Acks {
     Acks {
         ack_every: s.get(
-        key(
-            "ack_every",
-            "An ACK is sent at the latest after this many full segments (RFC \
-             5681, 4.2: 2); 1 acknowledges each packet.",
-        )
-        .default("2")
-        .range("1", "1000"),
-    ),
+            key(
+                "ack_every",
+                "Number of full segments after which the receiver sends an ACK at the latest (RFC \
+             5681, 4.2: 2); with 1 every packet is acknowledged.",
+            )
+            .default("2")
+            .range("1", "1000"),
+        ),
         delayed_ack_timeout: s.get(
-        key(
-            "delayed_ack_timeout",
-            "… and at the latest this long after the first of them (Linux, TCP_DELACK_MIN: 40 ms).",
-        )
-        .default("40 ms")
-        .range("0 s", "500 ms"),
-    ),
+            key(
+                "delayed_ack_timeout",
+                "Longest time for which an ACK is delayed (Linux, TCP_DELACK_MIN: 40 ms).",
+            )
+            .default("40 ms")
+            .range("0 s", "500 ms"),
+        ),
     }
 }
 
@@ -211,7 +216,8 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
     let initial_rto = s.get(
         key(
             "initial_rto",
-            "Timeout of the SYN and before the first round-trip sample (RFC 6298, 2.1).",
+            "Retransmission timeout of the SYN, and until the first round-trip sample (RFC 6298, \
+             2.1).",
         )
         .default("1 s")
         .range("1 us", "1 h"),
@@ -241,8 +247,8 @@ fn read_timers(s: &mut Section, notes: &mut Vec<String>) -> Timers {
     let time_wait = s.get(
         key(
             "time_wait",
-            "How long a closed endpoint answers late packets. Linux keeps 60 \
-             s against old duplicates, which here cannot outlive their path.",
+            "Time for which a closed endpoint still answers late packets (Linux: 60 s, against \
+             old duplicates; in the simulation old duplicates cannot occur).",
         )
         .default("1 s")
         .range("0 s", "1 h"),
@@ -255,8 +261,9 @@ fn read_nagle(s: &mut Section) -> bool {
     s.get(
         key(
             "nagle",
-            "A segment that is not full waits while another such is not acknowledged (RFC 896, in \
-             Minshall's form as in Linux; Hadoop and most services switch it off).",
+            "Whether Nagle's algorithm is used: a segment that is not full waits while another \
+             one that is not full is unacknowledged (RFC 896, Minshall's variant as in Linux; \
+             Hadoop and most services switch it off).",
         )
         .default("false"),
     )

@@ -194,10 +194,10 @@ impl TimerRules {
     pub fn read(s: &mut Section, max_retries: u32) -> TimerRules {
         let rto = s.choice(
             "rto",
-            "How the retransmission timeout follows from round-trip times.",
+            "Formula of the retransmission timeout.",
             Some("rfc6298"),
             &[
-                ("rfc6298", RtoRule::Rfc6298, "SRTT + max(G, 4·RTTVAR), and this at least min_rto"),
+                ("rfc6298", RtoRule::Rfc6298, "max(min_rto, SRTT + max(G, 4·RTTVAR))"),
                 (
                     "linux",
                     RtoRule::Linux,
@@ -207,25 +207,25 @@ impl TimerRules {
         );
         let give_up = s.choice(
             "give_up",
-            "When a connection without progress fails.",
+            "Condition under which a connection without progress fails.",
             Some("count"),
             &[
                 ("count", GiveUp::Count, "after max_retries timeouts in a row"),
                 (
                     "time",
                     GiveUp::Time,
-                    "at the first timeout after the time that max_retries doublings of min_rto take, \
-                     as Linux reads tcp_retries2",
+                    "at the first timeout after a time: the sum of max_retries timeouts that \
+                     begin with min_rto and double, as Linux interprets tcp_retries2",
                 ),
             ],
         );
         let ack_ends_backoff = s.choice(
             "backoff_ends",
-            "What ends the doubling of timeouts.",
+            "Event after which timeouts are no longer doubled.",
             Some("sample"),
             &[
                 ("sample", false, "a round-trip sample (RFC 6298, 5.7; Linux)"),
-                ("ack", true, "any ACK of something new (ns-2, FullTcpAgent::newack)"),
+                ("ack", true, "any ACK of new data (ns-2, FullTcpAgent::newack)"),
             ],
         );
         TimerRules {
@@ -235,25 +235,27 @@ impl TimerRules {
             ticks: s.get(
                 key(
                     "timer_ticks",
-                    "Timers strike on ticks of the granularity, rounded up as in Linux's timer wheel: \
-                     to the next tick, from 63 ticks on to eight of them, and so on.",
+                    "Whether timers expire only on ticks of length `granularity`. Times are \
+                     rounded up as in Linux's timer wheel: to the next tick, from 63 ticks on to \
+                     a multiple of 8 ticks, and so on.",
                 )
                 .default("false"),
             ),
             own_ticks: s.choice(
                 "tick_phase",
-                "When the ticks of timer_ticks fall.",
+                "Phase of the ticks of timer_ticks on different hosts.",
                 Some("random"),
                 &[
                     (
                         "random",
                         true,
-                        "each host has booted at a seeded moment of its own, as machines of their own do",
+                        "a random phase for each host, drawn from the seed, as on separate \
+                         machines",
                     ),
                     (
                         "common",
                         false,
-                        "at the same moments on all hosts, as in namespaces or containers of one kernel",
+                        "the same phase on all hosts, as in namespaces or containers of one kernel",
                     ),
                 ],
             ),
@@ -262,8 +264,8 @@ impl TimerRules {
                 s.get(
                     key(
                         "syn_retries",
-                        "A SYN or SYN-ACK that has timed out this often in a row fails \
-                     (Linux, tcp_syn_retries: 6).",
+                        "Number of consecutive timeouts of a SYN or SYN-ACK after which the \
+                         connection fails (Linux, tcp_syn_retries: 6).",
                     )
                     .computed("max_retries", max_retries)
                     .range("1", "1000"),
@@ -272,8 +274,8 @@ impl TimerRules {
             linear_syns: s.get(
                 key(
                     "linear_syns",
-                    "So many timeouts of a SYN do not double the next \
-                     (Linux 6.5 and later, tcp_syn_linear_timeouts: 4).",
+                    "Number of first timeouts of a SYN that are not doubled (Linux 6.5 and later, \
+                     tcp_syn_linear_timeouts: 4).",
                 )
                 .default("0")
                 .range("0", "255"),
@@ -290,14 +292,15 @@ impl RecoveryRules {
             s,
             sack,
             "dsack",
-            "Segments that arrive twice are reported, and reports heeded (RFC 2883; on in Linux); \
-             needs sack.",
+            "Whether receivers report duplicate segments (DSACK) and senders use these reports \
+             (RFC 2883; on in Linux); needs sack.",
         );
         let late_sacks = read_of_sack(
             s,
             sack,
             "late_sacks",
-            "SACK blocks of ACKs that a later ACK has overtaken are heeded (on in Linux); needs sack.",
+            "Whether the sender uses SACK blocks of ACKs that arrive after a later ACK (on in \
+             Linux); needs sack.",
         );
         let mut rules = RecoveryRules {
             rack,
@@ -307,8 +310,8 @@ impl RecoveryRules {
             reordering: s.get(
                 key(
                     "reordering",
-                    "Duplicate ACKs, or segments SACKed above a hole, that mean a loss (RFC 5681, 3.2; \
-                     Linux, tcp_reordering).",
+                    "Number of duplicate ACKs, or of segments SACKed above a hole, that indicate \
+                     a loss (RFC 5681, 3.2; Linux, tcp_reordering).",
                 )
                 .default("3")
                 .range("1", "300"),
@@ -316,36 +319,41 @@ impl RecoveryRules {
             adapt_reordering: s.get(
                 key(
                     "adapt_reordering",
-                    "That number grows with the reordering seen, up to 300 (on in Linux).",
+                    "Whether `reordering` grows with the reordering that a connection observes, \
+                     up to 300 (on in Linux).",
                 )
                 .default("false"),
             ),
             frto: s.get(
                 key(
                     "frto",
-                    "Needless timeouts are found from the order of ACKs, and undone (RFC 5682; on in \
-                     Linux).",
+                    "Whether spurious timeouts are detected from the ACKs after them, and undone \
+                     (F-RTO, RFC 5682; on in Linux).",
                 )
                 .default("false"),
             ),
             undo: s.get(
                 key(
                     "undo",
-                    "Cuts that timestamps (RFC 4015) or DSACKs (RFC 3708) show to be needless are undone \
-                     (on in Linux).",
+                    "Whether window reductions are undone that timestamps (RFC 4015) or DSACKs \
+                     (RFC 3708) show to be unnecessary (on in Linux).",
                 )
                 .default("false"),
             ),
             timestamp_clock: s.get(
-                key("timestamp_clock", "Unit in which timestamps are compared for that (Linux: 1 ms).")
-                    .default("1 us")
-                    .range("1 us", "1 s"),
+                key(
+                    "timestamp_clock",
+                    "Clock granularity of the timestamps that `undo` compares \
+                                        (Linux: 1 ms).",
+                )
+                .default("1 us")
+                .range("1 us", "1 s"),
             ),
             one_cut: s.get(
                 key(
                     "one_cut",
-                    "A timeout in the midst of a recovery leaves the threshold as it is (on in Linux; \
-                     RFC 5681 cuts again).",
+                    "Whether a timeout during fast recovery leaves the slow-start threshold \
+                     unchanged (on in Linux; RFC 5681 reduces it again).",
                 )
                 .default("false"),
             ),
@@ -362,23 +370,30 @@ impl ReceiverRules {
     pub fn read(s: &mut Section, sack: bool, segment: u32, max_window: u64) -> ReceiverRules {
         let acks = s.choice(
             "acks",
-            "When a receiver acknowledges.",
+            "Rule by which a receiver sends ACKs.",
             Some("count"),
             &[
-                ("count", AckRule::Count, "after ack_every segments, or delayed_ack_timeout"),
+                (
+                    "count",
+                    AckRule::Count,
+                    "after ack_every full segments, or after \
+                                           delayed_ack_timeout",
+                ),
                 (
                     "linux",
                     AckRule::Linux,
-                    "each of the first 16 segments, then more than a full one, what ends a write, or \
-                     after 40 ms to 200 ms (ack_every and delayed_ack_timeout do not count)",
+                    "for each of the first 16 segments; then for more than one full segment, at \
+                     the end of a write, or after 40 ms to 200 ms (ack_every and \
+                     delayed_ack_timeout have no effect)",
                 ),
             ],
         );
         let compress: bool = s.get(
             key(
                 "compress_sacks",
-                "From the fourth in a row on, ACKs of segments out of order are put together for a \
-                 twentieth of the round trip, at most 1 ms (on in Linux); needs acks = 'linux' and sack.",
+                "Whether ACKs of out-of-order segments, from the fourth in a row on, are delayed \
+                 and combined for 1/20 of the round-trip time, at most 1 ms (on in Linux); needs \
+                 acks = 'linux' and sack.",
             )
             .default("false"),
         );
@@ -390,8 +405,8 @@ impl ReceiverRules {
         let window_from: Option<Bytes> = s.find(
             key(
                 "initial_receive_window",
-                "The receive window begins with this and grows with what arrives in a round trip, up to \
-                 max_window (Linux: 64 KB).",
+                "Initial receive window. The window grows with the bytes that arrive in a \
+                 round-trip time, up to max_window (Linux: 64 KB).",
             )
             .optional("the window is max_window from the start")
             .range("1 B", "1 GiB"),
@@ -400,7 +415,12 @@ impl ReceiverRules {
             s.demand(
                 (u64::from(segment)..=max_window).contains(&window.0),
                 &["initial_receive_window", "segment", "max_window"],
-                || format!("must be from a segment ({segment} B) to max_window ({max_window} B)"),
+                || {
+                    format!(
+                        "must be at least one segment ({segment} B) and at most max_window \
+                            ({max_window} B)"
+                    )
+                },
             );
         }
         ReceiverRules { acks, compress, window_from: window_from.map(|w| w.0) }
@@ -412,9 +432,9 @@ fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
     let on = s.get(
         key(
             "partial_acks",
-            "Without SACK an ACK of a part of what was under way at the loss shows the next \
-             loss, and recovery goes on (NewReno, RFC 6582); false: it ends recovery (Reno as in \
-             ns-2's FullTcp; RFC 2581, 3.2), for prr = \"off\" only.",
+            "Without SACK: whether fast recovery continues after a partial ACK and retransmits \
+             the next segment (NewReno, RFC 6582). If false, a partial ACK ends it (Reno as in \
+             ns-2's FullTcp; RFC 2581, 3.2); false needs prr = \"off\".",
         )
         .default("true"),
     );
@@ -427,19 +447,24 @@ fn read_partial_acks(s: &mut Section, prr: PrrRule) -> bool {
 /// Reads a switch that has no effect without SACK.
 fn read_of_sack(s: &mut Section, sack: bool, name: &'static str, doc: &'static str) -> bool {
     let on: bool = s.get(key(name, doc).default("false"));
-    s.demand(sack || !on, &[name, "sack"], || "needs selective acknowledgements".to_owned());
+    s.demand(sack || !on, &[name, "sack"], || "needs sack = true".to_owned());
     on
 }
 
 fn read_prr(s: &mut Section) -> PrrRule {
     s.choice(
         "prr",
-        "How the window falls in fast recovery.",
+        "Method by which the window is reduced in fast recovery.",
         Some("off"),
         &[
-            ("off", PrrRule::Off, "to the threshold at once (RFC 5681, RFC 6675)"),
-            ("rfc6937", PrrRule::Rfc6937, "in proportion to what arrives (RFC 6937)"),
-            ("linux", PrrRule::Linux, "the same as Linux does it (after RFC 9937)"),
+            ("off", PrrRule::Off, "at once to the slow-start threshold (RFC 5681, RFC 6675)"),
+            ("rfc6937", PrrRule::Rfc6937, "in proportion to the delivered bytes (RFC 6937)"),
+            (
+                "linux",
+                PrrRule::Linux,
+                "in proportion to the delivered bytes, as in Linux (after \
+                                       RFC 9937)",
+            ),
         ],
     )
 }
@@ -448,22 +473,25 @@ fn read_prr(s: &mut Section) -> PrrRule {
 fn read_rack(s: &mut Section, sack: bool) -> (RackRule, bool) {
     let rack = s.choice(
         "rack",
-        "Losses found by time of sending in place of three duplicates; needs sack.",
+        "Loss detection by the time of sending instead of by duplicate ACKs (RACK); needs sack.",
         Some("off"),
         &[
-            ("off", RackRule::Off, "three duplicates, or as much SACKed (RFC 5681, RFC 6675)"),
-            ("rfc8985", RackRule::Rfc8985, "RACK, which asks echoed timestamps too (RFC 8985)"),
-            ("linux", RackRule::Linux, "RACK as in Linux, whose timer strikes 2 ms later"),
+            (
+                "off",
+                RackRule::Off,
+                "three duplicate ACKs, or three segments SACKed above a hole \
+                                    (RFC 5681, RFC 6675)",
+            ),
+            ("rfc8985", RackRule::Rfc8985, "RACK, which also uses echoed timestamps (RFC 8985)"),
+            ("linux", RackRule::Linux, "RACK as in Linux, whose timer expires 2 ms later"),
         ],
     );
-    s.demand(sack || rack == RackRule::Off, &["rack", "sack"], || {
-        "needs selective acknowledgements".to_owned()
-    });
+    s.demand(sack || rack == RackRule::Off, &["rack", "sack"], || "needs sack = true".to_owned());
     let probes: bool = s.get(
         key(
             "tail_loss_probe",
-            "A segment is sent after about two round trips without an ACK (TLP, RFC 8985; on in \
-             Linux); needs rack.",
+            "Whether a probe segment is sent after about two round-trip times without an ACK \
+             (TLP, RFC 8985; on in Linux); needs rack.",
         )
         .default("false"),
     );

@@ -38,7 +38,9 @@ pub fn check(
 
 fn check_workers(master: HostId, workers: &[HostId], hosts: u32, problems: &mut Vec<String>) {
     if workers.is_empty() {
-        problems.push("workers: a cluster needs a worker beside its master".to_string());
+        problems.push(
+            "workers: a cluster needs at least one worker in addition to its master".to_string(),
+        );
     }
     let mut seen = vec![false; hosts as usize];
     for &HostId(h) in workers {
@@ -60,7 +62,7 @@ fn check_settings(config: &MapReduceConfig, problems: &mut Vec<String>) {
         problems.push("coarse.heartbeats: is above a quarter of control.heartbeat".to_string());
     }
     if config.node.dirty_bytes > 0 && config.node.disks.is_none() {
-        problems.push("node.dirty_bytes: needs disks that are shared (node.disks)".to_string());
+        problems.push("node.dirty_bytes: needs shared disks (set node.disks)".to_string());
     }
 }
 
@@ -76,9 +78,12 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
     for (name, memory, vname, vcores) in containers {
         let (allocated, most) = (yarn.allocated(memory), yarn.node_memory);
         if allocated > most {
-            problems.push(format!("{name}: {allocated} B are more than a node has ({most} B)"));
+            problems.push(format!(
+                "{name}: a container of {allocated} B is larger than the memory \
+                                   of a node ({most} B)"
+            ));
         } else if yarn.count_vcores && vcores > yarn.node_vcores {
-            problems.push(format!("{vname}: {vcores} are more than a node has"));
+            problems.push(format!("{vname}: {vcores} virtual cores are more than a node has"));
         }
     }
     let largest = yarn.map_memory.max(yarn.reduce_memory);
@@ -88,8 +93,11 @@ fn check_yarn(config: &MapReduceConfig, workers: usize, problems: &mut Vec<Strin
     let crowded =
         memory > yarn.node_memory || (yarn.count_vcores && vcores > u64::from(yarn.node_vcores));
     if problems.is_empty() && workers == 1 && crowded {
-        problems
-            .push("yarn.node_memory: a single node needs room for a master and a task".to_string());
+        problems.push(
+            "yarn.node_memory: is too small: a single node needs memory for an application \
+                   master and a task"
+                .to_string(),
+        );
     }
 }
 
@@ -99,7 +107,7 @@ fn check_slow_nodes(config: &MapReduceConfig, workers: &[HostId], problems: &mut
     for node in &config.slow_nodes {
         let HostId(h) = node.host;
         if !workers.contains(&node.host) {
-            problems.push(format!("slow_nodes: host {h} is no worker"));
+            problems.push(format!("slow_nodes: host {h} is not a worker"));
         }
         if !seen.insert(h) {
             problems.push(format!("slow_nodes: host {h} is named twice"));
@@ -110,7 +118,8 @@ fn check_slow_nodes(config: &MapReduceConfig, workers: &[HostId], problems: &mut
 fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &mut Vec<String>) {
     let mut copies = |name: &str, n: u32| {
         if n as usize > workers {
-            problems.push(format!("{name}: {n} replicas need {n} workers, there are {workers}"));
+            problems
+                .push(format!("{name}: {n} replicas need {n} workers, but there are {workers}"));
         }
     };
     copies("hdfs.replication", config.hdfs.replication);
@@ -122,7 +131,7 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
     }
     for (i, job) in config.jobs.iter().enumerate() {
         if job.maps == 0 {
-            problems.push(format!("jobs[{i}].maps: a job needs a map"));
+            problems.push(format!("jobs[{i}].maps: must be at least 1"));
         }
         if let Some(Clients::On(HostId(h))) = job.clients {
             if h >= hosts {
@@ -131,10 +140,10 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
             }
         }
         if job.uncombined.is_some_and(|all| all < job.bytes.shuffle) {
-            problems.push(format!("jobs[{i}].uncombined: a combiner adds nothing"));
+            problems.push(format!("jobs[{i}].uncombined: must not be below the combined bytes"));
         }
         if job.clients.is_some() && job.reduces > 0 {
-            problems.push(format!("jobs[{i}].reduces: stand-alone clients have none"));
+            problems.push(format!("jobs[{i}].reduces: must be 0 for stand-alone HDFS clients"));
         }
         for (name, n) in [("maps", job.maps), ("reduces", job.reduces)] {
             if n > MAX_TASKS {
@@ -143,7 +152,10 @@ fn check_jobs(config: &MapReduceConfig, workers: usize, hosts: u32, problems: &m
         }
         if job.reduces == 0 && job.bytes.shuffle > 0 {
             let bytes = job.bytes.shuffle;
-            problems.push(format!("jobs[{i}].reduces: {bytes} shuffle bytes need a reduce"));
+            problems.push(format!(
+                "jobs[{i}].reduces: must be at least 1, because {bytes} bytes \
+                                   are shuffled"
+            ));
         }
     }
     let tasks = config.jobs.iter().map(|j| u64::from(j.maps) + u64::from(j.reduces)).sum::<u64>();
@@ -167,7 +179,7 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
     let mut sums: BTreeMap<Option<u32>, u64> = BTreeMap::new();
     for (i, q) in queues.iter().enumerate() {
         if q.parent.is_some_and(|p| p as usize >= i) {
-            problems.push(format!("queue.{i}.parent: must stand before {}", q.name));
+            problems.push(format!("queue.{i}.parent: must come before {}", q.name));
         }
         if !seen.insert(&q.name) {
             problems.push(format!("queue.{i}.name: {} is named twice", q.name));
@@ -197,7 +209,10 @@ fn check_queues(config: &MapReduceConfig, problems: &mut Vec<String>) {
     for (i, job) in config.jobs.iter().enumerate() {
         let queue = job.pool.as_deref().unwrap_or(DEFAULT_QUEUE);
         if !leaves.contains(queue) {
-            problems.push(format!("jobs[{i}].pool: {queue} is no queue that takes jobs"));
+            problems.push(format!(
+                "jobs[{i}].pool: {queue} is not a queue to which jobs can be \
+                                   submitted"
+            ));
         }
     }
 }

@@ -107,7 +107,9 @@ pub fn ranks_of(file: &TraceFile) -> Result<u32, Trouble> {
         None => Err(Trouble {
             file: file.name.clone(),
             line: 0,
-            what: "names no rank: lines begin with one, as in \"0 compute 1e9\"".to_owned(),
+            what: "has a line without a rank: every line must begin with one, as in \"0 compute \
+                   1e9\""
+                .to_owned(),
         }),
     })
 }

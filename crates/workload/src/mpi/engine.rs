@@ -120,8 +120,8 @@ impl Mpi {
             *met = Some((from, tag));
             if let Some(most) = wanted.most.filter(|most| *most < bytes) {
                 return Err(format!(
-                    "rank {to} receives at most {most} B from rank {from} with tag {tag}, but its \
-                     {call} has {bytes} B"
+                    "rank {to} receives at most {most} B from rank {from} with tag {tag}, but the \
+                     message of its {call} has {bytes} B"
                 ));
             }
         }

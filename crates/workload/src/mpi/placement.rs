@@ -28,13 +28,16 @@ pub fn place(
     if let Placement::List(list) = placement {
         return match list.len() == ranks as usize {
             true => Ok(list.clone()),
-            false => Err(format!("names the hosts of {} ranks, there are {ranks}", list.len())),
+            false => {
+                Err(format!("names the hosts of {} ranks, but there are {ranks} ranks", list.len()))
+            }
         };
     }
     let places = u64::from(hosts) * u64::from(per_host);
     if u64::from(ranks) > places {
         return Err(format!(
-            "{ranks} ranks do not fit on {hosts} hosts with {per_host} on each: {places} do"
+            "{ranks} ranks do not fit on {hosts} hosts with {per_host} ranks on each: there is \
+             room for {places}"
         ));
     }
     Ok(match placement {
@@ -74,7 +77,7 @@ mod tests {
     #[test]
     fn ranks_that_do_not_fit_are_refused() {
         let refused = place(&Placement::Block, 9, 4, 2, 1).expect_err("8 places");
-        assert!(refused.contains("8 do"), "{refused}");
+        assert!(refused.contains("room for 8"), "{refused}");
         assert!(place(&Placement::List(vec![HostId(0)]), 2, 4, 1, 1).is_err());
     }
 }

@@ -46,7 +46,10 @@ impl Mpi {
             format!("ranks: {ranks} is not 1 to {}", MpiConfig::MOST_RANKS)
         });
         no.require(config.hosts.len() == ranks as usize, || {
-            format!("placement: places {} ranks, the program has {ranks}", config.hosts.len())
+            format!(
+                "placement: places {} ranks, but the program has {ranks} ranks",
+                config.hosts.len()
+            )
         });
         let beyond = config.hosts.iter().find(|h| h.0 as usize >= hosts);
         no.require(beyond.is_none(), || format!("placement: the fabric has {hosts} hosts"));

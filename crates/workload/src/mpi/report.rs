@@ -81,7 +81,7 @@ impl Mpi {
             .collect();
         let more = if count > MOST_NAMED { ", …" } else { "" };
         format!(
-            "all ranks are through, but {count} messages were never received: {}{more}",
+            "all ranks have finished, but {count} messages were never received: {}{more}",
             some.join(", ")
         )
     }

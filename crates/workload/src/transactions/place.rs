@@ -33,22 +33,23 @@ impl Placement {
         | Placement::Random(hosts)) = self;
         let known = cluster.rack_of.len();
         if let Some(host) = hosts.iter().find(|h| h.0 as usize >= known) {
-            return Err(format!("hosts: there is no host {}, there are {known}", host.0));
+            return Err(format!("hosts: there is no host {}; there are {known} hosts", host.0));
         }
         if hosts.is_empty() {
-            return Err("hosts: at least one is needed".to_owned());
+            return Err("hosts: at least one host is needed".to_owned());
         }
         match self {
             Placement::Given(hosts) if hosts.len() == count => Ok(hosts.clone()),
             Placement::Given(hosts) => {
-                Err(format!("placement: {} hosts for {count} components", hosts.len()))
+                Err(format!("placement: there are {} hosts for {count} components", hosts.len()))
             }
             Placement::Block { hosts, per_host } => {
                 let fewest = count.div_ceil(hosts.len()).max(1);
                 let each = per_host.map_or(fewest, |n| n as usize);
                 if each < fewest {
                     return Err(format!(
-                        "per_host: {count} components on {} hosts need at least {fewest} on each",
+                        "per_host: {count} components on {} hosts need at least {fewest} \
+                         components on each host",
                         hosts.len()
                     ));
                 }

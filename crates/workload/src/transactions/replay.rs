@@ -46,13 +46,16 @@ impl Transactions {
     pub fn new(config: TransactionsConfig, cluster: &Cluster) -> Result<Transactions, Vec<String>> {
         let mut no = Objections::new();
         let recorded = config.book.transactions.len() as u64;
-        no.require(recorded > 0, || "file: at least one transaction is needed".into());
+        no.require(recorded > 0, || "file: must contain at least one transaction".into());
         if config.arrivals == Arrivals::Recorded {
             no.require(!config.drawn, || {
-                "pick: recorded arrivals come in their order; set other arrivals".into()
+                "pick: \"random\" needs arrivals = \"poisson\" or \"periodic\"".into()
             });
             no.require(config.count <= recorded.max(1), || {
-                format!("transactions: {recorded} are recorded; set other arrivals for more")
+                format!(
+                    "transactions: only {recorded} are recorded; more need arrivals = \
+                         \"poisson\" or \"periodic\""
+                )
             });
         }
         if let Arrivals::Poisson(gap) | Arrivals::Periodic(gap) = config.arrivals {

@@ -26,7 +26,7 @@ pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
     let notes = match read.as_deref().and_then(|bytes| serde_json::from_slice(bytes).ok()) {
         Some(about) => said(name, &about),
         None => vec![format!(
-            "{}: {FILE} cannot be read: what the import left out is not known",
+            "{}: {FILE} cannot be read, so that it is unknown what the import left out",
             shorten(name)
         )],
     };

@@ -9,23 +9,27 @@ use eastwest_workload::bulk::BulkConfig;
 
 /// Reads the settings of bulk transfers.
 pub fn read(s: &mut Section, ground: &Ground, class: ClassId) -> Option<BulkConfig> {
-    let doc = "Who sends to whom, such as [\"h0->h4\", \"h1->h4\"].";
+    let doc = "Pairs of sender and receiver, such as [\"h0->h4\", \"h1->h4\"].";
     let given: Option<Places> = s.find(key("pairs", doc));
     let connections = s.get(
-        key("connections", "Connections of each pair (iperf3 -P).")
+        key("connections", "Number of connections of each pair (iperf3 -P).")
             .default("1")
             .range("1", "100000"),
     );
     let start = s.get(
-        key("start", "When the first may open its connection.")
+        key("start", "Earliest time at which a connection is opened.")
             .default("0 s")
             .range("0 s", "480 h"),
     );
     let start_window = patterns::start_window(s);
     let duration = s.get(
-        key("duration", "How long after start all stop sending (iperf3 -t: 10 s).")
-            .default("10 s")
-            .range("1 us", "480 h"),
+        key(
+            "duration",
+            "Time after `start` at which all connections stop sending (iperf3 -t: 10 \
+                         s).",
+        )
+        .default("10 s")
+        .range("1 us", "480 h"),
     );
     s.demand(start_window < duration, &["duration", "start_window"], || {
         format!("must be above start_window ({start_window}), so that each connection sends")
@@ -34,7 +38,10 @@ pub fn read(s: &mut Section, ground: &Ground, class: ClassId) -> Option<BulkConf
     let mut pairs = Vec::new();
     for text in &given.0 {
         let pair = places::ends(text).ok_or_else(|| {
-            let message = format!("has {text}, which is no pair; write one as \"h0->h4\"");
+            let message = format!(
+                "contains {text}, which is not a pair of hosts; write a pair as \
+                                   \"h0->h4\""
+            );
             (message, None)
         });
         let hosts = pair.and_then(|(from, to)| {

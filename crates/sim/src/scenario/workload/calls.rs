@@ -125,7 +125,7 @@ fn cell(column: usize, bytes: &[u8]) -> Result<&str, String> {
     if bytes.len() > MOST_NAME && column != AFTER {
         return Err(format!("{name}: is longer than {MOST_NAME} bytes"));
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| format!("{name}: is no text in UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| format!("{name}: is not text in UTF-8"))?;
     if text.contains('\0') {
         return Err(format!("{name}: has a NUL byte"));
     }
@@ -197,7 +197,8 @@ impl Table {
         self.afters += call.after.len();
         if self.calls > MOST_CALLS || self.afters > MOST_AFTER_IN_ALL {
             return Err(format!(
-                "too much: at most {MOST_CALLS} calls are read, after {MOST_AFTER_IN_ALL} others"
+                "too many calls: the file may have at most {MOST_CALLS} calls, with \
+                 {MOST_AFTER_IN_ALL} numbers in the column after"
             ));
         }
         match self.book.transactions.last_mut().filter(|_| !first) {
@@ -215,12 +216,18 @@ impl Table {
         let number: u32 = at_most(before.len());
         if cells[CALL].parse() != Ok(number) {
             let found = shorten(cells[CALL]);
-            return Err(format!("call: \"{found}\" where number {number} comes next"));
+            return Err(format!(
+                "call: is \"{found}\", but must be {number}: calls of a \
+                                transaction are numbered in order"
+            ));
         }
         let parent = match (number, cells[PARENT]) {
             (0, "") => None,
             (0, other) => {
-                return Err(format!("parent: \"{}\" of call 0, which has none", shorten(other)));
+                return Err(format!(
+                    "parent: is \"{}\", but call 0 must have no parent",
+                    shorten(other)
+                ));
             }
             (_, text) => Some(below(PARENT, text, number)?),
         };
@@ -228,10 +235,10 @@ impl Table {
         for text in cells[AFTER].split(',').filter(|_| !cells[AFTER].is_empty()) {
             let other = below(AFTER, text, number)?;
             if parent.is_none() || before[other as usize].parent != parent {
-                return Err(format!("after: call {other} has another parent"));
+                return Err(format!("after: call {other} must have the same parent as this call"));
             }
             if after.len() == MOST_AFTER {
-                return Err(format!("after: more than {MOST_AFTER} calls"));
+                return Err(format!("after: names more than {MOST_AFTER} calls"));
             }
             after.push(other);
         }
@@ -240,7 +247,9 @@ impl Table {
         let waited = match cells[WAITED] {
             "" | "yes" => true,
             "no" => false,
-            other => return Err(format!("waited: \"{}\" is neither yes nor no", shorten(other))),
+            other => {
+                return Err(format!("waited: is \"{}\", but must be yes or no", shorten(other)));
+            }
         };
         Ok(Call {
             parent,
@@ -261,7 +270,7 @@ impl Table {
 fn below(column: usize, text: &str, number: u32) -> Result<u32, String> {
     text.parse().ok().filter(|&n: &u32| n < number).ok_or_else(|| {
         let (name, shown) = (COLUMNS[column], shorten(text));
-        format!("{name}: \"{shown}\" must be the number of an earlier call, below {number}")
+        format!("{name}: is \"{shown}\", but must be the number of an earlier call, below {number}")
     })
 }
 
@@ -278,7 +287,7 @@ fn time(column: usize, text: &str, absent: bool) -> Result<Span, String> {
     if absent {
         return match text {
             "" => Ok(Span::ZERO),
-            _ => Err(format!("{name}: \"{}\" of another call than number 0", shown())),
+            _ => Err(format!("{name}: is \"{}\", but only call 0 may have a value here", shown())),
         };
     }
     let seconds = text.parse().ok().filter(|t| (0.0..=LATEST_S).contains(t));

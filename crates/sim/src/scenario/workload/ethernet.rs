@@ -26,34 +26,52 @@ pub fn read(
     let destinations = hosts::read_list(s, "destinations", doc, all, ground.nodes);
     let pattern = s.choice(
         "pattern",
-        "Who sends to whom.",
+        "Choice of the destination for each source.",
         Some("uniform"),
         &[
-            ("uniform", Pattern::Uniform, "every burst of a source goes to any other destination"),
-            ("pairs", Pattern::Pairs, "the first source sends to the first destination, and so on"),
+            (
+                "uniform",
+                Pattern::Uniform,
+                "each burst goes to a random destination other than its \
+                                           source",
+            ),
+            (
+                "pairs",
+                Pattern::Pairs,
+                "the first source sends to the first destination, the \
+                                       second to the second, and so on",
+            ),
         ],
     );
     let bytes = s.get(
-        key::<Octets>("bytes", "Bytes of each frame, without fabric.framing (Gusat et al. 2009).")
-            .default("1500")
-            .range("46", "9216"),
+        key::<Octets>(
+            "bytes",
+            "Size of each frame in bytes, without fabric.framing (Gusat et al. \
+                                2009: 1500 B).",
+        )
+        .default("1500")
+        .range("46", "9216"),
     );
     if let Some(mtu) = ground.mtu {
         s.demand(bytes.0 <= mtu, &["bytes"], || format!("is above the MTU of {mtu} B"));
     }
     let rate = read_rate(s, ground)?;
     let (arrivals, burst, burst_spread) = read_bursts(s);
-    let start = s.get(key("start", "When sending begins.").default("0 s").range("0 s", "480 h"));
-    let frames = read_count(s, "frames", "Frames of all sources together.", background);
+    let start = s.get(
+        key("start", "Time at which the sources begin to send.")
+            .default("0 s")
+            .range("0 s", "480 h"),
+    );
+    let frames = read_count(s, "frames", "Number of frames of all sources together.", background);
     let duration: Option<Span> = s.find(
-        key("duration", "For how long bursts come.")
-            .optional("without end, or until all frames have come")
+        key("duration", "Time for which the sources send.")
+            .optional("no end, or until all frames are sent")
             .range("1 ns", "480 h"),
     );
     let everyone = || (0..ground.nodes.map_or(0, |n| n.hosts())).map(HostId).collect();
     let few = ground.nodes.is_none_or(|n| n.hosts() as usize <= hosts::MOST_HOSTS);
     s.demand(few || (sources.is_some() && destinations.is_some()), &["sources"], || {
-        format!("is required: there are more than {} hosts", hosts::MOST_HOSTS)
+        format!("is required, because there are more than {} hosts", hosts::MOST_HOSTS)
     });
     if !s.good(&["sources", "destinations"]) {
         return None;
@@ -77,17 +95,21 @@ pub fn read(
 /// Reads `rate`, or `load` as a fraction of the hosts' rate.
 fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
     let rate: Option<Rate> = s.find(
-        key("rate", "Mean rate of each source in bytes of frames, without fabric.framing.")
-            .optional("load decides")
-            .range("1 kbit/s", "10 Tbit/s"),
+        key(
+            "rate",
+            "Mean rate of each source; it counts the bytes of frames without \
+                     fabric.framing.",
+        )
+        .optional("load decides")
+        .range("1 kbit/s", "10 Tbit/s"),
     );
     let load: Option<Fraction> = s.find(
-        key("load", "The same as a share of the rate of the (slowest) host cable.")
+        key("load", "Mean rate of each source as a share of the rate of the slowest host cable.")
             .optional("rate decides")
             .range("0.000001", "1"),
     );
     s.demand(rate.is_some() != load.is_some(), &["rate", "load"], || {
-        "is required: one of rate and load, not both".to_owned()
+        "is required: give either `rate` or `load`".to_owned()
     });
     let of_load = |load: Fraction| Rate(whole_part(ground.host_rate.0 as f64 * load.0 + 0.5));
     rate.or(load.map(of_load)).or_else(|| s.describing().then_some(Rate(1)))
@@ -97,25 +119,25 @@ fn read_rate(s: &mut Section, ground: &Ground) -> Option<Rate> {
 fn read_bursts(s: &mut Section) -> (Arrivals, u32, BurstSpread) {
     let arrivals = s.choice(
         "arrivals",
-        "How gaps between bursts are spread.",
+        "Distribution of the gaps between bursts.",
         Some("poisson"),
         &[
             ("poisson", Arrivals::Poisson, "exponential gaps"),
-            ("periodic", Arrivals::Periodic, "equal gaps, each source with a phase of its own"),
+            ("periodic", Arrivals::Periodic, "equal gaps, with a random phase for each source"),
         ],
     );
     let burst: u32 = s.get(
-        key("burst", "Frames that come at one instant, on average.")
+        key("burst", "Mean number of frames that a source sends at one instant.")
             .default("1")
             .range("1", "100000"),
     );
     let burst_spread = s.choice(
         "burst_spread",
-        "How many frames a burst has.",
+        "Distribution of the number of frames in a burst.",
         Some("fixed"),
         &[
             ("fixed", BurstSpread::Fixed, "always `burst`"),
-            ("geometric", BurstSpread::Geometric, "a geometric law with the mean `burst`"),
+            ("geometric", BurstSpread::Geometric, "a geometric distribution with mean `burst`"),
         ],
     );
     (arrivals, burst, burst_spread)

@@ -107,7 +107,10 @@ fn flow(row: &csv::ByteRecord, columns: &Columns, nodes: &Nodes) -> Result<Liste
         let number = text.parse::<u32>().ok().or_else(|| nodes.number(text));
         number.filter(|&n| n < nodes.hosts()).map(HostId).ok_or_else(|| {
             let (shown, hosts) = (shorten(text), nodes.host_names());
-            format!("{name}: there is no host \"{shown}\"; hosts are {hosts}, or their numbers")
+            format!(
+                "{name}: there is no host \"{shown}\"; hosts are {hosts}, or their numbers \
+                     from 0"
+            )
         })
     };
     let (src, dst) = (host("src", columns.src)?, host("dst", columns.dst)?);

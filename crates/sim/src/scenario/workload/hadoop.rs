@@ -32,17 +32,17 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec
     let inline: Option<Properties> = s.find(
         key(
             "hadoop",
-            "Properties by Hadoop's own names, old or new: they stand for the keys of this \
-             workload that it does not give.",
+            "Hadoop properties by their own names, old or new. They set those keys of this \
+             workload that the scenario does not give.",
         )
         .optional("none"),
     );
     let listed: Option<Vec<FileName>> = s.find(
         key(
             "hadoop_files",
-            "Hadoop's configuration files, such as mapred-site.xml or the configuration kept \
-             with a job history, also packed with gzip; or default-0.20 and tuned-0.20, which \
-             ship with Eastwest. Later ones replace earlier ones.",
+            "Hadoop configuration files, such as mapred-site.xml or the configuration in a job \
+             history, also compressed with gzip; or default-0.20 and tuned-0.20, which ship with \
+             Eastwest. A later file overrides an earlier one.",
         )
         .optional("none"),
     );
@@ -54,7 +54,11 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec
             s.wrong("hadoop_files", complaint);
         }
         if kept > 0 {
-            notes.push(format!("{}: {kept} properties stay as final ones say", shorten(&file)));
+            notes.push(format!(
+                "{}: {kept} properties are not changed, because an earlier file \
+                                declares them final",
+                shorten(&file)
+            ));
         }
     }
     for (name, reason) in layers.set(&inline.unwrap_or(Properties(BTreeMap::new()))) {
@@ -150,7 +154,7 @@ fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
             if likely.is_none() && names::is_elsewhere(name) {
                 elsewhere += 1;
             } else if names::is_own(name) || likely.is_some() {
-                let message = "is not a property that is known here";
+                let message = "is not a property that Eastwest knows";
                 complain(s, given, message, near.map(str::to_owned));
             } else {
                 strange.push(shorten(name));
@@ -161,11 +165,14 @@ fn judge(s: &mut Section, layers: &Layers, notes: &mut Vec<String>) {
         }
     }
     if elsewhere > 0 {
-        notes.push(format!("{elsewhere} properties of Hadoop are about what is not modelled"));
+        notes.push(format!("{elsewhere} Hadoop properties concern parts that are not modelled"));
     }
     if let Some(first) = strange.first() {
         let count = strange.len();
-        notes.push(format!("{count} properties are not Hadoop's and are ignored, first {first}"));
+        notes.push(format!(
+            "{count} properties are ignored, because they are not properties of \
+                            Hadoop; the first is {first}"
+        ));
     }
     for (name, message) in hadoop_rules::contradictions(layers) {
         if let Some(given) = layers.given(name) {
@@ -191,8 +198,9 @@ fn memory_ignored(layers: &Layers) -> Option<String> {
         n => format!(" (and {n} more)"),
     };
     Some(format!(
-        "{}{others} is ignored: with framework = \"mr1\" a worker runs as many tasks as map_slots and \
-         reduce_slots say, whatever memory they need; framework = \"yarn\" counts containers' memory",
+        "{}{others} is ignored: with framework = \"mr1\" map_slots and reduce_slots limit the \
+         tasks of a worker, not their memory. Use framework = \"yarn\" to limit them by the \
+         memory of containers",
         first.said()
     ))
 }
@@ -212,7 +220,7 @@ fn take(s: &mut Section, layers: &Layers, setting: &Modelled, given: &Given) {
         let own = if path.starts_with("job.") { None } else { s.own(path) };
         match own {
             Some(own) if differs(setting.form, own, &value) => {
-                let message = format!("contradicts {path} of this workload: give one of them");
+                let message = format!("contradicts {path} of this workload: give only one of them");
                 return complain(s, given, &message, None);
             }
             _ => s.preset_below(path, value.clone(), given.said()),
@@ -257,7 +265,7 @@ pub fn convert(form: Form, text: &str) -> Result<Value, String> {
         Form::PacketPayload => Value::String(format!("{} B", packet_payload(bytes(text)?)?)),
         Form::Heap => {
             let heap = hadoop_rules::heap_option(text);
-            let heap = heap.ok_or("names no heap that can be understood, such as -Xmx700m")?;
+            let heap = heap.ok_or("must contain a heap size such as -Xmx700m")?;
             Value::String(format!("{heap} B"))
         }
         Form::Millis => Value::String(time(text, ("ms", "milliseconds"))?),
@@ -305,7 +313,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 fn packet_payload(packet: u64) -> Result<u64, String> {
     const PIECE: u64 = 512;
     match packet.checked_sub(33).map(|room| room / (PIECE + 4)) {
-        None | Some(0) => Err("leaves no room for file bytes".to_owned()),
+        None | Some(0) => Err("is too small: there is no room for file bytes".to_owned()),
         Some(pieces) => Ok(pieces * PIECE),
     }
 }
@@ -338,7 +346,7 @@ fn scheduler(class: &str) -> Result<&'static str, String> {
         "FifoScheduler" | "JobQueueTaskScheduler" => Ok("fifo"),
         "FairScheduler" => Ok("fair"),
         "CapacityScheduler" | "CapacityTaskScheduler" => Ok("capacity"),
-        _ => Err("is not a scheduler that is modelled: FifoScheduler, FairScheduler, \
+        _ => Err("is not a modelled scheduler: must be FifoScheduler, FairScheduler or \
                   CapacityScheduler"
             .to_owned()),
     }

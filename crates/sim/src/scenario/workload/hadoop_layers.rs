@@ -58,10 +58,12 @@ impl Layers {
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, behind)) = after.split_once('}') else { break };
             let Some(depth) = depth.checked_sub(1) else {
-                return Err(format!("refers to other properties more than {DEEPEST} deep"));
+                return Err(format!(
+                    "refers to other properties through more than {DEEPEST} levels"
+                ));
             };
             let inner = self.all.get(names::current(name.trim())).ok_or_else(|| {
-                format!("refers to ${{{}}}, which is not given", shorten(name.trim()))
+                format!("refers to ${{{}}}, but no file sets this property", shorten(name.trim()))
             })?;
             done.push_str(before);
             done.push_str(&self.expand(&inner.value, depth)?);
@@ -90,7 +92,10 @@ impl Layers {
                 Some(before) if before.place.as_ref().is_some_and(|(f, _)| f == file) => {
                     if before.value.trim() != given.value.trim() {
                         let (said, other) = (given.said(), before.said());
-                        complaints.push(format!("{said}: has another value as {other}"));
+                        complaints.push(format!(
+                            "{said}: has another value under its other name \
+                                                 {other}"
+                        ));
                     }
                 }
                 Some(before) if before.fixed && before.value != given.value => kept += 1,
@@ -111,7 +116,8 @@ impl Layers {
             let given = Given { name: given_name.clone(), value: value.clone(), place, fixed };
             match self.all.get(&name) {
                 Some(before) if before.place.is_none() && before.value != given.value => {
-                    let reason = format!("has another value as {}", before.said());
+                    let reason =
+                        format!("has another value under its other name {}", before.said());
                     complaints.push((given_name.clone(), reason));
                 }
                 Some(before) if before.fixed && before.value.trim() != given.value.trim() => {

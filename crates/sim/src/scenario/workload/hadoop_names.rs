@@ -252,8 +252,18 @@ const fn granted(name: &'static str, value: &'static str, about: &'static str) -
 
 /// All properties with assumed values.
 pub const GRANTED: &[Granted] = &[
-    granted("mapreduce.map.output.compress", "false", "map outputs are moved as they are"),
-    granted("mapreduce.output.fileoutputformat.compress", "false", "output is written as it is"),
+    granted(
+        "mapreduce.map.output.compress",
+        "false",
+        "map outputs are transferred without \
+             compression",
+    ),
+    granted(
+        "mapreduce.output.fileoutputformat.compress",
+        "false",
+        "output is written without \
+             compression",
+    ),
     granted("mapreduce.job.encrypted-intermediate-data", "false", "nothing is encrypted"),
     granted("mapreduce.job.ubertask.enable", "false", "every task has a container of its own"),
     granted("mapreduce.job.jvm.numtasks", "1", "every task starts a Java virtual machine"),

@@ -66,7 +66,10 @@ fn sort_buffer(layers: &Layers, found: &mut Found) {
         }
     }
     if number(layers, SORT_FACTOR).is_some_and(|factor| factor < 2) {
-        found.push((SORT_FACTOR, "must be at least 2: that many files are merged".to_owned()));
+        found.push((
+            SORT_FACTOR,
+            "must be at least 2, because at least two files are merged".to_owned(),
+        ));
     }
 }
 
@@ -76,7 +79,13 @@ fn containers(layers: &Layers, found: &mut Found) {
         let Some(wanted) = number(layers, name) else { continue };
         for limit in limits {
             if let Some(most) = number(layers, limit).filter(|most| wanted > *most) {
-                found.push((name, format!("no container is so large: {limit} is {most}")));
+                found.push((
+                    name,
+                    format!(
+                        "is larger than the largest container, which {limit} \
+                                           limits to {most}"
+                    ),
+                ));
                 break;
             }
         }

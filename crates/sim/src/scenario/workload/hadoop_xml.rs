@@ -145,12 +145,12 @@ impl Walk<'_> {
         let outer = self.open.last().copied();
         let element = match (outer, tag.name().as_ref()) {
             (_, b"include" | b"xi:include") => {
-                return Err("includes another file: name that file beside this one".to_owned());
+                return Err("includes another file: add that file to hadoop_files".to_owned());
             }
             (None | Some(Element::Configuration), b"configuration") => Element::Configuration,
             (None, _) => {
-                return Err("is no Hadoop configuration: it starts with another \
-                                     element than <configuration>"
+                return Err("is not a Hadoop configuration: its first element must be \
+                            <configuration>"
                     .to_owned());
             }
             (Some(Element::Configuration), b"property") => Element::Property,
@@ -232,7 +232,7 @@ fn resolve(reference: &BytesRef) -> Result<String, String> {
     }
     let name = reference.decode().map_err(not_text)?;
     let known = resolve_predefined_entity(&name).map(str::to_owned);
-    known.ok_or_else(|| "refers to an entity; only those of XML itself are known".to_owned())
+    known.ok_or_else(|| "refers to an entity that is not predefined in XML".to_owned())
 }
 
 #[cfg(test)]
@@ -270,7 +270,7 @@ mod tests {
     fn what_is_no_configuration_is_refused_with_its_line() {
         let refused = |text: &str| read(text.as_bytes()).unwrap_err();
         assert!(refused("").contains("is empty"));
-        assert!(refused("<html></html>").contains("no Hadoop configuration"));
+        assert!(refused("<html></html>").contains("is not a Hadoop configuration"));
         assert!(refused("<configuration>\n<property>\n").contains("line 3: ends inside"));
         assert!(refused("<configuration>\n</property>").starts_with("line 2: is not XML"));
         assert!(refused("<configuration><property/></configuration>").contains("without name"));

@@ -55,7 +55,7 @@ pub fn read(
 ) -> Option<(Vec<JobSpec>, Vec<Origin>)> {
     let rule = read_rule(s);
     let trace = read_trace(s, ground, cluster, files, notes);
-    let doc = "Jobs of one kind. Beside a trace they are added to its jobs.";
+    let doc = "Jobs of one kind. If there is a trace too, they are added to its jobs.";
     let tables = s.tables("job", doc, MOST_TABLES, |j, _| read_job(j, ground, cluster, &rule));
     if s.describing() {
         return None;
@@ -105,7 +105,8 @@ fn read_rule(s: &mut Section) -> SizeRule {
     let split = s.get(
         key(
             "split_bytes",
-            "Bytes of an input split: a job has one map for each (block size of Hadoop 1).",
+            "Bytes of an input split; a job has one map task for each split (block size of Hadoop \
+             1).",
         )
         .value(Bytes(usual.split_bytes))
         .range("1 KB", "1 TB"),
@@ -113,7 +114,8 @@ fn read_rule(s: &mut Section) -> SizeRule {
     let per_reducer = s.get(
         key(
             "bytes_per_reducer",
-            "Shuffle bytes of a reduce task (hive.exec.reducers.bytes.per.reducer).",
+            "Shuffle bytes for each reduce task, from which the number of reduce tasks follows \
+             (hive.exec.reducers.bytes.per.reducer).",
         )
         .value(Bytes(usual.bytes_per_reducer))
         .range("1 KB", "1000 TB"),
@@ -121,7 +123,7 @@ fn read_rule(s: &mut Section) -> SizeRule {
     let fill = s.get(
         key(
             "reduce_fill_percent",
-            "Part of all reduce slots one job may fill, in percent (Hadoop's tutorial: 95).",
+            "Share of all reduce slots that one job may use, in percent (Hadoop's tutorial: 95).",
         )
         .value(usual.reduce_fill_percent)
         .range("1", "1000"),
@@ -148,31 +150,35 @@ fn read_trace_keys(s: &mut Section) -> TraceKeys {
         .optional("no trace"),
     );
     let from = s.get(
-        key("trace_from", "Time of the trace at which the simulation starts.")
-            .default("0 s")
-            .range("0 s", "480 h"),
+        key(
+            "trace_from",
+            "Time in the trace at which the simulation starts; earlier jobs are \
+                           left out.",
+        )
+        .default("0 s")
+        .range("0 s", "480 h"),
     );
     let to = s.find(
-        key("trace_to", "Jobs from this time of the trace on are left out.")
+        key("trace_to", "Time in the trace from which jobs are left out.")
             .optional("the end of the trace")
             .range("1 ns", "480 h"),
     );
     let original: Option<u32> = s.find(
         key(
             "original_nodes",
-            "Nodes of the recorded cluster: sizes are multiplied by workers / original nodes, \
-             times stay (SWIM, Chen et al. 2011).",
+            "Number of nodes of the recorded cluster. Sizes are multiplied by workers / \
+             original_nodes, times are unchanged (SWIM, Chen et al. 2011).",
         )
-        .optional("600 for fb-2009, 3000 for fb-2010, else sizes stay")
+        .optional("600 for fb-2009, 3000 for fb-2010, otherwise sizes are unchanged")
         .range("1", "1000000"),
     );
     let bad_rows = s.choice(
         "on_bad_row",
-        "What to do with rows of the trace that cannot be used.",
+        "Action for rows of the trace that cannot be used.",
         Some("stop"),
         &[
-            ("stop", BadRows::Stop, "refuse the trace"),
-            ("skip", BadRows::Skip, "leave them out and say how many"),
+            ("stop", BadRows::Stop, "report an error"),
+            ("skip", BadRows::Skip, "leave the rows out and report their number"),
         ],
     );
     TraceKeys { file, from, to, original, bad_rows }
@@ -188,7 +194,7 @@ fn read_trace(
 ) -> Option<Vec<TraceJob>> {
     let TraceKeys { file, from, to, original, bad_rows } = read_trace_keys(s);
     let Some(file) = file else {
-        let needs = || "needs a trace".to_owned();
+        let needs = || "needs a trace (key `trace`)".to_owned();
         s.demand(from == Span::ZERO, &["trace_from"], needs);
         s.demand(to.is_none(), &["trace_to"], needs);
         s.demand(original.is_none(), &["original_nodes"], needs);
@@ -288,17 +294,17 @@ fn tell(name: &str, noticed: &TraceNotes, notes: &mut Vec<String>) {
     let name = shorten(name);
     if noticed.skipped > 0 {
         let first =
-            noticed.first_skipped.first().map(|e| format!(", first: {e}")).unwrap_or_default();
+            noticed.first_skipped.first().map(|e| format!("; the first: {e}")).unwrap_or_default();
         notes.push(format!("{name}: {} unusable rows were skipped{first}", noticed.skipped));
     }
     if noticed.out_of_order > 0 {
         notes.push(format!(
-            "{name}: {} jobs were out of order and are sorted",
+            "{name}: {} jobs were not in order of submission and have been sorted",
             noticed.out_of_order
         ));
     }
     if noticed.unterminated {
-        notes.push(format!("{name}: the last line has no end; the file may have been cut off"));
+        notes.push(format!("{name}: the last line has no line end; the file may be incomplete"));
     }
 }
 
@@ -319,44 +325,49 @@ fn read_job(
     let (kind_name, input) = kinds::read_bytes(s, kind, rule);
     let clients = kinds::read_clients(s, kind, ground, cluster);
     let name = s.get(
-        key("name", "Its name in tables; with count, numbered.")
-            .computed("its kind", Name(kind_name.to_owned())),
+        key("name", "Name of the job in tables; with `count` a number is added.")
+            .computed("the kind of the job", Name(kind_name.to_owned())),
     );
     let (maps, reduces) = match clients {
         Some((_, count)) => (count, 0),
         None => read_tasks(s, input, rule.tasks(input, cluster.reduce_slots())),
     };
-    let submit = s.get(key("submit", "When it is submitted.").default("0 s").range("0 s", "480 h"));
-    let count: u32 = s.get(key("count", "How many such jobs.").default("1").range("1", "200000"));
+    let submit = s.get(
+        key("submit", "Time at which the job is submitted.").default("0 s").range("0 s", "480 h"),
+    );
+    let count: u32 = s
+        .get(key("count", "Number of jobs with these settings.").default("1").range("1", "200000"));
     let interarrival = s.get(
-        key("interarrival", "Time from one of them to the next.")
+        key("interarrival", "Time between the submissions of these jobs.")
             .default("0 s")
             .range("0 s", "480 h"),
     );
     let last = submit + interarrival * (u64::from(count) - 1);
     s.demand(last <= Span::from_secs(20 * 86_400), &["interarrival", "count", "submit"], || {
-        "puts the last job later than 20 days".to_owned()
+        "would submit the last job later than 20 days".to_owned()
     });
-    let pool: Option<Name> =
-        s.find(key(
+    let pool: Option<Name> = s.find(
+        key(
             "pool",
-            "Pool of the Fair scheduler; queue of the Capacity scheduler, where default is the default.",
-        ).optional("a pool of its own"));
+            "Pool of the Fair scheduler, or queue of the Capacity scheduler (there: default).",
+        )
+        .optional("each job has its own pool"),
+    );
     let user: Option<Name> = s.find(
-        key("user", "User within a queue of the Capacity scheduler.")
-            .optional("one for all jobs without"),
+        key("user", "User of the job, for the limits within a queue of the Capacity scheduler.")
+            .optional("one common user for all jobs without this key"),
     );
     let combine: Option<Ratio> = s.find(
-        key("combine_ratio", "Bytes a combiner leaves of each byte its maps put out.")
+        key("combine_ratio", "Output of the combiner as a share of the output of the maps.")
             .optional("no combiner")
             .range("0.000001", "1"),
     );
     s.demand(combine.is_none() || reduces > 0, &["combine_ratio"], || {
-        "needs reduces: what maps write themselves is not combined".to_owned()
+        "needs reduce tasks: without them no combiner runs".to_owned()
     });
     let replication = s.find(
-        key("output_replication", "Copies of its output.")
-            .optional("one for terasort, else that of the file system")
+        key("output_replication", "Number of replicas of the job's output.")
+            .optional("1 for terasort, otherwise hdfs.output_replication")
             .range("1", "1000"),
     );
     let mut job = JobSpec::fixed(name.0, kind_name, Time::ZERO + submit, input, maps, reduces);
@@ -382,12 +393,12 @@ fn read_tasks(s: &mut Section, bytes: JobBytes, (maps, reduces): (u32, u32)) -> 
             .range("1", "1000000"),
     );
     let reduces: u32 = s.get(
-        key("reduces", "Number of reduce tasks; 0 only without shuffle.")
-            .computed("one for each bytes_per_reducer, as far as slots allow", reduces)
+        key("reduces", "Number of reduce tasks; 0 is allowed only without shuffle bytes.")
+            .computed("one for each bytes_per_reducer of shuffle, limited by the slots", reduces)
             .range("0", "1000000"),
     );
     s.demand(reduces > 0 || bytes.shuffle == 0, &["reduces"], || {
-        format!("must be above 0: {} bytes are shuffled", bytes.shuffle)
+        format!("must be above 0, because {} bytes are shuffled", bytes.shuffle)
     });
     (maps, reduces)
 }

@@ -31,7 +31,7 @@ const WORDS: u64 = 20_000;
 /// Reads the kind of a job.
 pub fn read_kind(s: &mut Section) -> Option<Kind> {
     s.kind(
-        "What it computes, which gives shuffle and output for its input.",
+        "Type of the job, which determines its shuffle and output bytes from its input.",
         None,
         &[
             (
@@ -43,12 +43,17 @@ pub fn read_kind(s: &mut Section) -> Option<Kind> {
             ("search", Kind::Search, "640 : 0.033 : 0.033 (E-EON, table 4.2)"),
             ("index", Kind::Index, "640 : 114 : 114 (E-EON, table 4.2)"),
             ("wordcount", Kind::WordCount, "20 kB from each map, combined; 20 kB of output"),
-            ("shuffle", Kind::Shuffle, "maps make what is shuffled; nothing is read or written"),
+            (
+                "shuffle",
+                Kind::Shuffle,
+                "maps generate the shuffled data; nothing is read or \
+                                        written",
+            ),
             ("hdfs-write", Kind::HdfsWrite, "maps write; nothing is read or shuffled"),
             ("hdfs-read", Kind::HdfsRead, "maps read; nothing is shuffled or written"),
             ("hdfs-put", Kind::HdfsPut, "no tasks: HDFS clients write files (hdfs dfs -put)"),
             ("hdfs-get", Kind::HdfsGet, "no tasks: HDFS clients read files (hdfs dfs -get)"),
-            ("custom", Kind::Custom, "by shuffle_ratio and output_ratio"),
+            ("custom", Kind::Custom, "shuffle and output by shuffle_ratio and output_ratio"),
         ],
     )
 }
@@ -57,7 +62,7 @@ pub fn read_kind(s: &mut Section) -> Option<Kind> {
 pub fn read_bytes(s: &mut Section, kind: Kind, rule: &SizeRule) -> (&'static str, JobBytes) {
     let mut bytes = |name, doc| s.get(key::<Bytes>(name, doc).range("0 B", "1000 TB")).0;
     let none = JobBytes::default();
-    let read = "Bytes its maps read.";
+    let read = "Bytes that the maps of the job read.";
     match kind {
         Kind::TeraSort => ("terasort", JobBytes::terasort(bytes("input", read))),
         Kind::Sort => ("sort", JobBytes::terasort(bytes("input", read))),
@@ -69,11 +74,11 @@ pub fn read_bytes(s: &mut Section, kind: Kind, rule: &SizeRule) -> (&'static str
             ("wordcount", JobBytes { input, shuffle: maps.saturating_mul(WORDS), output: WORDS })
         }
         Kind::Shuffle => {
-            let shuffle = bytes("shuffle", "Bytes its maps make and its reduces fetch.");
+            let shuffle = bytes("shuffle", "Bytes that the maps generate and the reduces fetch.");
             ("shuffle", JobBytes { shuffle, ..none })
         }
         Kind::HdfsWrite | Kind::HdfsPut => {
-            let output = bytes("output", "Bytes that are written, without replication.");
+            let output = bytes("output", "Bytes that are written, not counting further replicas.");
             let name = if kind == Kind::HdfsPut { "hdfs-put" } else { "hdfs-write" };
             (name, JobBytes { output, ..none })
         }
@@ -86,7 +91,9 @@ pub fn read_bytes(s: &mut Section, kind: Kind, rule: &SizeRule) -> (&'static str
 }
 
 fn read_ratios(s: &mut Section) -> JobBytes {
-    let input = s.get(key::<Bytes>("input", "Bytes its maps read.").range("0 B", "1000 TB")).0;
+    let input = s
+        .get(key::<Bytes>("input", "Bytes that the maps of the job read.").range("0 B", "1000 TB"))
+        .0;
     let mut ratio = |name, doc| {
         let ratio = s.get(key::<Ratio>(name, doc).range("0", "1000"));
         // Computed in integers, with nine decimals.
@@ -111,16 +118,17 @@ pub fn read_clients(
     }
     let workers = s.choice(
         "clients",
-        "Who they are.",
+        "Hosts that act as HDFS clients.",
         Some("one"),
         &[
             ("one", false, "one client"),
-            ("workers", true, "one on every worker, sharing the bytes"),
+            ("workers", true, "one client on every worker; they share the bytes equally"),
         ],
     );
     if workers {
         return Some((Clients::Workers, cluster.workers.max(1)));
     }
-    let host = hosts::read_one(s, "client", "Its host.", Some("the master"), ground.nodes);
+    let host =
+        hosts::read_one(s, "client", "Host of the client.", Some("the master"), ground.nodes);
     Some((Clients::On(host.unwrap_or(cluster.master)), 1))
 }

@@ -23,8 +23,8 @@ pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
     let file: Option<FileName> = s.find(
         key(
             "machine",
-            "Profile of a machine, as eastwest calibrate writes it: its values stand for the keys \
-             of this workload that it does not give.",
+            "Profile of a machine, written by eastwest calibrate. Its values set those keys of \
+             this workload that the scenario does not give.",
         )
         .optional("none"),
     );

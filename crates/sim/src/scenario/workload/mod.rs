@@ -66,23 +66,32 @@ pub fn read(
 ) -> Vec<WorkloadSpec> {
     let mut names: Vec<String> = Vec::new();
     let mut off = 0;
-    let read = s.tables("workload", "Something that drives the network.", MOST, |w, _| {
-        let noted = notes.len();
-        let spec = read_one(w, ground, classes, files, notes, &names);
-        names.extend(spec.iter().map(|(spec, _)| spec.name.clone()));
-        let spec = spec.filter(|(_, off)| !off);
-        if spec.is_none() {
-            // notes about a workload that is off are dropped
-            notes.truncate(noted);
-            off += 1;
-        }
-        spec
-    });
+    let read = s.tables(
+        "workload",
+        "A workload: an application or pattern that generates traffic.",
+        MOST,
+        |w, _| {
+            let noted = notes.len();
+            let spec = read_one(w, ground, classes, files, notes, &names);
+            names.extend(spec.iter().map(|(spec, _)| spec.name.clone()));
+            let spec = spec.filter(|(_, off)| !off);
+            if spec.is_none() {
+                // notes about a workload that is off are dropped
+                notes.truncate(noted);
+                off += 1;
+            }
+            spec
+        },
+    );
     if s.good(&["workload"]) && read.is_empty() {
-        s.wrong("workload", "is required: without a [[workload]] nothing is sent");
+        s.wrong("workload", "is required: without a [[workload]] there is no traffic");
     }
     if s.all_good() && !s.describing() && !read.is_empty() && off == read.len() {
-        s.wrong("workload", "all of them are off: nothing is sent");
+        s.wrong(
+            "workload",
+            "at least one workload must not be off, because otherwise there is no \
+                             traffic",
+        );
     }
     read.into_iter().flatten().map(|(spec, _)| spec).collect()
 }
@@ -95,7 +104,7 @@ pub fn names(s: &Section) -> BTreeSet<String> {
 
 fn read_kind(w: &mut Section) -> Option<Kind> {
     w.kind(
-        "What it does.",
+        "Type of the workload.",
         None,
         &[
             ("mapreduce", Kind::MapReduce, "Hadoop: jobs on a cluster of a master and workers"),
@@ -103,7 +112,7 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
             (
                 "permutation",
                 Kind::Permutation,
-                "every host sends to one other and receives from one",
+                "every host sends to one other host and receives from one",
             ),
             ("all-to-all", Kind::AllToAll, "every host sends to every other"),
             (
@@ -114,24 +123,25 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
             (
                 "bulk",
                 Kind::Bulk,
-                "connections between given hosts that send for a time (as iperf3)",
+                "connections between given hosts that send for a given time (as iperf3 does)",
             ),
             (
                 "poisson",
                 Kind::Poisson,
-                "flows between random hosts at a load, sizes from a distribution",
+                "flows between random hosts at a given load, with sizes from a distribution",
             ),
             ("service", Kind::Service, "requests and responses that are sensitive to latency"),
             (
                 "flow-list",
                 Kind::FlowList,
-                "flows from a file: who sends how much to whom, and when",
+                "flows from a file with sender, receiver, bytes and start time",
             ),
-            ("datagrams", Kind::Datagrams, "packets without connection, at Poisson or equal gaps"),
+            ("datagrams", Kind::Datagrams, "packets without a connection, at random or equal gaps"),
             (
                 "ethernet",
                 Kind::Ethernet,
-                "frames without transport at a rate: to all others, or between given pairs",
+                "Ethernet frames without a transport, at a given rate, to all other hosts or \
+                 between given pairs",
             ),
             (
                 "transactions",
@@ -139,7 +149,12 @@ fn read_kind(w: &mut Section) -> Option<Kind> {
                 "recorded requests with all the calls they cause, from spans (Gusat et al. 2009)",
             ),
             ("mpi", Kind::Mpi, "an MPI program, replayed from the trace of its ranks"),
-            ("mpi-cg", Kind::MpiCg, "the messages of NAS CG, for any power of two of ranks"),
+            (
+                "mpi-cg",
+                Kind::MpiCg,
+                "the messages of the NAS benchmark CG; the number of ranks is \
+                                     a power of two",
+            ),
         ],
     )
 }
@@ -154,10 +169,11 @@ fn read_transport(w: &mut Section, kind: Kind) -> Transport {
         choices.push((
             "ethernet",
             Transport::Ethernet,
-            "nothing: messages of MPI are raw frames, of a priority of fabric.pfc",
+            "no transport: messages of MPI are sent as raw frames of a lossless priority \
+             (fabric.pfc)",
         ));
     }
-    w.choice("transport", "What carries its flows.", Some("tcp"), &choices)
+    w.choice("transport", "Transport protocol of the workload's flows.", Some("tcp"), &choices)
 }
 
 /// Reads one workload, and whether it is off.
@@ -170,17 +186,20 @@ fn read_one(
     names: &[String],
 ) -> Option<(WorkloadSpec, bool)> {
     let kind = read_kind(w);
-    let name: Name = w.get(key("name", "Its name, unlike all others."));
-    w.demand(!names.contains(&name.0), &["name"], || "is the name of another workload".to_owned());
+    let name: Name = w.get(key("name", "Unique name of the workload."));
+    w.demand(!names.contains(&name.0), &["name"], || {
+        "is already the name of another workload".to_owned()
+    });
     let class: Name = w.get(
-        key("class", "Traffic class its packets are measured in.")
-            .computed("its name", name.clone()),
+        key("class", "Traffic class of the workload's packets.")
+            .computed("the name of the workload", name.clone()),
     );
     let background = w.get(
-        key("background", "Whether the simulation ends without waiting for it.").default("false"),
+        key("background", "Whether the simulation may end before this workload has finished.")
+            .default("false"),
     );
-    let doc =
-        "Whether it is left out of the run: for runs with and without it, such as in a sweep.";
+    let doc = "Whether the workload is left out of the run. A sweep can use this key to compare \
+               runs with and without the workload.";
     let off = w.get(key("off", doc).default("false"));
     let kind = kind?;
     let transport = read_transport(w, kind);

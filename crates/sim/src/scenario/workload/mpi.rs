@@ -39,8 +39,9 @@ pub fn replay(
     notes: &mut Vec<String>,
     (class, transport): (ClassId, Transport),
 ) -> Option<MpiConfig> {
-    const DOC: &str = "Time-independent trace: a folder with a file for each rank (the last number in \
-                       a file's name is the rank), or one file with the lines of all.";
+    const DOC: &str = "Time-independent trace of the program: a folder with one file for each \
+                       rank (the last number in a file name is the rank), or one file with the \
+                       lines of all ranks.";
     let trace: FileName = s.get(key("trace", DOC));
     let mut settings = settings(s, ground, files, (class, transport));
     if !s.good(&["trace"]) || s.describing() {
@@ -87,23 +88,32 @@ pub fn cg(
     files: &mut Files,
     (class, transport): (ClassId, Transport),
 ) -> Option<MpiConfig> {
-    let ranks: u32 = s.get(key("ranks", "Ranks, a power of two.").range("1", "65536"));
+    let ranks: u32 = s.get(key("ranks", "Number of ranks, a power of two.").range("1", "65536"));
     s.demand(ranks.is_power_of_two(), &["ranks"], || "must be a power of two".to_owned());
     let choices: Vec<Choice<usize>> =
         (0..CgConfig::CLASSES.len()).map(|i| (CgConfig::CLASSES[i].0, i, PROBLEMS[i])).collect();
-    let problem = s.choice("problem", "Class of the benchmark: its size.", Some("A"), &choices);
+    let problem = s.choice(
+        "problem",
+        "Problem class of the benchmark, which determines its size.",
+        Some("A"),
+        &choices,
+    );
     let (_, rows, nonzeros, outer) = CgConfig::CLASSES[problem];
     let outer = s
         .find(
-            key("outer", "Timed outer iterations; one more goes before them.")
-                .optional("those of the class")
+            key("outer", "Number of timed outer iterations; one untimed iteration precedes them.")
+                .optional("the number of the problem class")
                 .range("0", "1000000"),
         )
         .unwrap_or(outer);
     let inner = s.get(
-        key("inner", "Inner iterations of each outer one; 0 leaves the product of the residual.")
-            .value(CgConfig::INNER)
-            .range("0", "1000000"),
+        key(
+            "inner",
+            "Number of inner iterations in each outer one; with 0 only the product for \
+                      the residual remains.",
+        )
+        .value(CgConfig::INNER)
+        .range("0", "1000000"),
     );
     let settings = settings(s, ground, files, (class, transport))?;
     if !s.all_good() {
@@ -149,44 +159,49 @@ fn settings(
 ) -> Option<Settings> {
     let placement = placement(s, ground, files);
     let per_host = s.get(
-        key("ranks_per_host", "Ranks that a host has room for, each with a core to itself.")
+        key("ranks_per_host", "Maximum number of ranks on a host; each rank has its own core.")
             .default("1")
             .range("1", "65536"),
     );
     let doc =
-        "Floating-point operations per second of a core: what compute records are divided by.";
+        "Floating-point operations per second of a core, which converts compute records to times.";
     let flops: Ratio =
         s.get(key("flops_per_s", doc).value(Ratio(MpiConfig::FLOPS_PER_S)).range("1", "1e18"));
     let scale: Ratio = s.get(
-        key("compute_scale", "What times of computing are multiplied by; 0 leaves them out.")
-            .default("1")
-            .range("0", "1e6"),
+        key(
+            "compute_scale",
+            "Factor by which computation times are multiplied; with 0 they are \
+                              left out.",
+        )
+        .default("1")
+        .range("0", "1e6"),
     );
     let eager: Bytes = s.get(
         key(
             "eager_limit",
-            "Largest message that is sent unasked; a longer one waits for its receive.",
+            "Largest message that is sent eagerly; a longer message waits until the receiver has \
+             called receive (rendezvous).",
         )
         .value(Bytes(MpiConfig::EAGER_LIMIT))
         .range("0 B", "1000 TB"),
     );
     let envelope: Octets = s.get(
-        key("envelope", "Bytes that go with each message, and of the question for a long one.")
+        key("envelope", "Header bytes of each message, and size of a rendezvous request.")
             .value(Octets(MpiConfig::ENVELOPE))
             .range("1", "65536"),
     );
     let local_latency = s.get(
-        key("local_latency", "Time that the smallest message takes within a host.")
+        key("local_latency", "Latency of the smallest message between two ranks on one host.")
             .value(MpiConfig::LOCAL_LATENCY)
             .range("0 s", "1 s"),
     );
     let local_rate: ByteRate = s.get(
-        key("local_rate", "Rate at which messages pass through a host's memory.")
+        key("local_rate", "Rate of messages between ranks on one host, through its memory.")
             .value(ByteRate(MpiConfig::LOCAL_RATE))
             .range("1 MB/s", "10000 GB/s"),
     );
     let frame = frame(s, ground, transport);
-    let algorithms = s.table("collectives", "How collective calls are done.", algorithms);
+    let algorithms = s.table("collectives", "Algorithms of collective calls.", algorithms);
     Some(Settings {
         placement: placement?,
         per_host,
@@ -208,14 +223,15 @@ fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> 
     let given: Option<Octets> = s.find(
         key(
             "frame",
-            "Bytes of a full frame, without fabric.framing; with transport = \"ethernet\".",
+            "Size of a full frame in bytes, without fabric.framing; only with transport = \
+             \"ethernet\".",
         )
         .optional("fabric.mtu")
         .range("46", "9216"),
     );
     let over_ethernet = transport == Transport::Ethernet;
     s.demand(over_ethernet || given.is_none(), &["frame"], || {
-        "is read with transport = \"ethernet\" only".to_owned()
+        "has an effect only with transport = \"ethernet\"".to_owned()
     });
     if let (Some(mtu), Some(frame)) = (ground.mtu, given) {
         s.demand(frame.0 <= mtu, &["frame"], || format!("is above the MTU of {mtu} B"));
@@ -227,9 +243,14 @@ fn frame(s: &mut Section, ground: &Ground, transport: Transport) -> Option<u16> 
 fn algorithms(s: &mut Section) -> Algorithms {
     let barrier = s.choice("barrier", "Barriers.", Some("dissemination"), BarrierBy::ALL);
     let bcast = s.choice("bcast", "Broadcasts.", Some("binomial"), BcastBy::ALL);
-    let reduce = s.choice("reduce", "Reductions to a root.", Some("binomial"), ReduceBy::ALL);
-    let allreduce =
-        s.choice("allreduce", "Reductions to all.", Some("recursive-doubling"), AllreduceBy::ALL);
+    let reduce =
+        s.choice("reduce", "Reductions to one root rank.", Some("binomial"), ReduceBy::ALL);
+    let allreduce = s.choice(
+        "allreduce",
+        "Reductions whose result all ranks receive.",
+        Some("recursive-doubling"),
+        AllreduceBy::ALL,
+    );
     let alltoall =
         s.choice("alltoall", "Alltoall and alltoallv.", Some("pairwise"), AlltoallBy::ALL);
     let gather = s.choice("gather", "Gather; gatherv is linear.", Some("binomial"), GatherBy::ALL);
@@ -264,21 +285,31 @@ fn placement(s: &mut Section, ground: &Ground, files: &mut Files) -> Option<Plac
     }
     let by = s.choice(
         "placement",
-        "Which hosts the ranks are on.",
+        "Assignment of ranks to hosts.",
         Some("block"),
         &[
-            ("block", By::Block, "the first ranks on the first host, and so on"),
-            ("round-robin", By::RoundRobin, "one rank after the other over all hosts, and again"),
-            ("random", By::Random, "at random, by the seed"),
-            ("file", By::File, "as hosts_file says"),
+            (
+                "block",
+                By::Block,
+                "the first ranks on the first host, the next ranks on the \
+                                  second, and so on",
+            ),
+            (
+                "round-robin",
+                By::RoundRobin,
+                "one rank on each host in turn, then again from the \
+                                             first host",
+            ),
+            ("random", By::Random, "at random, drawn from the seed"),
+            ("file", By::File, "as given in hosts_file"),
         ],
     );
-    let doc = "File with the host of each rank, one in a line; with placement = \"file\".";
+    let doc = "File with the host of each rank, one per line; only with placement = \"file\".";
     let file: Option<FileName> = s.find(key("hosts_file", doc).optional("no file"));
     let listed = matches!(by, By::File);
     s.demand(file.is_some() == listed, &["hosts_file"], || match listed {
         true => "is required with placement = \"file\"".to_owned(),
-        false => "is read with placement = \"file\" only".to_owned(),
+        false => "has an effect only with placement = \"file\"".to_owned(),
     });
     match (by, file) {
         (By::Block, _) => Some(Placement::Block),
@@ -332,8 +363,8 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
         let bytes = path.metadata().map_or(0, |about| about.len());
         if bytes.saturating_mul(u64::from(ranks)) > MOST_MERGED_BYTES {
             return Err(wrong(format!(
-                "has {ranks} ranks in one file of {bytes} B, which each of them would read: split it \
-                 with eastwest trace import"
+                "has {ranks} ranks in one file of {bytes} B, which every rank would have to read: \
+                 split it with eastwest trace import"
             )));
         }
         let listed = vec![(base.to_owned(), path.to_owned())];
@@ -352,14 +383,14 @@ fn program(name: &str, path: &Path) -> Result<(Program, Vec<(String, PathBuf)>),
         let place = find_below(path, &file).map_err(wrong)?;
         if let Some((other, _)) = by_rank.insert(rank, (file.clone(), place)) {
             let (a, b) = (shorten(&other), shorten(&file));
-            return Err(wrong(format!("{a} and {b} are both for rank {rank}")));
+            return Err(wrong(format!("{a} and {b} are both files of rank {rank}")));
         }
         if by_rank.len() > MpiConfig::MOST_RANKS as usize {
             return Err(wrong(format!("has more than {} ranks", MpiConfig::MOST_RANKS)));
         }
     }
     if by_rank.is_empty() {
-        return Err(wrong("holds no file with a number in its name".to_owned()));
+        return Err(wrong("contains no file with a number in its name".to_owned()));
     }
     let missing = (0..).find(|rank| !by_rank.contains_key(rank)).unwrap_or(0);
     if (missing as usize) < by_rank.len() {

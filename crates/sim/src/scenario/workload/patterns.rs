@@ -29,9 +29,13 @@ fn flow_bytes(s: &mut Section) -> u64 {
 /// Reads the key `start_window`.
 pub fn start_window(s: &mut Section) -> Span {
     s.get(
-        key("start_window", "Width of the uniform start times of the first flows (as in S1).")
-            .value(StrideConfig::START_WINDOW)
-            .range("0 s", "480 h"),
+        key(
+            "start_window",
+            "Interval from 0 s in which the first flows start, at uniform random \
+                             times (as in S1).",
+        )
+        .value(StrideConfig::START_WINDOW)
+        .range("0 s", "480 h"),
     )
 }
 
@@ -39,9 +43,10 @@ pub fn start_window(s: &mut Section) -> Span {
 pub fn stride(s: &mut Section, class: ClassId) -> StrideConfig {
     StrideConfig {
         stride: s.get(
-            key("stride", "Distance between successive receivers, in hosts.").range("1", "1000000"),
+            key("stride", "Distance between successive receivers, in host numbers.")
+                .range("1", "1000000"),
         ),
-        count: s.get(key("count", "Flows per host.").range("1", "100000")),
+        count: s.get(key("count", "Number of flows of each host.").range("1", "100000")),
         bytes: flow_bytes(s),
         start_window: start_window(s),
         class,
@@ -53,9 +58,13 @@ pub fn permutation(s: &mut Section, class: ClassId) -> PermutationConfig {
     PermutationConfig {
         bytes: flow_bytes(s),
         repeat: s.get(
-            key("repeat", "Flows of each host, one after the other, each to another receiver.")
-                .default("1")
-                .range("1", "100000"),
+            key(
+                "repeat",
+                "Number of flows of each host, one after the other, each to another \
+                           receiver.",
+            )
+            .default("1")
+            .range("1", "100000"),
         ),
         start_window: start_window(s),
         class,
@@ -67,23 +76,27 @@ pub fn all_to_all(s: &mut Section, class: ClassId) -> AllToAllConfig {
     AllToAllConfig {
         bytes: flow_bytes(s),
         repeat: s.get(
-            key("repeat", "Flows of each pair, one after the other over a fresh connection each.")
-                .default("1")
-                .range("1", "100000"),
+            key(
+                "repeat",
+                "Number of flows of each pair of hosts, one after the other, each over \
+                           a new connection.",
+            )
+            .default("1")
+            .range("1", "100000"),
         ),
         request_bytes: s
             .get(
                 key::<Bytes>(
                     "request_bytes",
-                    "Bytes with which each host asks every other for the flow, which the other then \
-                     sends back; with 0 hosts send unasked.",
+                    "Bytes of the request with which a host starts a flow from another host; with \
+                     0 hosts send without a request.",
                 )
                 .value(Bytes(0))
                 .range("0 B", "1 GB"),
             )
             .0,
         parallel: s.find(
-            key("parallel", "Flows a host has under way at once.")
+            key("parallel", "Maximum number of simultaneous flows of a host.")
                 .optional("all at once")
                 .range("1", "1000000"),
         ),
@@ -94,31 +107,37 @@ pub fn all_to_all(s: &mut Section, class: ClassId) -> AllToAllConfig {
 
 /// Reads the settings of synchronized reads.
 pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<IncastConfig> {
-    let receiver = hosts::read_one(s, "receiver", "The host that reads.", None, ground.nodes);
+    let receiver =
+        hosts::read_one(s, "receiver", "Host that reads from all senders.", None, ground.nodes);
     let doc = "Hosts that each send a part of every block.";
     let senders =
         hosts::read_list(s, "senders", doc, Some("all hosts but the receiver"), ground.nodes);
     let rounds = s.get(key("rounds", "Number of rounds.").default("1").range("1", "1000000"));
     let block = s.get(
-        key::<Bytes>("block_bytes", "Bytes each sender sends in a round.").range("1 B", MOST_BYTES),
+        key::<Bytes>("block_bytes", "Bytes that each sender sends in a round.")
+            .range("1 B", MOST_BYTES),
     );
     let request = s.get(
         key::<Bytes>(
             "request_bytes",
-            "Bytes of the request to each sender; with 0 the senders start by themselves.",
+            "Bytes of the request to each sender; with 0 senders start without a request.",
         )
         .value(Bytes(IncastConfig::REQUEST_BYTES))
         .range("0 B", "1 GB"),
     );
     let persistent = s.get(
-        key("persistent", "Whether connections last for all rounds, or are opened for each.")
-            .default("true"),
+        key(
+            "persistent",
+            "Whether connections are kept for all rounds. If false, each round \
+                           opens new connections.",
+        )
+        .default("true"),
     );
     let warm_up = s.get(
         key(
             "warm_up",
-            "When the first round starts: connections open before (as in the \
-                        ns-3 program S2 is compared with).",
+            "Time at which the first round starts; connections open before (as in the ns-3 \
+             program to which S2 is compared).",
         )
         .value(IncastConfig::WARM_UP)
         .range("0 s", "1 h"),
@@ -126,8 +145,8 @@ pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<Incast
     let start_jitter = s.get(
         key(
             "start_jitter",
-            "Width of the uniform time a sender takes before it writes \
-                         (wake-up of a server process).",
+            "Upper end of the uniform random time before a sender writes (wake-up of a server \
+             process).",
         )
         .value(IncastConfig::START_JITTER)
         .range("0 s", "1 h"),
@@ -136,7 +155,7 @@ pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<Incast
     s.demand(
         senders.is_some() || nodes.hosts() as usize <= hosts::MOST_HOSTS,
         &["senders"],
-        || format!("is required: there are more than {} hosts", hosts::MOST_HOSTS),
+        || format!("is required, because there are more than {} hosts", hosts::MOST_HOSTS),
     );
     if !s.good(&["senders"]) {
         return None;
@@ -218,12 +237,12 @@ impl Quantity for Point {
 fn sizes(s: &mut Section) -> Option<Sizes> {
     let name: SizesName = s.get(key(
         "sizes",
-        "Sizes of flows: one size, web-search (DCTCP 2010), data-mining (VL2 2009), \
-         hadoop (Roy et al. 2015), or points.",
+        "Distribution of flow sizes: a single size, web-search (DCTCP 2010), data-mining (VL2 \
+         2009), hadoop (Roy et al. 2015), or points (key size_points).",
     ));
     let interpolation = s.choice(
         "interpolation",
-        "How sizes between two points of a distribution are found.",
+        "Interpolation between two points of a size distribution.",
         Some("logarithmic"),
         &[
             (
@@ -231,12 +250,16 @@ fn sizes(s: &mut Section) -> Option<Sizes> {
                 Interpolation::Logarithmic,
                 "uniform in the logarithm of the size, the axis of the papers' figures",
             ),
-            ("linear", Interpolation::Linear, "uniform in the size, as older ns-2 scripts do"),
+            ("linear", Interpolation::Linear, "uniform in the size, as in older ns-2 scripts"),
         ],
     );
     let points: Option<Vec<Point>> = s.find(
-        key("size_points", "Points [size, share of flows up to it] of a distribution of your own.")
-            .optional("none; needed with sizes = \"points\""),
+        key(
+            "size_points",
+            "Points [size, share of flows up to this size] of your own \
+                            distribution.",
+        )
+        .optional("none; needed with sizes = \"points\""),
     );
     if !s.good(&["sizes", "size_points", "interpolation"]) || s.describing() {
         return None;
@@ -280,7 +303,7 @@ pub(super) fn read_count(
 ) -> Option<u64> {
     let count: Option<u64> = s.find(
         key(name, doc)
-            .optional("it never ends, which needs background = true")
+            .optional("no end; background = true is then needed")
             .range("1", "1000000000000"),
     );
     let required = count.is_none() && !background && !s.has("duration");
@@ -300,19 +323,25 @@ pub fn poisson(
     let doc = "Hosts that send and receive.";
     let hosts = hosts::read_list(s, "hosts", doc, Some("all hosts"), ground.nodes);
     let load = s.get(
-        key::<Fraction>("load", "Offered payload as a share of the summed rate of these hosts.")
-            .range("0.000001", "1"),
+        key::<Fraction>(
+            "load",
+            "Offered load: payload rate as a share of the sum of the rates of \
+                                 these hosts.",
+        )
+        .range("0.000001", "1"),
     );
     let sizes = sizes(s);
-    let start = s.get(key("start", "When arrivals begin.").default("0 s").range("0 s", "480 h"));
+    let start = s.get(
+        key("start", "Time at which flows begin to arrive.").default("0 s").range("0 s", "480 h"),
+    );
     let flows = read_count(s, "flows", "Number of flows.", background);
     let duration: Option<Span> = s.find(
-        key("duration", "For how long flows arrive.")
-            .optional("without end, or until all flows have arrived")
+        key("duration", "Time during which flows arrive.")
+            .optional("no end, or until all flows have arrived")
             .range("1 ns", "480 h"),
     );
     s.demand(flows.is_none() || duration.is_none(), &["flows", "duration"], || {
-        "stands beside duration: only one of them can end the arrivals".to_owned()
+        "cannot be set together with `duration`: give one of them".to_owned()
     });
     let until = match (flows, duration) {
         (Some(flows), _) => Until::Count(flows),
@@ -337,32 +366,42 @@ pub fn service(
     class: ClassId,
     background: bool,
 ) -> Option<ServiceConfig> {
-    let clients = hosts::read_list(s, "clients", "Hosts that ask.", None, ground.nodes);
-    let doc = "Hosts that answer; a host can be both and does not ask itself.";
+    let clients = hosts::read_list(s, "clients", "Hosts that send requests.", None, ground.nodes);
+    let doc = "Hosts that send responses. A host can be client and server, but sends no request \
+               to itself.";
     let servers = hosts::read_list(s, "servers", doc, None, ground.nodes);
-    let mean_gap =
-        s.get(key("mean_gap", "Mean time between requests of one client.").range("1 ns", "480 h"));
+    let mean_gap = s
+        .get(key("mean_gap", "Mean time between two requests of a client.").range("1 ns", "480 h"));
     let request = s.get(
         key::<Bytes>("request_bytes", "Bytes of a request (Alizadeh et al. 2010, 2.2: 1.6 kB).")
             .value(Bytes(ServiceConfig::REQUEST_BYTES))
             .range("1 B", "1 TB"),
     );
     let response = s.get(
-        key::<Bytes>("response_bytes", "Bytes of a response (the same source: 1.6 to 2 kB).")
-            .value(Bytes(ServiceConfig::RESPONSE_BYTES))
-            .range("1 B", "1 TB"),
+        key::<Bytes>(
+            "response_bytes",
+            "Bytes of a response (Alizadeh et al. 2010, 2.2: 1.6 to 2 \
+                                        kB).",
+        )
+        .value(Bytes(ServiceConfig::RESPONSE_BYTES))
+        .range("1 B", "1 TB"),
     );
     let server_time = s.get(
-        key("server_time", "From the arrival of a request to the writing of its response.")
-            .default("0 s")
-            .range("0 s", "1 h"),
+        key(
+            "server_time",
+            "Time from the arrival of a request until the server writes its \
+                            response.",
+        )
+        .default("0 s")
+        .range("0 s", "1 h"),
     );
     let warm_up = s.get(
-        key("warm_up", "When requests begin: connections open before.")
+        key("warm_up", "Time at which requests begin; connections open before.")
             .value(ServiceConfig::WARM_UP)
             .range("0 s", "1 h"),
     );
-    let requests = read_count(s, "requests", "Requests of all clients together.", background);
+    let requests =
+        read_count(s, "requests", "Number of requests of all clients together.", background);
     Some(ServiceConfig {
         clients: clients?,
         servers: servers?,
@@ -384,10 +423,9 @@ pub fn datagrams(
     background: bool,
 ) -> Option<DatagramsConfig> {
     let sources = hosts::read_list(s, "sources", "Hosts that send.", None, ground.nodes);
-    let destination =
-        hosts::read_one(s, "destination", "The host that receives.", None, ground.nodes);
+    let destination = hosts::read_one(s, "destination", "Host that receives.", None, ground.nodes);
     let bytes = s.get(
-        key::<Octets>("bytes", "IP bytes of each packet; the least are IP and UDP headers.")
+        key::<Octets>("bytes", "IP bytes of each packet, at least 28 B of IP and UDP headers.")
             .range("28", "9216"),
     );
     if let Some(mtu) = ground.mtu {
@@ -395,17 +433,27 @@ pub fn datagrams(
     }
     let arrivals = s.choice(
         "arrivals",
-        "How gaps between packets are spread.",
+        "Distribution of the gaps between packets.",
         Some("poisson"),
         &[
-            ("poisson", Arrivals::Poisson, "exponential gaps: with one size the M/D/1 queue"),
-            ("periodic", Arrivals::Periodic, "equal gaps, each source with a phase of its own"),
+            (
+                "poisson",
+                Arrivals::Poisson,
+                "exponential gaps: with packets of one size an M/D/1 \
+                                            queue",
+            ),
+            ("periodic", Arrivals::Periodic, "equal gaps, with a random phase for each source"),
         ],
     );
     let mean_gap =
-        s.get(key("mean_gap", "Mean time between packets of one source.").range("1 ns", "480 h"));
-    let start = s.get(key("start", "When sending begins.").default("0 s").range("0 s", "480 h"));
-    let packets = read_count(s, "packets", "Packets of all sources together.", background);
+        s.get(key("mean_gap", "Mean time between two packets of a source.").range("1 ns", "480 h"));
+    let start = s.get(
+        key("start", "Time at which the sources begin to send.")
+            .default("0 s")
+            .range("0 s", "480 h"),
+    );
+    let packets =
+        read_count(s, "packets", "Number of packets of all sources together.", background);
     Some(DatagramsConfig {
         sources: sources?,
         destination: destination?,

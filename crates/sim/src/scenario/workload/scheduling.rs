@@ -18,7 +18,7 @@ const MOST: usize = 10_000;
 pub fn read_kind(s: &mut Section) -> SchedulerKind {
     s.choice(
         "scheduler",
-        "Which job the next task is taken from.",
+        "Scheduler, which decides from which job the next task comes.",
         Some("fifo"),
         &[
             (
@@ -29,19 +29,20 @@ pub fn read_kind(s: &mut Section) -> SchedulerKind {
             (
                 "fair",
                 SchedulerKind::Fair,
-                "pools below their minimum share, then the pool with the fewest running tasks for \
-                 its weight, in it the job with the fewest",
+                "first pools below their minimum share, then the pool with the fewest running \
+                 tasks relative to its weight; in the pool, the job with the fewest running tasks",
             ),
             (
                 "capacity",
                 SchedulerKind::Capacity,
-                "the queue that uses least of its capacity, in it the job submitted first \
-                 (default of Hadoop 2 and 3)",
+                "the queue that uses the smallest share of its capacity; in the queue, the job \
+                 submitted first (default of Hadoop 2 and 3)",
             ),
             (
                 "quincy",
                 SchedulerKind::Quincy,
-                "a flow of least transfer cost places maps (Isard et al. 2009)",
+                "maps are placed by a minimum-cost flow, with the cost of transfers (Isard et al. \
+                 2009)",
             ),
         ],
     )
@@ -51,21 +52,22 @@ pub fn read_kind(s: &mut Section) -> SchedulerKind {
 pub fn read(s: &mut Section) -> Scheduling {
     let delay = s.table(
         "delay",
-        "Delay scheduling (Zaharia et al. 2010): a job without a split near the asking worker is \
-         passed over for a while.",
+        "Delay scheduling (Zaharia et al. 2010): a job without a local split for a worker waits \
+         for some time before it gets a remote one.",
         read_delay,
     );
-    let doc = "Pools of the Fair scheduler and of Quincy that are not plain.";
+    let doc = "Settings of pools of the Fair scheduler and of Quincy that differ from the \
+               defaults.";
     let pools = s.tables("pool", doc, MOST, |p, _| read_pool(p));
-    let doc = "Queues of the Capacity scheduler, parents before their children. Without any there is \
-               one, default, that has all.";
+    let doc = "Queues of the Capacity scheduler, parents before their children. Without entries \
+               there is one queue, default, with the whole capacity.";
     let mut names: Vec<String> = Vec::new();
     let queues = s.tables("queue", doc, MOST, |q, _| {
         let queue = read_queue(q, &names);
         names.push(queue.name.clone());
         queue
     });
-    let quincy = s.table("quincy", "What transfers cost Quincy.", read_quincy);
+    let quincy = s.table("quincy", "Costs of transfers for Quincy's scheduling.", read_quincy);
     Scheduling { delay, pools, queues, quincy }
 }
 
@@ -73,8 +75,9 @@ fn read_delay(s: &mut Section) -> Option<DelayConfig> {
     let node: Option<Span> = s.find(
         key(
             "node",
-            "W1: how long a job is passed over before it takes a split of the worker's rack \
-             (yarn.scheduler.fair.locality-delay-node-ms; Hadoop 1's Fair scheduler: 1.5 heartbeats).",
+            "W1: time for which a job waits for a split on the worker itself before it accepts \
+             one in the worker's rack (yarn.scheduler.fair.locality-delay-node-ms; Hadoop 1's \
+             Fair scheduler: 1.5 heartbeats).",
         )
         .optional("no delay scheduling")
         .range("0 s", "1 h"),
@@ -82,10 +85,10 @@ fn read_delay(s: &mut Section) -> Option<DelayConfig> {
     let rack: Option<Span> = s.find(
         key(
             "rack",
-            "W2: how much longer before it takes any split \
+            "W2: further time for which a job waits before it accepts a split in any rack \
              (yarn.scheduler.fair.locality-delay-rack-ms).",
         )
-        .optional("as long as node")
+        .optional("the value of `node`")
         .range("0 s", "1 h"),
     );
     s.demand(rack.is_none() || node.is_some(), &["rack", "node"], || "needs node".to_owned());
@@ -102,21 +105,33 @@ fn milli(ratio: Ratio) -> u32 {
 }
 
 fn read_pool(s: &mut Section) -> PoolConfig {
-    let name = s.get(key::<Name>("name", "Its name, as jobs give it."));
+    let name = s.get(key::<Name>(
+        "name",
+        "Name of the pool, which the key `pool` of jobs refers \
+                                          to.",
+    ));
     let usual = PoolConfig::plain(name.0);
     let weight = s.get(
-        key("weight", "Its share relative to other pools (weight: 1).")
+        key("weight", "Weight of the pool relative to other pools (weight: 1).")
             .value(Ratio(1.0))
             .range("0.001", "1000000"),
     );
     let mut minimum = |name, doc| s.get(key(name, doc).value(0u32).range("0", "1000000000"));
     let min_share = [
-        minimum("min_maps", "Map slots it has before others share (minMaps: 0)."),
-        minimum("min_reduces", "Reduce slots it has before others share (minReduces: 0)."),
+        minimum(
+            "min_maps",
+            "Minimum share: map slots that the pool gets before other slots are \
+                             shared (minMaps: 0).",
+        ),
+        minimum(
+            "min_reduces",
+            "Minimum share: reduce slots that the pool gets before other slots \
+                                are shared (minReduces: 0).",
+        ),
     ];
     let order = s.choice(
         "order",
-        "Order of its jobs (schedulingMode).",
+        "Order of jobs within the pool (schedulingMode).",
         Some("fair"),
         &[
             ("fair", PoolOrder::Fair, "the job with the fewest running tasks"),
@@ -127,30 +142,46 @@ fn read_pool(s: &mut Section) -> PoolConfig {
 }
 
 fn read_queue(s: &mut Section, before: &[String]) -> QueueConfig {
-    let name = s.get(key::<Name>("name", "Its name, as jobs give it as their pool."));
-    let parent: Option<Name> =
-        s.find(key("parent", "The queue it is part of, which stands before it.").optional("none"));
+    let name = s.get(key::<Name>(
+        "name",
+        "Name of the queue, which the key `pool` of jobs refers \
+                                          to.",
+    ));
+    let parent: Option<Name> = s.find(
+        key("parent", "Name of the parent queue, which must come before this queue.")
+            .optional("none"),
+    );
     let number = parent.and_then(|parent| {
         let found = before.iter().position(|name| *name == parent.0);
         if found.is_none() && !s.describing() {
-            s.wrong("parent", format!("is no queue that stands before {}", name.0));
+            s.wrong("parent", format!("must be the name of a queue that comes before {}", name.0));
         }
         found.map(at_most)
     });
     let capacity = s.get(
-        key::<Fraction>("capacity", "Its share of its parent, or of the cluster (capacity).")
-            .range("0.00001", "1"),
+        key::<Fraction>(
+            "capacity",
+            "Capacity of the queue as a share of its parent, or of the \
+                                     cluster (capacity).",
+        )
+        .range("0.00001", "1"),
     );
     let mut share = |name, doc| s.get(key(name, doc).value(Fraction(1.0)).range("0.00001", "1"));
-    let maximum = share("maximum", "Most it may use of its parent (maximum-capacity: 100).");
+    let maximum = share(
+        "maximum",
+        "Maximum capacity of the queue as a share of its parent \
+                                    (maximum-capacity: 100).",
+    );
     let user_minimum = share(
         "user_minimum",
-        "What each of several users can count on (minimum-user-limit-percent: 100).",
+        "Minimum share of the queue's capacity for each of several users \
+         (minimum-user-limit-percent: 100).",
     );
     let user_factor = s.get(
         key(
             "user_factor",
-            "Most one user may use, of the queue's capacity (user-limit-factor: 1).",
+            "Maximum use of one user, as a multiple of the queue's capacity (user-limit-factor: \
+             1).",
         )
         .value(Ratio(1.0))
         .range("0.001", "1000000"),
@@ -181,8 +212,12 @@ fn read_quincy(s: &mut Section) -> QuincyConfig {
         format!("must not exceed core_cost ({core_cost})")
     });
     let fair = s.get(
-        key("fair", "How many tasks of which job run is decided as by fair, else as by fifo.")
-            .value(usual.fair),
+        key(
+            "fair",
+            "Whether the number of running tasks of each job is decided as by fair; if \
+                     false, as by fifo.",
+        )
+        .value(usual.fair),
     );
     QuincyConfig { rack_cost, core_cost, fair }
 }

@@ -32,24 +32,31 @@ pub fn read(
 ) -> Option<TransactionsConfig> {
     let file: FileName = s.get(key(
         "file",
-        "Table of calls, or a folder of `eastwest observe workload`, which has one.",
+        "Table of calls, or a folder written by `eastwest observe workload`, which contains one.",
     ));
     let placement = read_placement(s, ground);
-    let doc = "Hosts from which first requests come, one drawn for each transaction.";
-    let said = Some("none: transactions begin where their first call is answered");
+    let doc = "Hosts of clients; each transaction starts at one of them, chosen at random.";
+    let said = Some("no clients: a transaction begins on the host of its first call");
     let clients = hosts::read_list(s, "clients", doc, said, ground.nodes);
     let arrivals = read_arrivals(s);
-    let start =
-        s.get(key("start", "When the first can arrive.").default("0 s").range("0 s", "480 h"));
+    let start = s.get(
+        key("start", "Earliest time at which a transaction arrives.")
+            .default("0 s")
+            .range("0 s", "480 h"),
+    );
     let count: Option<u64> = s.find(
-        key("transactions", "How many there are in all.")
-            .optional("as many as are recorded")
+        key("transactions", "Number of transactions.")
+            .optional("the number of recorded transactions")
             .range("1", "2147483648"),
     );
     let processors = s.find(
-        key("processors", "Calls that a component computes for at once; others wait in turn.")
-            .optional("any number")
-            .range("1", "1000000"),
+        key(
+            "processors",
+            "Number of calls that a component processes at once; further calls wait \
+                           in order.",
+        )
+        .optional("any number")
+        .range("1", "1000000"),
     );
     if !s.good(&["file"]) || s.describing() {
         return None;
@@ -114,39 +121,35 @@ struct ArrivalKeys {
 fn read_arrivals(s: &mut Section) -> ArrivalKeys {
     let spread = s.choice(
         "arrivals",
-        "When transactions arrive.",
+        "Arrival process of transactions.",
         Some("recorded"),
         &[
-            ("recorded", Spread::Recorded, "as recorded, times divided by speed"),
-            (
-                "poisson",
-                Spread::Poisson,
-                "exponential gaps: arrivals that know nothing of one another",
-            ),
+            ("recorded", Spread::Recorded, "as recorded, with times divided by `speed`"),
+            ("poisson", Spread::Poisson, "exponential gaps: independent arrivals"),
             ("periodic", Spread::Periodic, "equal gaps"),
         ],
     );
     let speed = s.get(
-        key::<Ratio>("speed", "How much faster than recorded they arrive.")
+        key::<Ratio>("speed", "Factor by which arrivals are faster than recorded.")
             .default("1")
             .range("0.000001", "1000000"),
     );
     let mean_gap = s.find(
-        key("mean_gap", "Mean time from one to the next; with speed, divided by it.")
-            .optional("that of the recording")
+        key("mean_gap", "Mean time between two arrivals; it is divided by `speed`.")
+            .optional("the mean time of the recording")
             .range("1 ns", "480 h"),
     );
     let drawn = s.choice(
         "pick",
-        "Which of the recorded ones is next.",
+        "Order in which recorded transactions are used.",
         Some("in-order"),
         &[
-            ("in-order", false, "one after the other, again from the first after the last"),
-            ("random", true, "each drawn by the seed; not with recorded arrivals"),
+            ("in-order", false, "in the recorded order; after the last, from the first again"),
+            ("random", true, "at random, drawn from the seed; not with arrivals = \"recorded\""),
         ],
     );
     s.demand(spread != Spread::Recorded || mean_gap.is_none(), &["mean_gap", "arrivals"], || {
-        "needs arrivals that are not the recorded ones".to_owned()
+        "needs arrivals = \"poisson\" or \"periodic\"".to_owned()
     });
     ArrivalKeys { spread, drawn, speed: speed.0, mean_gap }
 }
@@ -165,7 +168,11 @@ impl ArrivalKeys {
         let gaps = (book.transactions.len() as u64).saturating_sub(1).max(1);
         let mean = faster(self.mean_gap.unwrap_or(Span(recorded.0 / gaps)));
         if mean == Span::ZERO {
-            s.wrong("mean_gap", "is required: all recorded transactions arrive at one time");
+            s.wrong(
+                "mean_gap",
+                "is required, because all recorded transactions arrive at the \
+                                 same time",
+            );
             return None;
         }
         match self.spread {
@@ -196,21 +203,32 @@ struct PlacementKeys {
 fn read_placement(s: &mut Section, ground: &Ground) -> PlacementKeys {
     let rule = s.choice(
         "placement",
-        "How components come to hosts; they are in the order in which the table first names them.",
+        "Placement of components on hosts. Components are ordered by their first occurrence in \
+         the table.",
         Some("round-robin"),
         &[
-            ("round-robin", Rule::RoundRobin, "over racks: neighbours are apart"),
-            ("block", Rule::Block, "as many as fit on a host, then the next: neighbours are close"),
-            ("random", Rule::Random, "shuffled by the seed"),
-            ("by-name", Rule::ByName, "a component runs on the host of its name"),
-            ("file", Rule::File, "as a CSV file says"),
+            (
+                "round-robin",
+                Rule::RoundRobin,
+                "one component on each rack in turn: successive \
+                                               components are in different racks",
+            ),
+            (
+                "block",
+                Rule::Block,
+                "per_host components on the first host, then on the next: \
+                                    successive components are close",
+            ),
+            ("random", Rule::Random, "in random order, drawn from the seed"),
+            ("by-name", Rule::ByName, "each component runs on the host with its name"),
+            ("file", Rule::File, "as given in a CSV file (key `places`)"),
         ],
     );
     let doc = "Hosts that components run on.";
     let hosts = hosts::read_list(s, "hosts", doc, Some("all hosts"), ground.nodes);
     let per_host = s.find(
-        key("per_host", "Components on each host.")
-            .optional("as few as suffice")
+        key("per_host", "Maximum number of components on each host.")
+            .optional("the smallest number that suffices")
             .range("1", "1000000"),
     );
     let places: Option<FileName> = s.find(
@@ -225,7 +243,7 @@ fn read_placement(s: &mut Section, ground: &Ground) -> PlacementKeys {
         "needs placement = \"block\"".to_owned()
     });
     s.demand((rule == Rule::File) == places.is_some(), &["places", "placement"], || {
-        "and placement = \"file\" need each other".to_owned()
+        "is needed with placement = \"file\", and only then".to_owned()
     });
     PlacementKeys { rule, hosts, per_host, places }
 }
@@ -299,12 +317,12 @@ fn from_file(text: &[u8], nodes: &Nodes, book: &Book) -> Result<Vec<HostId>, Str
         let host = host(nodes, &name).map_err(|why| format!(":{line}: {why}"))?;
         if places.insert(row[of].to_vec(), host).is_some_and(|other| other != host) {
             let shown = shorten(&String::from_utf8_lossy(&row[of]));
-            return Err(format!(":{line}: places \"{shown}\" on a second host"));
+            return Err(format!(":{line}: \"{shown}\" is already placed on another host"));
         }
     }
     let of = |component: &String| {
         let found = places.get(component.as_bytes()).copied();
-        found.ok_or_else(|| format!(": does not place \"{}\"", shorten(component)))
+        found.ok_or_else(|| format!(": has no host for \"{}\"", shorten(component)))
     };
     book.components.iter().map(of).collect()
 }

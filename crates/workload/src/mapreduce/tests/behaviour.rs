@@ -456,9 +456,9 @@ fn impossible_demands_are_refused_with_all_reasons() {
         "workers: host 0 is named twice",
         "workers: host 4 is the master, which runs no tasks",
         "workers: host 9 is not one of the 5 hosts",
-        "hdfs.replication: 5 replicas need 5 workers, there are 4",
-        "jobs[0].maps: a job needs a map",
-        "jobs[0].reduces: 1000000 shuffle bytes need a reduce",
+        "hdfs.replication: 5 replicas need 5 workers, but there are 4",
+        "jobs[0].maps: must be at least 1",
+        "jobs[0].reduces: must be at least 1, because 1000000 bytes are shuffled",
     ];
     assert_eq!(problems, expected);
     let many = with(vec![terasort(Time::ZERO, 1, MAX_TASKS, 1); 21]);

@@ -8,17 +8,22 @@ use eastwest_workload::mapreduce::CoarseConfig;
 pub fn read(s: &mut Section) -> CoarseConfig {
     let coarse = s.choice(
         "detail",
-        "How much of Hadoop's traffic is modelled; coarse is for thousands of nodes.",
+        "Level of detail of Hadoop's traffic; coarse is for thousands of nodes.",
         Some("full"),
         &[
             ("full", false, "every message"),
-            ("coarse", true, "no heartbeats, fetches in parts, whole blocks; no host can be lost"),
+            (
+                "coarse",
+                true,
+                "no heartbeat messages, fetches in parts, whole blocks; no host can \
+                              fail",
+            ),
         ],
     );
     if !coarse && !s.describing() {
         return CoarseConfig::default();
     }
-    s.table("coarse", "What is left out; with detail = coarse.", read_table)
+    s.table("coarse", "Simplifications of Hadoop's traffic, with detail = coarse.", read_table)
 }
 
 fn read_table(s: &mut Section) -> CoarseConfig {
@@ -26,29 +31,36 @@ fn read_table(s: &mut Section) -> CoarseConfig {
     let heartbeats = s.get(
         key(
             "heartbeats",
-            "Heartbeats of Hadoop 1 and their answers are no messages, and those of which nothing \
-             can come are left out.",
+            "Whether heartbeats of Hadoop 1 are not sent as messages, and heartbeats without any \
+             effect are left out.",
         )
         .value(true),
     );
     let delay = s.get(
-        key("heartbeat_delay", "Time each of them takes instead.")
-            .value(usual.heartbeats.expect("it is on"))
-            .range("1 ns", "250 ms"),
+        key(
+            "heartbeat_delay",
+            "Time that a heartbeat or its answer needs when it is not sent as \
+                                a message.",
+        )
+        .value(usual.heartbeats.expect("it is on"))
+        .range("1 ns", "250 ms"),
     );
-    let parts = s
-        .get(key("fetch_parts", "Reduces fetch their input in parts, not map by map.").value(true));
+    let parts = s.get(
+        key("fetch_parts", "Whether reduces fetch their input in parts instead of map by map.")
+            .value(true),
+    );
     let fetches = s.get(
-        key("fetches", "In so many parts, or more where a reduce's memory holds less.")
-            .value(usual.fetches.expect("it is on"))
-            .range("1", "1000000"),
+        key(
+            "fetches",
+            "Number of parts in which a reduce fetches its input; more if a part does \
+                        not fit into its memory.",
+        )
+        .value(usual.fetches.expect("it is on"))
+        .range("1", "1000000"),
     );
     let blocks = s.get(
-        key(
-            "blocks",
-            "A block or a remote split is one message for each hop, sent at once and as a whole.",
-        )
-        .value(usual.blocks),
+        key("blocks", "Whether a block or a remote split is sent as one message on each hop.")
+            .value(usual.blocks),
     );
     CoarseConfig {
         heartbeats: heartbeats.then_some(delay),

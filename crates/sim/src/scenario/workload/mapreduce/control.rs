@@ -15,7 +15,7 @@ pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     let out_of_band_heartbeat = s.get(
         key(
             "out_of_band_heartbeat",
-            "Send a heartbeat at once when a task has finished \
+            "Whether a worker sends a heartbeat at once when a task has finished \
              (mapreduce.tasktracker.outofband.heartbeat).",
         )
         .value(usual.out_of_band_heartbeat),
@@ -24,15 +24,15 @@ pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     let spread = s.get(
         key(
             "spread",
-            "Fill only as many slots of a worker as it needs if tasks were spread evenly over \
-             the cluster, as Hadoop's schedulers do.",
+            "Whether the scheduler spreads tasks evenly over the cluster, as Hadoop's schedulers \
+             do: a worker gets no more tasks than its share.",
         )
         .value(usual.spread),
     );
     let slowstart = s.get(
         key(
             "slowstart",
-            "Share of a job's maps that must have finished before its reduces are given out \
+            "Share of a job's maps that must have finished before its reduces are assigned \
              (mapreduce.job.reduce.slowstart.completedmaps).",
         )
         .value(Fraction(usual.slowstart))
@@ -41,8 +41,8 @@ pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     let job_setup = s.get(
         key(
             "job_setup",
-            "From submission until a job's maps can be given out (measured: \
-                         4 to 5 s to the first map).",
+            "Time from the submission of a job until its maps can be assigned (measured: 4 to 5 s \
+             to the first map).",
         )
         .value(usual.job_setup)
         .range("0 s", "1 h"),
@@ -50,7 +50,8 @@ pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     let job_cleanup = s.get(
         key(
             "job_cleanup",
-            "From the report of the last task until the job has finished (measured: 40 to 60 ms).",
+            "Time from the report of the last task until the job has finished (measured: 40 to 60 \
+             ms).",
         )
         .value(usual.job_cleanup)
         .range("0 s", "1 h"),
@@ -80,19 +81,20 @@ fn read_sizes(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
         answer_bytes: small(
             s,
             "answer_bytes",
-            "Application bytes of an answer without task (estimate).",
+            "Application bytes of a heartbeat's answer without a task (estimate).",
             usual.answer_bytes,
         ),
         assignment_bytes: small(
             s,
             "assignment_bytes",
-            "Application bytes of each task in an answer (estimate).",
+            "Application bytes of each task in a heartbeat's answer (estimate).",
             usual.assignment_bytes,
         ),
         map_event_bytes: small(
             s,
             "map_event_bytes",
-            "Application bytes by which an answer tells a reducer of one finished map (estimate).",
+            "Application bytes of the event of one finished map in a heartbeat's answer \
+             (estimate).",
             usual.map_event_bytes,
         ),
         ..usual.clone()
@@ -102,14 +104,18 @@ fn read_sizes(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
 /// Reads the numbers of maps and reduces that one heartbeat response assigns.
 fn read_answers(s: &mut Section, usual: &ControlConfig) -> (u32, u32) {
     let maps_per_heartbeat = s.find(
-        key("maps_per_heartbeat", "Maps given out in one answer at most.")
-            .optional("as many as there are free slots, as Hadoop's FIFO scheduler does")
+        key("maps_per_heartbeat", "Maximum number of maps assigned in one heartbeat's answer.")
+            .optional("the number of free slots, as with Hadoop's FIFO scheduler")
             .range("1", "4294967295"),
     );
     let reduces_per_heartbeat = s.get(
-        key("reduces_per_heartbeat", "Reduces given out in one answer at most (Hadoop's FIFO: 1).")
-            .value(usual.reduces_per_heartbeat)
-            .range("1", "4294967295"),
+        key(
+            "reduces_per_heartbeat",
+            "Maximum number of reduces assigned in one heartbeat's \
+                                      answer (Hadoop's FIFO: 1).",
+        )
+        .value(usual.reduces_per_heartbeat)
+        .range("1", "4294967295"),
     );
     (maps_per_heartbeat.unwrap_or(usual.maps_per_heartbeat), reduces_per_heartbeat)
 }

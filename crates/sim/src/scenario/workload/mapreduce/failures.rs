@@ -16,20 +16,22 @@ const PATIENCE: Range = ("1 s", "100 h");
 pub fn read(s: &mut Section) -> FailureConfig {
     let usual = FailureConfig::default();
     s.former::<Span>("dead"); // see recovery::take_former
-    let doc = "Part of all attempts that fail, at their end.";
+    let doc = "Share of all task attempts that fail; they fail at their end.";
     let attempts = share(s, "attempts", doc, usual.attempts);
-    let doc = "Attempts of a map before its job fails (mapreduce.map.maxattempts).";
+    let doc = "Number of failed attempts of a map after which its job fails \
+               (mapreduce.map.maxattempts).";
     let map_attempts = count(s, "map_attempts", doc, usual.map_attempts, TIMES);
-    let doc = "Attempts of a reduce before its job fails (mapreduce.reduce.maxattempts).";
+    let doc = "Number of failed attempts of a reduce after which its job fails \
+               (mapreduce.reduce.maxattempts).";
     let reduce_attempts = count(s, "reduce_attempts", doc, usual.reduce_attempts, TIMES);
-    let doc = "Attempts of an application master before its job fails \
+    let doc = "Number of failed attempts of an application master after which its job fails \
                (yarn.resourcemanager.am.max-attempts).";
     let master_attempts = count(s, "master_attempts", doc, usual.master_attempts, TIMES);
-    let doc = "Reports of failed fetches of an output after which its map runs again \
-               (mapreduce.reduce.shuffle.max-fetch-failures-notifications).";
+    let doc = "Number of reports of failed fetches of a map's output after which the map runs \
+               again (mapreduce.reduce.shuffle.max-fetch-failures-notifications).";
     let fetch_reports = count(s, "fetch_reports", doc, usual.fetch_reports, TIMES);
-    let doc = "And part of the job's running reduces that they must make up \
-               (mapreduce.reduce.shuffle.max-fetch-failures-fraction).";
+    let doc = "Share of the job's running reduces that must have reported failed fetches before a \
+               map runs again (mapreduce.reduce.shuffle.max-fetch-failures-fraction).";
     let fetch_fraction = share(s, "fetch_fraction", doc, usual.fetch_fraction);
     FailureConfig {
         attempts,
@@ -44,18 +46,20 @@ pub fn read(s: &mut Section) -> FailureConfig {
 
 /// Reads the timeouts, and the tasks that are named to fail.
 fn read_patience(s: &mut Section, usual: &FailureConfig) -> FailureConfig {
-    let doc = "A worker not heard of for longer is lost with its tasks and map outputs \
-               (mapred.tasktracker.expiry.interval; yarn.nm.liveness-monitor.expiry-interval-ms).";
+    let doc = "Time without a heartbeat after which a worker counts as lost, with its tasks and \
+               map outputs (mapred.tasktracker.expiry.interval; \
+               yarn.nm.liveness-monitor.expiry-interval-ms).";
     let expiry = span(s, "expiry", doc, usual.expiry, PATIENCE);
-    let doc = "A fetch during which nothing arrives for so long has failed \
+    let doc = "Time without arriving bytes after which a fetch fails \
                (mapreduce.reduce.shuffle.read.timeout).";
     let fetch_timeout = span(s, "fetch_timeout", doc, usual.fetch_timeout, PATIENCE);
-    let doc = "The same for reading and writing blocks (dfs.client.socket-timeout).";
+    let doc = "Time without arriving bytes after which reading or writing a block fails \
+               (dfs.client.socket-timeout).";
     let block_timeout = span(s, "block_timeout", doc, usual.block_timeout, PATIENCE);
-    let doc = "The same for calls (ipc.ping.interval).";
+    let doc = "Time without an answer after which a call to a daemon fails (ipc.ping.interval).";
     let call_timeout = span(s, "call_timeout", doc, usual.call_timeout, PATIENCE);
-    let doc = "Blocks begun anew because their pipeline could not be set up, before the writer fails \
-               (dfs.client.block.write.retries).";
+    let doc = "Number of times that a writer starts a block again because its pipeline cannot be \
+               set up; then the writer fails (dfs.client.block.write.retries).";
     let block_retries = count(s, "block_retries", doc, usual.block_retries, ("0", "1000"));
     let tasks = s.tables("task", "Tasks whose first attempts fail.", MOST, |t, _| read_task(t));
     FailureConfig {
@@ -70,15 +74,19 @@ fn read_patience(s: &mut Section, usual: &FailureConfig) -> FailureConfig {
 }
 
 fn read_task(s: &mut Section) -> FailingTask {
-    let job = s.get(key::<Name>("job", "Name of its job; several jobs of one name all have it."));
+    let job = s.get(key::<Name>(
+        "job",
+        "Name of the job; if several jobs have this name, the \
+                                        entry applies to all of them.",
+    ));
     let kind = s.choice(
         "task",
-        "Map or reduce.",
+        "Kind of the task: map or reduce.",
         Some("map"),
         &[("map", TaskKind::Map, "a map"), ("reduce", TaskKind::Reduce, "a reduce")],
     );
-    let doc = "Number within its job and kind, from 0.";
+    let doc = "Number of the task among the tasks of its kind in the job, from 0.";
     let task = count(s, "number", doc, 0, ("0", "999999"));
-    let attempts = count(s, "attempts", "How many attempts fail.", 1, TIMES);
+    let attempts = count(s, "attempts", "Number of first attempts that fail.", 1, TIMES);
     FailingTask { job: job.0, kind, task, attempts }
 }

@@ -10,19 +10,19 @@ const COPIES: Range = ("1", "1000");
 
 /// Reads the table `hdfs`.
 pub fn read(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
-    let doc = "Copies of every input split (dfs.replication: 3).";
+    let doc = "Number of replicas of every input split (dfs.replication: 3).";
     let replication = count(s, "replication", doc, usual.replication, COPIES);
-    let doc = "Copies of job output, the local one included (dfs.replication: 3). TeraSort jobs \
-               write one unless they say otherwise.";
+    let doc = "Number of replicas of job output, including the local one (dfs.replication: 3). \
+               TeraSort jobs write one replica unless the job sets output_replication.";
     let output = usual.output_replication;
     let output_replication = count(s, "output_replication", doc, output, COPIES);
     let doc = "Largest block of job output (dfs.blocksize: 128 MiB on YARN).";
     let block_bytes = bytes(s, "block_bytes", doc, usual.block_bytes, ANY_BYTES);
-    let doc = "Bytes a replica must have received before it passes them on (Hadoop: 64 KiB; larger \
-               ones mean fewer events).";
+    let doc = "Bytes that a datanode receives before it forwards them to the next replica \
+               (Hadoop: 64 KiB; larger values need fewer events).";
     let chunk = ("1 KB", ANY_BYTES.1);
     let write_chunk_bytes = bytes(s, "write_chunk_bytes", doc, usual.write_chunk_bytes, chunk);
-    let doc = "Chunks a writer may have unacknowledged (Hadoop: 80 packets of 64 KiB).";
+    let doc = "Maximum number of unacknowledged chunks of a writer (Hadoop: 80 packets of 64 KiB).";
     let write_window = count(s, "write_window", doc, usual.write_window, ("1", "100000"));
     let doc = "Application bytes of an acknowledgement in a pipeline (estimate).";
     let ack_bytes = small(s, "ack_bytes", doc, usual.ack_bytes);
@@ -48,22 +48,23 @@ fn read_wire(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
     let packet_bytes = s.get(
         key(
             "packet_bytes",
-            "A packet with its header and checksums (dfs.client-write-packet-size).",
+            "Size of a packet of HDFS with its header and checksums \
+             (dfs.client-write-packet-size).",
         )
         .value(Octets(usual.packet_bytes))
         .range("1000 B", "16 MB"),
     );
     let most: Range = ("0", "1000000");
-    let doc = "File bytes a checksum of 4 B covers (dfs.bytes-per-checksum); 0: neither checksums \
-               nor headers of packets are sent.";
+    let doc = "File bytes for each checksum of 4 B (dfs.bytes-per-checksum); with 0 neither \
+               checksums nor packet headers are sent.";
     let bytes_per_checksum = count(s, "bytes_per_checksum", doc, usual.bytes_per_checksum, most);
-    let doc =
-        "Request that sets up a block's pipeline hop by hop (estimate); 0: data goes at once.";
+    let doc = "Application bytes of the request that sets up a block's pipeline hop by hop \
+               (estimate); with 0 data is sent without a request.";
     let setup_bytes = count(s, "setup_bytes", doc, usual.setup_bytes, most);
-    let doc = "Whether the namenode is asked for files and blocks.";
+    let doc = "Whether requests to the namenode for files and blocks are simulated.";
     let asks = flag(s, "namenode", doc, usual.namenode_time.is_some());
     let time = usual.namenode_time.or(HdfsConfig::hadoop3().namenode_time).unwrap_or_default();
-    let doc = "Time the namenode takes for a request (estimate).";
+    let doc = "Processing time of a request at the namenode (estimate).";
     let namenode_time = span(s, "namenode_time", doc, time, ("0 s", "1 h"));
     let doc = "Application bytes of a request to the namenode (estimate).";
     let namenode_request_bytes =

@@ -40,7 +40,7 @@ pub fn read(
     let master = hosts::read_one(
         s,
         "master",
-        "Namenode and jobtracker; runs no task.",
+        "Host of namenode and jobtracker; it runs no tasks.",
         Some("the last host"),
         ground.nodes,
     );
@@ -64,15 +64,18 @@ pub fn read(
         ];
         for (name, _, _) in slots.into_iter().filter(|(_, given, usual)| given != usual) {
             notes.push(format!(
-                "{name} is ignored: with framework = \"yarn\" containers are counted by the memory that \
-                 the table yarn gives nodes and tasks"
+                "{name} is ignored: with framework = \"yarn\" the memory of nodes and tasks \
+                 (table yarn) limits the number of containers"
             ));
         }
     }
     let tables = read_tables(s, ground, framework);
     if tables.coarse.is_on() {
-        notes
-            .push("Hadoop is coarse: the table coarse says what of its traffic is left out".into());
+        notes.push(
+            "detail = \"coarse\": a part of Hadoop's traffic is left out, as the table \
+                   coarse describes"
+                .into(),
+        );
     }
     let count = ground.nodes.map_or(1, |n| n.hosts().saturating_sub(1));
     let workers_count = workers.as_ref().map_or(count, |w: &Vec<HostId>| at_most(w.len()));
@@ -113,13 +116,13 @@ fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapRed
     let hdfs = s.table("hdfs", doc, |t| hdfs::read(t, &usual.hdfs));
     let doc = "Heartbeats and assignment of tasks.";
     let control = s.table("control", doc, |t| control::read(t, &usual.control));
-    let doc = "From map outputs to reducers.";
+    let doc = "Shuffle: transfer of map outputs to the reducers.";
     let shuffle = s.table("shuffle", doc, |t| tasks::read_shuffle(t, &usual.shuffle));
     let doc = "Sort buffer, spills and merges.";
     let sort = s.table("sort", doc, |t| tasks::read_sort(t, &usual.sort));
     let doc = "Cores, disks and page cache of a worker.";
     let found = s.table("node", doc, |t| node::read(t, &usual.node));
-    let doc = "What computing and local disks cost.";
+    let doc = "Times of computation and local disks.";
     let rate = found.node.read_rate;
     let (costs, disk_rate) = s.table("costs", doc, |t| tasks::read_costs(t, &usual.costs, rate));
     let node = found.with_rate(disk_rate);
@@ -131,7 +134,7 @@ fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapRed
     } else {
         usual.yarn.clone()
     };
-    let doc = "What fails by itself, and when Hadoop believes in a failure.";
+    let doc = "Failures of tasks, and the timeouts by which Hadoop detects failures.";
     let failures = s.table("failures", doc, failures::read);
     let doc = "Second attempts at slow tasks (speculative execution).";
     let speculation = s.table("speculation", doc, speculation::read);
@@ -156,14 +159,16 @@ fn read_tables(s: &mut Section, ground: &Ground, framework: Framework) -> MapRed
 fn read_framework(s: &mut Section) -> Framework {
     s.choice(
         "framework",
-        "Who gives out tasks (mapreduce.framework.name); sets the defaults of the tables below.",
+        "Version of Hadoop's scheduling framework (mapreduce.framework.name); it sets the \
+         defaults of the tables below.",
         Some("mr1"),
         &[
-            ("mr1", Framework::Mr1, "Hadoop 1: slots of a jobtracker, as in the literature"),
+            ("mr1", Framework::Mr1, "Hadoop 1: a jobtracker with slots, as in the literature"),
             (
                 "yarn",
                 Framework::Yarn,
-                "Hadoop 3: containers, application masters, its own defaults, shared hardware",
+                "Hadoop 3: containers and application masters, with the defaults of Hadoop 3 and \
+                 shared hardware",
             ),
         ],
     )
@@ -175,11 +180,15 @@ const MOST_SPEEDS: usize = 10_000;
 fn read_slow_nodes(s: &mut Section, ground: &Ground) -> Vec<SlowNode> {
     let doc = "Workers that compute, read and write at another speed: stragglers.";
     let read = |t: &mut Section, _| {
-        let hosts = hosts::read_list(t, "hosts", "Which.", None, ground.nodes);
+        let hosts = hosts::read_list(t, "hosts", "Workers with another speed.", None, ground.nodes);
         let speed = t.get(
-            key("speed", "Factor on the rates of their cores and disks.")
-                .value(Ratio(0.5))
-                .range("0.001", "1000"),
+            key(
+                "speed",
+                "Factor by which the rates of cores and disks of these workers are \
+                          multiplied.",
+            )
+            .value(Ratio(0.5))
+            .range("0.001", "1000"),
         );
         let node = |host| SlowNode { host, speed: speed.0 };
         hosts.unwrap_or_default().into_iter().map(node).collect::<Vec<_>>()
@@ -199,16 +208,21 @@ fn read_slots(s: &mut Section) -> Slots {
     let map_slots = s.get(
         key(
             "map_slots",
-            "Map tasks a worker runs at once, whatever memory they need; not with framework = yarn \
+            "Maximum number of map tasks that a worker runs at once; not with framework = yarn \
              (mapred.tasktracker.map.tasks.maximum).",
         )
         .value(usual.map_slots)
         .range("1", "1000"),
     );
     let reduce_slots = s.get(
-        key("reduce_slots", "Reduce tasks a worker runs at once (as for maps; E-EON: 2 and 2).")
-            .value(usual.reduce_slots)
-            .range("1", "1000"),
+        key(
+            "reduce_slots",
+            "Maximum number of reduce tasks that a worker runs at once; not with \
+                             framework = yarn (mapred.tasktracker.reduce.tasks.maximum; E-EON: 2 \
+                             maps and 2 reduces).",
+        )
+        .value(usual.reduce_slots)
+        .range("1", "1000"),
     );
     let scheduler = scheduling::read_kind(s);
     Slots { map_slots, reduce_slots, scheduler }

@@ -55,10 +55,15 @@ pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
     let shared = if usual.disks.is_some() { "hdd" } else { "own" };
     let preset = s.choice(
         "disk",
-        "Preset of this table.",
+        "Preset for the keys of this table.",
         Some(shared),
         &[
-            ("own", NodeConfig::default(), "nothing is shared: every task has core and disk"),
+            (
+                "own",
+                NodeConfig::default(),
+                "nothing is shared: every task has its own core and \
+                                            disk",
+            ),
             ("hdd", NodeConfig::hdd(), "8 cores, four 7200 rpm disks of 130 MB/s, 16 GB"),
             ("ssd", NodeConfig::ssd(), "8 cores, a flash disk of 550 and 500 MB/s, 16 GB"),
         ],
@@ -66,21 +71,27 @@ pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
     let cores = servers(
         s,
         "cores",
-        "Processor cores, shared evenly by the tasks.",
+        "Number of processor cores, which tasks share evenly.",
         ("a core for every task", preset.cores),
     );
     let disks = servers(
         s,
         "disks",
-        "Disks, shared evenly by their streams.",
+        "Number of disks, each shared evenly by its streams.",
         ("a disk for every stream", preset.disks),
     );
-    let read_rate = rate(s, "read_rate", "Sequential reading of a disk.", "costs.disk_rate");
-    let write_rate =
-        rate(s, "write_rate", "Sequential writing of a disk.", "costs.disk_rate, or of the preset");
+    let read_rate =
+        rate(s, "read_rate", "Rate of sequential reading of a disk.", "costs.disk_rate");
+    let write_rate = rate(
+        s,
+        "write_rate",
+        "Rate of sequential writing of a disk.",
+        "costs.disk_rate, or the value of \
+             the preset",
+    );
     let node = read_sharing(s, preset);
     let workers_per_machine = s.get(
-        key("workers_per_machine", "Consecutive workers that share one machine.")
+        key("workers_per_machine", "Number of consecutive workers that share one machine.")
             .value(node.workers_per_machine)
             .range("1", "100000"),
     );
@@ -91,31 +102,37 @@ pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
 /// Reads seeks and the page cache.
 fn read_sharing(s: &mut Section, preset: NodeConfig) -> NodeConfig {
     let seek = s.get(
-        key("seek", "From one stream to another on a shared disk: seek and half a turn.")
-            .value(preset.seek)
-            .range("0 s", "10 s"),
+        key(
+            "seek",
+            "Time to change from one stream to another on a shared disk: seek and half a \
+                     rotation.",
+        )
+        .value(preset.seek)
+        .range("0 s", "10 s"),
     );
     let run_bytes = s.get(
         key(
             "run_bytes",
-            "Bytes moved for a stream between two seeks (dfs.datanode.readahead.bytes).",
+            "Bytes that a disk transfers for one stream between two seeks \
+             (dfs.datanode.readahead.bytes).",
         )
         .value(Bytes(preset.run_bytes))
         .range("1 B", "1 TB"),
     );
     let cached = key::<Bytes>(
         "cache_bytes",
-        "Page cache: what was written this recently is read without the disk.",
+        "Size of the page cache: the most recently written bytes are read without the disk.",
     )
     .range("0 B", "1000 TB");
     let cache_bytes = match preset.cache_bytes {
         Some(bytes) => Some(s.get(cached.value(Bytes(bytes))).0),
-        None => s.find(cached.optional("all that was written")).map(|bytes| bytes.0),
+        None => s.find(cached.optional("all written bytes")).map(|bytes| bytes.0),
     };
     let dirty_bytes = s.get(
         key(
             "dirty_bytes",
-            "Written bytes that may wait in memory for a disk (vm.dirty_ratio); 0: writers wait.",
+            "Maximum number of written bytes that wait in memory for a disk (vm.dirty_ratio); \
+             with 0 writers wait for the disk.",
         )
         .value(Bytes(preset.dirty_bytes))
         .range("0 B", "1000 TB"),

@@ -25,23 +25,26 @@ pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
 
 /// Reads the keys about lost datanodes.
 pub fn read(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
-    let doc = "Time between two looks of the namenode at its datanodes. One that was silent for twice \
-               that and ten datanode_heartbeat is dead (dfs.namenode.heartbeat.recheck-interval).";
+    let doc = "Time between two checks of the datanodes by the namenode. A datanode counts as \
+               dead after 2 · recheck + 10 · datanode_heartbeat without a heartbeat \
+               (dfs.namenode.heartbeat.recheck-interval).";
     let recheck = span(s, "recheck", doc, usual.recheck, PERIOD);
     let doc = "Time between two heartbeats of a datanode (dfs.heartbeat.interval).";
     let heartbeat = span(s, "datanode_heartbeat", doc, usual.heartbeat, ("1 s", "1 h"));
-    let doc = "Time between two rounds in which the namenode has blocks copied \
-               (dfs.namenode.redundancy.interval.seconds).";
+    let doc = "Time between two rounds of re-replication, in which the namenode orders copies of \
+               blocks (dfs.namenode.redundancy.interval.seconds).";
     let interval = span(s, "replication_interval", doc, usual.interval, ("1 s", "1 h"));
-    let doc = "Blocks of a round, times the live datanodes \
-               (dfs.namenode.replication.work.multiplier.per.iteration); 0: none is copied.";
+    let doc = "Maximum number of blocks in a round of re-replication, for each live datanode \
+               (dfs.namenode.replication.work.multiplier.per.iteration); with 0 no block is \
+               copied.";
     let work = count(s, "replication_work", doc, usual.work, STREAMS);
-    let doc = "Copies a datanode sends at once (dfs.namenode.replication.max-streams).";
+    let doc = "Maximum number of copies that a datanode sends at once \
+               (dfs.namenode.replication.max-streams).";
     let streams = count(s, "replication_streams", doc, usual.streams, STREAMS);
-    let doc = "The same for a block's last replica \
-               (dfs.namenode.replication.max-streams-hard-limit).";
+    let doc = "Maximum number of copies that a datanode sends at once when a block has only one \
+               replica left (dfs.namenode.replication.max-streams-hard-limit).";
     let streams_hard = count(s, "replication_streams_hard", doc, usual.streams_hard, STREAMS);
-    let doc = "Time after which a copy that broke off is begun again \
+    let doc = "Time after which an interrupted copy is started again \
                (dfs.namenode.reconstruction.pending.timeout-sec).";
     let pending = span(s, "replication_timeout", doc, usual.pending, PERIOD);
     RecoveryConfig {
@@ -60,27 +63,33 @@ pub fn read(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
 fn read_clients(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
     let replace = s.choice(
         "replace_datanode",
-        "When a pipeline that has lost a datanode gets another \
+        "Policy for replacing a failed datanode in a write pipeline \
          (dfs.client.block.write.replace-datanode-on-failure.policy).",
         Some("default"),
         &[
             (
                 "default",
                 ReplaceDatanode::Default,
-                "of three replicas or more, when no more than half are left",
+                "a datanode is replaced if there were three replicas or more and at most half of \
+                 them are left",
             ),
-            ("always", ReplaceDatanode::Always, "whenever one is lost"),
-            ("never", ReplaceDatanode::Never, "it goes on with those that are left"),
+            ("always", ReplaceDatanode::Always, "every failed datanode is replaced"),
+            (
+                "never",
+                ReplaceDatanode::Never,
+                "the pipeline continues with the remaining datanodes",
+            ),
         ],
     );
-    let doc = "Go on with those that are left if there is no other \
+    let doc = "Whether a pipeline continues with the remaining datanodes if no replacement exists \
                (dfs.client.block.write.replace-datanode-on-failure.best-effort).";
     let best_effort = flag(s, "best_effort", doc, usual.best_effort);
-    let doc = "How often a reader that finds no replica looks again \
+    let doc = "Number of retries of a reader that finds no replica of a block \
                (dfs.client.max.block.acquire.failures).";
     let acquire = usual.acquire_failures;
     let acquire_failures = count(s, "acquire_failures", doc, acquire, ("0", "1000"));
-    let doc = "Base of the time until it does, which grows (dfs.client.retry.window.base).";
+    let doc = "Base of the growing time between retries of a reader that finds no replica \
+               (dfs.client.retry.window.base).";
     let retry_window = span(s, "retry_window", doc, usual.retry_window, ("0 s", "1 h"));
     RecoveryConfig { replace, best_effort, acquire_failures, retry_window, ..usual.clone() }
 }

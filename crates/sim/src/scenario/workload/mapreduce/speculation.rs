@@ -10,37 +10,41 @@ const WAIT: Range = ("0 s", "100 h");
 /// Reads the table `speculation`.
 pub fn read(s: &mut Section) -> SpeculationConfig {
     let usual = SpeculationConfig::default();
-    let doc = "Copy slow maps (mapreduce.map.speculative; Hadoop's default is true).";
+    let doc = "Whether slow maps get a second attempt (mapreduce.map.speculative; Hadoop's \
+               default is true).";
     let maps = flag(s, "maps", doc, usual.maps);
-    let doc = "Copy slow reduces (mapreduce.reduce.speculative; Hadoop's default is true).";
+    let doc = "Whether slow reduces get a second attempt (mapreduce.reduce.speculative; Hadoop's \
+               default is true).";
     let reduces = flag(s, "reduces", doc, usual.reduces);
-    let doc = "YARN: copies at one time as a part of a job's running tasks of a kind \
-               (mapreduce.job.speculative.speculative-cap-running-tasks).";
+    let doc = "YARN: limit of simultaneous second attempts, as a share of the job's running tasks \
+               of one kind (mapreduce.job.speculative.speculative-cap-running-tasks).";
     let cap_running = share(s, "cap_running", doc, usual.cap_running);
-    let doc = "YARN: or as a part of all of them \
-               (mapreduce.job.speculative.speculative-cap-total-tasks).";
+    let doc = "YARN: limit of simultaneous second attempts, as a share of all tasks of one kind \
+               (mapreduce.job.speculative.speculative-cap-total-tasks). The largest of \
+               cap_running, cap_total and minimum counts.";
     let cap_total = share(s, "cap_total", doc, usual.cap_total);
-    let doc = "Hadoop 1: how far below the mean progress a slow task is (SPECULATIVE_GAP).";
+    let doc = "Hadoop 1: difference to the mean progress from which a task counts as slow \
+               (SPECULATIVE_GAP).";
     let gap = share(s, "gap", doc, usual.gap);
-    let doc = "YARN: or so many, whichever is most \
+    let doc = "YARN: number of simultaneous second attempts that is always allowed \
                (mapreduce.job.speculative.minimum-allowed-tasks).";
     let minimum = count(s, "minimum", doc, usual.minimum, ("0", "1000000"));
     let threshold = s.get(
         key(
             "threshold",
-            "YARN: standard deviations above the mean from which on a run time is slow \
-             (mapreduce.job.speculative.slowtaskthreshold).",
+            "YARN: number of standard deviations above the mean run time from which a task counts \
+             as slow (mapreduce.job.speculative.slowtaskthreshold).",
         )
         .value(Ratio(usual.threshold))
         .range("0", "1000"),
     );
-    let doc = "Time between two looks at running tasks \
+    let doc = "Time between two checks for slow tasks \
                (mapreduce.job.speculative.retry-after-no-speculate).";
     let interval = span(s, "interval", doc, usual.interval, ("1 ms", "100 h"));
-    let doc = "YARN: time until a job's next copy \
+    let doc = "YARN: minimum time between two second attempts of a job \
                (mapreduce.job.speculative.retry-after-speculate).";
     let pause = span(s, "pause", doc, usual.pause, WAIT);
-    let doc = "Hadoop 1: how long a task must have run (SPECULATIVE_LAG).";
+    let doc = "Hadoop 1: run time before which a task never counts as slow (SPECULATIVE_LAG).";
     let lag = span(s, "lag", doc, usual.lag, WAIT);
     SpeculationConfig {
         maps,

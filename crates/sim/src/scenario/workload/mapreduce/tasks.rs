@@ -12,7 +12,8 @@ pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
         parallel_copies: s.get(
             key(
                 "parallel_copies",
-                "Hosts a reducer fetches from at once (mapreduce.reduce.shuffle.parallelcopies).",
+                "Number of hosts from which a reducer fetches at once \
+                 (mapreduce.reduce.shuffle.parallelcopies).",
             )
             .value(usual.parallel_copies)
             .range("1", "100000"),
@@ -20,7 +21,8 @@ pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
         max_maps_per_fetch: s.get(
             key(
                 "max_maps_per_fetch",
-                "Map outputs of one host asked for in one request (MAX_MAPS_AT_ONCE of Hadoop).",
+                "Maximum number of map outputs in one request to a host (MAX_MAPS_AT_ONCE of \
+                 Hadoop).",
             )
             .value(usual.max_maps_per_fetch)
             .range("1", "1000000"),
@@ -28,13 +30,14 @@ pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
         fetch_request_bytes: small(
             s,
             "fetch_request_bytes",
-            "Application bytes of a request (estimate).",
+            "Application bytes of a fetch request (estimate).",
             usual.fetch_request_bytes,
         ),
         fetch_header_bytes: small(
             s,
             "fetch_header_bytes",
-            "Application bytes of a response before the map outputs (estimate).",
+            "Application bytes of the header of a fetch response, before the map outputs \
+             (estimate).",
             usual.fetch_header_bytes,
         ),
         ..read_memory(s, usual)
@@ -47,7 +50,7 @@ fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
         keep_alive: s.get(
             key(
                 "keep_alive",
-                "Keep the connection to a host for further requests \
+                "Whether the connection to a host is kept for further fetch requests \
                  (mapreduce.shuffle.connection-keep-alive.enabled).",
             )
             .value(usual.keep_alive),
@@ -66,28 +69,28 @@ fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
         input_buffer_fraction: share(
             s,
             "input_buffer_fraction",
-            "Part of the heap for fetched outputs \
+            "Share of the heap for fetched map outputs, the shuffle memory \
              (mapreduce.reduce.shuffle.input.buffer.percent).",
             usual.input_buffer_fraction,
         ),
         memory_limit_fraction: share(
             s,
             "memory_limit_fraction",
-            "Part of that which one output may take \
+            "Share of the shuffle memory that a single map output may use \
              (mapreduce.reduce.shuffle.memory.limit.percent).",
             usual.memory_limit_fraction,
         ),
         merge_fraction: share(
             s,
             "merge_fraction",
-            "Part of that which, once fetched, is merged to the disk \
+            "Share of the shuffle memory that is full when outputs are merged to the disk \
              (mapreduce.reduce.shuffle.merge.percent).",
             usual.merge_fraction,
         ),
         reduce_buffer_fraction: share(
             s,
             "reduce_buffer_fraction",
-            "Part of the heap in which outputs may stay during the reduce \
+            "Share of the heap in which map outputs may remain during the reduce function \
              (mapreduce.reduce.input.buffer.percent).",
             usual.reduce_buffer_fraction,
         ),
@@ -98,21 +101,27 @@ fn read_memory(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
 /// Reads the reaction to a failed fetch.
 fn read_failed_fetches(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     let wait = ("0 s", "1 h");
-    let doc = "First time a worker from which a fetch has failed is not asked (Hadoop 1: 4 s; Hadoop \
-               3: 10 s · 1.3).";
+    let doc = "Time without fetches from a worker after the first failed fetch (Hadoop 1: 4 s; \
+               Hadoop 3: 10 s · 1.3).";
     let penalty = span(s, "penalty", doc, usual.penalty, wait);
     let growth = s.get(
-        key("penalty_growth", "Growth of that with each failure (Hadoop 1: 2; Hadoop 3: 1.3).")
-            .value(Ratio(usual.penalty_growth))
-            .range("1", "1000"),
+        key(
+            "penalty_growth",
+            "Factor by which `penalty` grows with each further failed fetch \
+                               (Hadoop 1: 2; Hadoop 3: 1.3).",
+        )
+        .value(Ratio(usual.penalty_growth))
+        .range("1", "1000"),
     );
-    let doc = "Longest such time (Hadoop 1: half of mapred.reduce.copy.backoff; Hadoop 3: \
+    let doc = "Upper limit of the time without fetches from a worker (Hadoop 1: half of \
+               mapred.reduce.copy.backoff; Hadoop 3: \
                mapreduce.reduce.shuffle.retry-delay.max.ms).";
     let penalty_max = span(s, "penalty_max", doc, usual.penalty_max, wait);
-    let doc = "Report each failed fetch at once (mapreduce.reduce.shuffle.notify.readerror).";
+    let doc = "Whether a reduce reports each failed fetch at once \
+               (mapreduce.reduce.shuffle.notify.readerror).";
     let notify_read_error = flag(s, "notify_read_error", doc, usual.notify_read_error);
-    let doc =
-        "Else each so-many-th failure of an output (mapreduce.reduce.shuffle.maxfetchfailures).";
+    let doc = "Number of failed fetches of a map output after which a reduce reports them, if \
+         notify_read_error is false (mapreduce.reduce.shuffle.maxfetchfailures).";
     let failures_reported =
         count(s, "failures_reported", doc, usual.failures_reported, ("1", "1000"));
     ShuffleConfig {
@@ -130,25 +139,30 @@ pub fn read_sort(s: &mut Section, usual: &SortConfig) -> SortConfig {
     SortConfig {
         buffer_bytes: s
             .get(
-                key("buffer_bytes", "Buffer of a map's output (mapreduce.task.io.sort.mb).")
-                    .value(Bytes(usual.buffer_bytes))
-                    .range("1 MB", "1 TB"),
+                key(
+                    "buffer_bytes",
+                    "Size of the sort buffer for a map's output \
+                                     (mapreduce.task.io.sort.mb).",
+                )
+                .value(Bytes(usual.buffer_bytes))
+                .range("1 MB", "1 TB"),
             )
             .0,
         spill_fraction: share(
             s,
             "spill_fraction",
-            "Part of it that is filled when a spill begins (mapreduce.map.sort.spill.percent).",
+            "Share of the sort buffer that is full when a spill begins \
+             (mapreduce.map.sort.spill.percent).",
             usual.spill_fraction,
         ),
         factor: s.get(
-            key("factor", "Files merged at once (mapreduce.task.io.sort.factor).")
+            key("factor", "Number of files merged at once (mapreduce.task.io.sort.factor).")
                 .value(usual.factor)
                 .range("2", "100000"),
         ),
         record_bytes: s
             .get(
-                key("record_bytes", "Bytes of a record of map output (TeraGen: 100).")
+                key("record_bytes", "Size of a record of map output (TeraGen: 100 B).")
                     .value(Octets(usual.record_bytes))
                     .range("1 B", "1 GB"),
             )
@@ -156,7 +170,8 @@ pub fn read_sort(s: &mut Section, usual: &SortConfig) -> SortConfig {
         record_meta_bytes: s.get(
             key(
                 "record_meta_bytes",
-                "Bytes of the buffer a record takes beside its own (METASIZE of Hadoop's MapTask).",
+                "Bytes of metadata for each record in the sort buffer (METASIZE of Hadoop's \
+                 MapTask).",
             )
             .value(usual.record_meta_bytes)
             .range("0", "100000"),
@@ -171,8 +186,8 @@ pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (Cost
         task_start: s.get(
             key(
                 "task_start",
-                "From the arrival of an assignment until the task starts (Java virtual machine: \
-                 about 1 s on an idle core).",
+                "Time from the arrival of an assignment until the task starts (Java virtual \
+                 machine: about 1 s on an idle core).",
             )
             .value(usual.task_start)
             .range("0 s", "1 h"),
@@ -180,45 +195,57 @@ pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (Cost
         task_start_jitter: span(
             s,
             "task_start_jitter",
-            "Width of the uniform time that a task's start takes beyond task_start, drawn for each \
-             task: starts of real virtual machines differ.",
+            "Upper end of a uniform random time that is added to task_start for each task, \
+             because starts of real virtual machines differ.",
             usual.task_start_jitter,
             ("0 s", "1 h"),
         ),
         map_rate: s
             .get(
-                key("map_rate", "Map function with sort (measured: 31 ms of CPU per MB).")
-                    .value(ByteRate(usual.map_rate))
-                    .range(low, high),
+                key(
+                    "map_rate",
+                    "Rate of the map function including the sort (measured: 31 ms of \
+                                 CPU per MB).",
+                )
+                .value(ByteRate(usual.map_rate))
+                .range(low, high),
             )
             .0,
         reduce_rate: s
             .get(
-                key("reduce_rate", "Reduce function (measured: 140 MB in 1.7 to 2.6 s).")
-                    .value(ByteRate(usual.reduce_rate))
-                    .range(low, high),
+                key(
+                    "reduce_rate",
+                    "Rate of the reduce function (measured: 140 MB in 1.7 to 2.6 \
+                                    s).",
+                )
+                .value(ByteRate(usual.reduce_rate))
+                .range(low, high),
             )
             .0,
         sort_rate: own_rate(
             s,
             "sort_rate",
-            "Sorting and serializing a spill, core time.",
-            ("inside map_rate", usual.sort_rate),
+            "Rate of sorting and serializing a spill, in bytes per second of a core.",
+            ("included in map_rate", usual.sort_rate),
         ),
         merge_rate: own_rate(
             s,
             "merge_rate",
-            "Merging, core time for the bytes of each pass.",
-            ("inside map_rate and reduce_rate", usual.merge_rate),
+            "Rate of merging, in bytes of each pass per second of a core.",
+            ("included in map_rate and reduce_rate", usual.merge_rate),
         ),
         task_commit: s.get(
-            key("task_commit", "From a task's last byte of output until its commit is done.")
-                .value(usual.task_commit)
-                .range("0 s", "1 h"),
+            key(
+                "task_commit",
+                "Time from the last output byte of a task until its commit is \
+                                complete.",
+            )
+            .value(usual.task_commit)
+            .range("0 s", "1 h"),
         ),
     };
     let disk_rate = s.get(
-        key("disk_rate", "Local disk: sequential transfer of one 7200 rpm disk.")
+        key("disk_rate", "Rate of a local disk (sequential transfer of one 7200 rpm disk).")
             .value(ByteRate(disk_rate))
             .range(low, high),
     );

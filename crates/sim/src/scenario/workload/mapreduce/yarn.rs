@@ -12,17 +12,18 @@ const PERIOD: Range = ("1 ms", "1 h");
 
 /// Reads the table `yarn`.
 pub fn read(s: &mut Section, usual: &YarnConfig) -> YarnConfig {
-    let doc = "Memory for containers (yarn.nodemanager.resource.memory-mb).";
+    let doc = "Memory of a node for containers (yarn.nodemanager.resource.memory-mb).";
     let node_memory = bytes(s, "node_memory", doc, usual.node_memory, MEMORY);
-    let doc = "Virtual cores for containers (yarn.nodemanager.resource.cpu-vcores).";
+    let doc = "Virtual cores of a node for containers (yarn.nodemanager.resource.cpu-vcores).";
     let node_vcores = count(s, "node_vcores", doc, usual.node_vcores, VCORES);
-    let doc = "Container of a map (mapreduce.map.memory.mb).";
+    let doc = "Memory of a map's container (mapreduce.map.memory.mb).";
     let map_memory = bytes(s, "map_memory", doc, usual.map_memory, MEMORY);
-    let doc = "Container of a reduce (mapreduce.reduce.memory.mb).";
+    let doc = "Memory of a reduce's container (mapreduce.reduce.memory.mb).";
     let reduce_memory = bytes(s, "reduce_memory", doc, usual.reduce_memory, MEMORY);
-    let doc = "Container of an application master (yarn.app.mapreduce.am.resource.mb).";
+    let doc = "Memory of an application master's container (yarn.app.mapreduce.am.resource.mb).";
     let am_memory = bytes(s, "am_memory", doc, usual.am_memory, MEMORY);
-    let doc = "Containers are multiples of this (yarn.scheduler.minimum-allocation-mb).";
+    let doc = "Minimum memory of a container; larger requests are rounded up to a multiple of it \
+               (yarn.scheduler.minimum-allocation-mb).";
     let min_allocation = bytes(s, "min_allocation", doc, usual.min_allocation, MEMORY);
     let doc = "Virtual cores of a map (mapreduce.map.cpu.vcores).";
     let map_vcores = count(s, "map_vcores", doc, usual.map_vcores, VCORES);
@@ -30,21 +31,24 @@ pub fn read(s: &mut Section, usual: &YarnConfig) -> YarnConfig {
     let reduce_vcores = count(s, "reduce_vcores", doc, usual.reduce_vcores, VCORES);
     let doc = "Virtual cores of an application master (yarn.app.mapreduce.am.resource.cpu-vcores).";
     let am_vcores = count(s, "am_vcores", doc, usual.am_vcores, VCORES);
-    let doc = "Part of the cluster's memory for application masters; a first one always fits \
+    let doc = "Share of the cluster's memory for application masters; the first one always fits \
                (yarn.scheduler.capacity.maximum-am-resource-percent).";
     let am_share = s.get(key("am_share", doc).value(Fraction(usual.am_share)).range("0", "0.5")).0;
-    let doc = "Whether virtual cores limit containers too (DominantResourceCalculator).";
+    let doc = "Whether virtual cores limit the number of containers too \
+               (DominantResourceCalculator).";
     let count_vcores = flag(s, "count_vcores", doc, usual.count_vcores);
     let doc = "Time between two calls of an application master to the resource manager \
                (yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms).";
     let am_heartbeat = span(s, "am_heartbeat", doc, usual.am_heartbeat, PERIOD);
-    let doc = "From an application master's launch until it asks for containers (measured).";
+    let doc = "Time from the launch of an application master until it requests containers \
+               (measured).";
     let am_start = span(s, "am_start", doc, usual.am_start, WAIT);
-    let doc = "From a container's launch until its virtual machine starts (measured).";
+    let doc = "Time from the launch of a container until its Java virtual machine starts \
+               (measured).";
     let container_launch = span(s, "container_launch", doc, usual.container_launch, WAIT);
-    let doc = "Time between two questions of a reduce for finished maps (EventFetcher: 1 s).";
+    let doc = "Time between two requests of a reduce for finished maps (EventFetcher: 1 s).";
     let event_poll = span(s, "event_poll", doc, usual.event_poll, PERIOD);
-    let doc = "Part of a job's containers that reduces may have while maps wait \
+    let doc = "Share of a job's containers that reduces may use while maps wait \
                (yarn.app.mapreduce.am.job.reduce.rampup.limit).";
     let rampup_limit = share(s, "rampup_limit", doc, usual.rampup_limit);
     YarnConfig {
