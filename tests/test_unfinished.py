@@ -217,7 +217,7 @@ def test_a_damaged_checkpoint_is_said_and_the_run_starts_anew(
     else:
         sorted(kept().glob("flows-*.parquet"))[0].unlink()
     said, result = attempt("r", rows=10**9)
-    why = {"part": "rows of the table flows are missing", "foreign": "no checkpoint of Eastwest"}
+    why = {"part": "rows of the table flows are missing", "foreign": "not a checkpoint of Eastwest"}
     assert "starts anew" in said[0]
     assert why.get(damage, "damaged") in said[0]
     assert result is not None
