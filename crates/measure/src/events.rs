@@ -179,13 +179,13 @@ fn number(kept: u32) -> i64 {
 }
 
 table! {
-    /// One row for each thing that happened to a connection, in order of time: at most
-    /// `measure.events` of them, the first ones; `event_log` in the summary says how many more
-    /// there were.
+    /// One row for each event of a connection, such as a drop or a timeout, in order of time. The
+    /// table has the first `measure.events` events; `event_log` in the summary is the number of
+    /// further events.
     pub Events = "events" since 2
     of event in &'a Kept, causes: &Causes<'_>;
 
-    /// when
+    /// time of the event
     time_s: seconds = event.at;
 
     /// `drop`: a packet was lost; `timeout`: a retransmission timer expired; `recovery`: fast
@@ -197,14 +197,14 @@ table! {
     /// number of the connection, −1 for datagrams
     connection: i64 = number(event.connection);
 
-    /// host that sent the packet, or whose stream it is about
+    /// host that sent the packet or the stream
     src: u32 = event.src.0;
 
-    /// host it was sent to
+    /// host to which the packet or stream was sent
     dst: u32 = event.dst.0;
 
-    /// of drops, as in `links`: `data`, `retransmission`, `ack`, `ece_ack`, `syn`, `syn_ack`,
-    /// `fin`, `datagram`; otherwise empty
+    /// for drops the kind of packet, as in `links`: `data`, `retransmission`, `ack`, `ece_ack`,
+    /// `syn`, `syn_ack`, `fin`, `datagram`; otherwise empty
     kind: few = event.kind.checked_sub(1).map_or("", |kind| PacketKind::ALL[usize::from(kind)].name());
 
     /// position in the stream of the first byte it is about, as in `flows`; of a packet without
@@ -216,7 +216,7 @@ table! {
     /// that tells so
     bytes: u32 = event.bytes;
 
-    /// of drops the number of the link, otherwise −1
+    /// for drops the number of the link, otherwise −1
     link: i64 = number(event.link);
 
     /// of drops: `queue-full`, `loss`, `link-down`, `no-route`, `early`, `shared-buffer`,

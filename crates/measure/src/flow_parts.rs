@@ -117,12 +117,13 @@ impl PartsTable {
 }
 
 table! {
-    /// [What the time of flows went
-    /// into](../mechanisms/measuring.md#where-the-time-of-a-flow-goes): one row for each message of
-    /// the senders that `measure.flow_parts` names, in the order of `flows`, then one for each of
-    /// their streams of raw Ethernet frames of which one has arrived; at most
-    /// `measure.flow_parts_rows`, the first ones. The four parts add up to `completion_us`, to the
-    /// picosecond as they are computed and to the rounding of a double in this table.
+    /// [Parts of the completion times of
+    /// flows](../mechanisms/measuring.md#where-the-time-of-a-flow-goes): one row for each message
+    /// of the senders that `measure.flow_parts` names, in the order of the table `flows`, then one
+    /// row for each of their streams of raw Ethernet frames of which a frame has arrived; at most
+    /// `measure.flow_parts_rows` rows, the first ones. The sum of the four parts is
+    /// `completion_us`, exact to the picosecond before they are rounded to the doubles of this
+    /// table.
     pub FlowParts = "flow_parts" since 6
     of flow in &'a PartsRow, names: &'a Names;
 
@@ -147,23 +148,23 @@ table! {
     /// payload of the message; bytes of the frames that have arrived
     bytes: u64 = flow.bytes;
 
-    /// `yes` if something of the message was sent again, or a frame of the stream was lost;
+    /// `yes` if a part of the message was retransmitted or a frame of the stream was lost,
     /// otherwise `no`
     loss: few = if flow.with_loss { "yes" } else { "no" };
 
-    /// `fct_us` of the message; of a stream the time from its first frame to the last one that
-    /// arrived
+    /// `fct_us` of the message; for a stream, the time from its first frame to its last arrived
+    /// frame
     completion_us: us = flow.parts.sum();
 
-    /// held at hosts until it left for the first time
+    /// time at hosts until the data left for the first time
     injection_us: us = flow.parts.injection;
 
-    /// waiting in switches
+    /// waiting time in switches
     queueing_us: us = flow.parts.queueing;
 
-    /// being sent, propagated, and processed by the receiving host
+    /// time of transmission, propagation and processing at the receiving host
     flight_us: us = flow.parts.flight;
 
-    /// from the first sending of what was lost until it was sent again
+    /// time from the first transmission of lost data until its retransmission
     retransmission_us: us = flow.parts.retransmission;
 }

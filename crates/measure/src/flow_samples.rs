@@ -120,15 +120,15 @@ impl FlowSamples {
 }
 
 table! {
-    /// [What receivers got over time](../mechanisms/measuring.md#throughput-over-time): one row for
-    /// each stream of the senders that `measure.flow_samples` names and each interval of
-    /// `measure.flow_samples_interval` in which something of it came, in order of time; at most
-    /// `measure.flow_samples_rows`, the first that were complete. Intervals without bytes have no
-    /// row. The bytes of a stream add up to all that has come of it.
+    /// [Throughput at receivers over time](../mechanisms/measuring.md#throughput-over-time): one
+    /// row for each stream of the senders that `measure.flow_samples` names and each interval of
+    /// `measure.flow_samples_interval` in which bytes of the stream arrived, in order of time; at
+    /// most `measure.flow_samples_rows` rows, the first ones. Intervals without bytes have no row.
+    /// The bytes of all rows of a stream add up to its received bytes.
     pub Samples = "flow_samples" since 7
     of (end, Row { whose, bytes, .. }) in (Span, &'a Row), names: &'a Names;
 
-    /// end of the interval, which is open at its beginning and closed here
+    /// end of the interval, which belongs to the interval (its beginning does not)
     time_s: seconds = end;
 
     /// number of the connection or queue pair, as in `flows`; −1 for a stream of frames
@@ -143,14 +143,14 @@ table! {
     /// traffic class
     class: label(&names.classes) = whose.class.0;
 
-    /// who sent it: each direction of a connection has rows of its own
+    /// sender; each direction of a connection has its own rows
     src: u32 = whose.src.0;
 
-    /// who got it
+    /// receiver
     dst: u32 = whose.dst.0;
 
-    /// of a connection, bytes that arrived in the interval, each once, headers of the application
-    /// included; of a stream, bytes of the frames that arrived
+    /// for a connection, new bytes that arrived in the interval, including headers of the
+    /// application; for a stream, bytes of the arrived frames
     bytes: u64 = *bytes;
 }
 

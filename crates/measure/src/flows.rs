@@ -161,46 +161,46 @@ table! {
     /// number of the receiving host
     dst: u32 = flow.dst.0;
 
-    /// payload
+    /// payload bytes
     bytes: u64 = flow.bytes;
 
-    /// when the application wrote it; where a connection is opened for it, the handshake comes
-    /// after
+    /// time at which the application wrote the message; a handshake for a new connection comes
+    /// after it
     start_s: seconds = flow.start;
 
-    /// when its last byte had arrived in order
+    /// time at which the last byte of the message had arrived in order
     finish_s: seconds = flow.finish;
 
     /// `finish_s` − `start_s`, computed in picoseconds
     fct_us: us = flow.finish.since(flow.start);
 
-    /// `fct_us` over the time the same message takes alone on the idle path, without handshake;
-    /// never below 1 while no link fails (a way around may be faster)
+    /// `fct_us` divided by the time that the message needs alone on the idle path, without
+    /// handshake; at least 1 unless links fail (a detour may be faster)
     slowdown: f64 = flow.finish.since(flow.start).0 as f64 / flow.ideal.0.max(1) as f64;
 
-    /// segments its sender sent again meanwhile; on a shared connection also those of the message
-    /// before it
+    /// segments that the sender retransmitted during this time; on a shared connection this
+    /// includes retransmissions for the message before it
     retransmits: u32 = flow.retransmits;
 
-    /// retransmission timeouts of its sender meanwhile
+    /// retransmission timeouts of the sender during this time
     timeouts: u32 = flow.timeouts;
 
-    /// number of its job or transaction, −1 without
+    /// number of the job or transaction, or −1
     job: i64 = flow.job.map_or(-1, i64::from);
 
     /// number of the connection, from 0 in order of opening
     connection since 2: u64 = flow.connection;
 
-    /// bytes of the sender's stream before this message: it fills positions `stream_start` to
-    /// `stream_start` + `bytes` of what `src` sends to `dst` over this connection; a header of the
-    /// application, if it has one, follows
+    /// bytes of the sender's stream before this message. The message has the positions
+    /// `stream_start` to `stream_start` + `bytes` of the stream from `src` to `dst` on this
+    /// connection; a header of the application may follow
     stream_start since 2: u64 = flow.stream_start;
 
-    /// timeouts that found [a whole
-    /// window](../mechanisms/tcp-timeouts.md#whole-windows) of data lost
+    /// timeouts at which [a whole window](../mechanisms/tcp-timeouts.md#whole-windows) of data was
+    /// lost
     lost_windows since 5: u32 = flow.lost_windows;
 
-    /// timeouts that found every ACK of what had arrived lost
+    /// timeouts at which all ACKs of the arrived data were lost
     lost_ack_windows since 5: u32 = flow.lost_ack_windows;
 }
 

@@ -24,16 +24,16 @@ table! {
     /// traffic class of its data
     class: label(&names.classes) = job.class.0;
 
-    /// when it was submitted
+    /// time of the job's submission
     submitted_s: seconds = job.submitted;
 
-    /// when its first task started to read
+    /// time at which the first task of the job started to read
     started_s: seconds = job.started;
 
-    /// when the last task had reported and clean-up was over
+    /// time at which the last task had reported and the clean-up was complete
     finished_s: seconds = job.finished;
 
-    /// `finished_s` − `submitted_s`: set-up and waiting included
+    /// `finished_s` − `submitted_s`, including set-up and waiting
     runtime_s: seconds = job.finished.since(job.submitted);
 
     /// map tasks
@@ -42,19 +42,20 @@ table! {
     /// reduce tasks
     reduces: u32 = job.reduces;
 
-    /// payload its maps read
+    /// payload that the maps of the job read
     input_bytes: u64 = job.input_bytes;
 
-    /// payload from maps to reduces, local share included
+    /// payload from maps to reduces, including the local part
     shuffle_bytes: u64 = job.shuffle_bytes;
 
-    /// the part of it that stayed on its host; the rest is in `flows`, exactly
+    /// part of `shuffle_bytes` that stayed on its host; the rest is exactly the shuffle in the
+    /// table `flows`
     shuffle_local_bytes: u64 = job.shuffle_local_bytes;
 
-    /// payload written, counted once whatever the replication
+    /// payload written to HDFS, counted once for all replicas
     output_bytes: u64 = job.output_bytes;
 
-    /// why the job has failed; empty if it has not
+    /// reason of the job's failure; empty if it has not failed
     failed since 4: few = job.failed.unwrap_or("");
 }
 
@@ -63,7 +64,7 @@ table! {
     pub Tasks = "tasks"
     of (workload, task) in &'a (u16, TaskRecord), names: &'a Names;
 
-    /// its job's number
+    /// number of the job
     job: u32 = task.job;
 
     /// name of the workload
@@ -75,22 +76,23 @@ table! {
     /// `map` or `reduce`
     kind: few = task.kind.name();
 
-    /// number of the host it ran on
+    /// number of the host on which the task ran
     host: u32 = task.host.0;
 
-    /// when the order to run it reached its host (`startTime` of a job history)
+    /// time at which the assignment of the task reached its host (`startTime` of a job history)
     assigned_s: seconds = task.assigned;
 
-    /// when it began to read (map) or fetch (reduce)
+    /// time at which the task began to read (map) or to fetch (reduce)
     started_s: seconds = task.started;
 
-    /// when the split was read, or the shuffle was over (`shuffleFinishTime`)
+    /// time at which the split was read, or the shuffle was complete (`shuffleFinishTime`)
     input_done_s: seconds = task.input_done;
 
-    /// when it had spilled, or written its output to all replicas
+    /// time at which the task had spilled its output, or had written it to all replicas
     finished_s: seconds = task.finished;
 
-    /// where a map's split was: `node`, `rack`, `remote`; `none` for reduces and maps without input
+    /// place of a map's split: `node`, `rack` or `remote`; `none` for reduces and maps without
+    /// input
     locality: few = task.locality.name();
 
     /// payload read or fetched
@@ -99,30 +101,32 @@ table! {
     /// payload spilled or written
     bytes_out: u64 = task.bytes_out;
 
-    /// when the map or reduce function was through (`mapFinishTime` of a job history)
+    /// time at which the map or reduce function had finished (`mapFinishTime` of a job history)
     computed_s since 3: seconds = task.computed;
 
-    /// when the input of a reduce (`sortFinishTime`) or the spills of a map were merged
+    /// time at which the input of a reduce (`sortFinishTime`) or the spills of a map had been
+    /// merged
     merged_s since 3: seconds = task.merged;
 
     /// spills of a map; merges of a reduce that wrote a file
     spills since 3: u32 = task.spills;
 
-    /// read back from local disks or page caches (`FILE_BYTES_READ`)
+    /// bytes read from local disks or page caches (`FILE_BYTES_READ`)
     file_bytes_read since 3: u64 = task.file_bytes_read;
 
-    /// written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; divided by the size of a
-    /// record, `SPILLED_RECORDS`)
+    /// bytes written to local disks by spills and merges (`FILE_BYTES_WRITTEN`; divided by the size
+    /// of a record it is `SPILLED_RECORDS`)
     file_bytes_written since 3: u64 = task.file_bytes_written;
 
-    /// core time, the start of the virtual machine included (`CPU_MILLISECONDS`)
+    /// core time, including the start of the virtual machine (`CPU_MILLISECONDS`)
     cpu_s since 3: seconds = task.cpu;
 }
 
 table! {
-    /// One row per finished job, in the order of `jobs`: what Hadoop would count, by its own names.
-    /// Launched, failed and killed are attempts; what tasks read, write and spill counts for
-    /// successful attempts, as in Hadoop. Records have the size of `sort.record_bytes`.
+    /// One row per finished job, in the order of the table `jobs`: the counters of Hadoop, with
+    /// Hadoop's names. Launched, failed and killed count attempts; bytes that tasks read, write and
+    /// spill are counted for successful attempts only, as in Hadoop. Records have the size of
+    /// `sort.record_bytes`.
     pub Counters = "counters" since 5
     of (workload, job) in &'a (u16, JobRecord), names: &'a Names;
 
@@ -132,34 +136,34 @@ table! {
     /// name of the workload
     workload: label(&names.workloads) = *workload;
 
-    /// read from local disks or page caches by merges and reduces
+    /// bytes read from local disks or page caches by merges and reduces
     FILE_BYTES_READ: u64 = job.counters.get(Counter::FileBytesRead);
 
-    /// written to local disks by spills and merges
+    /// bytes written to local disks by spills and merges
     FILE_BYTES_WRITTEN: u64 = job.counters.get(Counter::FileBytesWritten);
 
-    /// read from HDFS
+    /// bytes read from HDFS
     HDFS_BYTES_READ: u64 = job.counters.get(Counter::HdfsBytesRead);
 
-    /// written to HDFS, counted once whatever the replication
+    /// bytes written to HDFS, counted once for all replicas
     HDFS_BYTES_WRITTEN: u64 = job.counters.get(Counter::HdfsBytesWritten);
 
-    /// attempts at maps that were launched
+    /// launched attempts of maps
     TOTAL_LAUNCHED_MAPS: u64 = job.counters.get(Counter::TotalLaunchedMaps);
 
-    /// attempts at reduces that were launched
+    /// launched attempts of reduces
     TOTAL_LAUNCHED_REDUCES: u64 = job.counters.get(Counter::TotalLaunchedReduces);
 
-    /// attempts at maps that failed
+    /// failed attempts of maps
     NUM_FAILED_MAPS: u64 = job.counters.get(Counter::NumFailedMaps);
 
-    /// attempts at reduces that failed
+    /// failed attempts of reduces
     NUM_FAILED_REDUCES: u64 = job.counters.get(Counter::NumFailedReduces);
 
-    /// attempts at maps that were killed: lost workers, beaten copies, failed jobs
+    /// killed attempts of maps: on lost workers, slower duplicates, in failed jobs
     NUM_KILLED_MAPS: u64 = job.counters.get(Counter::NumKilledMaps);
 
-    /// attempts at reduces that were killed
+    /// killed attempts of reduces
     NUM_KILLED_REDUCES: u64 = job.counters.get(Counter::NumKilledReduces);
 
     /// launched maps with their split on the node
@@ -171,22 +175,22 @@ table! {
     /// launched maps with their split elsewhere
     OTHER_LOCAL_MAPS: u64 = job.counters.get(Counter::OtherLocalMaps);
 
-    /// put out by map functions, before a combiner
+    /// output bytes of map functions, before a combiner
     MAP_OUTPUT_BYTES: u64 = job.counters.get(Counter::MapOutputBytes);
 
-    /// map outputs as they lie on disks
+    /// bytes of map outputs on disks
     MAP_OUTPUT_MATERIALIZED_BYTES: u64 = job.counters.get(Counter::MapOutputMaterializedBytes);
 
     /// records written by spills and merges, of maps and reduces
     SPILLED_RECORDS: u64 = job.counters.get(Counter::SpilledRecords);
 
-    /// fetched by reduces, the local share included
+    /// bytes fetched by reduces, including the local part
     REDUCE_SHUFFLE_BYTES: u64 = job.counters.get(Counter::ReduceShuffleBytes);
 
-    /// map outputs fetched
+    /// fetched map outputs
     SHUFFLED_MAPS: u64 = job.counters.get(Counter::ShuffledMaps);
 
-    /// fetches of map outputs that failed
+    /// failed fetches of map outputs
     FAILED_SHUFFLE: u64 = job.counters.get(Counter::FailedShuffle);
 
     /// core time of tasks

@@ -20,6 +20,6 @@ table! {
     /// upper bound of the bucket, not included
     upper_us: f64 = upper_us;
 
-    /// packets in it
+    /// packets in the bucket
     count: u64 = count;
 }

@@ -5,120 +5,122 @@ use crate::table::Names;
 use eastwest_types::{Activity, MpiMessage, MpiRank, MpiState};
 
 table! {
-    /// One row per rank of an MPI program that is through, in the order of their ends.
+    /// One row per rank of an MPI program that has finished, ordered by the time at which it
+    /// finished.
     pub MpiRanks = "mpi_ranks" since 6
     of (workload, rank) in &'a (u16, MpiRank), names: &'a Names;
 
     /// name of the workload
     workload: label(&names.workloads) = *workload;
 
-    /// the rank
+    /// number of the rank
     rank: u32 = rank.rank;
 
-    /// number of its host
+    /// number of the rank's host
     host: u32 = rank.host.0;
 
-    /// when it was through
+    /// time at which the rank had finished
     finished_s: seconds = rank.finished;
 
-    /// time it computed
+    /// time in which the rank computed
     compute_s: seconds = rank.spent[Activity::Compute as usize];
 
-    /// time it slept
+    /// time in which the rank slept
     sleep_s: seconds = rank.spent[Activity::Sleep as usize];
 
-    /// time it waited in blocking sends
+    /// time in which the rank waited in blocking sends
     send_s: seconds = rank.spent[Activity::Send as usize];
 
-    /// time it waited in blocking receives
+    /// time in which the rank waited in blocking receives
     receive_s: seconds = rank.spent[Activity::Receive as usize];
 
-    /// time it waited for requests (`wait`, `waitall`)
+    /// time in which the rank waited for requests (`wait`, `waitall`)
     wait_s: seconds = rank.spent[Activity::Wait as usize];
 
-    /// time it was in collectives, their computing included
+    /// time in collective calls, including their computation
     collective_s: seconds = rank.spent[Activity::Collective as usize];
 
-    /// messages it sent with sends of its own
+    /// number of messages that the rank sent with its own send calls
     messages: u64 = rank.sent.0;
 
-    /// their bytes, without envelopes
+    /// bytes of these messages, without envelopes
     bytes: u64 = rank.sent.1;
 
-    /// messages it sent within collectives
+    /// number of messages that the rank sent within collective calls
     collective_messages: u64 = rank.sent_in_collectives.0;
 
-    /// their bytes
+    /// bytes of the messages within collective calls
     collective_bytes: u64 = rank.sent_in_collectives.1;
 
-    /// collectives it called
+    /// number of collective calls of the rank
     collectives: u64 = rank.collectives;
 }
 
 table! {
-    /// What ranks of MPI programs did when: the first `measure.mpi_rows` stretches of time that
-    /// took any, in the order of their ends. What a rank does in no time has no row.
+    /// States of the ranks of MPI programs over time, ordered by their ends; at most
+    /// `measure.mpi_rows` rows. A state of no duration has no row.
     pub MpiStates = "mpi_states" since 6
     of (workload, state) in &'a (u16, MpiState), names: &'a Names;
 
     /// name of the workload
     workload: label(&names.workloads) = *workload;
 
-    /// the rank
+    /// number of the rank
     rank: u32 = state.rank;
 
     /// `compute`, `sleep`, `send`, `receive`, `wait` or `collective`
     state: few = state.activity.name();
 
-    /// the MPI call it was in (`send`, `recv`, `wait`, `waitall`, `bcast` …); `compute` or `sleep`
+    /// MPI call that the rank was in (`send`, `recv`, `wait`, `waitall`, `bcast` …), or `compute`
+    /// or `sleep`
     call: few = state.call;
 
-    /// when it began
+    /// time at which the state began
     began_s: seconds = state.began;
 
-    /// when it ended, later than `began_s`
+    /// time at which the state ended, later than `began_s`
     ended_s: seconds = state.ended;
 }
 
 table! {
-    /// Messages between ranks of MPI programs, in the order in which their receives were complete;
-    /// the first `measure.mpi_rows`.
+    /// Messages between ranks of MPI programs, ordered by the time at which their receives
+    /// completed; at most `measure.mpi_rows` rows.
     pub MpiMessages = "mpi_messages" since 6
     of (workload, message) in &'a (u16, MpiMessage), names: &'a Names;
 
     /// name of the workload
     workload: label(&names.workloads) = *workload;
 
-    /// rank that sent it
+    /// rank that sent the message
     from: u32 = message.from;
 
-    /// rank that received it; may be the same
+    /// rank that received the message; it may be the sender itself
     to: u32 = message.to;
 
-    /// its tag; 0 within collectives
+    /// tag of the message; 0 within collective calls
     tag: i64 = message.tag;
 
-    /// the call that sent it: `send`, `isend`, or the name of a collective
+    /// call that sent the message: `send`, `isend`, or the name of a collective call
     call: few = message.call;
 
-    /// its size, without envelope
+    /// size of the message, without envelope
     bytes: u64 = message.bytes;
 
-    /// `eager`, or `rendezvous` if it asked first
+    /// `eager`, or `rendezvous` if a request preceded the message
     protocol: few = if message.rendezvous { "rendezvous" } else { "eager" };
 
     /// `network`, or `memory` between ranks of one host
     over: few = if message.network { "network" } else { "memory" };
 
-    /// when the send was called
+    /// time at which the send was called
     sent_s: seconds = message.sent;
 
-    /// when it, or the question for it, met its receive
+    /// time at which the message or its rendezvous request was matched with a receive
     matched_s: seconds = message.matched;
 
-    /// when its last byte had arrived
+    /// time at which the last byte had arrived
     arrived_s: seconds = message.arrived;
 
-    /// when the receive was complete
+    /// time at which the receive was complete
     received_s: seconds = message.received;
 }

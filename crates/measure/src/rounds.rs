@@ -31,10 +31,10 @@ table! {
     /// number of the round, from 0
     round: u32 = round.round;
 
-    /// when its requests left, or its senders were told to start
+    /// time at which the requests of the round left, or at which its senders could start
     started_s: seconds = round.started;
 
-    /// when the last byte of all senders had arrived
+    /// time at which the last byte of all senders had arrived
     finished_s: seconds = round.finished;
 
     /// payload of all senders

@@ -209,8 +209,9 @@ impl Samples {
 }
 
 table! {
-    /// One row per interval and link that carried or lost anything in it, at the same interval as
-    /// in `queues`. What came after the last whole interval is in `links` only.
+    /// One row per interval and link in which the link carried or lost a packet; the interval is
+    /// that of the table `queues`. Traffic after the last whole interval is only in the table
+    /// `links`.
     pub LinkSamples = "link_samples" since 2
     of (time_s, sample) in (f64, LinkSample), _names: ();
 
@@ -256,24 +257,24 @@ table! {
     /// end of the interval
     time_s: f64 = time_s;
 
-    /// as in `links`
+    /// tier of the link, as in the table `links`
     tier: label(&names.tiers) = tier;
 
-    /// link bytes that reached the far ends in the interval
+    /// bytes on the link, including framing, that arrived at the other end in the interval
     bytes: u64 = bytes;
 }
 
 table! {
-    /// One row per interval and tier, at the same interval as in `traffic`; none where all links
-    /// stay awake, for their power does not change. What came after the last whole interval is in
-    /// `links` only.
+    /// One row per interval and tier; the interval is that of the table `traffic`. Tiers whose
+    /// links are always awake have no rows, because their power is constant. The time after the
+    /// last whole interval is only in the table `links`.
     pub Power = "power" since 5
     of (time_s, tier, used) in (f64, u32, Used), names: &'a Names;
 
     /// end of the interval
     time_s: f64 = time_s;
 
-    /// as in `links`
+    /// tier of the link, as in the table `links`
     tier: label(&names.tiers) = tier;
 
     /// joules of the links of the tier in the interval; over its length, their power

@@ -140,16 +140,17 @@ pub fn table(rows: &[StreamRow], names: &Names) -> Table {
 }
 
 table! {
-    /// A row for every stream of [raw Ethernet](../mechanisms/raw-ethernet.md) frames that has sent
-    /// one; those of [messages over Ethernet](../mechanisms/mpi.md#over-lossless-ethernet) come
-    /// last, in the order of their first message.
+    /// One row for every stream of [raw Ethernet](../mechanisms/raw-ethernet.md) frames that has
+    /// sent a frame. Streams of [messages over
+    /// Ethernet](../mechanisms/mpi.md#over-lossless-ethernet) come last, in the order of their
+    /// first message.
     pub Streams = "streams" since 5
     of stream in &'a StreamRow, names: &'a Names;
 
     /// name of the workload
     workload: label(&names.workloads) = stream.workload;
 
-    /// its traffic class
+    /// traffic class of the stream
     class: label(&names.classes) = stream.class.0;
 
     /// sending host
@@ -158,16 +159,16 @@ table! {
     /// receiving host
     dst: u32 = stream.dst.0;
 
-    /// frames that came up at the source
+    /// frames that the source generated
     frames_sent: u64 = stream.sent;
 
-    /// their bytes, without framing
+    /// bytes of the sent frames, without framing
     bytes_sent: u64 = stream.sent_bytes;
 
-    /// frames that have arrived
+    /// frames that arrived
     frames_received: u64 = stream.received;
 
-    /// their bytes
+    /// bytes of the arrived frames
     bytes_received: u64 = stream.received_bytes;
 
     /// frames lost
@@ -176,31 +177,32 @@ table! {
     /// frames that arrived after one that was sent later
     frames_reordered: u64 = stream.reordered;
 
-    /// frames that a receiver that puts them in order had to hold
+    /// frames that a receiver would have to hold to deliver all frames in order
     resequenced since 6: u64 = stream.order.waited();
 
-    /// the most it held at one time
+    /// maximum number of frames held at one time
     resequenced_most since 6: u64 = stream.order.most();
 
-    /// what it held on average, from the first frame sent to the last that arrived
+    /// mean number of frames held, from the first sent frame to the last arrived frame
     resequenced_mean since 6: f64 = stream.order.mean(stream.first, stream.last);
 
-    /// when the first frame came up
+    /// time at which the first frame was generated
     first_s: seconds = stream.first;
 
-    /// when the last one arrived
+    /// time at which the last frame arrived
     last_s: seconds = stream.last;
 
-    /// received bits over the time between both
+    /// received bits divided by (`last_s` − `first_s`)
     throughput_bps: f64 = stream.throughput_bps();
 
-    /// mean latency, the wait at the source included
+    /// mean latency, including the waiting time at the source
     latency_us_mean: f64 = StreamRow::mean_us(stream.latency_sum_ps, stream.received);
 
-    /// the largest
+    /// maximum latency
     latency_us_max: us = stream.latency_max;
 
-    /// mean difference of the latencies of frames that arrived one after the other, without sign
+    /// mean absolute difference between the latencies of two frames that arrived one after the
+    /// other
     jitter_us: f64 = StreamRow::mean_us(stream.jitter_sum_ps, stream.received.saturating_sub(1));
 
     /// `whole`: all arrived; `partial`: some were lost, the rest arrived; `under-way`: some are

@@ -65,13 +65,14 @@ impl TraceTable {
 }
 
 table! {
-    /// The windows of the senders named in `measure.tcp_trace`: a row whenever the congestion
-    /// window, the threshold or the phase of one has changed, at most `measure.tcp_trace_rows`, the
-    /// first ones. A sender's first row comes when it first has something to send.
+    /// Congestion windows of the senders that `measure.tcp_trace` names: one row whenever the
+    /// congestion window, the slow-start threshold or the phase of a sender has changed. The table
+    /// has the first `measure.tcp_trace_rows` changes. The first row of a sender belongs to the
+    /// first time at which it has data to send.
     pub TcpTrace = "tcp_trace" since 2
     of row in &'a TraceRow, phases: &'a [&'a str];
 
-    /// when; the row holds until the sender's next one
+    /// time of the change; the values hold until the sender's next row
     time_s: seconds = row.at;
 
     /// number of the connection
@@ -92,10 +93,10 @@ table! {
     /// smoothed round-trip time, 0 before the first sample
     srtt_us: us = row.srtt.unwrap_or(Span::ZERO);
 
-    /// retransmission timeout that it would set now
+    /// current retransmission timeout
     rto_us: us = row.rto;
 
-    /// what it takes to be in the network (RFC 6675, `pipe`)
+    /// sender's estimate of the bytes in the network (RFC 6675, `pipe`)
     in_flight_bytes: u64 = row.in_flight;
 
     /// `slow-start`, `congestion-avoidance`, `recovery` (after a fast retransmit), `loss` (after a

@@ -38,9 +38,9 @@ pub fn table(fabric: &Fabric, now: Time) -> Table {
 }
 
 table! {
-    /// A row for every link and priority that was of use, where ports have
-    /// [PFC](../mechanisms/pfc.md) or [QCN](../mechanisms/qcn.md). *Output* is the port that feeds
-    /// the link, *input* the buffer at its far end.
+    /// One row for each link and priority that carried packets, if ports have
+    /// [PFC](../mechanisms/pfc.md) or [QCN](../mechanisms/qcn.md). *Output* is the port that sends
+    /// into the link, *input* the buffer at the other end of the link.
     pub Pfc = "pfc" since 5
     of row in &'a Row, _at: ();
 
@@ -50,37 +50,37 @@ table! {
     /// 0 to 7
     priority: u32 = row.priority;
 
-    /// the most bytes that waited at the port
+    /// maximum backlog at the port in bytes
     output_most_bytes: u64 = row.output.most_bytes;
 
-    /// how often it was paused
+    /// number of pauses of the port
     pauses: u64 = row.output.pauses;
 
-    /// for how long
+    /// total duration of the pauses
     paused_s: seconds = row.output.paused;
 
-    /// the most bytes that had come over the link and were in the switch
+    /// maximum number of bytes in the switch that had arrived over the link
     input_most_bytes: u64 = row.input.most_bytes;
 
-    /// how many are at the end of the run
+    /// bytes in the switch, at the end of the run, that had arrived over the link
     input_bytes: u64 = row.input.bytes;
 
-    /// pauses that the input asked for
+    /// XOFF frames that the input sent
     xoff_sent: u64 = row.input.pauses;
 
-    /// ends of pauses that it told
+    /// XON frames that the input sent
     xon_sent: u64 = row.input.releases;
 
-    /// repetitions of pauses
+    /// XOFF frames that the input sent to refresh a pause
     xoff_repeated: u64 = row.input.repeats;
 
-    /// room beyond XOFF
+    /// headroom of the buffer above XOFF in bytes
     headroom_bytes: u64 = row.input.headroom_bytes;
 
-    /// samples that the congestion point of the port has taken
+    /// samples taken by the congestion point of the port
     qcn_samples: u64 = row.output.samples;
 
-    /// messages that it has sent to sources
+    /// notification messages that the congestion point sent to sources
     qcn_messages: u64 = row.output.messages;
 }
 

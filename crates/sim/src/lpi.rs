@@ -53,26 +53,26 @@ impl Naps {
 }
 
 table! {
-    /// Every time that a link slept whose port is named in `measure.lpi`, by link and time: at most
-    /// `measure.lpi_rows`, each port having an equal share, the first ones. A nap that has not
-    /// ended with the run ends with it here. Naps are those of one direction, also with
-    /// `both_directions`, where `links` and `power` count as asleep only what both directions sleep
-    /// together.
+    /// Low-power idle periods of the links whose ports `measure.lpi` names, ordered by link and
+    /// time. The table has at most `measure.lpi_rows` rows; each port has an equal share of them,
+    /// for its first periods. A period that lasts beyond the run ends with the run. Periods are
+    /// those of one direction, even with `both_directions`; `links` and `power` then count only the
+    /// time in which both directions sleep.
     pub Lpi = "lpi" since 5
     of (link, nap) in &'a (u32, LpiPeriod), _at: ();
 
     /// number of the link
     link: u32 = *link;
 
-    /// when it began to fall asleep
+    /// time at which the link began to fall asleep
     falls_asleep_s: seconds = nap.falls;
 
-    /// when it was asleep
+    /// time at which the link was asleep
     asleep_s: seconds = nap.asleep;
 
-    /// when it began to wake
+    /// time at which the link began to wake
     wakes_s: seconds = nap.wakes;
 
-    /// when it was awake again
+    /// time at which the link was awake again
     awake_s: seconds = nap.awake;
 }

@@ -53,26 +53,27 @@ impl Pauses {
 }
 
 table! {
-    /// Every pause by [PFC](../mechanisms/pfc.md) of the ports that `measure.pauses` names, by
-    /// link, beginning and priority: at most `measure.pauses_rows`, each port having an equal
-    /// share, the first ones that ended. Without a share that is full, the rows of a link and
-    /// priority are as many as `pauses` in `pfc`, and add up to `paused_s` there.
+    /// Pauses by [PFC](../mechanisms/pfc.md) of the ports that `measure.pauses` names, ordered by
+    /// link, start and priority. The table has at most `measure.pauses_rows` rows; each port has an
+    /// equal share of them, for the pauses that ended first. If no share is full, the number of
+    /// rows of a link and priority equals `pauses` in the table `pfc`, and their durations add up
+    /// to `paused_s` there.
     pub PauseRows = "pauses" since 7
     of (link, pause) in &'a (u32, Pause), _at: ();
 
-    /// number of the link that the port feeds
+    /// number of the link into which the port sends
     link: u32 = *link;
 
     /// 0 to 7
     priority: u32 = pause.priority;
 
-    /// when the port obeyed; a frame that it was sending then went on
+    /// time at which the pause took effect; a frame in transmission at that time is completed
     began_s: seconds = pause.began;
 
-    /// when it could send again, or the end of the run
+    /// time at which the port could send again, or the end of the run
     until_s: seconds = pause.until;
 
-    /// `released`: the neighbour said so; `ran-out`: the time of the pause was over; `not-yet`: it
-    /// was in force at the end of the run
+    /// end of the pause: `released`: by an XON frame; `ran-out`: its time had expired; `not-yet`:
+    /// it was still in effect at the end of the run
     ended: few = pause.ended.name();
 }

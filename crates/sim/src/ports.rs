@@ -167,10 +167,9 @@ pub fn drops(fabric: &Fabric) -> Table {
 }
 
 table! {
-    /// Who came to a port, was marked there or was lost there. One row for each port, class of the
-    /// port, kind of packet and ECT of which anything was counted. Marks and losses are counted at
-    /// every port, arrivals only at those that `measure.ports` names: `arrivals` is 0 everywhere
-    /// else.
+    /// Arrivals, marks and losses of packets at ports. One row for each port, class of the port,
+    /// kind of packet and ECT with a count above 0. Marks and losses are counted at every port,
+    /// arrivals only at the ports that `measure.ports` names: `arrivals` is 0 at all other ports.
     pub Drops = "drops" since 4
     of (link, group, counts) in (u32, Group, &'a Counts), _at: ();
 
@@ -241,10 +240,10 @@ pub fn depths(fabric: &Fabric) -> Table {
 }
 
 table! {
-    /// What packets found waiting at the ports that `measure.ports` names, whether they were let in
-    /// or not: a histogram for each class of each port. Packets come in bursts, so this is the
-    /// queue as packets find it and not the queue on average over time. Buckets are exact up to 255
-    /// and at most 0.8 % wide above; empty ones have no row.
+    /// Queue length that arriving packets found at the ports that `measure.ports` names, including
+    /// packets that were dropped: a histogram for each class of each port. Because packets arrive
+    /// in bursts, it differs from the average of the queue length over time. Buckets are exact up
+    /// to 255 and at most 0.8 % wide above; empty buckets have no row.
     pub Depths = "depths" since 5
     of (link, class, unit, (most, count)) in (u32, u32, &'static str, (u64, u64)), _at: ();
 
@@ -260,7 +259,7 @@ table! {
     /// upper end of the bucket, within it
     most: u64 = most;
 
-    /// packets that found so much waiting in their class
+    /// packets that found a queue length within this bucket in their class
     count: u64 = count;
 }
 
@@ -272,8 +271,8 @@ pub fn sojourn(fabric: &Fabric) -> Table {
 }
 
 table! {
-    /// How long packets waited at the same ports, from their arrival until their first bit was
-    /// sent. Packets that were dropped are not in it.
+    /// Waiting times of packets at the ports that `measure.ports` names, from the arrival of a
+    /// packet until its first bit was sent. Dropped packets are not counted.
     pub Sojourn = "sojourn" since 5
     of (link, class, (upper_us, count)) in (u32, u32, (f64, u64)), _at: ();
 

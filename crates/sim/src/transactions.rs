@@ -60,43 +60,43 @@ table! {
     /// name of the workload
     workload: label(&names.workloads) = row.workload;
 
-    /// its name in the table that is replayed: untrusted text
+    /// name in the replayed table: untrusted text
     name: str = row.recorded().name.clone();
 
-    /// which transaction of that table it is, from 0 in order of arrival
+    /// number of the transaction in the replayed table, from 0 in order of arrival
     recorded: u32 = row.record.recorded;
 
-    /// host that its first request came from, −1 where it began in its first component
+    /// host of the client, or −1 if the transaction began in its first component
     client: i64 = row.record.client.map_or(-1, |host| i64::from(host.0));
 
-    /// when it began
+    /// time at which the state began
     arrived_s: seconds = row.record.arrived();
 
-    /// when its response had arrived
+    /// time at which the response had arrived
     finished_s: seconds = row.record.finished();
 
-    /// time between the two
+    /// response time: `finished_s` − `arrived_s`
     response_us: us = row.record.response_time();
 
-    /// part of it in which what was waited for last was on its way
+    /// part of `response_us` in which messages of the critical path were in the network
     network_us: us = row.record.network;
 
-    /// the rest, in which components computed or their calls waited for processors
+    /// remaining part of `response_us`, in which components computed or calls waited for processors
     compute_us: us = row.record.compute;
 
-    /// the part of that in which calls waited for processors; 0 without `processors`
+    /// the part of `compute_us` in which calls waited for processors; 0 without `processors`
     queued_us since 7: us = row.record.queued;
 
-    /// calls it is made of
+    /// number of calls of the transaction
     calls: u32 = row.record.calls.len() as u32;
 }
 
 table! {
-    /// One row per call of a finished transaction, transactions in the order of their ends.
+    /// One row per call of a finished transaction, ordered by the end of the transaction.
     pub Calls = "calls" since 6
     of (row, number, call) in (Row<'a>, u32, &'a CallRecord), names: &'a Names;
 
-    /// number of its transaction
+    /// number of the transaction
     transaction: u32 = row.record.number;
 
     /// name of the workload
@@ -105,16 +105,16 @@ table! {
     /// number within the transaction, from 0
     call: u32 = number;
 
-    /// number of the call that makes it, −1 for the first
+    /// number of the calling call, or −1 for the first call
     parent: i64 = row.call(number).parent.map_or(-1, i64::from);
 
-    /// who answers: untrusted text
+    /// component that answers the call: untrusted text
     component: few = &row.book().components[row.call(number).component as usize];
 
-    /// what the component belongs to: untrusted text
+    /// service to which the component belongs: untrusted text
     service: few = &row.book().services[row.call(number).service as usize];
 
-    /// what is asked for: untrusted text
+    /// operation that the call requests: untrusted text
     operation: few = &row.book().operations[row.call(number).operation as usize];
 
     /// host of the component
@@ -126,22 +126,22 @@ table! {
     /// payload of the response
     response_bytes: u64 = row.call(number).response_bytes;
 
-    /// when the request left
+    /// time at which the request left
     sent_s: seconds = call.sent;
 
-    /// when it had arrived
+    /// time at which the request had arrived
     arrived_s: seconds = call.arrived;
 
-    /// when the response left
+    /// time at which the response left
     answered_s: seconds = call.answered;
 
-    /// when it had arrived
+    /// time at which the response had arrived
     done_s: seconds = call.done;
 
-    /// time of the critical path that its request and response were on their way
+    /// time in which the request and response of the call were in the network, on the critical path
     network_us: us = call.network;
 
-    /// time of the critical path that its component computed
+    /// time in which the component computed, on the critical path
     compute_us: us = call.compute;
 }
 
