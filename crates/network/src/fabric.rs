@@ -313,7 +313,8 @@ impl Fabric {
         }
     }
 
-    /// Removes a packet that goes to no link: it has no route and is dropped, or it is a CNM that was absorbed.
+    /// Removes a packet that has no next link: it has no route and is dropped, or it is a CNM that
+    /// was absorbed.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_without_link(

@@ -72,7 +72,7 @@ pub struct Counters {
     pub packets: u64,
     /// Bytes that have arrived, framing included.
     pub bytes: u64,
-    /// Running hash over what happened to every packet at this port.
+    /// Running hash over the events of every packet at this port.
     pub trail: u64,
     /// Longest time from the arrival of a packet until its first bit could be sent.
     pub max_backlog: Span,
@@ -110,7 +110,8 @@ pub(crate) struct Partitioned {
     own_ring: Option<Ring<PacketHandle>>,
 }
 
-/// A directed link and its output port. What every packet touches comes first and fills two cache lines.
+/// A directed link and its output port. The fields that every packet accesses come first and fill
+/// two cache lines.
 #[derive(Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Link {
@@ -366,8 +367,8 @@ impl Link {
         if first { Outcome::Sooner(self.arrival_key(now, arrive)) } else { Outcome::Queued }
     }
 
-    /// Returns what the discipline knows of a packet that arrives at a port with this backlog, which will be
-    /// empty at `clear_at`.
+    /// Returns the information that the discipline has about an arriving packet, at a port with
+    /// this backlog that will be empty at `clear_at`.
     pub(crate) fn arrival<'p>(
         &self,
         now: Time,
@@ -500,7 +501,7 @@ impl Link {
         (handle, self.next_key(key.time()))
     }
 
-    /// Takes the packet in front off the ring: it has arrived.
+    /// Removes and returns the first packet of the ring when it has arrived.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, key: Key) -> PacketHandle {
         let handle = self.on_wire.pop().expect("an arrival needs a packet on the wire");
@@ -732,7 +733,7 @@ impl Link {
         self.queues.as_ref().is_some_and(|q| !q.dropped.is_empty())
     }
 
-    /// Takes out the packets that the discipline has dropped since the last call.
+    /// Removes and returns the packets that the discipline has dropped since the last call.
     pub fn take_dropped(&mut self) -> Vec<(PacketHandle, Cause)> {
         self.queues.as_mut().map_or(Vec::new(), |q| std::mem::take(&mut q.dropped))
     }

@@ -74,14 +74,14 @@ pub struct Lost {
 /// Lost packets in order of time.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Losses {
-    /// Whether losses are kept at all.
+    /// Whether losses are recorded.
     pub kept: bool,
     list: VecDeque<Lost>,
 }
 
 impl Losses {
-    /// Adds a loss, if losses are kept. What a discipline drops at dequeue goes before all else at that time,
-    /// and may be added late.
+    /// Adds a loss, if losses are recorded. Drops at dequeue come before all other losses of the
+    /// same time, and may be added late.
     pub fn note(&mut self, lost: Lost) {
         if !self.kept {
             return;
@@ -97,7 +97,7 @@ impl Losses {
         self.list.insert(place, lost);
     }
 
-    /// Takes out the first loss if it was before this time.
+    /// Removes and returns the first loss if it was before this time.
     pub fn take_before(&mut self, time: Time) -> Option<Lost> {
         match self.list.front() {
             Some(first) if first.at < time => self.list.pop_front(),

@@ -15,7 +15,7 @@ pub struct PacketHandle {
     pub slot: u32,
     /// Host that receives the packet.
     pub dst: HostId,
-    /// Hash of what distinguishes this packet from others, for the digest of a run.
+    /// Hash of the properties that identify this packet, for the digest of a run.
     pub(crate) identity: u32,
     /// IP bytes of the packet, see [`Packet::ip_len`].
     pub(crate) ip_len: u16,

@@ -67,7 +67,8 @@ pub struct Mail {
     pub promises: Vec<Promise>,
 }
 
-/// One part of a partitioned fabric: what it owns, and what it exchanges with other parts.
+/// One part of a partitioned fabric: the links it owns, and the messages it exchanges with other
+/// parts.
 #[derive(Serialize, Deserialize)]
 pub struct Partition {
     /// Number of this part.
@@ -75,7 +76,7 @@ pub struct Partition {
     /// By node, its part; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
-    /// By part, what it will be sent.
+    /// Messages to send, by receiving part.
     pub out: Vec<Mail>,
     /// Time of the first event in `out` at another part.
     pub first_out: Time,

@@ -181,15 +181,15 @@ impl PacketPool {
         self.free.last().copied().unwrap_or(self.slots.len() as u32)
     }
 
-    /// Frees a slot and returns its packet: only the low 32 bits of `seq` and `ack`, and nothing of what only
-    /// switches read. Its SACK blocks stay until [`PacketPool::take_sack`].
+    /// Frees a slot and returns its packet: only the low 32 bits of `seq` and `ack`, and no fields
+    /// that only switches read. Its SACK blocks stay until [`PacketPool::take_sack`].
     #[inline]
     pub fn remove(&mut self, slot: u32) -> Packet {
         self.free.push(slot);
         self.packet(slot)
     }
 
-    /// Takes out a packet with its SACK blocks, for another pool.
+    /// Removes and returns a packet with its SACK blocks, for another pool.
     pub(crate) fn detach(&mut self, slot: u32) -> DetachedPacket {
         let stored = self.slots[slot as usize];
         self.free.push(slot);
@@ -323,7 +323,7 @@ impl PacketPool {
         }
     }
 
-    /// Takes the SACK blocks of a packet out of the table.
+    /// Removes and returns the SACK blocks of a packet.
     pub fn take_sack(&mut self, index: u32) -> Option<SackBlocks> {
         if index == NO_SACK {
             return None;

@@ -55,7 +55,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Takes out the oldest value.
+    /// Removes and returns the oldest value.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -93,7 +93,7 @@ impl<T: Copy> Ring<T> {
         change(&mut self.cells[cell]);
     }
 
-    /// Takes out the value at `place`, counted from the oldest; values before it move up.
+    /// Removes and returns the value at `place`, counted from the oldest; older values move up.
     pub fn remove(&mut self, place: u32) -> T {
         let value = *self.get(place).expect("no value there");
         for to in (1..=place).rev() {

@@ -177,8 +177,9 @@ fn of_priorities(priorities: u8) -> u64 {
     (0..8).filter(|p| priorities >> p & 1 == 1).fold(0, |bits, p| bits | 0xff << (8 * p))
 }
 
-/// Gives every codepoint one class: the one that names it, else that of its priority. If classes name
-/// codepoints, all other codepoints join the class of the default one (RFC 2474, section 3).
+/// Assigns a class to every codepoint: the class that names it, otherwise the class of its
+/// priority. If classes name codepoints, all other codepoints belong to the class of the default
+/// codepoint (RFC 2474, section 3).
 fn map_codepoints(s: &mut Section, classes: &[ReadClass]) -> Vec<PortClass> {
     let named = classes.iter().fold(0, |bits, c| bits | c.dscps);
     let mut mapped: Vec<PortClass> = classes

@@ -51,7 +51,7 @@ impl Taps {
         }
     }
 
-    /// Takes out the packet that the last event has captured.
+    /// Removes and returns the packet that the last event has captured.
     #[inline]
     pub fn take(&mut self) -> Option<Seen> {
         self.seen.take()

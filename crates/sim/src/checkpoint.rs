@@ -99,7 +99,7 @@ pub fn plan(scenario: &Scenario, reference: bool) -> String {
     hex(&hash.finalize())
 }
 
-/// Writer that hashes what is written to it.
+/// Writer that hashes the bytes written to it.
 struct Into<'a>(&'a mut Sha256);
 
 impl Write for Into<'_> {
@@ -138,7 +138,7 @@ pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     own_mechanism.then_some("it uses a mechanism of your own, whose state cannot be saved")
 }
 
-/// Writer that hashes what it forwards.
+/// Writer that hashes the bytes that it forwards.
 struct Hashing<W> {
     to: W,
     hash: Sha256,

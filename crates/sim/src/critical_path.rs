@@ -145,7 +145,7 @@ pub struct CriticalPaths {
     pub rows: PartsTable,
 }
 
-/// Returns the number of stream positions that a packet takes.
+/// Returns the number of stream positions of a packet: its payload, and one each for SYN and FIN.
 fn positions(packet: &Packet) -> u64 {
     let marks = (packet.flags & flag::SYN > 0, packet.flags & flag::FIN > 0);
     u64::from(packet.payload) + u64::from(marks.0) + u64::from(marks.1)

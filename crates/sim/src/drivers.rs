@@ -57,7 +57,7 @@ impl Drivers {
         &self.all[usize::from(workload)]
     }
 
-    /// Tells a workload what has happened. Returns what it asks for.
+    /// Sends an event to a workload. Returns the actions that the workload requests.
     pub fn handle(&mut self, workload: u16, now: Time, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         self.all[usize::from(workload)].workload.handle(now, event, &mut actions);

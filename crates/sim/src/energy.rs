@@ -74,7 +74,8 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-/// Returns the summary: all links, those of hosts, those between switches, and switches.
+/// Returns the summary of energy: of all links, links of hosts, links between switches, and
+/// switches.
 pub fn summary(
     network: &Network,
     switch_power: &SwitchPower,

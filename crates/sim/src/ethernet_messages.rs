@@ -20,7 +20,7 @@ use eastwest_workload::ethernet::EthernetConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Queued bytes at which a NIC takes no more frames: 32 full frames, 38 µs at 10 Gbit/s.
+/// Queued bytes from which a NIC accepts no more frames: 32 full frames, 38 µs at 10 Gbit/s.
 const MAX_QUEUED_BYTES: u64 = 48_000;
 /// Frames that the streams of a NIC may have in flight, whatever is queued at the NIC.
 const WINDOW: u64 = 32;
@@ -126,8 +126,8 @@ impl EthernetMessages {
         Ok(stream)
     }
 
-    /// Lets a NIC take frames while it has room. Returns when it has to poll again, if no poll is scheduled
-    /// yet.
+    /// Moves frames to a NIC while it has room. Returns the time of its next poll, if no poll is
+    /// scheduled yet.
     pub fn feed(
         &mut self,
         network: &mut Network,
@@ -183,8 +183,8 @@ impl EthernetMessages {
         }
     }
 
-    /// Takes the next message of a stream if all its frames, up to number `done`, have arrived; returns its
-    /// tag.
+    /// Removes the next message of a stream if all its frames, up to number `done`, have arrived.
+    /// Returns its tag.
     pub fn next_arrived(&mut self, stream: u32, done: u64) -> Option<u64> {
         let line = self.line(stream);
         if line.taken == 0 || line.messages[0].last > done {

@@ -29,7 +29,7 @@ pub struct Naps {
 }
 
 impl Naps {
-    /// Takes the logs out of all links.
+    /// Removes and returns the logs of all links.
     pub fn take(fabric: &mut Fabric, now: Time) -> Naps {
         let mut naps = Naps::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {

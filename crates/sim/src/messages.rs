@@ -164,7 +164,7 @@ impl Messages {
         }
     }
 
-    /// Takes the first message that ends at or before `received`.
+    /// Removes and returns the first message that ends at or before `received`.
     pub fn pop(&mut self, receiver: EndpointId, received: u64) -> Option<Delivered> {
         let c = self.connections[receiver.slot() / 2].as_mut()?;
         let from = receiver.side().other();
@@ -189,8 +189,8 @@ impl Messages {
         queue.get(queue.partition_point(|m| m.end <= byte))
     }
 
-    /// Takes the messages of the senders for which `theirs` is true from another part with the same
-    /// connections.
+    /// Moves the messages of the senders for which `theirs` is true from another part with the same
+    /// connections into this one.
     pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(usize, Side) -> bool) {
         for (i, (mine, other)) in
             self.connections.iter_mut().zip(&mut other.connections).enumerate()

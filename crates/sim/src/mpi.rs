@@ -72,7 +72,7 @@ impl MpiRecords {
         self.messages.push((workload, message), self.most);
     }
 
-    /// Takes out the tables.
+    /// Returns the three tables of MPI programs.
     pub fn tables(&self, names: &Names) -> [Table; 3] {
         [
             MpiRanks::of(&self.ranks, names),

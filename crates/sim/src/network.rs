@@ -28,7 +28,7 @@ impl Source {
     const ALL: [Source; 4] = [Source::Timers, Source::Wakes, Source::Samples, Source::Faults];
 }
 
-/// Links and switches, and what happens next.
+/// Links and switches, and the list of their next events.
 #[derive(Serialize, Deserialize)]
 pub struct Network {
     /// Simulated time.

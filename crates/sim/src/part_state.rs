@@ -14,7 +14,7 @@ pub struct PartState {
     pub rows: Vec<(FlowRow, u32, u64)>,
     /// Rows of the table of events.
     pub events: Vec<(EventOrder, EventRow)>,
-    /// Number of events beyond the limit, which are not kept.
+    /// Number of events beyond the limit, which are not recorded.
     pub events_left_out: u64,
     /// Number of delivered messages whose sender is in this part.
     pub done: u64,
@@ -38,7 +38,8 @@ pub struct PartState {
 }
 
 impl PartState {
-    /// Keeps an event. Events of one part are in order, so the first `most` of all parts are among those kept.
+    /// Records an event. Events of one part are in order, so the first `most` events of all parts
+    /// are among the recorded ones.
     pub fn keep_event(&mut self, most: usize, row: EventRow, order: EventOrder) {
         if self.events.len() < most {
             self.events.push((order, row));

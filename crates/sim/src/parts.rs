@@ -395,7 +395,8 @@ impl World {
     }
 }
 
-/// Returns the lookahead: the time by which a part can run ahead of others, the smallest delay of all cables.
+/// Returns the lookahead, the time by which a part can run ahead of other parts: the smallest delay
+/// of all cables.
 pub(crate) fn lookahead(world: &World) -> Span {
     world.site.network.fabric.links.iter().map(|l| l.cable.delay).min().unwrap_or(Span::ZERO)
 }

@@ -28,7 +28,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Takes the logs out of all links.
+    /// Removes and returns the logs of all links.
     pub fn take(fabric: &mut Fabric, now: Time) -> Pauses {
         let mut all = Pauses::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {

@@ -26,7 +26,7 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Returns the probes that a plan asks for, and prepares the network for them.
+    /// Returns the probes that a plan requires, and prepares the network for them.
     pub fn new(plan: &Plan, network: &mut Network) -> Probes {
         let (measure, fabric) = (&plan.measure, &mut network.fabric);
         lpi::start(fabric, measure);

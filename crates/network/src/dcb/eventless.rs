@@ -91,7 +91,7 @@ impl Link {
         true
     }
 
-    /// Carries out at a DCB port what was due before `until`.
+    /// Executes the departures and timers of a DCB port that were due before `until`.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, until: Time, pool: &mut PacketPool) {
         if let Some((sent_at, dcb)) = self.dcb_parts()

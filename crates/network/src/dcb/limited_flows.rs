@@ -79,8 +79,8 @@ impl LimitedFlows {
         self.index_of(dst).map(|index| self.flows[index].bytes)
     }
 
-    /// Returns start time, sequence number and flow of the packet that is next: of those that may start by
-    /// `now` the one that was enqueued first, else the one that may start first.
+    /// Returns start time, sequence number and flow of the next packet: the packet enqueued first
+    /// among those that may start by `now`, otherwise the packet that may start first.
     #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
         let (mut best, mut index) = (u128::MAX, 0);
@@ -111,7 +111,7 @@ impl LimitedFlows {
         }
     }
 
-    /// Takes out the first packet of a flow.
+    /// Removes and returns the first packet of a flow.
     #[inline]
     pub fn dequeue(&mut self, index: usize) -> Option<QueuedPacket> {
         let flow = &mut self.flows[index];
@@ -121,7 +121,7 @@ impl LimitedFlows {
         Some(queued)
     }
 
-    /// Takes out all packets.
+    /// Removes and returns all packets.
     pub fn drain(&mut self) -> impl Iterator<Item = QueuedPacket> {
         self.heads.fill(HeadPacket::NONE);
         self.flows.iter_mut().flat_map(|flow| {
@@ -145,8 +145,8 @@ impl LimitedFlows {
         self.dsts.iter().zip(&self.flows).map(|(dst, flow)| (*dst, flow.point.rate()))
     }
 
-    /// Returns the index of the flow to a host, and limits the flow if it was not. In that case `move_queued`
-    /// hands over the queued packets of the flow.
+    /// Returns the index of the limited flow to a host. If the flow had no rate limiter yet, it
+    /// gets one, and `move_queued` moves its queued packets to it.
     pub fn limit(
         &mut self,
         dst: u32,
@@ -183,8 +183,8 @@ impl LimitedFlows {
         self.heads[index] = HeadPacket::of(flow);
     }
 
-    /// Tells the rate limiter of a flow that a packet of `bytes` bytes starts to be sent. Removes a flow that
-    /// has no packets and is back at line rate.
+    /// Updates the rate limiter of a flow when the transmission of a packet of `bytes` bytes
+    /// starts. Removes a flow that has no packets and is back at line rate.
     #[inline]
     pub fn on_transmit(
         &mut self,
@@ -234,7 +234,8 @@ impl LimitedFlows {
         }
     }
 
-    /// Returns when a new packet of a flow could start; never if others of the flow wait before it.
+    /// Returns the time at which a new packet of a flow could start, or never if other packets of
+    /// the flow wait before it.
     #[inline]
     pub fn start_time(&self, index: usize) -> Time {
         match self.flows[index].packets.is_empty() {

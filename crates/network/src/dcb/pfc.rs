@@ -121,7 +121,7 @@ impl PfcConfig {
     }
 }
 
-/// Sizes of frames on a link: what a packet takes beyond its IP bytes.
+/// Sizes of frames on a link: the bytes of a packet in addition to its IP bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
     /// Largest packet in IP bytes.
@@ -222,7 +222,7 @@ impl PauseQueue {
         frame.into_iter().any(|frame| frame[usize::from(priority)] == Some(0))
     }
 
-    /// Takes out the first frame in flight if it has taken effect by now.
+    /// Removes and returns the first PAUSE frame in flight if it has taken effect by now.
     pub fn take_due(&mut self, now: Time) -> Option<PauseFrame> {
         if self.next > now {
             return None;
@@ -233,7 +233,7 @@ impl PauseQueue {
     }
 }
 
-/// Pauses in force at one output port.
+/// Pauses that are in effect at one output port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PauseState {
     until: [Time; PRIORITIES],
@@ -265,7 +265,8 @@ impl PauseState {
         self.log = Some(Box::new(log));
     }
 
-    /// Takes out the log, if there is one, and adds the pauses that have not ended by `now`.
+    /// Removes and returns the log of pauses, if there is one, including pauses that have not ended
+    /// by `now`.
     pub fn take_log(&mut self, now: Time) -> Option<PauseLog> {
         let mut log = self.log.take()?;
         for p in 0..PRIORITIES {
@@ -421,7 +422,8 @@ impl Input {
         is_counted
     }
 
-    /// Subtracts a packet without a look at XON: it was dropped, or no pause is in force.
+    /// Subtracts a packet without a check of the XON threshold: the packet was dropped, or no pause
+    /// is in effect.
     pub fn subtract(&mut self, priority: u8, bytes: u32) {
         self.occupancies[usize::from(priority)].bytes -= u64::from(bytes);
     }
@@ -483,7 +485,7 @@ pub(super) fn read_priorities(s: &mut Section, doc: &'static str, default: Optio
     list.iter().filter(|p| **p < 8).fold(0, |set_bits, p| set_bits | 1 << p)
 }
 
-/// Reads `xoff` and `xon` in bytes; `free` is what headroom leaves of a priority's buffer.
+/// Reads `xoff` and `xon` in bytes; `free` is a priority's buffer minus the headroom.
 fn read_thresholds(s: &mut Section, free: u64, mtu: u32) -> (u64, u64) {
     let xoff: Bytes = s.get(
         key(

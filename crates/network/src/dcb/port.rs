@@ -32,7 +32,7 @@ impl Link {
         self.queues.as_mut().and_then(|q| q.dcb.as_deref_mut()).expect("it is a DCB port")
     }
 
-    /// Prefetches what the next packet of this port touches.
+    /// Prefetches the memory that the next packet of this port will access.
     #[inline(always)]
     pub(super) fn prefetch_dcb(&self) {
         if !self.on_wire.is_empty() {
@@ -56,7 +56,7 @@ impl Link {
         self.queues.as_mut()?.dcb.as_mut()?.input.as_mut()
     }
 
-    /// Sets when the ingress buffer at the far end refreshes the pauses in force.
+    /// Sets the time at which the ingress buffer at the other end refreshes its pauses.
     pub(super) fn set_refresh_at(&mut self, at: Time) {
         let b = self.dcb_mut();
         if let Some(input) = &mut b.input {
@@ -202,7 +202,7 @@ impl Link {
         fb
     }
 
-    /// Starts what is next if the port is idle: a PAUSE frame goes before all packets.
+    /// Starts the next transmission if the port is idle: a PAUSE frame precedes all packets.
     pub(crate) fn start_next_dcb(&mut self, now: Time, pool: &mut PacketPool) {
         if !self.is_idle() {
             return;
@@ -274,7 +274,7 @@ impl Link {
         !self.dcb().dropped.is_empty()
     }
 
-    /// Takes out the packets that disciplines have dropped, with their priorities.
+    /// Removes and returns the packets that disciplines have dropped, with their priorities.
     pub(crate) fn take_dropped_queued(&mut self) -> Vec<(QueuedPacket, u8)> {
         std::mem::take(&mut self.dcb_mut().dropped)
     }
@@ -287,7 +287,7 @@ impl Link {
         b.update_due();
     }
 
-    /// Takes out the PAUSE frame that takes effect at the far end now, if there is one.
+    /// Removes and returns the PAUSE frame that takes effect at the other end now, if there is one.
     pub(crate) fn take_pause_frame(&mut self, now: Time) -> Option<PauseFrame> {
         let b = self.dcb_mut();
         let frame = b.pause_queue.take_due(now);
@@ -312,7 +312,7 @@ impl Link {
         }
     }
 
-    /// Takes out the log of pauses until `now`, if there is one.
+    /// Removes and returns the log of pauses until `now`, if there is one.
     pub fn take_pauses(&mut self, now: Time) -> Option<PauseLog> {
         self.queues.as_mut()?.dcb.as_deref_mut()?.paused.take_log(now)
     }
@@ -364,7 +364,8 @@ impl Link {
         queues.map(|queues| queues.queue(p as u8).last_departure.max(since)).min()
     }
 
-    /// Carries out the watchdog and the timers of rate limiters. Returns what the watchdog has dropped.
+    /// Executes the watchdog and the timers of rate limiters that have expired. Returns the packets
+    /// that the watchdog has dropped.
     pub(crate) fn fire_timers(&mut self, now: Time) -> Vec<(QueuedPacket, u8)> {
         let b = self.dcb();
         if b.timer_at > now && b.paused.mask == 0 {
@@ -454,8 +455,8 @@ impl Link {
 
 /// Functions that need both the queues and the other state of a DCB port.
 impl PortQueues {
-    /// Takes out the next packet of priorities that are not paused, with its priority and whether it is to be
-    /// marked.
+    /// Removes and returns the next packet of the priorities that are not paused, with its priority
+    /// and whether it must be marked.
     pub fn pop_unpaused(
         &mut self,
         now: Time,
@@ -486,7 +487,7 @@ impl PortQueues {
         (b.wakes_at, b.wake_bytes) = (at.max(now.next()), bytes);
     }
 
-    /// Tells the rate limiter of a flow that a packet starts to be sent.
+    /// Updates the rate limiter of a flow when the transmission of a packet starts.
     pub fn on_transmit(&mut self, now: Time, (priority, dst): (u8, u32), bytes: u32) {
         self.with_qcn(|queues, config, random| {
             queues.on_transmit(now, (priority, dst), bytes, config, random);

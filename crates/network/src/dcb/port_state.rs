@@ -74,7 +74,8 @@ pub struct DcbPort {
     pub(super) sent_since_revoke: usize,
     /// Number of packets that the watchdog has dropped.
     pub(super) watchdog_drops: u64,
-    /// Packets that disciplines have dropped since the fabric last took them out, with their priorities.
+    /// Packets, with their priorities, that disciplines have dropped since the fabric last removed
+    /// them from this list.
     pub(super) dropped: Vec<(QueuedPacket, u8)>,
 }
 
@@ -113,7 +114,7 @@ pub struct OutputCounts {
     pub messages: u64,
 }
 
-/// Place of a DCB port in the fabric, and what follows from it.
+/// Position of a DCB port in the fabric, and the properties that follow from it.
 pub struct PortSite {
     /// Whether a host feeds the link, and whether a host is at its far end.
     pub from_host: bool,
@@ -196,7 +197,7 @@ impl DcbPort {
         !self.needs_events
     }
 
-    /// Sets `needs_events` and `due` anew, after a change of what they depend on.
+    /// Recomputes `needs_events` and `due` after a change of the state on which they depend.
     pub(super) fn update_due(&mut self) {
         self.needs_events = self.always_events
             || self.switch_xoff
@@ -211,7 +212,7 @@ impl DcbPort {
         self.has_limits && self.can_precommit && self.is_eventless()
     }
 
-    /// Tells the rate limiter of a flow that a packet of the flow starts to be sent.
+    /// Updates the rate limiter of a flow when the transmission of one of its packets starts.
     #[inline]
     pub(super) fn on_transmit(
         &mut self,

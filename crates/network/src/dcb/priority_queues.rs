@@ -270,8 +270,9 @@ impl PriorityQueues {
         flows.filter_map(LimitedFlows::next_timer).min().unwrap_or(Time::NEVER)
     }
 
-    /// Takes out the next packet, with its priority and whether it is to be marked. Packets that the discipline
-    /// drops are added to `dropped`; `None` also where it has dropped all.
+    /// Removes and returns the next packet, with its priority and whether it must be marked.
+    /// Packets that the discipline drops are added to `dropped`. Returns `None` if the queue is
+    /// empty or all packets were dropped.
     pub fn pop(
         &mut self,
         now: Time,
@@ -305,7 +306,7 @@ impl PriorityQueues {
         Some((queued?, p as u8, mark))
     }
 
-    /// Takes out all packets of a priority, for the watchdog.
+    /// Removes and returns all packets of a priority, for the watchdog.
     pub fn drain(&mut self, now: Time, priority: u8) -> Vec<QueuedPacket> {
         let queue = &mut self.queues[usize::from(priority)];
         let mut all: Vec<QueuedPacket> = queue.packets.drain(..).collect();
@@ -353,7 +354,8 @@ impl PriorityQueues {
         flows.decrease_rate(now, index, cnm.fb, config, random);
     }
 
-    /// Tells the rate limiter of a flow, if there is one, that a packet starts to be sent.
+    /// Updates the rate limiter of a flow, if there is one, when the transmission of a packet
+    /// starts.
     #[inline]
     pub fn on_transmit(
         &mut self,
@@ -449,7 +451,7 @@ pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the time that a backlog takes on a link, framing included.
+/// Returns the transmission time of a backlog on a link, including framing.
 pub(crate) fn transmission_time(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
     let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
     Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
@@ -491,7 +493,7 @@ impl PriorityQueues {
         next
     }
 
-    /// Takes out the packet that [`PriorityQueues::choose`] has chosen.
+    /// Removes and returns the packet that [`PriorityQueues::choose`] has chosen.
     #[inline]
     pub(super) fn dequeue_chosen(
         &mut self,

@@ -40,7 +40,7 @@ pub struct QcnConfig {
     pub cnm_priority: u8,
     /// Bytes of a CNM without framing.
     pub cnm_bytes: u16,
-    /// Part of the rate that each unit of feedback takes (G_d).
+    /// Share of the rate by which each unit of feedback reduces it (G_d).
     pub gain: f64,
     /// A CNM leaves at least this part of the rate.
     pub min_decrease: f64,

@@ -22,7 +22,7 @@ pub fn room_of_hosts() -> Room {
     Room { limit: "1 GB", doc: HOST_BACKLOG, shared: None, alone: true }
 }
 
-/// Settings of the fabric on which those of DCB depend.
+/// Settings of the fabric on which the settings of DCB depend.
 pub struct Below<'a> {
     /// Sizes of frames.
     pub wire: Wire,

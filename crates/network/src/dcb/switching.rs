@@ -256,8 +256,8 @@ impl Fabric {
         }
     }
 
-    /// Refreshes the pauses that the ingress buffer of a link has in force. If no packet of one has left since
-    /// the last time, there may be a deadlock: looks for it.
+    /// Refreshes the pauses that the ingress buffer of a link has requested. If no packet of a
+    /// paused priority has left since the last refresh, checks whether there is a deadlock.
     fn refresh_pauses(&mut self, now: Time, link: u32, events: &mut Tournament) {
         let rate = self.links[link as usize].cable.rate;
         let Some((quanta, again)) = pause_settings(&self.dcb, rate) else { return };
@@ -282,7 +282,8 @@ impl Fabric {
         }
     }
 
-    /// Looks for a deadlock and keeps it, unless one was found before. With a watchdog there is none.
+    /// Searches for a deadlock and stores it, unless one was found before. With a watchdog there
+    /// are no deadlocks.
     pub fn find_deadlock(&mut self, now: Time) {
         let no_watchdog = self.dcb.pfc.as_ref().is_some_and(|c| c.watchdog.is_none());
         if no_watchdog && self.deadlock.is_none() {
@@ -290,7 +291,7 @@ impl Fabric {
         }
     }
 
-    /// Carries out what is due at a link with DCB and is no arrival.
+    /// Executes the due event of a link with DCB that is not an arrival.
     #[inline(never)]
     pub(crate) fn depart_dcb(&mut self, key: Key, link: u32, events: &mut Tournament) {
         let (now, l) = (key.time(), link as usize);
@@ -497,7 +498,8 @@ impl Fabric {
         }
     }
 
-    /// Has a port catch up before a PAUSE frame takes effect there, as an event of link `by`.
+    /// Executes the pending departures of a port before a PAUSE frame takes effect there, as an
+    /// event of link `by`.
     pub(super) fn catch_up_before(&mut self, now: Time, port: u32, by: u32, events: &Tournament) {
         let link = &mut self.links[port as usize];
         link.catch_up(now, &mut self.pool);

@@ -33,7 +33,7 @@ pub enum Trigger {
     Bytes(u64),
 }
 
-/// Where packets wait while the link goes to sleep, is asleep or wakes.
+/// Buffer in which packets wait while the link goes to sleep, is asleep or wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum SleepBuffer {
     /// In the queue of the port: they need room there, and its discipline counts them.
@@ -292,7 +292,8 @@ impl LpiState {
         LpiState { log: None, ..*self }
     }
 
-    /// Takes out the log, if there is one. A period that has not ended by `now` ends there.
+    /// Removes and returns the log of LPI periods, if there is one. A period that has not ended by
+    /// `now` ends at `now`.
     pub fn take_log(&mut self, now: Time) -> Option<LpiLog> {
         let mut log = self.log.take()?;
         let falls = self.sleep_from();
@@ -363,8 +364,8 @@ impl LpiState {
         };
     }
 
-    /// Carries out what has happened by now, at a port without an event for each departure; the port had sent
-    /// all packets at `clear_at`.
+    /// Brings the sleep state up to date at a port without an event for each departure; the port
+    /// had sent all packets at `clear_at`.
     pub fn catch_up(&mut self, now: Time, clear_at: Time) {
         if self.wake_from != Time::NEVER {
             let ready = self.wake_from + self.wake;
@@ -420,7 +421,8 @@ impl LpiState {
     }
 }
 
-/// Returns for how long two directions sleep at the same time in their present periods, until `now`.
+/// Returns the time, until `now`, in which both directions are asleep together in their current
+/// periods.
 pub fn common_sleep(a: &LpiState, b: &LpiState, now: Time) -> Span {
     let (Some(a), Some(b)) = (a.sleep_interval(), b.sleep_interval()) else { return Span::ZERO };
     a.1.min(b.1).min(now).since(a.0.max(b.0))

@@ -55,7 +55,8 @@ impl Link {
         lpi.fits_link_buffer(q.link_buffer(), q.backlog().packets, ip_len)
     }
 
-    /// Returns what the discipline knows of a packet that bypasses its empty queue.
+    /// Returns the information that the discipline has about a packet that bypasses its empty
+    /// queue.
     fn arrival_below_queue<'p>(
         &self,
         now: Time,
@@ -230,7 +231,7 @@ impl Link {
         }
     }
 
-    /// Takes out the log of LPI periods until `now`, if there is one.
+    /// Removes and returns the log of LPI periods until `now`, if there is one.
     pub fn take_lpi_log(&mut self, now: Time) -> Option<LpiLog> {
         let lpi = self.lpi.as_mut()?;
         if self.queues.is_none() {

@@ -38,7 +38,8 @@ impl Fabric {
         self.links[self.up[host.0 as usize] as usize].cable.rate
     }
 
-    /// Returns when the port of a host takes the next packet of a codepoint, see [`Link::takes_more_at`].
+    /// Returns the time at which the port of a host accepts the next packet of a codepoint, see
+    /// [`Link::takes_more_at`].
     pub fn takes_more_at(
         &self,
         now: Time,

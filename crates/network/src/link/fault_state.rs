@@ -80,7 +80,7 @@ impl EarlierRates {
 }
 
 impl FaultState {
-    /// Asks the loss model whether a packet is lost, once per packet.
+    /// Decides by the loss model whether a packet is lost; called once per packet.
     pub fn draw(&mut self, number: u64) {
         if self.drawn.is_none_or(|(drawn, _)| drawn != number) {
             let lost = self.loss.as_mut().is_some_and(|chain| chain.loses(&mut self.random));

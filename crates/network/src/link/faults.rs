@@ -162,7 +162,8 @@ impl Link {
         Key::new(key.time().max(now), class)
     }
 
-    /// Takes the packet in front off the ring, with the cause, if this is the key at which it is lost.
+    /// Removes and returns the first packet of the ring, with the cause of its loss, if it is lost
+    /// at this key.
     pub(crate) fn take_lost_in_flight(&mut self, key: Key) -> Option<(PacketHandle, Cause)> {
         if self.fault_state.is_none() || self.first_key(key.time()) != key {
             return None;

@@ -43,7 +43,7 @@ struct Class {
     deficit: i64,
 }
 
-/// All queues of a two-event port. What every packet touches comes first.
+/// All queues of a two-event port. The fields that every packet accesses come first.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PortQueues {
@@ -125,7 +125,7 @@ impl PortQueues {
         self.link_buffer.push_back(handle);
     }
 
-    /// Takes out the first packet of the buffer of the link layer.
+    /// Removes and returns the first packet of the buffer of the link layer.
     #[inline]
     pub fn pop_from_link_buffer(&mut self) -> Option<PacketHandle> {
         let handle = self.link_buffer.pop_front()?;
@@ -238,7 +238,7 @@ impl PortQueues {
         admission
     }
 
-    /// Takes out the next packet, and whether it is to be marked.
+    /// Removes and returns the next packet, and whether it must be marked.
     pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(PacketHandle, bool)> {
         while let Some(number) = self.next_class(|class| class.queue.backlog().packets > 0) {
             let class = &mut self.classes[number];
@@ -307,8 +307,8 @@ impl PortQueues {
         }
     }
 
-    /// Takes out the next packet of a DCB port, of priorities that are not paused, with its priority and
-    /// whether it is to be marked.
+    /// Removes and returns the next packet of a DCB port among the priorities that are not paused,
+    /// with its priority and whether it must be marked.
     pub fn pop_by_priority(
         &mut self,
         now: Time,

@@ -205,8 +205,8 @@ impl Link {
         }
     }
 
-    /// Takes out the packets that the discipline of a lazy port has dropped since the last call, with the times
-    /// at which it has. They are counted already.
+    /// Removes and returns the packets that the discipline of a lazy port has dropped since the
+    /// last call, with the times of the drops. They are already counted.
     pub(crate) fn take_deferred_drops(&mut self) -> Vec<(Time, PacketHandle)> {
         self.deferred_drops.take().map_or(Vec::new(), |late| late.0)
     }

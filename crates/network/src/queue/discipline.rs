@@ -66,7 +66,7 @@ pub trait BuiltIn: QueueSettings {
 
 /// Discipline of one port or of one class of it: settings and state.
 pub trait Discipline {
-    /// Decides what is done with a packet that arrives.
+    /// Returns the verdict for an arriving packet: enqueue, mark or drop.
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
     /// Decides what is done with the packet at the head, and with those behind it that are dropped or sent with

@@ -59,7 +59,7 @@ impl RoutingSettings for ExplicitConfig {
 pub struct RouteError {
     /// Number of the route in the scenario.
     pub route: usize,
-    /// Message on what is wrong, with node names.
+    /// Message that describes the error, with node names.
     pub message: String,
 }
 

@@ -89,7 +89,7 @@ impl Classes {
         ClassId(at_most(index))
     }
 
-    /// Completes the resolved text, and notes what looks unintended.
+    /// Completes the resolved text, and adds notes about settings that look unintended.
     pub fn finish(&self, s: &mut Section, fabric: &FabricConfig, notes: &mut Vec<String>) {
         if s.describing() {
             return;

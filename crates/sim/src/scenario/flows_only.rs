@@ -7,7 +7,7 @@ use eastwest_network::queue::QueueConfig;
 use eastwest_network::scheduler::SchedulerConfig;
 use eastwest_settings::reader::Section;
 
-/// Returns the settings of a scenario that need packets: name of the key, and what to do.
+/// Returns the settings of a scenario that need packets: name of the key, and the reason.
 fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     let f = &c.fabric;
     let queues = [&f.switch_queue, &f.host_queue];

@@ -172,7 +172,7 @@ impl Nodes {
         format!("node {number}")
     }
 
-    /// Returns the name of a node that was probably meant by an unknown name.
+    /// Returns the name of the node that is most similar to an unknown name.
     pub fn nearest(&self, name: &str) -> Option<String> {
         if matches!(self.topology, Topology::Graph { .. }) {
             return nearest(name, self.numbers.keys().map(String::as_str)).map(str::to_owned);

@@ -7,7 +7,7 @@ use eastwest_network::topology::{dcell, dumbbell, torus, two_groups};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 
-/// Most nodes, and most cables, of such a fabric.
+/// Maximum number of nodes, and of cables, of a fabric with one of these shapes.
 const MOST_NODES: u64 = 200_000;
 const MOST_CABLES: u64 = 800_000;
 /// Most levels of a tree, and most dimensions of a torus.

@@ -37,7 +37,7 @@ const LEAST_SEGMENTS: u64 = 4;
 const FULL_ROUNDS: u32 = 3;
 /// Length of each of the two windows of the maximum aggregation, in rounds.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Limit of the room for aggregation: what is sent in this time.
+/// Time whose bytes, at the estimated bandwidth, limit the allowance for ACK aggregation.
 const AGGREGATION_LIMIT: Span = Span::from_ms(100);
 
 /// State of BBR's state machine.

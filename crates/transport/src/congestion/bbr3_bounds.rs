@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(super) const UNIT: u64 = 1000;
 /// Minimum amount in flight, in segments.
 pub(super) const LEAST_SEGMENTS: u64 = 4;
-/// Share of what is in flight that may be lost, in thousandths.
+/// Share of the bytes in flight that may be lost, in thousandths.
 const LOSS_THRESHOLD: u64 = 20;
 /// Factor of the bounds after a round with losses, in thousandths.
 const BETA: u64 = 700;
@@ -154,7 +154,8 @@ impl Bounds {
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
-    /// Records what a round has delivered. Returns whether the round has ended with losses.
+    /// Records the bytes that a round has delivered. Returns whether the round has ended with
+    /// losses.
     pub(super) fn end_lossy_round(&mut self, s: &RateSample, delivered: u64) -> bool {
         self.latest_rate = self.latest_rate.max(s.rate());
         self.latest_inflight = self.latest_inflight.max(s.delivered);

@@ -15,7 +15,7 @@ use std::fmt;
 
 /// The congestion control of one sender: settings and state.
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Lets the window grow: bytes were acknowledged while the window was what limited the sender.
+    /// Increases the window after an ACK of new bytes, if the window was the limit of the sender.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
     /// Returns the slow start threshold after a loss, in bytes, which the window is then set to. `flight` is
@@ -29,25 +29,25 @@ pub trait CongestionControl: fmt::Debug + Send {
         self.after_loss(window, flight, segment)
     }
 
-    /// Takes note of an ACK: every one, also where the window does not grow.
+    /// Observes an ACK; called for every ACK, even if the window does not grow.
     fn observe(&mut self, seen: &Seen) {
         let _ = seen;
     }
 
-    /// Takes note of a retransmission timeout, after the threshold was set. `segment` is the payload of a
-    /// full segment in bytes.
+    /// Handles a retransmission timeout, after the slow-start threshold was set. `segment` is the
+    /// payload of a full segment in bytes.
     fn after_timeout(&mut self, segment: u64) {
         let _ = segment;
     }
 
-    /// Takes note that data is sent again after nothing was outstanding for `idle`.
+    /// Handles the restart of transmission after nothing was outstanding for `idle`.
     fn after_idle(&mut self, now: Time, idle: Span) {
         let _ = (now, idle);
     }
 
     /// Updates a model of the path by an ACK, whose delivery-rate sample is in the
-    /// [sampler](CongestionControl::sampler). Returns the congestion window that the model asks for, in
-    /// bytes. Only algorithms that follow a model of the path are asked.
+    /// [sampler](CongestionControl::sampler). Returns the congestion window of the model in bytes.
+    /// Called only for algorithms that follow a model of the path.
     fn follow(&mut self, ack: &PathAck) -> Option<u64> {
         let _ = ack;
         None
@@ -59,7 +59,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         None
     }
 
-    /// Returns the pacing rate that the model asks for, in bytes per second.
+    /// Returns the pacing rate of the model in bytes per second.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }

@@ -69,7 +69,7 @@ pub struct RateSampler {
     pub delivered_at: Time,
     /// Bytes lost in total, as last reported to the algorithm.
     pub lost: u64,
-    /// Sample of the last ACK, until the model takes it.
+    /// Sample of the last ACK, until the model has used it.
     pub sample: Option<RateSample>,
     /// Begin of the send interval.
     first_sent: Time,

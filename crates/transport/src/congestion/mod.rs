@@ -178,7 +178,7 @@ impl CongestionKind {
         constant!(self, HYSTART_IN_LINUX, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns what the algorithm needs of the rules of `[tcp]`.
+    /// Returns the rules of `[tcp]` that the algorithm requires.
     pub fn needs(self) -> AlgorithmNeeds {
         AlgorithmNeeds { needs_ecn: self.needs_ecn(), follows_path: self.follows_path() }
     }

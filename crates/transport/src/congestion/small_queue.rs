@@ -20,8 +20,8 @@ use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Bytes of memory that a packet takes beside its payload on 64-bit Linux: 256 of `sk_buff` and 640 of
-/// a head that holds headers and `skb_shared_info`.
+/// Memory of a packet in addition to its payload on 64-bit Linux, in bytes: 256 of `sk_buff` and
+/// 640 of a head with headers and `skb_shared_info`.
 pub const OVERHEAD: u64 = 896;
 /// The limit is what is sent in 2⁻¹⁰ s at the pacing rate (Linux, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;

@@ -44,7 +44,7 @@ pub enum Notice {
 
 /// Receives the actions of queue pairs: packets, timers, events for applications.
 pub trait Sink {
-    /// Hands a packet to the port of `from`.
+    /// Sends a packet through the port of `from`.
     fn send(&mut self, from: HostId, packet: Packet);
     /// Returns when the port of a host takes the next packet with this codepoint, so that few packets wait
     /// there. `sent`: a packet of `ip_len` bytes has just been handed to it; otherwise `ip_len` bytes may wait

@@ -267,7 +267,7 @@ impl QueuePair {
         sink.send(self.address.local, packet);
     }
 
-    /// Sends a congestion notification for a marked packet, if the rate control asks for one.
+    /// Sends a congestion notification for a marked packet, if the rate control requires one.
     fn notify_of_mark(&mut self, now: Time, c: &RoceV2Config, sink: &mut impl Sink) {
         if self.control.notifies(now, &c.control) {
             let mut packet = self.packet(now, rocev2::NOTIFICATION, RoceV2Config::CNP);

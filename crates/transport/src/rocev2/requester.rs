@@ -92,7 +92,7 @@ impl Requester {
         self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING
     }
 
-    /// Takes the next packet to send; there must be one.
+    /// Removes and returns the next packet to send; there must be one.
     pub(super) fn take_next(&mut self, now: Time, c: &RoceV2Config) -> NextPacket {
         let message = self.ends.partition_point(|end| *end <= self.next);
         let end = self.ends[message];

@@ -173,7 +173,8 @@ impl Stack {
         }
     }
 
-    /// Lets an end send, arms its timer and frees its slot after an event.
+    /// Sends the packets of an end after an event, arms its timer, and frees its slot if it has
+    /// ended.
     fn service_end(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let end = &mut self.ends[id.slot()];
         if !end.queued && end.may_send(now) {
@@ -188,7 +189,7 @@ impl Stack {
         }
     }
 
-    /// Lets the ends of a NIC queue send in turn while the port takes packets.
+    /// Sends packets of the ends of a NIC queue in turn, while the port accepts packets.
     fn serve_nic(&mut self, now: Time, number: u32, sink: &mut impl Sink) {
         let full = self.config.mtu + RoceV2Config::HEADERS;
         let nic = &mut self.nics[number as usize];

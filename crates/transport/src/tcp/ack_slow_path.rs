@@ -121,8 +121,8 @@ impl Endpoint {
         (acked + self.recovery.sacked_out(config)).saturating_sub(before.sacked_out)
     }
 
-    /// Takes the segments below `ack` off the scoreboard. Returns the send times of the segments that are newly
-    /// delivered, where each was sent once.
+    /// Removes the segments below `ack` from the scoreboard. Returns the send times of the newly
+    /// delivered segments, if each was sent only once.
     #[inline]
     fn account_acked(
         &mut self,
@@ -196,7 +196,8 @@ impl Endpoint {
         found
     }
 
-    /// Transmits what an ACK allows; restarts the timer of the tail loss probe if the ACK has delivered data.
+    /// Transmits the segments that an ACK allows; restarts the timer of the tail loss probe if the
+    /// ACK has delivered data.
     fn transmit_after_ack(
         &mut self,
         advice: RetransmitAdvice,
@@ -335,7 +336,8 @@ impl Endpoint {
         bytes
     }
 
-    /// Takes the segments below `ack` off the scoreboard, while nothing is SACKed and no loss is known.
+    /// Removes the segments below `ack` from the scoreboard, while nothing is SACKed and no loss is
+    /// known.
     #[inline(never)]
     pub(super) fn acknowledge_segments_fast_path(
         &mut self,
@@ -351,7 +353,7 @@ impl Endpoint {
             .and_then(|scoreboard| scoreboard.acknowledge_fast_path(ack, context))
     }
 
-    /// Takes the segments below `ack` off the scoreboard, and notes reordering.
+    /// Removes the segments below `ack` from the scoreboard, and records reordering.
     fn acknowledge_segments(
         &mut self,
         ack: u64,
@@ -394,7 +396,8 @@ struct BeforeAck {
     lost: u64,
 }
 
-/// Report of an ACK with SACK blocks: what it delivers, and the duplicate (DSACK) that it names, if any.
+/// Result of an ACK with SACK blocks: the newly delivered segments, and the duplicate segment
+/// (DSACK) that it reports, if any.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckReport {
     delivery: Delivery,

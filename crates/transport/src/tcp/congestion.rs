@@ -145,8 +145,9 @@ impl Endpoint {
         control.algorithm.on_ack(w, &ack);
     }
 
-    /// Returns the threshold after a loss with `flight` bytes outstanding. If ECE has already reduced the
-    /// window for the same data it stays, unless the algorithm reduces it all the same.
+    /// Returns the slow-start threshold after a loss with `flight` bytes outstanding. If ECE has
+    /// already reduced the window for the same data, the threshold stays, unless the algorithm
+    /// reduces it again.
     pub(super) fn ssthresh_after_loss(&mut self, flight: u64, config: &TcpConfig) -> u64 {
         let held = self.leave_cwr();
         if held && !config.congestion.cuts_after_marks() {
@@ -168,7 +169,7 @@ impl Endpoint {
         }
     }
 
-    /// Resets HyStart and tells the algorithm of a timeout, after the threshold is set.
+    /// Resets HyStart and notifies the algorithm of a timeout, after the threshold is set.
     pub(super) fn reset_control_after_timeout(&mut self, config: &TcpConfig) {
         if let Some(control) = self.control.as_deref_mut() {
             control.hystart.forget();
@@ -176,7 +177,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells the algorithm that data is sent again after nothing was in flight.
+    /// Notifies the algorithm that transmission restarts after nothing was in flight.
     #[inline]
     pub(super) fn on_restart_after_idle(&mut self, now: Time) {
         let idle = now.since(self.last_sent);

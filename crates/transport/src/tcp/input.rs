@@ -109,7 +109,8 @@ impl Endpoint {
         }
     }
 
-    /// Advances SND.UNA to `ack`: takes an RTT sample and restarts or stops the retransmission timer.
+    /// Advances SND.UNA to `ack`, adds an RTT sample, and restarts or stops the retransmission
+    /// timer.
     #[inline(always)]
     pub(super) fn advance_una(
         &mut self,
@@ -152,7 +153,8 @@ impl Endpoint {
         self.on_recovery_progress(acked, ctx)
     }
 
-    /// Takes a round-trip sample from an ACK of new data, by timestamp, scoreboard or the timed segment.
+    /// Adds a round-trip sample from an ACK of new data, by timestamp, scoreboard or the timed
+    /// segment.
     #[inline]
     fn sample_rtt(
         &mut self,
@@ -184,7 +186,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes a round-trip sample from the timestamp that a packet echoes.
+    /// Adds a round-trip sample from the timestamp that a packet echoes.
     #[inline]
     pub(super) fn sample_timestamp_rtt(&mut self, now: Time, packet: &Packet, config: &TcpConfig) {
         if config.timestamps && packet.ts_echo_us != 0 {

@@ -7,7 +7,7 @@ use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 
 /// Receives the actions of endpoints: packets, timers, events for applications.
 pub trait Sink {
-    /// Hands a packet to the network card (NIC) of `from`.
+    /// Sends a packet through the network card (NIC) of `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
     /// Returns when all packets handed to the NIC of `from` with this codepoint will have left it. Called only
     /// with [small queues](crate::congestion::small_queue); the default is a NIC without a queue.

@@ -66,7 +66,7 @@ pub(super) struct Arrival {
     /// Bytes not acknowledged, including this segment.
     pub(super) unacked: u64,
     pub(super) window: u64,
-    /// Whether it lets the offered window grow.
+    /// Whether the segment increases the offered window.
     pub(super) grows: bool,
     pub(super) rto: Span,
 }

@@ -20,7 +20,7 @@ const SYN_OPTIONS: u32 = 8;
 const SACK_PERMITTED: u32 = 4;
 
 impl Endpoint {
-    /// Sends what the windows allow: first lost segments, then new data.
+    /// Sends as many segments as the windows allow: first lost segments, then new data.
     pub(super) fn transmit(&mut self, ctx: &mut Context<'_, impl Sink>) {
         let before = self.stream.next;
         self.fill_window(true, ctx);

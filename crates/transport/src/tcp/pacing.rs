@@ -8,7 +8,7 @@ use super::tso_bursts::{BurstDecision, SendRoom};
 use crate::congestion::{CongestionControl, Control, PathAck};
 use eastwest_types::Time;
 
-/// Decision what may be sent now.
+/// Decision whether a segment may be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SendGate {
     /// The next segment, whatever it is.

@@ -159,7 +159,7 @@ impl Receiver {
         window.min(u64::from(u32::MAX)) as u32
     }
 
-    /// Tells the ACK policy of Linux of the transmission of a packet, with data or without.
+    /// Notifies the ACK policy of Linux that a packet was sent, with or without data.
     #[inline(never)]
     fn note_linux_ack(&mut self, now: Time, data: bool) {
         let owed = self.unacked > 0 || self.ack_at != Time::NEVER;

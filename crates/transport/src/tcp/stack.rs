@@ -125,8 +125,8 @@ impl Stack {
         self.any_ended
     }
 
-    /// Takes the endpoints on the hosts for which `theirs` is true from another stack with the same
-    /// connections.
+    /// Moves the endpoints on the hosts for which `theirs` is true from another stack with the same
+    /// connections into this one.
     pub fn adopt_endpoints(&mut self, other: &mut Stack, theirs: impl Fn(HostId) -> bool) {
         for (mine, other) in self.endpoints.iter_mut().zip(&mut other.endpoints) {
             if theirs(mine.address.local) {
@@ -205,7 +205,7 @@ impl Stack {
         arrived
     }
 
-    /// Closes one side for its application: a FIN follows what was written.
+    /// Closes one side for its application: a FIN follows the written data.
     pub fn close(&mut self, now: Time, id: EndpointId, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
