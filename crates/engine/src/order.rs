@@ -55,7 +55,8 @@ impl Key {
     }
 }
 
-/// Returns the rank of `source` among events with equal keys: the smallest goes first.
+/// Returns the rank of `source` among events with equal keys; the event with the smallest rank is
+/// executed first.
 #[inline]
 pub fn tie_rank(key: Key, source: u32, seed: u64) -> u64 {
     mix(mix(key.0 ^ seed) ^ u64::from(source))

@@ -99,7 +99,7 @@ struct Vessel {
     room_bps: u64,
     /// Sum of the weights of flows that still grow.
     growing: u64,
-    /// Whether all flows of the port take part.
+    /// Whether all flows of the port belong to the filling.
     whole: bool,
     /// Rate per weight at which the port became full.
     level_bps: u64,
@@ -169,8 +169,8 @@ impl Share {
         self.now = now;
     }
 
-    /// Adds a flow and returns its number. Until the next [`Share::settle`] it gets only the rate
-    /// that takes nothing from other flows.
+    /// Adds a flow and returns its number. Until the next [`Share::settle`] it gets only the unused
+    /// rate of its ports.
     pub fn add(&mut self, demand: &Demand) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
             self.flows.push(Flow::default());
@@ -446,7 +446,8 @@ impl Share {
         }
     }
 
-    /// Resets the ports of a filling: their capacity is what flows outside leave.
+    /// Resets the ports of a filling: their capacity is the rate that flows outside the filling do
+    /// not use.
     fn start_filling(&mut self) {
         self.work += self.filled.len() as u64;
         for v in &mut self.vessels {

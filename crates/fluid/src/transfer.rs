@@ -96,8 +96,8 @@ impl Window {
         self.slow_start &= self.bytes < rules.max_window;
     }
 
-    /// Ends slow start because the share is below window / RTT: the window grows at least to what
-    /// the share fills.
+    /// Ends slow start because the share is below window / RTT: the window grows at least to share
+    /// · RTT.
     pub fn follow(&mut self, rules: &Rules, rate_bps: u64, rtt: Span) {
         self.slow_start = false;
         let full = rules.wire(rules.segment + rules.header) as f64;

@@ -207,13 +207,13 @@ table! {
     /// `syn`, `syn_ack`, `fin`, `datagram`; otherwise empty
     kind: few = event.kind.checked_sub(1).map_or("", |kind| PacketKind::ALL[usize::from(kind)].name());
 
-    /// position in the stream of the first byte it is about, as in `flows`; of a packet without
-    /// payload that of the byte to be sent next
+    /// position in the stream of the first byte of the event, as in `flows`; for a packet without
+    /// payload the position of the next byte to send
     stream_start: u64 = event.stream_start;
 
-    /// payload it is about: of drops that of the packet; of `timeout`, `recovery` and `failed` all
-    /// that is not acknowledged; of `recovered` and `spurious` what is acknowledged by the packet
-    /// that tells so
+    /// payload bytes of the event: for `drop` the payload of the packet; for `timeout`, `recovery`
+    /// and `failed` all unacknowledged bytes; for `recovered` and `spurious` the bytes that the
+    /// packet that ends the recovery or proves the timeout spurious acknowledges
     bytes: u32 = event.bytes;
 
     /// for drops the number of the link, otherwise −1

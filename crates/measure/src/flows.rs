@@ -101,7 +101,7 @@ impl FlowTable {
         self.len() == 0
     }
 
-    /// Returns the number of rows that were not handed out.
+    /// Returns the number of rows in memory: rows that [`FlowTable::hand_out`] has not removed yet.
     pub fn held(&self) -> usize {
         self.rows.len()
     }
@@ -118,7 +118,7 @@ impl FlowTable {
         totals
     }
 
-    /// Takes out all rows that are held, as the next part of the table `flows`.
+    /// Removes and returns all rows in memory, as the next part of the table `flows`.
     pub fn hand_out(&mut self, names: &Names) -> Table {
         let rows = std::mem::take(&mut self.rows);
         add(&mut self.totals, &rows);

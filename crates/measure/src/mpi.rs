@@ -94,7 +94,7 @@ table! {
     /// rank that sent the message
     from: u32 = message.from;
 
-    /// rank that received the message; it may be the sender itself
+    /// rank that received the message, which can be the sender itself
     to: u32 = message.to;
 
     /// tag of the message; 0 within collective calls

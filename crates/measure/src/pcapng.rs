@@ -68,7 +68,8 @@ impl Pcapng {
         });
     }
 
-    /// Adds a packet that passed an interface at `time_ns`; `captured` is its kept beginning.
+    /// Adds a packet that passed an interface at `time_ns`; `captured` holds the recorded first
+    /// bytes of the packet.
     pub fn packet(&mut self, interface: u32, time_ns: u64, captured: &[u8], original_len: u32) {
         debug_assert!(interface < self.interfaces && captured.len() <= original_len as usize);
         self.block(ENHANCED_PACKET, |body| {

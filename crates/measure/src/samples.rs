@@ -241,7 +241,7 @@ table! {
     /// number of the link
     link: u32 = sample.link;
 
-    /// packets waiting, the one being sent not counted
+    /// queued packets, without the packet on the link
     packets: u32 = sample.packets;
 
     /// IP bytes waiting
@@ -249,8 +249,8 @@ table! {
 }
 
 table! {
-    /// One row per interval and tier, at the same interval. What came after the last whole interval
-    /// is in `links` only.
+    /// One row per interval and tier; the interval is that of the table `queues`. Traffic after the
+    /// last whole interval is only in the table `links`.
     pub Traffic = "traffic"
     of (time_s, tier, bytes) in (f64, u32, u64), names: &'a Names;
 
@@ -277,14 +277,15 @@ table! {
     /// tier of the link, as in the table `links`
     tier: label(&names.tiers) = tier;
 
-    /// joules of the links of the tier in the interval; over its length, their power
+    /// energy in J of the links of the tier in the interval; divided by its length, their power in
+    /// W
     energy_j: f64 = used.joules;
 
-    /// joules that the links would have used awake all the time
+    /// energy in J if the links had always been awake
     energy_always_on_j: f64 = used.always_on_j;
 
-    /// joules that the links would have used asleep whenever they had nothing to send, with
-    /// transitions that take no time
+    /// energy in J if the links had slept whenever they had nothing to send, with transitions that
+    /// take no time
     energy_ideal_j: f64 = used.ideal_j;
 
     /// seconds awake, summed over the links

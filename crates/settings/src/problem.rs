@@ -12,9 +12,9 @@ pub struct Problem {
     pub line: Option<usize>,
     /// The value found at the path, shortened; `None` where there is none.
     pub value: Option<String>,
-    /// What is wrong and what is allowed.
+    /// Message that says which rule the value violates, and which values are allowed.
     pub message: String,
-    /// The name that was probably meant.
+    /// Known name that is most similar to the unknown name.
     pub hint: Option<String>,
 }
 

@@ -66,7 +66,7 @@ pub struct Message {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Connection {
     workload: u16,
-    /// Name that the workload has given it; `None` once closed.
+    /// Name of the connection, chosen by its workload; `None` after it is closed.
     name: Option<u32>,
     class: ClassId,
     /// Messages of the client, and of the server, that are not delivered.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub enum Source {
     /// Timers of transports.
     Timers = 0,
-    /// Wake-ups that workloads have asked for.
+    /// Wake-ups that workloads have requested.
     Wakes = 1,
     /// Samples over time.
     Samples = 2,

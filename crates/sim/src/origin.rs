@@ -16,7 +16,7 @@ pub enum Origin {
         /// The end that sent the packet.
         sender: EndpointId,
     },
-    /// A connection of a transport beside TCP, such as a queue pair.
+    /// A connection of a transport other than TCP, such as a queue pair.
     Further {
         /// The transport.
         transport: TransportNumber,

@@ -59,17 +59,17 @@ table! {
     /// receiving node
     dst: str = at.0.fabric.graph.names[link.to as usize].clone();
 
-    /// its rate
+    /// rate of the link in bit/s
     rate_bps: u64 = link.cable.rate.0;
 
-    /// packets that reached the far end; their sum is `packet_hops`
+    /// packets that arrived at the other end of the link; their sum over all links is `packet_hops`
     packets: u64 = link.counters.packets;
 
-    /// link bytes of these
+    /// bytes of these packets on the link, including framing
     bytes: u64 = link.counters.bytes;
 
-    /// `bytes` as a share of what its rate carries in the whole run; what a fault takes from the
-    /// rate or destroys on the way is not in it
+    /// `bytes` as a share of the bytes that the link could carry at its rate in the whole run; a
+    /// lower rate or losses by a fault do not change the denominator
     utilisation: f64 = utilisation(link.counters.bytes, link.cable.rate.0, at.0.now.since(Time::ZERO));
 
     /// packets lost here whatever the cause: the sum of the next columns, and of those by cause
@@ -100,10 +100,11 @@ table! {
     /// lost datagrams
     drops_datagram: u64 = link.account().drops()[PacketKind::Datagram as usize];
 
-    /// longest time an accepted packet had to wait for those before it, the one being sent included
+    /// longest waiting time of an admitted packet for the packets ahead of it, including the packet
+    /// on the link
     queue_max_us: f64 = link.longest().0.as_secs_f64() * 1e6;
 
-    /// the same as link bytes, at the rate of the time
+    /// `queue_max_us` as bytes on the link, at the rate that the link had at that time
     queue_max_bytes: u64 = link.longest().1;
 
     /// packets lost because they found the queue full
@@ -115,11 +116,12 @@ table! {
     /// packets lost because the link was down while they were on it
     lost_down since 2: u64 = link.account().lost_to(Cause::LinkDown);
 
-    /// packets lost at the switch they came to on this link, which knew no way on
+    /// packets that arrived on this link at a switch without a route to their destination, and were
+    /// lost
     lost_no_route since 2: u64 = link.account().lost_to(Cause::NoRoute);
 
-    /// packets dropped by the queue discipline when they came, while there was room (RED, PIE …); in a
-    /// folder of format 3 or older CoDel's too
+    /// packets dropped by the queue discipline at their arrival although the queue was not full
+    /// (RED, PIE …); in a folder of format 3 or older, drops by CoDel too
     drops_early since 3: u64 = link.account().lost_to(Cause::Early);
 
     /// packets lost because the memory that the ports of the switch share had no room for them
@@ -138,8 +140,8 @@ table! {
     /// joules that the transceiver would have used awake all the time
     energy_always_on_j since 5: f64 = energy.0.always_on;
 
-    /// joules that the transceiver would have used asleep whenever it had nothing to send, with
-    /// transitions that take no time
+    /// energy in J if the transceiver had slept whenever it had nothing to send, with transitions
+    /// that take no time
     energy_ideal_j since 5: f64 = energy.0.ideal;
 
     /// seconds sending, or awake with nothing to send
@@ -188,13 +190,13 @@ table! {
     /// `ect`: its transport understands marks (RFC 3168); `not-ect` otherwise
     ect: few = if group.ect { "ect" } else { "not-ect" };
 
-    /// packets that came to the port
+    /// packets that arrived at the port
     arrivals: u64 = counts.arrivals;
 
     /// packets that it marked "congestion experienced"
     marks: u64 = counts.marks;
 
-    /// packets that were lost there: the sum of the next columns, which are those of `links`
+    /// packets lost at the port: the sum of the following columns, which are those of `links`
     drops: u64 = counts.drops();
 
     /// packets lost because they found the queue full
@@ -206,10 +208,11 @@ table! {
     /// packets lost because the link was down while they were on it
     lost_down: u64 = counts.lost[Cause::LinkDown as usize];
 
-    /// packets lost at the switch they came to on this link, which knew no way on
+    /// packets that arrived on this link at a switch without a route to their destination, and were
+    /// lost
     lost_no_route: u64 = counts.lost[Cause::NoRoute as usize];
 
-    /// packets dropped by the queue discipline when they came, while there was room
+    /// packets dropped by the queue discipline at their arrival although the queue was not full
     drops_early: u64 = counts.lost[Cause::Early as usize];
 
     /// packets lost because the shared memory had no room for them

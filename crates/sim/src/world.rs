@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 pub struct World {
     /// Network, transports, drivers, probes.
     pub(crate) site: Site,
-    /// Whether workloads have been told that the run begins.
+    /// Whether workloads have received the event that the run begins.
     has_started: bool,
     /// In a partitioned run: state that this part exchanges with others.
     pub(crate) part_state: Option<Box<PartState>>,
-    /// Links visited by events since the caller was last asked whether to go on.
+    /// Number of links visited by events since the caller last decided whether to continue.
     #[serde(skip)]
     links_visited: usize,
 }

@@ -35,7 +35,7 @@ pub struct AllToAllConfig {
 }
 
 impl AllToAllConfig {
-    /// Default of `start_window`: that of the standard performance scenarios.
+    /// Default of `start_window`, the value of the standard performance scenarios.
     pub const START_WINDOW: Span = Span::from_ms(1);
 }
 

@@ -41,7 +41,7 @@ pub struct IncastConfig {
 }
 
 impl IncastConfig {
-    /// Default of `warm_up`: that of the ns-3 program behind the reference numbers.
+    /// Default of `warm_up`, the value of the ns-3 program that produced the reference numbers.
     pub const WARM_UP: Span = Span::from_ms(5);
     /// Default of `start_jitter`: a wake-up of a server process takes some microseconds.
     pub const START_JITTER: Span = Span::from_us(10);

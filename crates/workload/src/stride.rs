@@ -28,7 +28,7 @@ pub struct StrideConfig {
 }
 
 impl StrideConfig {
-    /// Default of `start_window`: that of the standard performance scenarios.
+    /// Default of `start_window`, the value of the standard performance scenarios.
     pub const START_WINDOW: Span = Span::from_ms(1);
 }
 

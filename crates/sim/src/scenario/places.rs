@@ -37,7 +37,7 @@ impl Quantity for Places {
     }
 }
 
-/// Problem of a place, and the name that was probably meant.
+/// Message about a wrong place, and the most similar known name.
 pub type Wrong = (String, Option<String>);
 
 /// Returns the two names around an arrow.

@@ -35,9 +35,9 @@ pub trait Watcher {
 /// Request of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Whether the run goes on.
+    /// Whether the run continues.
     pub proceed: bool,
-    /// Whether a checkpoint is written, before it goes on or stops.
+    /// Whether a checkpoint is written before the run continues or stops.
     pub checkpoint: bool,
 }
 

@@ -101,8 +101,8 @@ impl Control {
         n.cx.tell(conn, Side::Server, bytes, u64::from(known), Some(t.job));
     }
 
-    /// Handles the answer about finished maps at the reduce. It asks again unless it knows of all
-    /// maps that have ended, and these are all maps of the job.
+    /// Handles the answer about finished maps at the reduce. The reduce sends another request,
+    /// unless all maps of the job have ended and it knows all of them.
     pub fn maps_told(&self, n: &mut Nodes, task: u32, known: u32) {
         let t = n.tasks.attempts.get(task);
         // A map that ran again may have ended while the answer was in the network: then the reduce asks again.
@@ -123,7 +123,7 @@ impl Control {
         n.cx.wake_in(n.cx.config.yarn.event_poll, Timer::Poll(task));
     }
 
-    /// Lets reduces that know of all maps ask again, after a map that ran once more has finished.
+    /// Makes reduces that know all maps send another request, after a rerun map has finished.
     pub fn poll_again(&self, n: &mut Nodes, job: u32) {
         let maps = n.cx.spec(job).maps;
         let again = n.tasks.jobs.running(job).outputs.reported() > maps;

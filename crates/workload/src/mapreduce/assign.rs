@@ -100,7 +100,7 @@ impl Control {
         room
     }
 
-    /// Puts a task into the answer to a worker, or on YARN gives its container to the application
+    /// Adds a task to the answer to a worker, or on YARN assigns its container to the application
     /// master. Returns the locality of a map's split.
     fn give_out(
         &mut self,

@@ -58,7 +58,8 @@ impl Blocks {
         self.written.insert(file, blocks);
     }
 
-    /// Returns size, wanted replicas and present replicas of a block, if it exists; a split must have moved.
+    /// Returns size, required number of replicas and existing replicas of a block, if it exists; a
+    /// split must have moved.
     pub fn get(&self, cx: &Context, block: Block) -> Option<(u64, u32, &[u32])> {
         match block {
             Block::Split { job, map } => {

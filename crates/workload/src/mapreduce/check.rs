@@ -9,7 +9,7 @@ use eastwest_types::HostId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns master and workers of a cluster, or all reasons why it cannot run. Every reason starts
-/// with the field it is about.
+/// with the name of the invalid field.
 pub fn check(
     config: &MapReduceConfig,
     cluster: &Cluster,

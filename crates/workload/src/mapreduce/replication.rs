@@ -366,7 +366,8 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Handles the loss of a copy's connection: it is chosen anew when its time is over.
+    /// Handles the loss of a copy's connection: the namenode chooses source and target again after
+    /// the copy's timeout.
     pub fn copy_lost(&mut self, cx: &mut Context, copy: u32) {
         let c = self.queue.copies.get(copy);
         (c.conn, c.failed) = (None, true);

@@ -50,7 +50,7 @@ pub struct Times {
 /// State of a map's remote split.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SplitRead {
-    /// Workers from which it could not be read.
+    /// Workers from which the split could not be read.
     pub avoid: Vec<u32>,
     /// Number of searches that found no replica.
     pub sought: u32,
@@ -69,7 +69,7 @@ pub struct Task {
     pub kind: TaskKind,
     /// Worker of the attempt.
     pub worker: u32,
-    /// Times of its steps.
+    /// Times of the task's steps.
     pub times: Times,
     /// Locality of a map's split.
     pub locality: Locality,

@@ -39,7 +39,7 @@ pub enum WorkloadKind {
     Stride(StrideConfig),
     /// Every host to one other host.
     Permutation(PermutationConfig),
-    /// Every host to all others.
+    /// Every host sends to all other hosts.
     AllToAll(AllToAllConfig),
     /// Synchronized reads.
     Incast(IncastConfig),

@@ -33,9 +33,10 @@ pub struct Scheduling {
 /// Waits of delay scheduling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayConfig {
-    /// W1: time for which a job is passed over before it takes a split of the worker's rack.
+    /// W1: time for which a job waits for a split on the worker itself before it accepts one in the
+    /// worker's rack.
     pub node: Span,
-    /// W2: additional time before it takes any split.
+    /// W2: further time for which a job waits before it accepts a split in any rack.
     pub rack: Span,
 }
 

@@ -150,7 +150,8 @@ impl Scheduler {
         self.set(kind, job, Load { waiting: waiting - 1, running: running + 1 });
     }
 
-    /// Notes that a second attempt of a running task was assigned: it uses a slot, but the waiting tasks stay.
+    /// Records that a second attempt of a running task was assigned: it uses a slot, but the number
+    /// of waiting tasks does not change.
     pub fn also_started(&mut self, kind: TaskKind, job: u32) {
         let Load { waiting, running } = self.load(kind, job);
         self.set(kind, job, Load { waiting, running: running + 1 });

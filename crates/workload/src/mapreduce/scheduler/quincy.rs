@@ -141,8 +141,8 @@ impl Quincy {
         taken
     }
 
-    /// Places as many maps of each job as its quota says. No quota exceeds the waiting maps; all
-    /// together do not exceed the free slots.
+    /// Places as many maps of each job as its quota allows. No quota exceeds the number of waiting
+    /// maps, and the sum of all quotas does not exceed the free slots.
     pub(super) fn place(&mut self, quotas: &Quotas, racks: &Racks, jobs: &mut impl Jobs) {
         let tasks = self.candidates(quotas, jobs);
         let placed = self.solve(quotas, &tasks, racks, jobs);
@@ -175,9 +175,9 @@ impl Quincy {
         self.change(worker, self.free[worker as usize] - 1);
     }
 
-    /// Returns the maps that take part. With few free workers: of each job those with splits on
-    /// them or in their racks, as many as could be useful, and the first ones. With many: the first
-    /// ones.
+    /// Returns the maps that are candidates for the flow. With few free workers: of each job the
+    /// maps with splits on these workers or in their racks, as many as could be useful, and the
+    /// first maps. With many free workers: the first maps.
     fn candidates(&self, quotas: &Quotas, jobs: &mut impl Jobs) -> Vec<Candidate> {
         let free: Vec<u32> = self.emptiest.iter().flatten().map(|&(_, worker)| worker).collect();
         let look = free.len() * quotas.0.len() <= LOOKS;

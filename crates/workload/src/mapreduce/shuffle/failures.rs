@@ -57,7 +57,7 @@ impl FetchFailures {
         *count
     }
 
-    /// Whether the reduce gives up, with `done` of the outputs of its `maps` fetched.
+    /// Whether the reduce must fail, after `done` of the outputs of its `maps` maps were fetched.
     pub fn must_give_up(&self, now: Time, (done, maps): (u32, u32), longest_map: Span) -> bool {
         let failed = self.counts.len();
         let enough = failed >= UNIQUE.min(maps as usize) || failed == (maps - done) as usize;
