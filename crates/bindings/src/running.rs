@@ -130,7 +130,7 @@ impl<'a> Running<'a> {
     /// Returns the number of threads, or why there is only one.
     fn threads_to_use(&self) -> Result<usize, &'static str> {
         if self.options.threads == 1 {
-            return Err("one was asked for");
+            return Err("one thread was requested");
         }
         if self.scenario.fidelity == Fidelity::Flow {
             return Err("no packets are simulated");
@@ -340,7 +340,10 @@ fn of_threads(parallel: &Parallel) -> String {
     match 100 * parallel.alone / parallel.windows.max(1) {
         0..5 => format!("{threads}."),
         share => {
-            format!("{threads}; {share} % of the time one did the work of all: it was faster.")
+            format!(
+                "{threads}; for {share} % of the time one thread did all work, because this \
+                     was faster."
+            )
         }
     }
 }

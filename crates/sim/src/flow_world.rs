@@ -341,7 +341,7 @@ impl FlowWorld {
         let conn = self.net.open(w.network.now, paths);
         if conn as usize >= EndpointId::MAX_SLOTS / 2 {
             let most = EndpointId::MAX_SLOTS / 2;
-            return w.drivers.stop_at_limit(format!("more than {most} connections at one time"));
+            return w.drivers.stop_at_limit(format!("more than {most} simultaneous connections"));
         }
         let opened = (self.connections, client, server);
         self.connections += 1;

@@ -108,7 +108,7 @@ impl Site {
         };
         let mut lines: Vec<String> = outstanding.take(5).map(line).collect();
         lines.push(format!(
-            "at {} nothing is left to happen, but not finished: {}{}",
+            "at {} no events are left, but not finished: {}{}",
             self.network.now,
             self.drivers.waiting(),
             self.network.describe_failures(),

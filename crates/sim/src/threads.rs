@@ -136,17 +136,21 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let custom = |queue: &QueueConfig| matches!(queue, QueueConfig::Custom(_));
     let awake = |policy: LinkPolicy| !policy.saves_power();
     [
-        (units(&fabric.topology) < 2, "the fabric has no two racks or pods"),
-        (!plan.workloads.iter().all(listed), "a workload answers to what arrives, or has no end"),
+        (units(&fabric.topology) < 2, "the fabric has fewer than two racks or pods"),
+        (!plan.workloads.iter().all(listed), "a workload reacts to arriving data, or has no end"),
         (
             plan.workloads.iter().any(|w| w.transport != Transport::Tcp),
             "a workload uses another transport than TCP",
         ),
-        (fabric.dcb.is_on(), "switches pause and notify each other"),
+        (fabric.dcb.is_on(), "switches use PFC or QCN"),
         (!fabric.faults.is_empty(), "faults change links"),
-        (fabric.routing != RoutingConfig::Ecmp(Ecmp), "routes are not those of ECMP"),
-        (fabric.reference_ports, "ports are those of reference"),
-        (custom(&fabric.switch_queue) || custom(&fabric.host_queue), "a queue is an extension"),
+        (fabric.routing != RoutingConfig::Ecmp(Ecmp), "routing is not ECMP"),
+        (fabric.reference_ports, "ports use the reference mode"),
+        (
+            custom(&fabric.switch_queue) || custom(&fabric.host_queue),
+            "a queue is a mechanism of \
+             your own",
+        ),
         (
             !(awake(fabric.energy.host.policy) && awake(fabric.energy.fabric.policy)),
             "links save energy",
@@ -155,7 +159,7 @@ pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         (!measure.flow_parts.is_empty(), "times of flows are split into parts"),
         (!measure.tcp_trace.is_empty(), "senders are traced"),
         (!measure.flow_samples.senders.is_empty(), "throughput of connections is sampled"),
-        (measure.ports != PortSet::default(), "ports are measured packet for packet"),
+        (measure.ports != PortSet::default(), "ports record every packet"),
         (measure.pauses.ports != PortSet::default(), "pauses are logged"),
     ]
     .into_iter()
@@ -201,7 +205,7 @@ impl Parts {
         }
         let parts = threads.min(units(&first.fabric.topology) as usize).min(usize::from(CORE) - 1);
         let Some(part_of) = divide(&first.fabric.topology, parts).filter(|_| parts > 1) else {
-            return Ok(Err("one thread was asked for"));
+            return Ok(Err("one thread was requested"));
         };
         let total = first.workloads.iter().filter_map(|w| w.workload.listed_flows()).sum();
         let first = World::new(first).map_err(RunError::Limit)?;
@@ -209,10 +213,10 @@ impl Parts {
         if lookahead == Span::ZERO
             || first.site.transports.tcp.stack.shortest_timeout() <= lookahead
         {
-            return Ok(Err("cables have no delay, or one beyond the timeouts of TCP"));
+            return Ok(Err("cables have no delay, or a delay longer than the timeouts of TCP"));
         }
         if !first.site.network.fabric.can_be_partitioned() {
-            return Ok(Err("ports decide later than when a packet comes, or have several queues"));
+            return Ok(Err("ports decide after the arrival of a packet, or have several queues"));
         }
         let background = first.site.drivers.all.iter().map(|d| d.background).collect();
         let mut worlds = vec![first];
@@ -353,7 +357,7 @@ fn run_rest_in_step(
     let (slice, total) = (Span(parts.lookahead.0.saturating_mul(WINDOWS_IN_STEP)), parts.total);
     let mut all: Vec<&mut World> = parts.worlds.iter_mut().collect();
     if PartReport::of_all(&all).done >= total {
-        return Ok(Err("the last flows ended at nearly one time"));
+        return Ok(Err("the last flows ended almost at the same time"));
     }
     loop {
         if coordinator.checkpoint_if_requested(&all).is_some() {
@@ -371,7 +375,7 @@ fn run_rest_in_step(
             return Ok(Ok(last));
         }
         if all.iter_mut().all(|w| w.site.network.sources.winner().0 == Key::NEVER) {
-            return Ok(Err("nothing is left to happen"));
+            return Ok(Err("no events are left"));
         }
         if end == until {
             return Ok(Ok((Key::new(until, Class::Change), u32::MAX)));

@@ -124,7 +124,7 @@ impl World {
             None => {
                 let most = EndpointId::MAX_SLOTS / 2;
                 let what = site.transports.of(via).noun();
-                site.drivers.stop_at_limit(format!("more than {most} {what}s at one time"));
+                site.drivers.stop_at_limit(format!("more than {most} simultaneous {what}s"));
             }
         }
     }

@@ -122,7 +122,7 @@ fn later_files_replace_earlier_ones_but_not_what_is_final() {
             == "b.xml: 1 properties are not changed, because an earlier file declares them final"),
         "{notes:?}"
     );
-    assert!(notes.iter().any(|n| n.contains("not Hadoop's")), "{notes:?}");
+    assert!(notes.iter().any(|n| n.contains("not properties of Hadoop")), "{notes:?}");
     let said = refused("hadoop_files = ['a.xml']\nhadoop = { 'dfs.replication' = 2 }", &files);
     assert!(said.contains("is final: dfs.replication in a.xml, line 3"), "{said}");
 }
@@ -168,7 +168,7 @@ fn contradictions_are_refused() {
         (
             "hadoop = { 'mapreduce.map.memory.mb' = 4096, \
              'yarn.nodemanager.resource.memory-mb' = 2048 }",
-            "no container is so large",
+            "is larger than the largest container",
         ),
         ("hadoop = { 'io.sort.factor' = 1 }", "must be at least 2"),
         ("hadoop = { 'mapred.reduce.parallel.copies' = 0 }", "must be 1 to 100000 (from"),

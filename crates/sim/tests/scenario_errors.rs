@@ -240,7 +240,7 @@ fn impossible_demands_are_refused_with_the_reason() {
         ),
         ("kind='mapreduce'", "has jobs or a trace"),
         ("kind='mapreduce'\ntrace='../x.tsv'", "no '..'"),
-        ("kind='mapreduce'\ntrace='none.tsv'", "is not there"),
+        ("kind='mapreduce'\ntrace='none.tsv'", "does not exist"),
         (
             "kind='stride'\nstride=1\ncount=1\nbytes='1 MB'\nbackground=true",
             "every workload runs in the background",
@@ -505,7 +505,7 @@ fn ports_and_hosts_to_look_at_must_be_there() {
         ("capture = 'leaf0->h99'", "names h99, which is not a node (did you mean leaf0->h19?)"),
         ("capture = ['leef0->h3']", "names leef0, which is not a node (did you mean leaf0->h3?)"),
         ("capture = ['spine0->spine1']", "no cable joins these two"),
-        ("capture = ['leaf0-h3']", "write one as \"leaf0->h3\""),
+        ("capture = ['leaf0-h3']", "write a port as \"leaf0->h3\""),
         ("capture = [3]", "is a whole number; write a list of names"),
         ("capture_packets = 0", "must be 1 to"),
         ("capture_from = '2 s'\ncapture_until = '1 s'", "must be after capture_from, which is 2"),
@@ -622,7 +622,7 @@ fn flow_lists_are_attached_and_checked() {
     let broken = list.replace("h2,h1", "h2,h2");
     let found = problems_with(&text, &with_files(&[("f.csv", &broken)]), &[]);
     assert!(found[0].message.contains("f.csv:3: goes from h2 to itself"), "{found:?}");
-    assert!(problems_with(&text, &with_files(&[]), &[])[0].message.contains("is not there"));
+    assert!(problems_with(&text, &with_files(&[]), &[])[0].message.contains("does not exist"));
 }
 
 #[test]
@@ -855,9 +855,9 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
         ("on = 'spin0'\nkind = 'down'", "names spin0, which is not a node (did you mean spine0?)"),
         ("on = 'leaf0--spine9'\nkind = 'down'", "(did you mean leaf0--spine1?)"),
         ("on = 'h0->leaf1'\nkind = 'down'", "no cable joins these two (did you mean"),
-        ("on = 'leaf0--h3'\nkind = 'down'", "has leaf0--h3, but no cable joins these two"),
+        ("on = 'leaf0--h3'\nkind = 'down'", "contains leaf0--h3, but no cable joins these two nodes"),
         ("on = 'leaf0--spine0#2'\nkind = 'down'", "those of leaf0--spine0 are 0 to 1"),
-        ("on = 'leaf0--spine0#x'\nkind = 'down'", "write a number"),
+        ("on = 'leaf0--spine0#x'\nkind = 'down'", "where a number is needed"),
         ("on = []\nkind = 'down'", "must name at least one link"),
         ("on = 'h0'\nkind = 'dwon'", "(did you mean down?)"),
         ("on = 'h0'\nkind = 'loss'", "share: is required"),
@@ -870,10 +870,10 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
         ("on = 'h0'\nkind = 'bursty-loss'\nshare = 0.9\nmean_burst = 2", "at least 9.0"),
         ("on = 'h0'\nkind = 'degrade'", "needs either rate or share"),
         ("on = 'h0'\nkind = 'degrade'\nrate = '2 Gbit/s'", "is above the rate of h0->leaf0"),
-        ("on = 'h0'\nkind = 'delay'", "nothing would happen"),
+        ("on = 'h0'\nkind = 'delay'", "one of them must be above 0"),
         ("on = 'h0'\nkind = 'down'\nup_share = 0.5", "has an effect only together with `period`"),
-        ("on = 'h0'\nkind = 'down'\nperiod = '1 s'\nup_share = 1", "leaves no time up"),
-        ("on = 'h0'\nkind = 'down'\nfrom = '2 s'\nuntil = '1 s'", "must be after its beginning"),
+        ("on = 'h0'\nkind = 'down'\nperiod = '1 s'\nup_share = 1", "must leave the link some time up"),
+        ("on = 'h0'\nkind = 'down'\nfrom = '2 s'\nuntil = '1 s'", "must be after `from`"),
     ];
     for (fault, expected) in cases {
         let found = only(&with_faults(&[fault]));

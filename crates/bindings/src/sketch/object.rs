@@ -158,8 +158,8 @@ fn wrong_answer(object: &Bound<'_, PyAny>, method: &str, answer: &Bound<'_, PyAn
     let answer: String = answer.chars().take(60).collect();
     let should = match method {
         "at_enqueue" | "at_dequeue" => "an eastwest.Verdict",
-        "choose" => "the number of a path, not negative",
-        _ => "a number of bytes, not negative",
+        "choose" => "the number of a path, 0 or more",
+        _ => "a number of bytes, 0 or more",
     };
     PyTypeError::new_err(format!("{class}.{method} must return {should}, not {answer}"))
 }

@@ -122,6 +122,6 @@ fn sample_all(worlds: &mut [&mut World], now: Time) {
     }
     worlds.iter_mut().for_each(|world| world.site.network.fabric.expose_all(false));
     if rest {
-        worlds[0].abort_partitioned("nothing is left to happen");
+        worlds[0].abort_partitioned("no events are left");
     }
 }

@@ -238,11 +238,11 @@ impl Coordinator<'_> {
         if self.windows == self.min_events_per_window.0
             && all.events < self.min_events_per_window.0 * self.min_events_per_window.1
         {
-            return Some(Windows::Sequential("too little happens within the delay of a cable"));
+            return Some(Windows::Sequential("too few events occur within the delay of a cable"));
         }
         if self.mode_chooser.as_ref().is_some_and(ModeChooser::is_worse_than_undivided) {
             return Some(Windows::Sequential(
-                "several threads are no faster, as where cores are busy",
+                "several threads are not faster, for example because cores are busy",
             ));
         }
         self.on_progress(all, world.site.network.now)

@@ -232,7 +232,10 @@ fn what_would_lose_frames_is_refused() {
         problems.iter().map(|p| format!("{p}\n")).collect::<String>()
     };
     let said = wrong("[fabric.pfc]\n", "");
-    assert!(said.contains("workload.0.transport") && said.contains("no [fabric.pfc]"), "{said}");
+    assert!(
+        said.contains("workload.0.transport") && said.contains("without [fabric.pfc]"),
+        "{said}"
+    );
     let said = wrong("priority = 3", "priority = 5");
     assert!(said.contains("class app has priority 5") && said.contains("are 3"), "{said}");
     let said = wrong("schema = 1\n", "schema = 1\nfidelity = 'flow'\n");
@@ -240,5 +243,5 @@ fn what_would_lose_frames_is_refused() {
     let said = wrong("ranks = 4", "ranks = 4\nframe = 2000");
     assert!(said.contains("frame") && said.contains("above the MTU of 1500 B"), "{said}");
     let said = wrong("transport = 'ethernet'", "transport = 'tcp'\nframe = 500");
-    assert!(said.contains("transport = \"ethernet\" only"), "{said}");
+    assert!(said.contains("only with transport = \"ethernet\""), "{said}");
 }

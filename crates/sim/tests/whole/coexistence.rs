@@ -159,7 +159,7 @@ fn what_is_wrong_with_an_override_is_told_once() {
     assert_eq!(about("no workload named c"), 1, "{problems:#?}");
     assert_eq!(about("cubic"), 1, "{problems:#?}");
     assert_eq!(about("no host named h9"), 1, "{problems:#?}");
-    assert_eq!(about("without a filter"), 1, "{problems:#?}");
+    assert_eq!(about("at least one filter"), 1, "{problems:#?}");
     assert_eq!(about("min_rto"), 1, "inherited problems are told once: {problems:#?}");
 }
 
@@ -187,14 +187,14 @@ fn notes_name_the_override_and_are_told_once() {
     assert_eq!(about(&said, "tcp.override.0.min_rto (1 ms) is below"), 1, "{said:#?}");
     let roce = "[[tcp.override]]\nworkloads = ['a']\ncongestion = 'cubic'\n";
     let said = notes(roce, &[("workload.a.transport", "rocev2")]);
-    assert_eq!(about(&said, "tcp.override.0 changes nothing"), 1, "{said:#?}");
-    assert_eq!(about(&notes(roce, &[]), "changes nothing"), 0);
+    assert_eq!(about(&said, "tcp.override.0 has no effect"), 1, "{said:#?}");
+    assert_eq!(about(&notes(roce, &[]), "has no effect"), 0);
 }
 
 #[test]
 fn a_transfer_for_a_time_needs_packets() {
     let problems = refused(TWO, &[("fidelity", "flow")]);
-    assert!(problems.iter().any(|p| p.contains("for a time")), "{problems:?}");
+    assert!(problems.iter().any(|p| p.contains("for a given time")), "{problems:?}");
     let scenario = scenario(TWO, &[("workload.a.start_window", "0 s")]);
     assert!(attempt(&scenario, true).is_ok(), "with ports of reference");
 }

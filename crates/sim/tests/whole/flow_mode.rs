@@ -133,9 +133,9 @@ fn what_needs_packets_is_refused_with_reasons() {
         (("fabric.routing", "round-robin"), "for every packet"),
         (("measure.tcp_trace", "[\"*\"]"), "windows"),
         (("measure.capture", "[\"leaf0->h0\"]"), "capture"),
-        (("measure.ports", "[\"*\"]"), "packet for packet"),
+        (("measure.ports", "[\"*\"]"), "every packet"),
         (("measure.flow_samples", "[\"*\"]"), "throughput over time"),
-        (("measure.pauses", "[\"*\"]"), "single pauses"),
+        (("measure.pauses", "[\"*\"]"), "the pauses of ports"),
     ];
     for (set, reason) in cases {
         let said = refused(&[set]);

@@ -349,8 +349,8 @@ mod tests {
         for (text, expected) in [
             ("component\n", ":1: has no column host"),
             ("component,host\nweb,h9\n", ":2: there is no host \"h9\""),
-            ("component,host\nweb,h1\nweb,h2\n", ":3: places \"web\" on a second host"),
-            ("component,host\nweb,h1\n", ": does not place \"db\""),
+            ("component,host\nweb,h1\nweb,h2\n", ":3: \"web\" is already placed on another host"),
+            ("component,host\nweb,h1\n", ": has no host for \"db\""),
         ] {
             let found = of(text).expect_err(text);
             assert!(found.contains(expected), "{text:?}: {found}");
