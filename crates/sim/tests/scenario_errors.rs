@@ -855,7 +855,10 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
         ("on = 'spin0'\nkind = 'down'", "names spin0, which is not a node (did you mean spine0?)"),
         ("on = 'leaf0--spine9'\nkind = 'down'", "(did you mean leaf0--spine1?)"),
         ("on = 'h0->leaf1'\nkind = 'down'", "no cable joins these two (did you mean"),
-        ("on = 'leaf0--h3'\nkind = 'down'", "contains leaf0--h3, but no cable joins these two nodes"),
+        (
+            "on = 'leaf0--h3'\nkind = 'down'",
+            "contains leaf0--h3, but no cable joins these two nodes",
+        ),
         ("on = 'leaf0--spine0#2'\nkind = 'down'", "those of leaf0--spine0 are 0 to 1"),
         ("on = 'leaf0--spine0#x'\nkind = 'down'", "where a number is needed"),
         ("on = []\nkind = 'down'", "must name at least one link"),
@@ -872,7 +875,10 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
         ("on = 'h0'\nkind = 'degrade'\nrate = '2 Gbit/s'", "is above the rate of h0->leaf0"),
         ("on = 'h0'\nkind = 'delay'", "one of them must be above 0"),
         ("on = 'h0'\nkind = 'down'\nup_share = 0.5", "has an effect only together with `period`"),
-        ("on = 'h0'\nkind = 'down'\nperiod = '1 s'\nup_share = 1", "must leave the link some time up"),
+        (
+            "on = 'h0'\nkind = 'down'\nperiod = '1 s'\nup_share = 1",
+            "must leave the link some time up",
+        ),
         ("on = 'h0'\nkind = 'down'\nfrom = '2 s'\nuntil = '1 s'", "must be after `from`"),
     ];
     for (fault, expected) in cases {

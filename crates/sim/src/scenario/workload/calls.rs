@@ -387,7 +387,10 @@ mod tests {
             ),
             ("a\t1\t\t\tc\t\t\t1\t1\t\t0\t0\t\n", "parent: \"\""),
             ("a\t1\t0\t3\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: \"3\" of another call"),
-            ("a\t1\t0\t\tc\t\t\t1\t1\t0\t0\t0\t\n", "after: call 0 must have the same parent as this call"),
+            (
+                "a\t1\t0\t\tc\t\t\t1\t1\t0\t0\t0\t\n",
+                "after: call 0 must have the same parent as this call",
+            ),
             ("a\t1\t0\t\tc\t\t\t1\t1\tx\t0\t0\t\n", "after: \"x\""),
             ("b\t1\t0\t\tc\t\t\t1\t1\t\t0\t0\t\n", "the first of transaction \"b\""),
         ];
