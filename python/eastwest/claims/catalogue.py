@@ -13,17 +13,23 @@ from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
 from eastwest.reader import nearest
 
+_PACKAGE = Path(__file__).resolve().parents[1]
 #: Folder of the studies in the project's source tree.
-_SOURCE_TREE = Path(__file__).resolve().parents[3] / "papers"
+_SOURCE_TREE = _PACKAGE.parents[1] / "papers"
+#: Copy of the studies in a wheel (tools/shipped_papers.py).
+SHIPPED = _PACKAGE / "papers"
 
 
 def papers_folder(given: str | Path | None = None) -> Path:
-    """Return the folder of the studies: ``given``, else ``papers`` here or in the source tree."""
+    """Return the folder of the studies.
+
+    This is ``given``, else ``papers`` in the current folder, in the source tree or in the wheel.
+    """
     if given is not None:
         if not Path(given).is_dir():
             raise InputError(f"{given} is not a folder of studies")
         return Path(given)
-    for folder in (Path("papers"), _SOURCE_TREE):
+    for folder in (Path("papers"), _SOURCE_TREE, SHIPPED):
         if any(folder.glob("*/claims/*.toml")):
             return folder
     raise InputError(

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from eastwest.claims import page, record
-from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
+from eastwest.claims.catalogue import SHIPPED, choose, find, papers_folder, read_as, under
 from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, Outcome
 from eastwest.claims.work import MOST_SEEDS, How, run
@@ -83,7 +83,8 @@ def claims(
         ),
     ] = False,
     papers: Annotated[
-        Path | None, typer.Option(help="Folder of the studies; default: papers.")
+        Path | None,
+        typer.Option(help="Folder of the studies; default: papers, else the shipped one."),
     ] = None,
     store: StoreOption = None,
 ) -> None:
@@ -95,6 +96,8 @@ def claims(
     if profiles and readings:
         fail("--profile runs under the best-supported reading: leave out --reading")
     folder = papers_folder(papers)
+    if keep and folder.resolve() == SHIPPED:
+        fail(f"--record writes beside the claims: copy {SHIPPED} to papers first")
     every = find(folder)
     chosen = choose(every, patterns or [])
     if readings:
