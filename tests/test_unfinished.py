@@ -238,7 +238,7 @@ def test_a_second_process_at_the_same_run_keeps_nothing() -> None:
     place = first.place("plan")
     assert place is not None
     assert second.place("plan") is None
-    assert said == ["no checkpoints are written: another process is at the same run"]
+    assert said == ["no checkpoints are written: another process is simulating the same run"]
     Path(place).write_bytes(b"a checkpoint")
     first.close()
     third = Keeper(60)

@@ -116,10 +116,13 @@ class Account:
         """Note the end of a file; ``cut`` is the reason where it ends too early, else empty."""
         if self._broken is not None:
             (_, at, _), self._broken = self._broken, None
-            self.note(file, at, "the last record is cut off, and left out")
+            self.note(file, at, "the last record is incomplete and is left out")
         if cut:
             self.note(
-                file, line, "the packed file is damaged or cut off: what came before counts", cut
+                file,
+                line,
+                "the compressed file is damaged or truncated: the records before are used",
+                cut,
             )
 
     def take(self, others: Account) -> None:

@@ -280,7 +280,7 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         trace = "".join(traceback.format_exception(cause)) if cause is not None else ""
         what = traceback.format_exception_only(cause)[-1].strip() if cause is not None else ""
         raise MechanismError(
-            f"a sketch raised an error, no result was written: {what}", trace
+            f"a mechanism in Python raised an error; no result was written: {what}", trace
         ) from cause
 
 

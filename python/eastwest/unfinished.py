@@ -105,15 +105,17 @@ class Keeper:
         self.kept_s = simulated_s
         when = datetime.fromtimestamp((folder / _CHECKPOINT).stat().st_mtime)
         self._say(
-            f"goes on from {span(simulated_s)} of simulated time, kept {when:%Y-%m-%d %H:%M} "
-            "(--fresh starts anew)"
+            f"resumes from {span(simulated_s)} of simulated time, stored {when:%Y-%m-%d %H:%M} "
+            "(--fresh starts from the beginning)"
         )
         return True
 
     def refuse(self, why: str) -> None:
         """Refuse a checkpoint that cannot be used, and start the run from the beginning."""
         self.kept_s = None
-        self._say(f"the checkpoint of an earlier run cannot be used, the run starts anew: {why}")
+        self._say(
+            f"the checkpoint of an earlier run cannot be used, the run starts from the beginning: {why}"
+        )
         self._clear()
 
     def place(self, plan: str) -> str | None:
@@ -127,7 +129,7 @@ class Keeper:
                 self.give_up(f"{folder}: {(error.strerror or str(error)).lower()}")
                 return None
             if not entered:
-                self.give_up("another process is at the same run")
+                self.give_up("another process is simulating the same run")
                 return None
             self._clear()
         return str(self._here() / _CHECKPOINT)

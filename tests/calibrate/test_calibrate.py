@@ -139,7 +139,7 @@ def test_the_command_estimates_for_containers(tmp_path: Path) -> None:
     assert "merge_rate" in out.read_text("utf-8")
     refused = run("--jhist", TERASORT[1], "--cores", "2")
     assert refused.exit_code == 2
-    assert "--cores and --workers-per-machine go with --containers" in refused.stderr
+    assert "--cores and --workers-per-machine need --containers" in refused.stderr
 
 
 def test_clock_skew_is_said_and_left_out(altered: Callable[..., Path]) -> None:

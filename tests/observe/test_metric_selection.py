@@ -435,7 +435,7 @@ def test_rows_that_are_not_evenly_spaced_are_said() -> None:
     times = np.concatenate((np.arange(30.0), [29.0], np.arange(90.0, 120.0)))
     metrics = Metrics(("t", "m"), random.normal(size=(61, 2)), np.sort(times))
     assert select(metrics, "t").notes == (
-        "1 rows have the time of the row before: all of them count",
+        "1 rows have the time of the previous row: all rows are used",
     )
     lagged = select(metrics, "t", Wanted(lags=2)).notes
     assert "2 of 60 steps between rows are not the usual 1 s: a lag is" in lagged[1]

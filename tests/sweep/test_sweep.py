@@ -618,7 +618,7 @@ def test_failures_are_listed_at_the_end(fake: FakeCore) -> None:
     fake.raises = fake.RunError("the \x1b[31mend")
     code, _, err = invoke("s.toml", "--jobs", "0")
     assert code == 2
-    assert "7 runs failed; --resume --retry tries again" in err
+    assert "7 runs failed; --resume --retry repeats them" in err
     assert "seed 1: the \N{REPLACEMENT CHARACTER}[31mend" in err and "and 2 more" in err
 
 

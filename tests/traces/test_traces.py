@@ -190,8 +190,8 @@ def test_traps_of_rumen(tmp_path: Path) -> None:
     assert attempts["host"].str.contains("\\", literal=True).sum() == 0
     assert attempts["host"][0].endswith(".megatron.com")
     known = reasons(imported)
-    assert known["attempt that ends before it starts: its times stay as they are"] == 1
-    assert known["attempt that starts before its task: its times stay as they are"] > 5
+    assert known["attempt that ends before it starts: its times are kept unchanged"] == 1
+    assert known["attempt that starts before its task: its times are kept unchanged"] > 5
     backwards = attempts.filter(pl.col("finish_s") < pl.col("start_s"))
     assert backwards.height == 1
     # what maps emit is not what is shuffled
@@ -203,7 +203,7 @@ def test_traps_of_rumen(tmp_path: Path) -> None:
 
 def test_a_truncated_log_imports_with_what_it_has(tmp_path: Path) -> None:
     imported = taken(tmp_path, RUMEN / "truncated-job-tracker-log.gz")
-    assert reasons(imported)["record that breaks off: what it has is taken"] == 1
+    assert reasons(imported)["incomplete record: its complete fields are used"] == 1
     for name, share in (("sample-job-tracker-logs.gz", 0.7), ("trace_1m.json.gz", 0.9)):
         whole = (RUMEN / name).read_bytes()
         cut = tmp_path / name
@@ -220,8 +220,8 @@ def test_a_cut_history_of_mrv2_says_that_its_job_has_not_ended(tmp_path: Path) -
     imported = taken(tmp_path, cut)
     job = table(imported, "jobs").row(0, named=True)
     assert (job["maps"], job["outcome"], job["finish_s"]) == (8, None, None)
-    assert "ends before its job has: the file may have been cut off" in reasons(imported)
-    assert "the last record is cut off, and left out" in reasons(imported)
+    assert "ends before the end of its job: the file may be truncated" in reasons(imported)
+    assert "the last record is incomplete and is left out" in reasons(imported)
 
 
 def test_the_binary_form_of_avro_reads_as_its_json_form(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_histories_of_many_jobs_become_one_trace_in_order(tmp_path: Path) -> Non
     assert imported.about["began_s"] == 1_526_555_642.677
     # attempts follow their job to its new number
     assert attempts.filter(pl.col("job") == 0).height == 2
-    with pytest.raises(InputError, match="job that was there before"):
+    with pytest.raises(InputError, match="job with the id of an earlier job"):
         taken(tmp_path, files[0], files[0], force=True)
 
 

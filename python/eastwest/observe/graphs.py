@@ -97,8 +97,8 @@ def build(
     ).with_columns((pl.col("instance") + " · " + pl.col("operation")).alias("component"))
     if named["component"].n_unique() > MOST_NODES:
         raise InputError(
-            f"there are more than {MOST_NODES:,} operations: names of operations hold what changes "
-            "from request to request"
+            f"there are more than {MOST_NODES:,} operations: their names contain parts that change "
+            "from request to request, such as identifiers"
         )
     parents = parent_rows(spans)
     infrastructure, host_of, placed_by = _place(named, topology, placement)

@@ -90,7 +90,7 @@ def _document(stream: JsonStream, known: _Places, writer: Gathering, remarks: Re
     if "spans" in alone:
         _trace(alone, known, writer, remarks)
     elif not found:
-        remarks.note("a document without spans: passed over")
+        remarks.note("a document without spans: ignored")
 
 
 def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> None:

@@ -103,8 +103,8 @@ def rated(metrics: Metrics) -> Metrics:
         )
     if resets:
         notes.append(
-            f"{resets:,} values of them are below the one before: the counter was reset there, and "
-            "what it counted between the two is not known"
+            f"{resets:,} of their values are below the previous one: the counter was reset there, "
+            "and its count between the two values is unknown"
         )
     return Metrics(metrics.names, values, metrics.times_s[1:], tuple(notes))
 
@@ -170,7 +170,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError(f"{clean(url)} does not answer as a Prometheus server does") from None
+        raise InputError(f"{clean(url)} does not answer like a Prometheus server") from None
 
 
 def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:

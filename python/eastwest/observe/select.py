@@ -46,7 +46,7 @@ class Wanted:
     #: Classes of a discretised metric; None: by the number of rows.
     bins: int | None = None
     neighbours: int = 3
-    #: Most rows by which a metric may lead the target.
+    #: Maximum number of rows by which a metric may lead the target.
     lags: int = 0
     #: Globs of metrics that are excluded.
     exclude: tuple[str, ...] = ()
@@ -180,13 +180,13 @@ def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
     gaps = np.diff(metrics.times_s)
     notes = []
     if same := int((gaps == 0).sum()):
-        notes.append(f"{same:,} rows have the time of the row before: all of them count")
+        notes.append(f"{same:,} rows have the time of the previous row: all rows are used")
     usual = float(np.median(gaps))
     uneven = int((np.abs(gaps - usual) > 0.5 * usual).sum())
     if wanted.lags and uneven:
         notes.append(
-            f"{uneven:,} of {len(gaps):,} steps between rows are not the usual {usual:g} s: a lag "
-            "is a number of rows, which is no fixed time there"
+            f"{uneven:,} of {len(gaps):,} steps between rows differ from the usual {usual:g} s: a "
+            "lag is a number of rows, so that its time varies there"
         )
     return tuple(notes)
 
@@ -425,7 +425,7 @@ def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
 def _notes(same: Sequence[str], target: str) -> tuple[str, ...]:
     """Return warnings about candidates that are equal to the target."""
     return tuple(
-        f"{clean(name, 80)} is {clean(target, 80)} itself under another name: leave it out "
-        "(exclude) unless that is what you look for"
+        f"{clean(name, 80)} equals {clean(target, 80)} in all rows: exclude it, unless you search "
+        "for copies"
         for name in same
     )

@@ -122,7 +122,7 @@ def _case(
 
 def _known(table: dict[str, Any], names: set[str], where: str, problems: list[str]) -> None:
     problems += [
-        f"{where}{clean(key, 40)}: there is no such key; keys are {', '.join(sorted(names))}"
+        f"{where}{clean(key, 40)}: there is no such key; allowed: {', '.join(sorted(names))}"
         for key in table
         if key not in names
     ]

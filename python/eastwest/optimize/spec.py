@@ -185,7 +185,7 @@ def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, 
     for path, wanted in when.items():
         missing = [value for value in wanted if value not in before.get(path, ())]
         if path not in before:
-            entry.wrong(f"when.{path}", None, "is not the path of an axis above, with values")
+            entry.wrong(f"when.{path}", None, "must be the path of an earlier axis with values")
         elif missing:
             message = f"is not a value of that axis; allowed: {', '.join(sorted(before[path]))}"
             entry.wrong(f"when.{path}", missing[0], message)
@@ -206,7 +206,7 @@ def _check_decided_once(
             if decided.get(path) == "an axis":
                 table.wrong(path, None, f"is decided by an axis and by stage {stage.name}")
     if "seed" in decided:
-        table.wrong("seed", None, "is not set here: stages have seeds")
+        table.wrong("seed", None, "must not be set here: each stage has its own seeds")
 
 
 # Goals and limits
@@ -251,7 +251,9 @@ def _candidates(table: Table) -> tuple[Named, ...]:
     for entry in table.tables("candidate", _CANDIDATE_KEYS):
         found.append(Named(entry.text("name", wanted="a name for it"), entry.settings("set")))
         if found[-1].name == "baseline":
-            entry.wrong("name", "baseline", "must be a name for it")
+            entry.wrong(
+                "name", "baseline", "is the name of the unchanged scenario: choose another name"
+            )
     if len({each.name for each in found}) < len(found):
         table.wrong("candidate", None, "two candidates have the same name")
     return tuple(found)

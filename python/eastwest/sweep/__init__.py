@@ -29,7 +29,7 @@ from eastwest.sweep.tables import SweepResult, check_target
 __all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]
 
 #: Message where both ways of running in parallel are asked for.
-BOTH = "jobs are processes of this machine; on a Dask cluster its workers decide: name one of them"
+BOTH = "jobs and dask cannot be combined: jobs is the number of processes on this machine"
 
 
 def default_jobs() -> int:

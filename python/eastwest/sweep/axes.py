@@ -36,7 +36,7 @@ def form_of(entry: Table) -> Form:
         rows = _listed(entry, paths)
         return Form(paths, rows, None, _names(entry, len(rows)) if rows else ())
     if "names" in entry:
-        entry.wrong("names", None, "are those of values, which must be listed")
+        entry.wrong("names", None, "need a list of values: names has one text for each value")
     span = _span(entry, paths)
     if span is None or "count" not in entry:
         return Form(paths, (), span)

@@ -133,8 +133,8 @@ class Executor(Generic[Place]):
         for event in self.pool.events(_LOOK_EVERY_S):
             if event.what == "world":
                 raise SweepStoppedError(
-                    f"{event.message}: stopped; {self.done} of {self.planned} runs are kept in "
-                    f"{self.store.path}, the same command continues from there"
+                    f"{event.message}: stopped; {self.done} of {self.planned} runs are stored in "
+                    f"{self.store.path}; repeat the command to continue"
                 )
             if event.what == "progress" or event.number not in self.running:
                 continue

@@ -182,7 +182,7 @@ def _over_subscription(tiers: list[dict[str, int]]) -> list[str]:
         if said is not None and up and said * up != tier["radix_down"]:
             ratio = tier["radix_down"] / up
             notes.append(
-                f"Tier {number} says Oversubscribed {said}, its radices make {ratio:g} ports down "
-                "for each one up: these count"
+                f"Tier {number} says Oversubscribed {said}, but its radices give {ratio:g} ports "
+                "down for each port up: the radices are used"
             )
     return notes

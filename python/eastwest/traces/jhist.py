@@ -76,7 +76,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
         return
     _note_walk(walk, account, source.name)
     if walk.end is None:
-        account.note(source.name, at, "ends before its job has: the file may have been cut off")
+        account.note(source.name, at, "ends before the end of its job: the file may be truncated")
     hadoop.write_job(walk.job, writer, account, source.name, confs)
 
 
@@ -178,7 +178,7 @@ def _binary(source: Source) -> Iterator[Record]:
         block = source.read(_CHUNK)
         more = bool(block)
         if len(buffer) > MOST_RECORD_BYTES or (buffer and not more):
-            yield count + 1, "", "breaks off, or is longer than any record of a history"
+            yield count + 1, "", "is incomplete, or longer than any record of a history"
             return
         buffer += block
 

@@ -117,9 +117,11 @@ class _Reading:
                 self.found.append(self._connection(line, words))
         for name, there in (("Nodes", None), ("Connections", len(self.found))):
             if name not in self.head:
-                raise InputError(f"there is no line {name}")
+                raise InputError(f"the line {name} is missing")
             if there is not None and self.head[name] != there:
-                raise InputError(f"it says {name} {self.head[name]}, and has {there}")
+                raise InputError(
+                    f"the header has {name} {self.head[name]}, but the file has {there}"
+                )
         if not self.found:
             raise InputError("names no connection")
         return Matrix(self.head["Nodes"], self.found, self.account)

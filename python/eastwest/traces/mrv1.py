@@ -106,7 +106,7 @@ class _Reader:
             for key, value in _PAIR.findall(text)
         }
         if not _whole_end(text):
-            reason = "record that breaks off: what it has is taken"
+            reason = "incomplete record: its complete fields are used"
             self.account.note(self.name, line, reason)
         if kind.group(1) == "Job":
             self._job(line, pairs)

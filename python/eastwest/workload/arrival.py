@@ -159,11 +159,11 @@ def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period |
     period = _strongest(series, correlation, step, noise)
     reach = f"from {span(2 * step)} to {span(longest * step)}, a third of the trace"
     if period is None:
-        word = f"No period stands out of the bursts, looking {reach}."
+        word = f"No period is significant; periods {reach} were tested."
     else:
         word = (
-            f"A period of about {span(period.period_s)} stands out (chance {period.chance:.1g}); "
-            f"looked {reach}."
+            f"A period of about {span(period.period_s)} is significant "
+            f"(p-value {period.chance:.1g}); periods {reach} were tested."
         )
     if length < 3 * 86_400:
         word += " The trace is too short to show days."
@@ -240,5 +240,5 @@ def _self_similar(jobs: Jobs, length: float, seed: int) -> tuple[tuple[Hurst, ..
     elif all(h.low <= 0.5 <= h.high for h in found):
         word = f"As independent arrivals {scales}."
     else:
-        word = f"The two methods disagree {scales}: nothing to build on."
+        word = f"The two methods disagree {scales}: no conclusion is possible."
     return found, word

@@ -65,7 +65,7 @@ class Cut:
         if not inside.any():
             raise InputError(
                 f"{jobs.where}no whole window of {window_s:g} s with jobs: the last job comes "
-                f"after {jobs.last_s:g} s; name shorter windows"
+                f"after {jobs.last_s:g} s; use shorter windows"
             )
         values = {name: column[inside] for name, column in jobs.known.items()}
         values["gap_s"] = jobs.gaps(window_s)[inside]

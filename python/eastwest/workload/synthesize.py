@@ -105,7 +105,7 @@ def synthesize(
         if quality.inside:
             break
     if nearest is None:
-        raise InputError("no job came into the trace: name a greater length or longer windows")
+        raise InputError("the new trace has no jobs: use a greater length or longer windows")
     return nearest
 
 
@@ -117,7 +117,7 @@ def _windows(
     if there < 1:
         raise InputError(
             f"{source.where}no whole window of {window_s:g} s: the last job comes after "
-            f"{source.last_s:g} s; name shorter windows"
+            f"{source.last_s:g} s; use shorter windows"
         )
     drawn = random.integers(there, size=int(np.ceil(length_s / window_s)))
     edges = np.searchsorted(source.submit_s, np.arange(there + 1) * window_s)

@@ -92,7 +92,7 @@ class Data:
         )
         for path in wanted:
             if path not in known:
-                raise MeasureError(f"{path} is no axis of these runs; {meant(path, known)}")
+                raise MeasureError(f"{path} is not an axis of these runs; {meant(path, known)}")
         found = [sample for sweep in self.sweeps for _, sample in self._of(sweep, value, wanted)]
         if not found:
             shown = ", ".join(f"{path} = {setting}" for path, setting in (at or {}).items())
@@ -124,7 +124,9 @@ class Data:
         """Return the only point whose settings agree with ``at``."""
         found = self.samples(value, at)
         if len(found) > 1:
-            raise MeasureError(f"{len(found)} points fit where one is needed: {dict(at or {})}")
+            raise MeasureError(
+                f"{len(found)} points match, but exactly one is needed: {dict(at or {})}"
+            )
         return found[0]
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:

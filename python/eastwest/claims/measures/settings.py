@@ -67,7 +67,7 @@ def saved_share(data: Data, value: str, whole: str, at: Settings, against: Setti
         parts[seed] / wholes[seed] for seed in sorted(parts.keys() & wholes.keys()) if wholes[seed]
     ]
     if not shares:
-        raise MeasureError(f"{whole} is the same at both")
+        raise MeasureError(f"{whole} is equal at both points: there is no reduction")
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
@@ -123,7 +123,7 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
         lower += sample.mean < other.mean
         rows.append({"setting": _words(sample), value: sample.mean, "against": other.mean})
     if not rows:
-        raise MeasureError("no two points agree in all other settings")
+        raise MeasureError("no two points have all other settings equal")
     seeds = min(len(sample.values) for sample in theirs.values())
     return Measured(lower / len(rows), seeds=seeds, text=f"{lower} of {len(rows)}", rows=rows)
 
@@ -142,7 +142,7 @@ def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
     """Return Spearman's correlation of a value's mean with its place on an axis: 1 is rising."""
     places = _along(data, value, at, along)
     if len(places) < 3:
-        raise MeasureError(f"{len(places)} places along {along}: a trend needs three")
+        raise MeasureError(f"{len(places)} places along {along}: a trend needs at least three")
     means = list(places.values())
     ranks = [sum(other < mean for other in means) for mean in means]
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
@@ -294,7 +294,7 @@ def _along(data: Data, value: str, at: Settings, along: str) -> dict[float, floa
     for sample in data.samples(value, at):
         bound = Bound.read(sample.settings.get(along))
         if bound is None:
-            raise MeasureError(f"{along} is no axis of numbers")
+            raise MeasureError(f"{along} is not an axis of numbers")
         found.setdefault(float(bound.number), []).append(sample.mean)
     return {place: math.fsum(found[place]) / len(found[place]) for place in sorted(found)}
 

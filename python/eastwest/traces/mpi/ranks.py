@@ -51,7 +51,7 @@ class RankFiles(FolderWriter):
     def put(self, rank: int, call: str, *numbers: int | float) -> None:
         """Add a call of a rank."""
         if not 0 <= rank < MOST_RANKS:
-            raise InputError(f"there is a rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
+            raise InputError(f"found rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
         self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
 
     def add(self, rank: int, words: list[str]) -> None:

@@ -135,7 +135,9 @@ def read_merged(path: Path, into: RankFiles) -> int:
         for number, line in source.lines(_LONGEST_LINE):
             rank = _RANK.match(line)
             if rank and int(rank[1]) >= MOST_RANKS:
-                raise InputError(f"{source.name}:{number}: there is a rank {int(rank[1])}")
+                raise InputError(
+                    f"{source.name}:{number}: rank {int(rank[1])} is not below {MOST_RANKS}"
+                )
             most = max(most, int(rank[1]) if rank else -1)
         _whole(source)
     if most < 0:
