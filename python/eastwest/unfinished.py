@@ -114,7 +114,8 @@ class Keeper:
         """Refuse a checkpoint that cannot be used, and start the run from the beginning."""
         self.kept_s = None
         self._say(
-            f"the checkpoint of an earlier run cannot be used, the run starts from the beginning: {why}"
+            f"the checkpoint of an earlier run cannot be used, "
+            f"the run starts from the beginning: {why}"
         )
         self._clear()
 
@@ -142,7 +143,7 @@ class Keeper:
     def writing(self) -> None:
         """Tell the user why the command goes on after Ctrl-C, and how to end it at once."""
         self._say(
-            "stopping: the state of the run is being written to disk, so that it can go on later; "
+            "stopping: the state of the run is being written to disk, so that it can be resumed; "
             "press Ctrl-C again to end without it"
         )
 
