@@ -25,7 +25,7 @@ _MOST_TEXT = 400
 
 @dataclass
 class Found:
-    """Rows that were left out, changed or noted for one reason: their number and first places."""
+    """Rows left out, changed or noted for one reason: their number and where they were first."""
 
     count: int = 0
     #: Consequence for the user of the result; empty where it is obvious.
@@ -35,7 +35,7 @@ class Found:
 
 
 class Account:
-    """Records that a reader left out, took with another meaning, or took with a note.
+    """Records of an import that were left out, read with a changed meaning, or noted.
 
     With ``stop``, the first row that cannot be used raises ``InputError``; otherwise rows are left
     out and counted. Unless ``lossy``, the first row whose meaning would change raises it, too.
@@ -75,7 +75,7 @@ class Account:
         found: str = "",
         rows: int = 1,
     ) -> None:
-        """Count ``rows`` rows taken with a changed meaning; raise ``InputError`` unless ``lossy``.
+        """Count ``rows`` rows read with a changed meaning; raise ``InputError`` unless ``lossy``.
 
         ``reason`` says what the reader cannot represent, ``consequence`` what it does instead.
         """
@@ -94,14 +94,14 @@ class Account:
         rows: int = 1,
         consequence: str = "",
     ) -> None:
-        """Count ``rows`` rows that are taken, but of which the user should know something."""
+        """Count ``rows`` rows that are read unchanged, but need a note to the user."""
         _add(self.noted, file, line, reason, found, rows, consequence)
 
     def broken(self, file: str, line: int, reason: str) -> None:
-        """Note an incomplete record; the next call decides what it means.
+        """Note an incomplete record, whose meaning depends on the next call.
 
-        If another record follows (``more``), the incomplete one is left out. If the file ends
-        (``end``), the file was cut off there.
+        If another record follows (``more``), the incomplete record is left out. If the file ends
+        (``end``), the file is truncated at this record.
         """
         self.more()
         self._broken = (file, line, reason)

@@ -97,7 +97,7 @@ Content = bytes | Path
 
 
 def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
-    """Return the name and the bytes of each file that a scenario reads."""
+    """Return (name, content) of each file that a scenario reads."""
     return [(name, c.read_bytes() if isinstance(c, Path) else c) for name, c in attached]
 
 
@@ -242,7 +242,7 @@ def extras() -> Extras:
 
 @contextlib.contextmanager
 def using(wanted: Extras) -> Iterator[None]:
-    """Let scenarios name these mechanisms within the context."""
+    """Make these mechanisms available to scenarios within the context."""
     before = _extras.set(wanted)
     try:
         yield
@@ -251,7 +251,7 @@ def using(wanted: Extras) -> Iterator[None]:
 
 
 def use(wanted: Extras) -> None:
-    """Let scenarios name these mechanisms until the process ends."""
+    """Make these mechanisms available to scenarios until the process ends."""
     _extras.set(wanted)
 
 

@@ -23,7 +23,7 @@ def store_folder(chosen: str | Path | None = None) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path that a user gave is that of a folder.
+    """Whether the path is an existing folder.
 
     Raises ``InputError`` where it cannot be a path at all, for example because it is the content of
     a file and not its name.

@@ -26,7 +26,7 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 
 
 class NewFolder:
-    """Path of a folder that is being made.
+    """Final path of a folder that is first written under a temporary name.
 
     ``what`` is its name in messages ("a trace"), ``marker`` the file that each folder of its kind
     has. With ``parents``, missing folders above it are made; without, they must exist.

@@ -82,7 +82,7 @@ def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
 
 
 def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Return claims with profiles of their studies; ``all`` means every profile of a study.
+    """Return each claim once for each named TCP profile of its study; ``all``: every profile.
 
     Raises ``InputError`` where a study has no profile of that name.
     """
@@ -97,9 +97,9 @@ def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Return claims under readings of their studies; ``all`` means every reading of a study.
+    """Return each claim once for each named reading of its study; ``all``: every reading.
 
-    Where two of these readings are equal for a claim, it is returned once. Raises ``InputError``
+    A claim is returned once for readings that are equal for it. Raises ``InputError``
     where a study has no reading of that name.
     """
     found: list[Claim] = []

@@ -29,7 +29,7 @@ _KEYS = ("about", "set", "seeds", "because")
 
 @dataclass(frozen=True)
 class Profile:
-    """Another TCP for the claims of a study."""
+    """TCP profile of a study: other TCP settings under which its claims also run."""
 
     name: str
     about: str

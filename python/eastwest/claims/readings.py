@@ -38,7 +38,7 @@ _VALUE_KEYS = (*_WORDS, "set", "claims", "with", "only")
 
 @dataclass(frozen=True)
 class Value:
-    """Settings that a source's words ask for."""
+    """Settings that one statement of a source implies, with its words and where they are."""
 
     what: str
     #: Words of the source, and their place in it.

@@ -23,7 +23,7 @@ Progress = Callable[[str, str, State], None]
 
 @dataclass(frozen=True)
 class How:
-    """How claims are run."""
+    """Options of a run of claims: quick or full, seeds, processes, store and progress."""
 
     quick: bool = False
     jobs: int | None = None

@@ -223,7 +223,7 @@ def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) ->
 
 @dataclass(frozen=True)
 class Loop:
-    """A control loop at the points that a command asks for."""
+    """A control loop at all points (flows × round trips) of a ``model`` command."""
 
     title: str
     points: list[Point]
@@ -234,7 +234,7 @@ class Loop:
     def put(
         self, csv_file: Path | None, plot: Path | None, response: Path | None, as_json: bool
     ) -> None:
-        """Print the numbers of all points, and write the files that were asked for."""
+        """Print the numbers of all points, and write the CSV file and pictures of the options."""
         rows = _rows(self.points, self.row)
         if plot is not None:
             from eastwest.plot.control import over_points  # noqa: PLC0415  slow to load

@@ -24,7 +24,7 @@ _MOST_RULES = 10_000
 
 
 class Control(StrEnum):
-    """Whether a metric can be acted upon."""
+    """Whether an operator can change a metric: yes, no or unknown."""
 
     CONTROLLABLE = "controllable"
     NOT_CONTROLLABLE = "not controllable"

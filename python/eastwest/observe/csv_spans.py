@@ -98,7 +98,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file into ``writer``."""
+    """Read the spans of a file and pass them to ``writer``."""
     columns: _Columns | None = None
     services: dict[str, str] = {}
     for line, block in _blocks(source):

@@ -38,11 +38,11 @@ class Gathering:
         self._held = 0
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Take a frame of spans with the columns of ``READ``."""
+        """Process a frame of spans with the columns of ``READ``."""
         raise NotImplementedError
 
     def resource(self, attributes: Mapping[str, Any]) -> int | None:
-        """Keep attributes that spans share, and return their number."""
+        """Store attributes that several spans share; return the number of the stored entry."""
         text = written(attributes)
         return None if text is None else self.numbered(text)
 

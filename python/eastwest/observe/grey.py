@@ -175,7 +175,7 @@ def _value(name: str, strip: str) -> pl.Expr:
 
 
 def check_field(name: object) -> str:
-    """Return what is wrong with the name of an attribute; empty where it is valid."""
+    """Return the error of an attribute's name as text; empty if the name is valid."""
     if not isinstance(name, str) or not name:
         return "the name of an attribute is expected"
     if name in _FIELDS:

@@ -64,7 +64,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file into ``writer``."""
+    """Read the spans of a file and pass them to ``writer``."""
     known: _Places = {}
     remarks = Remarks(source.name, problems)
     read_documents(source, problems, lambda stream: _document(stream, known, writer, remarks))

@@ -45,7 +45,7 @@ class Mended:
     first: dict[str, str] = field(default_factory=dict)
 
     def seen(self, what: str, rows: pl.DataFrame) -> int:
-        """Remember the first of some spans for one kind of repair, and return their number."""
+        """Store the first of some spans as the example of a repair; return their number."""
         if rows.height:
             self.first.setdefault(what, "/".join(rows.select(_KEY).row(0)))
         return rows.height

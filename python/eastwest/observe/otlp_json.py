@@ -73,7 +73,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file into ``writer``."""
+    """Read the spans of a file and pass them to ``writer``."""
     remarks = Remarks(source.name, problems)
     read_documents(source, problems, lambda stream: _document(stream, writer, remarks))
 

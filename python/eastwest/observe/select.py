@@ -193,7 +193,7 @@ def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Told:
-    """Facts about candidates besides their values: names, lags, exclusions."""
+    """Names, lags and exclusions of the candidates of a metric selection."""
 
     names: tuple[str, ...]
     #: Number of rows by which each candidate leads the target.

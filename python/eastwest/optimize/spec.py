@@ -67,7 +67,7 @@ class Limit:
     relative: bool
 
     def text(self) -> str:
-        """Return the limit in words."""
+        """Return the limit as text, such as ``latency_us.p99 at most 100``."""
         side = "at least" if self.least else "at most"
         if not self.relative:
             return f"{self.metric} {side} {self.bound:g}"
@@ -93,14 +93,14 @@ class Stage:
     settings: dict[str, Any]
 
     def kept(self, points: int) -> int:
-        """Return how many of ``points`` enter the next stage."""
+        """Return the number of points, of ``points``, that enter the next stage."""
         wanted = math.ceil(self.keep * points) if self.keep < 1 else round(self.keep)
         return max(1, min(points, wanted))
 
 
 @dataclass(frozen=True)
 class Spec:
-    """An optimisation."""
+    """Content of an optimisation file: scenario, axes, goals, limits, stages and seeds."""
 
     name: str
     scenario: str

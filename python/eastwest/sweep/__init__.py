@@ -60,7 +60,7 @@ def prepare(
     progress: Callable[[State], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Driver:
-    """Check all of a sweep that can be checked before it runs, and return its driver.
+    """Check a sweep before its first run, and return its driver.
 
     With ``dask``, the address of a scheduler, its workers run it; ``say`` is called with what a
     user should know of them.

@@ -131,7 +131,7 @@ class Cluster:
         self._queue.append(task)
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Return new events; while runs are under way, wait up to ``timeout_s`` for the first."""
+        """Return new events; while runs are in progress, wait up to ``timeout_s`` for the first."""
         self._feed()
         if not self._sent:
             return []

@@ -97,7 +97,7 @@ def _note_walk(walk: Walk, account: Account, file: str) -> None:
 
 
 def wrong(error: Exception) -> str:
-    """Return the message for an invalid record."""
+    """Return the message about an invalid record of a job history."""
     return f"is not a record of a job history ({clean(str(error), 60)})"
 
 

@@ -42,7 +42,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read the jobs of a file into ``writer``."""
+    """Read the jobs of a file and pass them to ``writer``."""
     reader = _Reader(source, writer, account, confs)
     for line, text in _records(source, account):
         try:

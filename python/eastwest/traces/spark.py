@@ -78,7 +78,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read the jobs of a file into ``writer``."""
+    """Read the jobs of a file and pass them to ``writer``."""
     reader = _Reader(source, writer, account)
     number = 0
     for number, raw in source.lines(MOST_LINE_BYTES):
@@ -116,7 +116,7 @@ class _Reader:
         self.seen = 0
 
     def take(self, line: int, event: dict[str, Any]) -> None:
-        """Read one event."""
+        """Process one event of the log."""
         kind = event["Event"]
         if kind == "SparkListenerTaskEnd":
             self._task(line, event)

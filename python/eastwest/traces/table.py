@@ -39,7 +39,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read the jobs of a file into ``writer``."""
+    """Read the jobs of a file and pass them to ``writer``."""
     parquet = source.peek(4) == b"PAR1"
     rows = _parquet(source) if parquet else _csv(source, account)
     names: list[str] = []

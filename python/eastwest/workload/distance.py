@@ -53,7 +53,7 @@ class Cut:
 
     @classmethod
     def of(cls, jobs: Jobs, window_s: float) -> Cut:
-        """Return a trace cut into whole windows; raise ``InputError`` where none has jobs."""
+        """Return the trace cut into whole windows; raise ``InputError`` if no window has jobs."""
         windows = jobs.windows(window_s)
         if windows > MOST_WINDOWS:
             raise InputError(
@@ -148,7 +148,7 @@ class Energy:
 
     @classmethod
     def of(cls, names: Sequence[str], first: Cut, second: Cut) -> Energy:
-        """Return the sums over the dimensions that both have, of jobs that know all of them."""
+        """Return the sums over common dimensions, of jobs with known values in all of them."""
         one, window = _points(names, first)
         other, _ = _points(names, second)
         if not len(one) or not len(other):

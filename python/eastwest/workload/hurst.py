@@ -68,7 +68,7 @@ def _estimate(name: str, method: Callable[[Floats], Floats], series: Floats, see
 
 
 def aggregated_variance(series: Floats) -> Floats:
-    """Return H of every row by the variance of means over 1, 2, 4, … neighbours."""
+    """Return H of every row (an array) by the variance of means over 1, 2, 4, … neighbours."""
     length = series.shape[1]
     points, variances = [], []
     block = 1

@@ -147,7 +147,7 @@ class Jobs:
 
 
 def usable(table: pl.LazyFrame) -> pl.LazyFrame:
-    """Return jobs with a time of submission, in its order, which all analyses share."""
+    """Return the jobs with a time of submission, in the order of submission."""
     return table.filter(pl.col("submit_s").is_between(0.0, _MOST_S)).sort(
         "submit_s", maintain_order=True
     )

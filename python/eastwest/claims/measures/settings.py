@@ -28,7 +28,7 @@ Reading = Callable[[float], float]
 
 @measure("mean-ratio")
 def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str = "") -> Measured:
-    """Return the mean ratio of a value at points to that at another point, or to its ``of``."""
+    """Return the mean ratio of a value at some points to the value at another point."""
     return _mean(data, value, at, against, lambda share: share, of)
 
 
@@ -36,7 +36,7 @@ def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str 
 def mean_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
-    """Return the mean share by which a value at points is below another's, or its ``of``."""
+    """Return the mean relative reduction of a value at some points from another point."""
     return _mean(data, value, at, against, lambda share: 1 - share, of)
 
 
@@ -130,7 +130,7 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
 
 @measure("best-place")
 def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
-    """Return the number on an axis with the least mean of a value over all its points."""
+    """Return the number on an axis for which the mean of a value is least."""
     places = _along(data, value, at, along)
     best = (max if highest else min)(places, key=lambda place: places[place])
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
