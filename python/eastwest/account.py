@@ -1,4 +1,4 @@
-"""Account of a reader of recorded data: the records that it left out, changed or took with a note.
+"""Account of an import: records that were left out, changed, or read with a note.
 
 Every reader of recorded data keeps one ``Account``. Each entry has a reason, a count, the first
 places, and what follows from it for the result (its consequence). The account is printed at import,

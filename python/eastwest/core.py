@@ -204,12 +204,12 @@ class RunOptions:
     threads: int = 1
     """Threads for a run that can be divided; a note tells what was done.
 
-    A run that was kept goes on as it began, whatever stands here.
+    A resumed run keeps the number of threads with which it began.
     """
     progress: ProgressCallback | None = None
     """Is called about ten times a second."""
     keeper: Keeper | None = None
-    """Keeps the run while it is under way; it goes on from where it was kept."""
+    """Store for the checkpoints of the run; the run resumes from the last one."""
     memory_bytes: int | None = None
     """Memory that the process may hold; without it, nine tenths of what is available."""
 

@@ -141,7 +141,7 @@ class Keeper:
             write_whole(self._here() / f"{name}-{first:012}.parquet", parquet(columns))
 
     def writing(self) -> None:
-        """Tell the user why the command goes on after Ctrl-C, and how to end it at once."""
+        """Tell the user why the command continues after Ctrl-C, and how to end it at once."""
         self._say(
             "stopping: the state of the run is being written to disk, so that it can be resumed; "
             "press Ctrl-C again to end without it"

@@ -168,7 +168,7 @@ def test_each_point_is_held_against_the_one_most_alike() -> None:
     assert many.mean_reduction(ROWS, "x", red, {"kind": "base"}).value == pytest.approx(0.65)
     one = many.mean_ratio(ROWS, "x", {**red, "depth": 2}, {"kind": "base", "depth": 1})
     assert one.value == pytest.approx((2.0 + 1.0) / 2)
-    with pytest.raises(MeasureError, match="where one is needed"):
+    with pytest.raises(MeasureError, match="exactly one is needed"):
         many.mean_ratio(ROWS, "x", {"kind": "base"}, {"kind": "red"})
 
 

@@ -198,7 +198,7 @@ def test_named_cases_show_what_they_are_of_the_baseline() -> None:
     assert said in " ".join(out.split())
     narrow = CliRunner(env={"COLUMNS": "60", "TERM": "dumb"})
     out = narrow.invoke(app, ["sweep", "shared.toml", "--jobs", "0", "--resume"]).stdout
-    assert "no room for flow FCT mean" in out
+    assert "not shown, for lack of space: flow FCT mean" in out
     page = write_report([Path("results/shared-sweep")]).read_text("utf-8")
     assert 'id="factors"' in page
     assert "What each case is of its baseline" in page and "both, limit 5 packets" in page

@@ -171,7 +171,7 @@ def test_what_is_written_reads_back_as_the_same_graph(tmp_path: Path, text: str)
         (TINY.replace("Nodes 32", "Nodes 33"), "33 is not a multiple of 8"),
         (TINY.replace("Nodes 32", "Nodez 32"), "line 2: Nodez is not a key"),
         (TINY.replace("Nodes 32", "Nodes 1e9"), "line 2: '1e9' is not a whole number"),
-        (TINY.replace("Tier 1\n", "Tier 0\n"), "Tier 0 is there already"),
+        (TINY.replace("Tier 1\n", "Tier 0\n"), "Tier 0 is defined twice"),
         (
             TINY.replace("Nodes 32", "Nodes 800000000").replace("_Down 4", "_Down 100000000"),
             "at most 200000",

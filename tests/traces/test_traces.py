@@ -254,11 +254,11 @@ def test_a_configuration_beside_a_history_says_what_that_does_not(tmp_path: Path
     ]
     assert [f["kind"] for f in imported.about["files"]] == ["conf", "jhist"]
     real = DATA / "jhist" / "dr-elephant__job_1526555215992_0001_conf.xml.gz"
-    assert "configuration of a job that is not there" not in reasons(
+    assert "configuration of a job that is not in the trace" not in reasons(
         taken(tmp_path, history, real, force=True)
     )
     other = taken(tmp_path, JHIST / "r50-deep-1.jhist.gz", real, force=True)
-    assert reasons(other)["configuration of a job that is not there"] == 1
+    assert reasons(other)["configuration of a job that is not in the trace"] == 1
 
 
 def test_histories_of_many_jobs_become_one_trace_in_order(tmp_path: Path) -> None:
@@ -445,7 +445,7 @@ def test_hostile_folders_are_refused(tmp_path: Path) -> None:
         ("jobs.parquet", frame.drop("queue"), "column 'queue' is missing"),
         ("jobs.parquet", frame.with_columns(pl.col("maps").cast(pl.String)), "column 'maps' is"),
         ("jobs.parquet", frame.reverse(), "job does not count from 0"),
-        ("jobs.parquet", frame.head(1), "has rows of a job that is not there"),
+        ("jobs.parquet", frame.head(1), "has rows of a job that is not in jobs.parquet"),
         ("jobs.parquet", frame.with_columns(submit_s=pl.lit(float("nan"))), "not in order"),
     ]
     for name, content, expected in cases:

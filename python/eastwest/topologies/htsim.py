@@ -80,7 +80,7 @@ def _parse(text: str) -> _Described:
         if key == "tier":
             current = described.tiers.setdefault(value, {})
             if current:
-                raise InputError(f"{where}: Tier {value} is there already")
+                raise InputError(f"{where}: Tier {value} is defined twice")
             if value > 2:
                 raise InputError(f"{where}: Tier {value}: 0 to 2 are possible")
             continue
@@ -90,7 +90,7 @@ def _parse(text: str) -> _Described:
                 f"{where}: {clean(words[0], 40)} is not a key; known are {', '.join(known)}"
             )
         if key in current:
-            raise InputError(f"{where}: {clean(words[0], 40)} is there already")
+            raise InputError(f"{where}: {clean(words[0], 40)} is given twice")
         current[key] = value
     return described
 

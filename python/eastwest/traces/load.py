@@ -149,7 +149,9 @@ def _check_numbers(trace: Trace, table: str) -> None:
     found = trace.table(table).select(pl.len(), pl.col("job").max(), *needed)
     rows, most, *nulls = found.collect(engine="streaming").row(0)
     if most is not None and most >= trace.about["rows"]["jobs"]:
-        raise InputError(f"{trace.name}: {table}.parquet: has rows of a job that is not there")
+        raise InputError(
+            f"{trace.name}: {table}.parquet: has rows of a job that is not in jobs.parquet"
+        )
     for name, missing in zip(NEEDED[table], nulls, strict=True):
         if missing:
             raise InputError(f"{trace.name}: {table}.parquet: {name} is missing in {missing} rows")

@@ -49,7 +49,7 @@ def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
         try:
             found = {name: _value(name, row[name]) for name in names}
             if found["submit_s"] is None:
-                raise ValueError("submit_s: is not there")
+                raise ValueError("submit_s is missing")
         except ValueError as error:
             reason, text = [*str(error).split("\0"), ""][:2]
             account.bad(source.name, number, reason, text)

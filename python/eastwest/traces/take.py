@@ -67,7 +67,7 @@ def import_trace(
         if not writer.jobs and found != "spark":
             raise unusable(traces[0], "job", account)
         for file in confs.left():
-            account.note(file, 0, "configuration of a job that is not there")
+            account.note(file, 0, "configuration of a job that is not in the trace")
         about = writer.finish({"source": found, "files": read}, account)
         return Imported(writer.out, found, about, account)
 

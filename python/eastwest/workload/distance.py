@@ -58,7 +58,7 @@ class Cut:
         if windows > MOST_WINDOWS:
             raise InputError(
                 f"{jobs.where}{windows:,} windows of {window_s:g} s, and {MOST_WINDOWS:,} are "
-                "allowed: name longer ones"
+                "allowed: use longer windows"
             )
         window = jobs.window(window_s)
         inside = window < windows
