@@ -15,7 +15,8 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.units import clean, count
 
-#: Most places that are listed for one reason, and most reasons that are listed; all are counted.
+#: Maximum number of places that are listed for one reason, and maximum number of reasons that are
+#: listed; all are counted.
 MOST_PLACES = 3
 MOST_REASONS = 40
 _OTHER = "other reasons"

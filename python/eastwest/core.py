@@ -76,7 +76,7 @@ class Progress(TypedDict):
     wall_s: float
 
 
-#: Least share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
+#: Minimum share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
 #: together finish late and together, so that an estimate before says little.
 TELLING_SHARE = 0.05
 

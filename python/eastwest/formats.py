@@ -48,7 +48,8 @@ SINCE: dict[str, int] = _since()
 STREAM = ("workload", "connection", "stream", "src", "dst")
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024
-#: Most rows of a table that are read: a file of some 100 KB can expand to more than memory.
+#: Maximum number of rows of a table that are read: a file of some 100 KB can expand to more than
+#: memory.
 _MOST_ROWS = 20_000_000
 
 

@@ -39,7 +39,7 @@ STATES = {
 CALL, QUEUE_BYTES, QUEUE_PACKETS, PAUSED = 50_000_001, 90_000_001, 90_000_002, 90_000_010
 #: Priorities of IEEE 802.1Q.
 _PRIORITIES = 8
-#: Most ports whose queues and pauses are written.
+#: Maximum number of ports whose queues and pauses are written.
 _MOST_PORTS = 10_000
 
 

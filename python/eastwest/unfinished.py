@@ -37,7 +37,7 @@ EVERY_S = 120.0
 #: Time between two checks for Ctrl-C while a checkpoint is written, in s.
 LOOK_EVERY_S = 0.1
 
-#: Most rows of a table in memory: some 30 MB.
+#: Maximum number of rows of a table in memory: some 30 MB.
 MOST_ROWS = 1 << 18
 
 _CHECKPOINT = "checkpoint"

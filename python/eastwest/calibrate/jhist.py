@@ -14,7 +14,7 @@ from eastwest.errors import InputError
 from eastwest.traces import hadoop, jhist
 from eastwest.traces.source import Source
 
-#: Most bytes of a history, decompressed.
+#: Maximum number of bytes of a history, decompressed.
 MOST_BYTES = 1 << 30
 
 
@@ -60,7 +60,7 @@ class History:
     finished_s: float
     status: str
     attempts: list[Attempt]
-    #: Least error in seconds of a host's clock, for hosts with impossible times.
+    #: Minimum error in seconds of a host's clock, for hosts with impossible times.
     skews_s: dict[str, float]
 
     def of(self, kind: str) -> list[Attempt]:

@@ -34,7 +34,7 @@ class Profile:
     name: str
     about: str
     settings: Mapping[str, Any]
-    #: Most seeds of full runs.
+    #: Maximum number of seeds of full runs.
     seeds: int
     #: Reasons why claims differ under the profile, by the ids of the claims.
     because: Mapping[str, str]

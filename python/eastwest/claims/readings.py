@@ -101,7 +101,7 @@ class Reading:
     about: str
     #: Day on which the reading was committed, before its first run.
     since: str
-    #: Most seeds of full runs; None: as many as the claims have.
+    #: Maximum number of seeds of full runs; None: as many as the claims have.
     seeds: int | None
     values: tuple[Value, ...]
 

@@ -20,7 +20,7 @@ from eastwest.files import write_whole
 from eastwest.sweep.values import Bound
 from eastwest.units import clean, percent
 
-#: Most jobs that are shown; the JSON has all.
+#: Maximum number of jobs that are shown; the JSON has all.
 _MOST_JOBS = 5
 
 

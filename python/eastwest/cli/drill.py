@@ -17,7 +17,7 @@ from eastwest.units import clean
 
 #: Largest script in bytes.
 MOST_BYTES = 4 << 20
-#: Most alterations without effect that a message names.
+#: Maximum number of alterations without effect that a message names.
 SHOWN = 5
 
 

@@ -33,7 +33,7 @@ SHOWN = (
     "fabric.reference_ports",
     "threads",
 )
-#: Most rare pairs that the summary names.
+#: Maximum number of rare pairs that the summary names.
 MOST_NAMED = 5
 
 

@@ -24,7 +24,7 @@ from eastwest.observe.select import Method, Selection, Wanted
 from eastwest.observe.select import select as select_metrics
 from eastwest.units import clean, count, percent
 
-#: Most names of metrics that are shown one by one.
+#: Maximum number of names of metrics that are shown one by one.
 _NAMES_SHOWN = 3
 
 

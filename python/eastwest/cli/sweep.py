@@ -38,7 +38,7 @@ from eastwest.units import clean, count, span
 
 _MOST_FAILURES = 5
 _MOST_ROWS = 16
-#: Most columns of settings and metrics together that fit a line of 80 characters.
+#: Maximum number of columns of settings and metrics together that fit a line of 80 characters.
 _MOST_COLUMNS = 5
 
 

@@ -23,7 +23,7 @@ from eastwest.units import clean, count, percent, size, span
 if TYPE_CHECKING:
     from eastwest.traces.made import Imported
 
-#: Most lines on what was left out and noted; trace.json has all.
+#: Maximum number of lines on what was left out and noted; trace.json has all.
 _MOST_LINES = 8
 _BYTES = {
     "input_bytes": "input",

@@ -22,7 +22,7 @@ from eastwest.views.labels import plural
 #: Purposes whose sender opens the connection; the other purposes answer on an open one.
 _OPENS = {"flow", "request", "replica"}
 _ANSWERS = {"response", "shuffle", "map-input"}
-#: Least retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
+#: Minimum retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
 _LEAST_RTO_S = 0.2
 _CAUSES = {
     "queue-full": "the queue was full",

@@ -15,7 +15,7 @@ from eastwest.views.evidence import Evidence, number, pick_setting
 from eastwest.views.labels import plural
 from eastwest.views.path import CriticalPath, critical_path
 
-#: Least duration of a straggler, in medians of its kind in the job.
+#: Minimum duration of a straggler, in medians of its kind in the job.
 _STRAGGLES = 1.5
 _MOST_LISTED = 3
 UNKNOWN_FLOWS = "Which flow belongs to which task: flows name their job and their hosts only."

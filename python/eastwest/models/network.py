@@ -39,7 +39,7 @@ class Queue:
     name: str
     capacity_pps: float
     set_point: float
-    #: Most waiting packets; packets beyond it are lost.
+    #: Maximum number of waiting packets; packets beyond it are lost.
     room: float = math.inf
     #: Delay after which the decision unit learns the length of the queue.
     sensed_s: float = 0.0
@@ -55,9 +55,9 @@ class Flow:
     forward_s: tuple[float, ...]
     #: Delay from a decision until the source uses it.
     told_s: float = 0.0
-    #: Greatest rate; infinite: the capacity of the slowest link on the path.
+    #: Maximum rate; infinite: the capacity of the slowest link on the path.
     most_pps: float = math.inf
-    #: Greatest increase and decrease of the rate, in packets per second per second.
+    #: Maximum increase and decrease of the rate, in packets per second per second.
     grows: float = math.inf
     falls: float = math.inf
 

@@ -39,7 +39,7 @@ _OPEN = {
 }
 #: Prefixes of OpenTelemetry's names.
 _PREFIX = {"kind": "span_kind", "status": "status_code"}
-#: Most columns of a file.
+#: Maximum number of columns of a file.
 _MOST_COLUMNS = 1000
 
 #: Columns of the normal form by their names in sources, in lower case without punctuation.

@@ -18,7 +18,7 @@ from eastwest.observe.span import Place, written
 FLUSH_ROWS = 1 << 16
 #: Characters of attributes and extras that are passed on at once, also with fewer spans.
 FLUSH_TEXT = 64 << 20
-#: Most sets of attributes that spans share.
+#: Maximum number of sets of attributes that spans share.
 MOST_RESOURCES = 100_000
 #: Columns that come from a source; the others come from mending.
 READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]

@@ -30,7 +30,7 @@ from eastwest.errors import InputError
 from eastwest.observe.calls import parent_rows
 from eastwest.units import clean
 
-#: Most components, and most instances, that are distinguished.
+#: Maximum number of components, and maximum number of instances, that are distinguished.
 MOST_NODES = 100_000
 _MOST_PLACEMENT_BYTES = 16 << 20
 #: Node that stands for the network where no scenario describes it.

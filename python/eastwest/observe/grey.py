@@ -37,7 +37,7 @@ from eastwest.observe.calls import Integers, transactions
 from eastwest.observe.form import TABLES
 from eastwest.units import clean
 
-#: Most candidate parents of one child: those that started last.
+#: Maximum number of candidate parents of one child: those that started last.
 MOST_CANDIDATES = 256
 _ORDERS = ("inside", "after", "started")
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}

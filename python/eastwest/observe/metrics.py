@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 
-#: Most values that a table may hold, of 8 bytes each.
+#: Maximum number of values that a table may hold, of 8 bytes each.
 MOST_VALUES = 400_000_000
 #: Rows of a CSV file from which the types of its columns are inferred.
 _INFERRED = 10_000
-#: Most columns that a remark names.
+#: Maximum number of columns that a remark names.
 _MOST_TOLD = 3
 #: Names of a column of times, where none is given, in lower case.
 _TIME_NAMES = ("timestamp", "time", "time_s", "ts", "date", "datetime")

@@ -23,11 +23,12 @@ from eastwest.errors import InputError
 from eastwest.observe.metrics import Metrics, Numbers, joined, room
 from eastwest.units import clean
 
-#: Most points of a series in one request: the limit of a server (11,000) with a margin.
+#: Maximum number of points of a series in one request: the limit of a server (11,000) with a
+#: margin.
 _MOST_POINTS = 10_000
 _LARGEST_ANSWER = 512 * 1024 * 1024
 _PATIENCE_S = 60
-#: Most remarks of a server that are reported.
+#: Maximum number of remarks of a server that are reported.
 _MOST_REMARKS = 5
 #: Names of counters by their suffix (Prometheus, "Metric and label naming"; OpenMetrics).
 _COUNTED = re.compile(r"[^{]*(?:_total|_count|_sum|_bucket)(?:\{.*)?", re.DOTALL)

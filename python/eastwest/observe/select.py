@@ -24,7 +24,7 @@ from eastwest.observe.metrics import Metrics, Numbers
 from eastwest.observe.mrmr import Scheme
 from eastwest.units import clean
 
-#: Fewest rows for a selection.
+#: Minimum number of rows for a selection.
 FEWEST_ROWS = 20
 MOST_REPLICATES = 10_000
 
@@ -50,7 +50,7 @@ class Wanted:
     lags: int = 0
     #: Globs of metrics that are excluded.
     exclude: tuple[str, ...] = ()
-    #: Greatest share of missing values of a candidate.
+    #: Maximum share of missing values of a candidate.
     most_missing: float = 0.2
     #: Number of bootstrap replicates.
     bootstrap: int = 0

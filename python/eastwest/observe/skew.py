@@ -34,7 +34,7 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.units import clean, span
 
-#: Fewest calls between two clocks for an estimate of their shift.
+#: Minimum number of calls between two clocks for an estimate of their shift.
 LEAST_CALLS = 4
 _MOST_LISTED = 200
 #: Coarsest resolution that is considered, and the coarsest without a remark.

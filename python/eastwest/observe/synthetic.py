@@ -23,7 +23,7 @@ from eastwest.observe.levels import Variable, draw
 
 #: Ways to draw transactions.
 DRAWS = ("trees", "levels")
-#: Most calls of the synthesised transactions.
+#: Maximum number of calls of the synthesised transactions.
 MOST_CALLS = 5_000_000
 
 

@@ -17,7 +17,7 @@ from eastwest.views.latency import finished
 
 #: Number of flows from each list: the longest, and those with the largest slowdown.
 _EACH = 15
-#: Most events of one flow that are read.
+#: Maximum number of events of one flow that are read.
 _MOST_EVENTS = 3000
 _STRIP = 1000
 

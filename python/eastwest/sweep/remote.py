@@ -31,7 +31,7 @@ from eastwest.sweep.worker import Event, Setup, Task
 if TYPE_CHECKING:
     from distributed import Worker
 
-#: Most bytes of result files that are sent back from one run.
+#: Maximum number of bytes of result files that are sent back from one run.
 MOST_ANSWER_BYTES = 1_000_000_000
 #: Time without an order after which a process ends, in s.
 IDLE_S = 60.0

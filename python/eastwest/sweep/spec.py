@@ -28,7 +28,7 @@ SCHEMA = 1
 #: Number of seeds, from 1 on, where a sweep names none: with five the interval of the mean is 1.24
 #: standard deviations to each side.
 DEFAULT_SEEDS = 5
-#: Most points times seeds: the table of more runs would not fit into memory.
+#: Maximum number of runs (points times seeds): the table of more runs would not fit into memory.
 MOST_RUNS = 10_000_000
 MOST_SEED = 2**64 - 1
 _MOST_COORDINATES = 10_000_000

@@ -27,9 +27,9 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Most pairs: the simulator's limit of routes.
+#: Maximum number of pairs: the simulator's limit of routes.
 MOST_PAIRS = 32_767
-#: Most paths of one pair, and of all pairs, that are considered.
+#: Maximum number of paths of one pair, and of all pairs, that are considered.
 MOST_PATHS, MOST_PATHS_OF_ALL = 256, 200_000
 _MOST_FILE_BYTES = 64 << 20
 _MOST_BPS = 1e15

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Most nodes and cables of a fabric: the limits of the simulator.
+#: Maximum number of nodes and cables of a fabric: the limits of the simulator.
 MOST_NODES = 200_000
 MOST_CABLES = 800_000
 

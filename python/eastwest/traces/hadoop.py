@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Most attempts of unfinished jobs in memory.
+#: Maximum number of attempts of unfinished jobs in memory.
 MOST_ATTEMPTS = 500_000
 #: Earliest accepted time in milliseconds since 1970: 1980. Smaller values are in another unit.
 EARLIEST_MS = 315_532_800_000

@@ -40,7 +40,7 @@ BINARY_HEADER = "Avro-Binary"
 #: Counters that are kept under their own names, besides those with columns.
 _KEPT = ("MAP_OUTPUT_MATERIALIZED_BYTES", "CPU_MILLISECONDS")
 _CHUNK = 1 << 20
-#: Most distinct names of counters that are reported.
+#: Maximum number of distinct names of counters that are reported.
 _MOST_NAMES = 10_000
 
 #: A record: its position (line, or count in binary form), its kind, and its content. Where it is

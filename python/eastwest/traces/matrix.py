@@ -27,7 +27,7 @@ from eastwest.errors import InputError
 from eastwest.files import write_whole
 from eastwest.units import clean
 
-#: Most flows of a list (docs/mechanisms/open-loop.md).
+#: Maximum number of flows of a list (docs/mechanisms/open-loop.md).
 _MOST_FLOWS = 5_000_000
 _MOST_BYTES = 256 * 1024 * 1024
 _LARGEST = 10**15

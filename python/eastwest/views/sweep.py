@@ -14,7 +14,7 @@ from eastwest.sweep.tables import SweepResult
 from eastwest.views.labels import shown
 from eastwest.views.metrics import KNOWN, METRICS, Metric, told
 
-#: Most points that are drawn and listed; the tables in the folder have all.
+#: Maximum number of points that are drawn and listed; the tables in the folder have all.
 MOST_POINTS = 120
 _MOST_SERIES = 6
 

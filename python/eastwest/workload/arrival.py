@@ -26,19 +26,19 @@ from eastwest.workload.jobs import Floats, Jobs
 
 #: Lengths of interval for the analysis of bursts.
 SCALES_S = (10.0, 60.0, 600.0, 3600.0, 86_400.0)
-#: Least number of intervals for a median.
+#: Minimum number of intervals for a median.
 _LEAST_INTERVALS = 8
 #: Allowed lengths of interval of series.
 _STEPS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _MOST_VALUES = 1 << 15
-#: Most intervals in the figure of the rate.
+#: Maximum number of intervals in the figure of the rate.
 _DRAWN = 288
 _LEAST_PERIODS = 3
 _LEVEL = 0.01
 #: Mean of the logarithm of an exponential variable: minus Euler's constant.
 _LOG_BIAS = -0.5772156649015329
 _MOST_LAGS = 1000
-#: Most frequencies on either side with which a peak is compared.
+#: Maximum number of frequencies on either side with which a peak is compared.
 _MOST_AROUND = 50
 
 

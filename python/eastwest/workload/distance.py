@@ -28,13 +28,13 @@ from scipy.spatial.distance import cdist
 from eastwest.errors import InputError
 from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spread
 
-#: Most values at which a distribution is evaluated.
+#: Maximum number of values at which a distribution is evaluated.
 MOST_VALUES = 20_000
-#: Most counts in memory, which limits the values when there are many windows.
+#: Maximum number of counts in memory, which limits the values when there are many windows.
 _MOST_CELLS = 10_000_000
-#: Most windows: with more, they are too short for blocks of time.
+#: Maximum number of windows: with more, they are too short for blocks of time.
 MOST_WINDOWS = 5_000
-#: Most jobs of each trace in the energy distance.
+#: Maximum number of jobs of each trace in the energy distance.
 MOST_ENERGY_JOBS = 6_000
 _CHUNK = 1_000
 

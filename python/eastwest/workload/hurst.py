@@ -22,11 +22,11 @@ import numpy as np
 
 from eastwest.workload.jobs import Floats
 
-#: Least number of values for an estimate.
+#: Minimum number of values for an estimate.
 LEAST_VALUES = 1024
 _REPLICATES = 200
 _BATCH = 20
-#: Least number of blocks for a point of the line.
+#: Minimum number of blocks for a point of the line.
 LEAST_BLOCKS = 32
 #: Shortest block for a rescaled range.
 _SHORTEST = 16

@@ -50,7 +50,7 @@ _DERIVED = {
 _MOST_S = 1e12
 #: Part of the last window after which a job must come for the window to be whole.
 _WHOLE = 0.9
-#: Most windows: more are a wrong unit or a wrong length.
+#: Maximum number of windows: more are a wrong unit or a wrong length.
 MOST_WINDOWS = 10_000_000
 
 

@@ -25,7 +25,7 @@ from eastwest.workload.jobs import WORDS, Floats, Jobs
 #: Number of resampled days of the source's windows.
 REPLICATES = 1000
 CONFIDENCE = 0.95
-#: Least number of windows that represent the variation of the source well.
+#: Minimum number of windows that represent the variation of the source well.
 FEW_WINDOWS = 10
 #: Default length of a window in seconds, and number of windows of a trace shorter than a day.
 WINDOW_S = 3600.0

@@ -36,15 +36,15 @@ from eastwest.errors import InputError
 from eastwest.workload.jobs import WORK, Floats, Jobs, Whole, usable
 from eastwest.workload.quality import Quality, ReferenceInterval, window_for
 
-#: Most draws for a trace whose distances are all inside.
+#: Maximum number of draws for a trace whose distances are all inside.
 DRAWS = 20
-#: Least size of a group whose jobs are moved; jobs of smaller ones stay as recorded.
+#: Minimum size of a group whose jobs are moved; jobs of smaller ones stay as recorded.
 _LEAST_GROUP = 10
 _BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 _COUNTS = ("maps", "reduces")
-#: Most windows: more are a wrong length.
+#: Maximum number of windows: more are a wrong length.
 _MOST_DRAWN = 1_000_000
-#: Most jobs, a limit of memory.
+#: Maximum number of jobs, a limit of memory.
 _MOST_JOBS = 50_000_000
 
 

@@ -22,12 +22,12 @@ FLOPS_PER_S = 10**9
 ABOUT = "trace.json"
 #: Name of the format in that file.
 FORMAT = "time-independent trace"
-#: Most ranks.
+#: Maximum number of ranks.
 MOST_RANKS = 65_536
 #: Data type of sizes in bytes.
 BYTE = 6
 _FLUSH = 1 << 20
-#: Most distinct names of calls that are counted.
+#: Maximum number of distinct names of calls that are counted.
 _MOST_CALLS = 200
 
 

@@ -25,7 +25,7 @@ _RANK = re.compile(rb"\s*(\d{1,9})(?=\s|$)")
 _LONGEST_LINE = 1 << 20
 #: Calls with a number of operations as an argument, which may be −1; other numbers may not.
 _REDUCTIONS = frozenset(("reduce", "allreduce", "reducescatter", "scan", "exscan"))
-#: Most bytes that an archive may decompress to.
+#: Maximum number of bytes that an archive may decompress to.
 _MOST_UNPACKED = 1 << 36
 #: Largest list of files, in bytes.
 _MOST_LIST = 16 << 20
