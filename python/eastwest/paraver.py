@@ -73,7 +73,7 @@ class _ParaverTrace:
         self.queues = result.queues
         self.pauses = result.pauses
         if self.ranks.height == 0:
-            raise InputError(f"{result.path}: no MPI program ran: there is nothing for Paraver")
+            raise InputError(f"{result.path}: no MPI program ran, so Paraver has nothing to show")
         self.programs = self.ranks["workload"].unique(maintain_order=True).to_list()
         busy = {*self.queues["link"].to_list(), *self.pauses["link"].to_list()}
         self.ports = sorted(busy)[:_MOST_PORTS]

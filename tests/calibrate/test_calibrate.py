@@ -262,7 +262,7 @@ def test_jobs_that_failed_tell_nothing(altered: Callable[..., Path]) -> None:
 
 def test_wrong_options_are_refused(tmp_path: Path) -> None:
     cases: list[tuple[list[str | Path], str]] = [
-        (["--jhist", tmp_path / "none.jhist"], "there is no such file"),
+        (["--jhist", tmp_path / "none.jhist"], "the file does not exist"),
         (["--jhist", TERASORT[0], "--link-rate", "fast"], "must be a rate"),
         (
             ["--jhist", TERASORT[0], "--link-rate", "-", "--link-rate", "-"],

@@ -167,7 +167,7 @@ def test_a_folder_of_the_first_format_can_be_explained(tmp_path: Path) -> None:
     story = explain(result.path, "flow", 0)
     assert story.facts["connection"] is None
     assert any("2 segments sent again and 1 timeout" in line for line in story.unknown)
-    with pytest.raises(InputError, match="do not say which connection"):
+    with pytest.raises(InputError, match="has no connection numbers"):
         explain(result.path, "connection", 0)
 
 
@@ -404,7 +404,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert command("slowest") == 0
     assert "flow 0: h0 → h3" in capsys.readouterr().out
     assert command("flow") == 2
-    assert "which flow? Candidates" in capsys.readouterr().err
+    assert "ID: name a flow; candidates" in capsys.readouterr().err
     assert command("flow", "3") == 2
 
 

@@ -627,7 +627,7 @@ def test_what_is_wrong_is_told(file: Path) -> None:
         (("none.toml",), "no sweep file"),
         ((str(file), "--seeds", "x"), "expected a number of seeds"),
         ((str(file), "--set", "fabric.hsts=3"), "did you mean hosts?"),
-        ((str(file), "--set", "fabric.queue.limit=3"), "decided twice"),
+        ((str(file), "--set", "fabric.queue.limit=3"), "is set twice"),
     ):
         code, _, err = invoke(*args, "--jobs", "0")
         assert code == 2 and message in err, err

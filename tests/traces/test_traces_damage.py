@@ -389,7 +389,7 @@ def test_the_command_refuses_with_a_reason(tmp_path: Path) -> None:
         ([bad], f"{bad}:2: 6 to 9 columns are expected, found '2'"),
         ([bad, "--on-bad-row", "ignore"], "expected stop or skip"),
         ([bad, "--format", "swimm"], "did you mean swim?"),
-        ([tmp_path / "none"], "there is no such file"),
+        ([tmp_path / "none"], "the file does not exist"),
         ([tmp_path], "is a folder: name the files in it"),
         ([bad, "--format", "rumen"], "has no usable job"),
     ]

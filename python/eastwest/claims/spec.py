@@ -346,7 +346,7 @@ class _Reader:
         found = tuple(self._metric(entry, banded) for entry in entries)
         names = [metric.name for metric in found]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            table.wrong("metric", name, "is the name of two metrics")
+            table.wrong("metric", name, "is used for two metrics")
         return found
 
     def _metric(self, entry: Table, banded: bool) -> Metric:

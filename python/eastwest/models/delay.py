@@ -173,7 +173,7 @@ def integrate(
     """
     steps = math.ceil(end_s / step_s)
     if steps > MOST_STEPS:
-        raise ValueError(f"{steps:,} steps are more than {MOST_STEPS:,}: take a longer step")
+        raise ValueError(f"{steps:,} steps are more than {MOST_STEPS:,}: use a longer step")
     past = [start]
     now = start
 

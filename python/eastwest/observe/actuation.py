@@ -96,7 +96,7 @@ def read(path: Path) -> tuple[Rule, ...]:
             f"{path}: must have tables, each beginning with [[rule]], and nothing else"
         )
     if len(rules) > _MOST_RULES:
-        raise InputError(f"{path}: {len(rules):,} rules, at most {_MOST_RULES:,}")
+        raise InputError(f"{path}: has {len(rules):,} rules; at most {_MOST_RULES:,} are allowed")
     return (*(_rule(f"{path}: rule.{n}", entry) for n, entry in enumerate(rules)), *BUILT_IN)
 
 

@@ -85,7 +85,7 @@ def causes(
     begin = int(min(messages.left_ns.min(), messages.came_ns.min()))
     length = int(max(messages.left_ns.max(), messages.came_ns.max()) - begin) // step_ns + 1
     if length > _PIECE * _MOST_PIECES:
-        raise ValueError(f"{length:,} steps of {step_ns} ns are too many: take longer steps")
+        raise ValueError(f"{length:,} steps of {step_ns} ns are too many: use longer steps")
     classes: dict[tuple[int, int], list[int]] = {}
     pairs = zip(messages.source.tolist(), messages.target.tolist(), strict=True)
     for row, pair in enumerate(pairs):

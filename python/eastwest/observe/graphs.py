@@ -237,7 +237,7 @@ def read_placement(path: Path) -> dict[str, str]:
         raise InputError(f"{path}: is not CSV: {error}") from None
     head = [name.strip() for name in rows[0]] if rows else []
     if "instance" not in head or "host" not in head:
-        raise InputError(f"{path}:1: expected the columns instance and host")
+        raise InputError(f"{path}:1: the header must have the columns instance and host")
     place, host = head.index("instance"), head.index("host")
     found: dict[str, str] = {}
     for number, row in enumerate(rows[1:], 2):

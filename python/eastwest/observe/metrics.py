@@ -94,7 +94,9 @@ def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[in
         # Names of metrics often contain [ and ], so a whole name always matches itself.
         fitting = {n for n in names if n == pattern or fnmatch.fnmatchcase(n, pattern)}
         if not fitting:
-            raise InputError(f"no metric fits {clean(pattern, 80)!r}, which is to be left out")
+            raise InputError(
+                f"the pattern {clean(pattern, 80)!r} of excluded metrics matches no metric"
+            )
         gone |= fitting
     return [i for i, name in enumerate(names) if name == keep or name not in gone]
 

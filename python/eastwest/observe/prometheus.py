@@ -55,7 +55,7 @@ def fetch(
     has no series for the query.
     """
     if not (math.isfinite(start_s) and math.isfinite(end_s) and start_s < end_s):
-        raise InputError(f"the time must run forwards, not from {start_s} to {end_s} s")
+        raise InputError(f"the end ({end_s} s) must be after the start ({start_s} s)")
     if not (math.isfinite(step_s) and step_s >= 0.001):
         raise InputError(f"the step must be 1 ms or longer, not {step_s} s")
     series: dict[_Labels, list[Numbers]] = {}
@@ -143,7 +143,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise InputError(
-            f"{clean(url)}: expected the address of a server, as http://localhost:9090"
+            f"{clean(url)}: must be the address of a server, such as http://localhost:9090"
         )
     times = {"start": start_s, "end": end_s, "step": step_s}
     form = {"query": query} | {key: repr(float(time)) for key, time in times.items()}
@@ -161,7 +161,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
         why = getattr(error, "reason", error)
         raise InputError(f"{clean(url)} cannot be reached: {clean(str(why))}") from None
     if len(content) > _LARGEST_ANSWER:
-        raise InputError(f"{clean(url)}: more than 512 MB: ask for fewer series or a longer step")
+        raise InputError(f"{clean(url)}: more than 512 MB: query fewer series or use a longer step")
     try:
         whole = json.loads(content)
         data = whole["data"]

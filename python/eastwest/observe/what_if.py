@@ -83,13 +83,13 @@ def read_cases(path: Path) -> list[Case]:
         problems.append("case: must be tables, [[case]]")
         tables = []
     elif not 2 <= len(tables) <= MOST_CASES:
-        problems.append(f"case: 2 to {MOST_CASES} are compared, there are {len(tables)}")
+        problems.append(f"case: found {len(tables)}; a comparison needs 2 to {MOST_CASES}")
     cases = [
         _case(table, number, default, file.parent, problems) for number, table in enumerate(tables)
     ]
     names = [case.name for case in cases]
     problems += [
-        f"case {clean(name, 60)!r}: is the name of two cases"
+        f"case {clean(name, 60)!r}: is used for two cases"
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]

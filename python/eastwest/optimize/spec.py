@@ -167,14 +167,16 @@ def _axes(table: Table) -> tuple[Axis, ...]:
     for entry in entries:
         form = form_of(entry)
         if len(form.rows) > _MOST_CHOICES:
-            entry.wrong("values", None, f"has more than {_MOST_CHOICES:,} values; take from and to")
+            entry.wrong(
+                "values", None, f"has more than {_MOST_CHOICES:,} values; use from and to instead"
+            )
         when = _when(entry, before)
         for path, values in zip(form.paths, zip(*form.rows, strict=True), strict=False):
             before[path] = {text(value) for value in values}
         if form.rows or form.span:
             axes.append(Axis(form.paths, form.rows, form.span, form.names, when))
     if table.content.get("axis", []) == []:
-        table.wrong("axis", None, "is missing: there is nothing to search")
+        table.wrong("axis", None, "is missing: an optimisation needs at least one axis")
     return tuple(axes)
 
 
@@ -199,12 +201,12 @@ def _check_decided_once(
     decided = dict.fromkeys(settings, "[set]")
     for path in (path for axis in axes for path in axis.paths):
         if path in decided:
-            table.wrong(path, None, f"is decided twice: by {decided[path]} and by an axis")
+            table.wrong(path, None, f"is set twice: by {decided[path]} and by an axis")
         decided[path] = "an axis"
     for stage in stages:
         for path in stage.settings:
             if decided.get(path) == "an axis":
-                table.wrong(path, None, f"is decided by an axis and by stage {stage.name}")
+                table.wrong(path, None, f"is set twice: by an axis and by stage {stage.name}")
     if "seed" in decided:
         table.wrong("seed", None, "must not be set here: each stage has its own seeds")
 
@@ -233,7 +235,7 @@ def _limit(entry: Table) -> Limit:
     metric = entry.text("metric", wanted='a metric, such as "jobs.makespan_s"')
     given = [key for key in ("at_most", "at_least") if key in entry]
     if len(given) != 1:
-        entry.wrong("at_most", None, "a limit has either at_most or at_least")
+        entry.wrong("at_most", None, "a limit needs either at_most or at_least, not both")
         return Limit(metric, False, 0.0, False)
     value, least = entry.get(given[0]), given[0] == "at_least"
     bound = Bound.read(value)
@@ -269,7 +271,7 @@ def _stages(table: Table) -> tuple[Stage, ...]:
         return Stage("one seed", one, 0.25, {}), Stage("five seeds", several, 1.0, {})
     last = entries[-1]
     if "keep" in last:
-        last.wrong("keep", last.get("keep"), "the last stage has no next stage")
+        last.wrong("keep", last.get("keep"), "cannot be used in the last stage: no stage follows")
     return tuple(
         Stage(
             entry.text("name", f"stage {number}"),

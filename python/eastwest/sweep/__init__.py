@@ -141,4 +141,4 @@ def sweep(
 
 
 def _refuse(estimate: Estimate) -> bool:
-    raise InputError(f"a large sweep: {estimate.sentence()}; yes=True confirms it")
+    raise InputError(f"a large sweep: {estimate.sentence()}; use yes=True to run it")

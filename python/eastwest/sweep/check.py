@@ -90,7 +90,7 @@ def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
             message = "must not be set by an axis or [set]: use seeds = 10, or seeds = [1, 2, 3]"
             yield {"path": path, "value": None, "message": message, "hint": None}
         if key in steps:
-            message = f"is decided twice: by {steps[key][1]} and by {where}"
+            message = f"is set twice: by {steps[key][1]} and by {where}"
             yield {"path": path, "value": None, "message": message, "hint": None}
         steps.setdefault(key, (path, where))
     # In this order, a path is directly followed by the paths below it.

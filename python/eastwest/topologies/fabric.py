@@ -79,7 +79,7 @@ class Fabric:
         lost = [name for name in neighbours if name not in reached]
         if lost:
             some = ", ".join(clean(name, 80) for name in lost[:5])
-            raise InputError(f"it is not connected: no path from {self.hosts[0]} to {some}")
+            raise InputError(f"the fabric is not connected: no path from {self.hosts[0]} to {some}")
 
     def to_toml(self, source: str) -> str:
         """Return the topology file; its first line names the ``source``."""

@@ -123,7 +123,7 @@ class _Reading:
                     f"the header has {name} {self.head[name]}, but the file has {there}"
                 )
         if not self.found:
-            raise InputError("names no connection")
+            raise InputError("has no connection")
         return Matrix(self.head["Nodes"], self.found, self.account)
 
     def _header(self, where: str, words: list[str]) -> None:
@@ -140,9 +140,11 @@ class _Reading:
         src, dst = int(ends[1]), int(ends[2])
         nodes = self.head.get("Nodes", 0)
         if max(src, dst) >= nodes:
-            raise InputError(f"{where}: host {max(src, dst)}, and there are {nodes}: 0 to n - 1")
+            raise InputError(
+                f"{where}: host {max(src, dst)} does not exist; allowed: 0 to {nodes - 1}"
+            )
         if src == dst:
-            raise InputError(f"{where}: goes from host {src} to itself")
+            raise InputError(f"{where}: the source and target are both host {src}")
         if "trigger" in said:
             raise InputError(
                 f"{where}: begins at a trigger; a list of flows has starts only (kind = "

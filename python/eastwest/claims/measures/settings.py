@@ -142,7 +142,7 @@ def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
     """Return Spearman's correlation of a value's mean with its place on an axis: 1 is rising."""
     places = _along(data, value, at, along)
     if len(places) < 3:
-        raise MeasureError(f"{len(places)} places along {along}: a trend needs at least three")
+        raise MeasureError(f"{len(places)} values of {along}: a trend needs at least three")
     means = list(places.values())
     ranks = [sum(other < mean for other in means) for mean in means]
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
