@@ -27,7 +27,7 @@ def papers_folder(given: str | Path | None = None) -> Path:
         if any(folder.glob("*/claims/*.toml")):
             return folder
     raise InputError(
-        "no claims: there is no papers/STUDY/claims/*.toml here; --papers names the folder"
+        "no claims found: no file papers/STUDY/claims/*.toml; give the folder with --papers"
     )
 
 

@@ -49,7 +49,7 @@ def story(evidence: Evidence, number: int) -> Story:
     result.total_us = (last_s - first_s) * 1e6
     busy = covered([(row["start_s"], row["finish_s"]) for row in rows]) * 1e6
     idle = max(0.0, result.total_us - busy)
-    both = (Part("with a message under way", busy), Part("with none", idle))
+    both = (Part("with a message in flight", busy), Part("with none", idle))
     result.parts = [part for part in both if part.us > 0]
     result.moments = flows.whole_connection(evidence, number, first_s, last_s)
     slowest = sorted(rows, key=lambda row: -row["fct_us"])[:_MOST_LISTED]

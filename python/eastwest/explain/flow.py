@@ -278,16 +278,16 @@ def _unknown(
         if one_way is not None:
             result.facts["handshake_us_least"] = 2 * one_way
             result.unknown.append(
-                "How long opening the connection took, which is part of its time: at least "
+                "Duration of the handshake, which is a part of the time of the flow: at least "
                 f"{span(2 * one_way / 1e6)}, the propagation of SYN and SYN-ACK."
             )
     elif row["purpose"] in _ANSWERS and row["stream_start"] == 0:
         result.unknown.append(
-            "How long opening the connection and asking took: that was before it was written, and "
-            "is not part of its time."
+            "Duration of the handshake and the request, which preceded the message and is not a "
+            "part of its time."
         )
     result.unknown.append(
-        "How its sending time divides into queues, shared links and a growing window"
+        "Shares of queues, shared links and a growing window in the sending time"
         + (
             "."
             if result.facts.get("cwnd_bytes_max")

@@ -81,8 +81,8 @@ def read(path: Path) -> tuple[Rule, ...]:
     """
     if not path.exists():
         raise InputError(
-            f"{clean(str(path), 200)}: there is no such table of actuations; "
-            f"the rules that are always there are called built-in"
+            f"{clean(str(path), 200)}: the table of actuations does not exist; "
+            f"the name of the standard rules is built-in"
         )
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(f"{path}: larger than any table of actuations")

@@ -227,7 +227,7 @@ def _nearest(name: str, among: list[str]) -> str:
 def read_placement(path: Path) -> dict[str, str]:
     """Return instances with their hosts from a CSV file (columns ``instance`` and ``host``)."""
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file of places")
+        raise InputError(f"{path}: the file of places does not exist")
     if path.stat().st_size > _MOST_PLACEMENT_BYTES:
         raise InputError(f"{path}: is too large for a file of places")
     text = path.read_text("utf-8", errors="replace").removeprefix("\ufeff").replace("\0", "")

@@ -199,7 +199,7 @@ class _Check:
 def read_rules(path: Path) -> list[Rule]:
     """Return the rules of a file; raise ``ProblemsError`` with all that is wrong with it."""
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file of rules")
+        raise InputError(f"{path}: the file of rules does not exist")
     if path.stat().st_size > _MOST_RULES_BYTES:
         raise InputError(f"{path}: is too large for a file of rules")
     try:

@@ -127,7 +127,7 @@ def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
         return
     if key in {"schemaUrl", "schema_url"}:
         reason = "spans with a schema of their attributes' names: its address is left out"
-        then = "names are taken as the newest schema has them, older ones where they are known"
+        then = "names are read as those of the newest schema; some older names are known"
         remarks.note(reason, value, then, max(1, spans))
     else:
         remarks.note("unknown field: left out", key, "it is not used")

@@ -99,9 +99,9 @@ def _whole(value: float) -> int:
 def demand_size(nodes: int, cables: int) -> None:
     """Raise ``InputError`` for fabrics above the simulator's limits, before they are built."""
     if nodes > MOST_NODES:
-        raise InputError(f"makes {nodes} nodes; at most {MOST_NODES} are allowed")
+        raise InputError(f"has {nodes} nodes; at most {MOST_NODES} are allowed")
     if cables > MOST_CABLES:
-        raise InputError(f"makes {cables} cables; at most {MOST_CABLES} are allowed")
+        raise InputError(f"has {cables} cables; at most {MOST_CABLES} are allowed")
 
 
 def name_of(text: object, otherwise: str) -> str:

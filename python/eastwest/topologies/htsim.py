@@ -49,7 +49,7 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     described = _parse(data.decode("utf-8", "replace"))
     count = described.tree.get("tiers", 0)
     if count not in {2, 3}:
-        raise InputError(f"Tiers is {count}; 2 or 3 are possible")
+        raise InputError(f"Tiers is {count}; allowed: 2 or 3")
     tiers = []
     for number in range(count):
         tier = described.tiers.get(number)
@@ -82,7 +82,7 @@ def _parse(text: str) -> _Described:
             if current:
                 raise InputError(f"{where}: Tier {value} is defined twice")
             if value > 2:
-                raise InputError(f"{where}: Tier {value}: 0 to 2 are possible")
+                raise InputError(f"{where}: Tier {value} is unknown; allowed: 0 to 2")
             continue
         known = _TREE if current is described.tree else _TIER
         if key not in known:

@@ -163,7 +163,9 @@ def reversed_pairs(
     """
     samples = data.samples(value, at)
     if not len(samples) == len(measured) == len(spread):
-        raise MeasureError(f"{len(samples)} points, but {len(measured)} and {len(spread)} numbers")
+        raise MeasureError(
+            f"{len(samples)} points, but {len(measured)} measured values and {len(spread)} spreads"
+        )
     told = sure = 0
     rows: list[Row] = []
     ours = [sample.mean for sample in samples]
