@@ -68,7 +68,7 @@ def test_a_timeout_without_a_known_loss_gives_a_lower_bound(tmp_path: Path) -> N
     assert any("at least" in part.what for part in story.parts)
     assert story.moments[0].text == (
         "timeout: byte 5,000 is sent again, silent for at least 200 ms (tcp.min_rto); "
-        "it was not needed"
+        "it was spurious"
     )
 
 

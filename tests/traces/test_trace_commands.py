@@ -151,7 +151,7 @@ def test_scale_says_what_it_preserves(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("describe", "fb-2008"), "shipped: fb-2009"),
-        (("describe", "no/such.tsv"), "no such"),
+        (("describe", "no/such.tsv"), "does not exist"),
         (("describe", SHORT, "--png", "x.gif"), ".svg"),
         (("compare", SHORT, SHORT, "--window", "5"), "90 min"),
         (("compare", SHORT, SHORT, "--window", "2 h"), "no whole window"),

@@ -231,7 +231,7 @@ def _pairs(
             alike = [other for other in alike if _agreeing(sample, other) == most]
         alike = theirs if len(theirs) == 1 else alike
         if len(alike) != 1:
-            message = f"{len(alike)} points to compare with {_words(sample)}, where one is needed"
+            message = f"{len(alike)} points to compare with {_words(sample)}; exactly one is needed"
             raise MeasureError(message)
         pairs.append((sample, alike[0]))
     return pairs
