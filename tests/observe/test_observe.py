@@ -377,14 +377,14 @@ def test_a_file_that_is_cut_off_counts_up_to_there(tmp_path: Path) -> None:
     assert "the last record is incomplete and is left out" in reasons(imported)
     packed = gzip.compress(whole + b" " * 5000)[:-12]
     (tmp_path / "cut.gz").write_bytes(packed)
-    assert any("cut off" in reason for reason in reasons(taken(tmp_path, tmp_path / "cut.gz")))
+    assert any("truncated" in reason for reason in reasons(taken(tmp_path, tmp_path / "cut.gz")))
 
 
 def test_packed_rows_that_are_cut_off_count_up_to_there(tmp_path: Path) -> None:
     (tmp_path / "cut.gz").write_bytes(NEZHA.read_bytes()[:60_000])
     imported = taken(tmp_path, tmp_path / "cut.gz")  # a damaged row would stop it
     assert 1000 < imported.about["spans"] < 3000
-    assert any("cut off" in reason for reason in reasons(imported))
+    assert any("truncated" in reason for reason in reasons(imported))
 
 
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

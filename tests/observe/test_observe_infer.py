@@ -313,7 +313,7 @@ def test_what_infer_says(nezha: Path, tmp_path: Path) -> None:
         (["--method", "linking", "--by", "attributes.x"], "no span has the attribute"),
         (["--method", "stitching"], "stitching needs a file of rules"),
         (["--method", "stitching", "--rules", "no.toml"], "the file of rules does not exist"),
-        (["--method", "convolution", "-o", "x"], "not single transactions"),
+        (["--method", "convolution", "-o", "x"], "finds no single transactions"),
         (["--method", "convolution", "--step", "0.001"], ""),
         (["--speeds", "fast"], "expected up to 20 numbers from 0.01 to 1000"),
         (["--speeds", "1,nan"], "expected up to 20 numbers from 0.01 to 1000"),
