@@ -48,8 +48,10 @@ sanitise: ## Run TCP dialogues and generated scenarios under AddressSanitizer or
 
 wheel: build ## Build the wheel of this machine and the source distribution: dist/
 	@$(BIN)/python tools/sbom.py target/sbom/python.cyclonedx.json
-	@$(BIN)/maturin sdist --out dist
-	@$(BIN)/maturin build --release --out dist --sbom-include target/sbom/python.cyclonedx.json
+	@trap 'rm -rf python/eastwest/papers' EXIT; \
+	$(BIN)/python tools/shipped_papers.py python/eastwest/papers && \
+	$(BIN)/maturin sdist --out dist && \
+	$(BIN)/maturin build --release --out dist --sbom-include target/sbom/python.cyclonedx.json
 
 clean: ## Remove what was built; results stay
 	rm -rf $(VENV) target site dist .pytest_cache .mypy_cache .ruff_cache

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from project_paths import ROOT
+import shipped_papers
+from eastwest.claims import record
+from eastwest.claims.catalogue import find
+from project_paths import PAPERS, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -65,6 +68,19 @@ def test_the_source_distribution_has_nothing_else(packed: set[str]) -> None:
     known = {"Cargo.toml", "Cargo.lock", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
     assert top == {*known, "crates", "python"}
     assert not [name for name in packed if name.endswith((".so", ".pyc", ".parquet"))]
+
+
+def test_packages_ship_all_claims_with_their_kept_verdicts(tmp_path: Path) -> None:
+    shipped_papers.main(tmp_path)
+    here, there = ([record.read(claim) for claim in find(each)] for each in (PAPERS, tmp_path))
+    assert [(r.claim.id, r.claim.digest, r.content) for r in here] == [
+        (r.claim.id, r.claim.digest, r.content) for r in there
+    ]
+    assert all(r.current for r in there if r.content)
+    spaces = sorted(path.relative_to(PAPERS) for path in PAPERS.glob("optimize_*/*.toml"))
+    assert spaces
+    assert all((tmp_path / path).is_file() for path in spaces)
+    assert not [*tmp_path.rglob("*.svg"), *tmp_path.rglob("*.png"), *tmp_path.rglob("*.parquet")]
 
 
 def test_the_versions_agree() -> None:

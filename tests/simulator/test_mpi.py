@@ -338,7 +338,7 @@ def test_without_its_library_otf2_says_how_to_get_it(
 
 def test_a_recorded_otf2_trace_is_read_by_its_library_and_replayed(tmp_path: Path) -> None:
     """Score-P's record of two ranks that send each other eight messages each way."""
-    folder = DATA / "mpi/ping-pong-otf2"
+    folder = DATA / "ping-pong-otf2"
     import_mpi([folder / "traces.otf2"], tmp_path / "trace")
     scenario = tmp_path / "replay.toml"
     scenario.write_text(

@@ -13,21 +13,27 @@ from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
 from eastwest.reader import nearest
 
+_PACKAGE = Path(__file__).resolve().parents[1]
 #: Folder of the studies in the project's source tree.
-_SOURCE_TREE = Path(__file__).resolve().parents[3] / "papers"
+_SOURCE_TREE = _PACKAGE.parents[1] / "papers"
+#: Copy of the studies in a wheel (tools/shipped_papers.py).
+SHIPPED = _PACKAGE / "papers"
 
 
 def papers_folder(given: str | Path | None = None) -> Path:
-    """Return the folder of the studies: ``given``, else ``papers`` here or in the source tree."""
+    """Return the folder of the studies.
+
+    This is ``given``, else ``papers`` in the current folder, in the source tree or in the wheel.
+    """
     if given is not None:
         if not Path(given).is_dir():
             raise InputError(f"{given} is not a folder of studies")
         return Path(given)
-    for folder in (Path("papers"), _SOURCE_TREE):
+    for folder in (Path("papers"), _SOURCE_TREE, SHIPPED):
         if any(folder.glob("*/claims/*.toml")):
             return folder
     raise InputError(
-        "no claims: there is no papers/STUDY/claims/*.toml here; --papers names the folder"
+        "no claims found: no file papers/STUDY/claims/*.toml; give the folder with --papers"
     )
 
 
@@ -82,7 +88,7 @@ def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
 
 
 def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Return claims with profiles of their studies; ``all`` means every profile of a study.
+    """Return each claim once for each named TCP profile of its study; ``all``: every profile.
 
     Raises ``InputError`` where a study has no profile of that name.
     """
@@ -97,9 +103,9 @@ def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Return claims under readings of their studies; ``all`` means every reading of a study.
+    """Return each claim once for each named reading of its study; ``all``: every reading.
 
-    Where two of these readings are equal for a claim, it is returned once. Raises ``InputError``
+    A claim is returned once for readings that are equal for it. Raises ``InputError``
     where a study has no reading of that name.
     """
     found: list[Claim] = []
