@@ -110,7 +110,7 @@ def test_a_run_that_comes_to_need_more_memory_goes_on_with_more(
             simulate(source, [], None, target, RunOptions(memory_bytes=1_000_000_000), keeper)
     assert keeper.goes_on
     said, result = attempt("r")
-    assert said[0].startswith("goes on from ")
+    assert said[0].startswith("resumes from ")
     assert result is not None
     assert_same(result, whole)
 
@@ -170,9 +170,9 @@ def test_a_run_on_two_threads_is_kept_and_goes_on_as_it_began() -> None:
         said, result = attempt("two", threads=threads, stop_after=share * hops, **busy)
         assert result is None
         assert not Path("two").exists()
-    assert said[0].startswith("goes on from ")
+    assert said[0].startswith("resumes from ")
     said, result = attempt("two", **busy)
-    assert said[0].startswith("goes on from ")
+    assert said[0].startswith("resumes from ")
     assert result is not None
     assert result.digest == one.digest
     for name in formats.TABLES:
@@ -187,14 +187,14 @@ def test_a_run_goes_on_twice_and_ends_as_if_nothing_had_happened(whole: ew.Resul
         assert result is None
         assert not Path("r").exists()
     assert len(said) == 1
-    assert said[0].startswith("goes on from ")
+    assert said[0].startswith("resumes from ")
     parts = list(kept().glob("*.parquet"))
     assert {part.name.partition("-")[0] for part in parts} == {"flows", "tasks"}
     # What came after the checkpoint is dropped.
     stray = kept() / "flows-000000999999.parquet"
     stray.write_bytes(parts[0].read_bytes())
     said, result = attempt("r")
-    assert said[0].startswith("goes on from ")
+    assert said[0].startswith("resumes from ")
     assert result is not None
     assert_same(result, whole)
     assert result.summary["wall_s"] > 0
@@ -218,7 +218,7 @@ def test_a_damaged_checkpoint_is_said_and_the_run_starts_anew(
         sorted(kept().glob("flows-*.parquet"))[0].unlink()
     said, result = attempt("r", rows=10**9)
     why = {"part": "rows of the table flows are missing", "foreign": "no checkpoint of Eastwest"}
-    assert "starts anew" in said[0]
+    assert "starts from the beginning" in said[0]
     assert why.get(damage, "damaged") in said[0]
     assert result is not None
     assert_same(result, whole)
@@ -238,7 +238,7 @@ def test_a_second_process_at_the_same_run_keeps_nothing() -> None:
     place = first.place("plan")
     assert place is not None
     assert second.place("plan") is None
-    assert said == ["no checkpoints are written: another process is at the same run"]
+    assert said == ["no checkpoints are written: another process is simulating the same run"]
     Path(place).write_bytes(b"a checkpoint")
     first.close()
     third = Keeper(60)
@@ -324,11 +324,11 @@ def test_the_same_command_goes_on(whole: ew.Result, number: signal.Signals) -> N
         assert process.returncode == -signal.SIGKILL
     else:
         assert process.returncode == 130
-        assert "interrupted; the same command goes on" in err
+        assert "interrupted; repeat the command to continue" in err
     with command("--out", "r", "--json") as process:
         out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert "long: goes on from " in err
+    assert "long: resumes from " in err
     assert json.loads(out)["digest"] == whole.digest
     assert_same(ew.load("r"), whole)
 

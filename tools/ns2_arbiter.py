@@ -67,10 +67,10 @@ class Fabric:
     mark_below: float | None = 0.1
     ns2_tcp: str = "FullTcp"
     ns2_wait: bool = False
-    #: Most that our hosts add to an arriving packet in µs; ns-2 has no equivalent.
+    #: Largest delay that our hosts add to an arriving packet in µs; ns-2 has no equivalent.
     jitter_us: float = 0.0
-    #: Most that ns-2's senders wait before each packet in µs (``overhead_``); ours have no
-    #: equivalent.
+    #: Longest time that ns-2's senders wait before each packet in µs (``overhead_``); ours
+    #: have no equivalent.
     overhead_us: float = 0.0
 
     def links(self) -> list[tuple[int, int, float, bool]]:

@@ -22,7 +22,7 @@ TOOLS = ("ns2_arbiter", "ns2_reads")
 def numbers(tool: str, arguments: str) -> dict[str, str]:
     """Run one case and return its columns."""
     if tool not in TOOLS:
-        raise SystemExit(f"{tool!r} is not one of {', '.join(TOOLS)}")
+        raise SystemExit(f"unknown tool {tool!r}; allowed: {', '.join(TOOLS)}")
     program = Path(__file__).parent / f"{tool}.py"
     command = [sys.executable, str(program), *shlex.split(arguments), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -377,7 +377,7 @@ def span_parts(source: str, path: Path, taken: Imported) -> list[Part]:
     """Return the comparison of a file of spans: spans, links and events."""
     found = _csv_spans(path) if source == "csv" else _json_spans(json.loads(text_of(path)))
     spans = pl.read_parquet(taken.path / "spans.parquet")
-    again = told(taken.about, "the same span again", "another span of the same id")
+    again = told(taken.about, "duplicate of a span", "another span of the same id")
     kept: Counter[str] = Counter()
     if "extra" in spans.columns:
         for extra in spans["extra"].drop_nulls():

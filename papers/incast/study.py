@@ -176,7 +176,7 @@ def main(arguments: Sequence[str]) -> None:
     names = [name for name in arguments if name != "--draw"] or list(PICTURES)
     unknown = [name for name in names if name not in PICTURES]
     if unknown:
-        raise SystemExit(f"no sweep {', '.join(unknown)}; there are {', '.join(PICTURES)}")
+        raise SystemExit(f"unknown sweep {', '.join(unknown)}; allowed: {', '.join(PICTURES)}")
     KEPT.mkdir(parents=True, exist_ok=True)
     for name in names:
         kept = KEPT / f"{name}.csv"

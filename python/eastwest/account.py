@@ -1,4 +1,4 @@
-"""Account of a reader of recorded data: the records that it left out, changed or took with a note.
+"""Account of an import: records that were left out, changed, or read with a note.
 
 Every reader of recorded data keeps one ``Account``. Each entry has a reason, a count, the first
 places, and what follows from it for the result (its consequence). The account is printed at import,
@@ -15,7 +15,8 @@ from typing import Any
 from eastwest.errors import InputError
 from eastwest.units import clean, count
 
-#: Most places that are listed for one reason, and most reasons that are listed; all are counted.
+#: Maximum number of places that are listed for one reason, and maximum number of reasons that are
+#: listed; all are counted.
 MOST_PLACES = 3
 MOST_REASONS = 40
 _OTHER = "other reasons"
@@ -25,7 +26,7 @@ _MOST_TEXT = 400
 
 @dataclass
 class Found:
-    """Rows that were left out, changed or noted for one reason: their number and first places."""
+    """Rows left out, changed or noted for one reason: their number and where they were first."""
 
     count: int = 0
     #: Consequence for the user of the result; empty where it is obvious.
@@ -35,7 +36,7 @@ class Found:
 
 
 class Account:
-    """Records that a reader left out, took with another meaning, or took with a note.
+    """Records of an import that were left out, read with a changed meaning, or noted.
 
     With ``stop``, the first row that cannot be used raises ``InputError``; otherwise rows are left
     out and counted. Unless ``lossy``, the first row whose meaning would change raises it, too.
@@ -75,7 +76,7 @@ class Account:
         found: str = "",
         rows: int = 1,
     ) -> None:
-        """Count ``rows`` rows taken with a changed meaning; raise ``InputError`` unless ``lossy``.
+        """Count ``rows`` rows read with a changed meaning; raise ``InputError`` unless ``lossy``.
 
         ``reason`` says what the reader cannot represent, ``consequence`` what it does instead.
         """
@@ -94,14 +95,14 @@ class Account:
         rows: int = 1,
         consequence: str = "",
     ) -> None:
-        """Count ``rows`` rows that are taken, but of which the user should know something."""
+        """Count ``rows`` rows that are read unchanged, but need a note to the user."""
         _add(self.noted, file, line, reason, found, rows, consequence)
 
     def broken(self, file: str, line: int, reason: str) -> None:
-        """Note an incomplete record; the next call decides what it means.
+        """Note an incomplete record, whose meaning depends on the next call.
 
-        If another record follows (``more``), the incomplete one is left out. If the file ends
-        (``end``), the file was cut off there.
+        If another record follows (``more``), the incomplete record is left out. If the file ends
+        (``end``), the file is truncated at this record.
         """
         self.more()
         self._broken = (file, line, reason)
@@ -116,10 +117,13 @@ class Account:
         """Note the end of a file; ``cut`` is the reason where it ends too early, else empty."""
         if self._broken is not None:
             (_, at, _), self._broken = self._broken, None
-            self.note(file, at, "the last record is cut off, and left out")
+            self.note(file, at, "the last record is incomplete and is left out")
         if cut:
             self.note(
-                file, line, "the packed file is damaged or cut off: what came before counts", cut
+                file,
+                line,
+                "the compressed file is damaged or truncated: the records before are used",
+                cut,
             )
 
     def take(self, others: Account) -> None:

@@ -33,7 +33,7 @@ class Measurement(TypedDict):
 
 
 class BenchError(Exception):
-    """A scenario that failed; ``code`` is its exit code."""
+    """Error of a benchmark scenario that failed; ``code`` is the exit code of its process."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)

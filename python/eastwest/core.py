@@ -76,7 +76,7 @@ class Progress(TypedDict):
     wall_s: float
 
 
-#: Least share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
+#: Minimum share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
 #: together finish late and together, so that an estimate before says little.
 TELLING_SHARE = 0.05
 
@@ -97,7 +97,7 @@ Content = bytes | Path
 
 
 def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
-    """Return the name and the bytes of each file that a scenario reads."""
+    """Return (name, content) of each file that a scenario reads."""
     return [(name, c.read_bytes() if isinstance(c, Path) else c) for name, c in attached]
 
 
@@ -204,12 +204,12 @@ class RunOptions:
     threads: int = 1
     """Threads for a run that can be divided; a note tells what was done.
 
-    A run that was kept goes on as it began, whatever stands here.
+    A resumed run keeps the number of threads with which it began.
     """
     progress: ProgressCallback | None = None
     """Is called about ten times a second."""
     keeper: Keeper | None = None
-    """Keeps the run while it is under way; it goes on from where it was kept."""
+    """Store for the checkpoints of the run; the run resumes from the last one."""
     memory_bytes: int | None = None
     """Memory that the process may hold; without it, nine tenths of what is available."""
 
@@ -242,7 +242,7 @@ def extras() -> Extras:
 
 @contextlib.contextmanager
 def using(wanted: Extras) -> Iterator[None]:
-    """Let scenarios name these mechanisms within the context."""
+    """Make these mechanisms available to scenarios within the context."""
     before = _extras.set(wanted)
     try:
         yield
@@ -251,7 +251,7 @@ def using(wanted: Extras) -> Iterator[None]:
 
 
 def use(wanted: Extras) -> None:
-    """Let scenarios name these mechanisms until the process ends."""
+    """Make these mechanisms available to scenarios until the process ends."""
     _extras.set(wanted)
 
 
@@ -280,7 +280,7 @@ def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
         trace = "".join(traceback.format_exception(cause)) if cause is not None else ""
         what = traceback.format_exception_only(cause)[-1].strip() if cause is not None else ""
         raise MechanismError(
-            f"a sketch raised an error, no result was written: {what}", trace
+            f"a mechanism in Python raised an error; no result was written: {what}", trace
         ) from cause
 
 

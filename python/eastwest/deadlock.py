@@ -8,7 +8,7 @@ from typing import Any
 from eastwest.results import pick
 from eastwest.units import clean, span
 
-#: Most ports that the sentence names.
+#: Maximum number of ports that the sentence names.
 _MOST = 12
 
 

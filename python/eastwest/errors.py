@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 def did_you_mean(given: str, names: Iterable[str]) -> str:
-    """Return the end of a message with the name nearest to ``given``; empty if none is near."""
+    """Return ``; did you mean NAME?`` with the name nearest to ``given``; empty if none is near."""
     near = difflib.get_close_matches(given, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 class InputError(ValueError):
-    """Error of a file, folder or argument that is not what it should be."""
+    """Error of a file, folder or argument of the user: missing, damaged or not valid."""
 
 
 class ProblemsError(InputError):
-    """Error of a file with problems; ``problems`` lists all of them."""
+    """Error of an input file with one or more problems; ``problems`` lists all of them."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(f"{p['path']}: {p['message']}" for p in problems))

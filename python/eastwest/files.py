@@ -23,7 +23,7 @@ def store_folder(chosen: str | Path | None = None) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path that a user gave is that of a folder.
+    """Whether the path is an existing folder.
 
     Raises ``InputError`` where it cannot be a path at all, for example because it is the content of
     a file and not its name.
@@ -32,7 +32,7 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{clean(str(path), 60)}: is not the name of a file: {said}") from None
+        raise InputError(f"{clean(str(path), 60)}: is not a valid file name: {said}") from None
 
 
 def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
@@ -42,7 +42,7 @@ def write_whole(path: Path, data: bytes, beside: Path | None = None) -> None:
     ``path``. Raises ``InputError`` where no file can be, and ``OSError`` with the name of ``path``.
     """
     if path.is_dir():
-        raise InputError(f"{path} is a folder: name a file in it")
+        raise InputError(f"{path} is a folder; the name of a file is needed")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
     try:

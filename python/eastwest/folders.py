@@ -26,7 +26,7 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP}
 
 
 class NewFolder:
-    """Path of a folder that is being made.
+    """Final path of a folder that is first written under a temporary name.
 
     ``what`` is its name in messages ("a trace"), ``marker`` the file that each folder of its kind
     has. With ``parents``, missing folders above it are made; without, they must exist.
@@ -84,7 +84,7 @@ class NewFolder:
     def _check_replaceable(self) -> None:
         out = self.out
         if out.is_symlink() or not out.is_dir():
-            raise FolderError(f"{out} is in the way: it is not a folder")
+            raise FolderError(f"{out} exists and is not a folder: name another one")
         if not any(out.iterdir()):
             return
         if not self._force:
@@ -98,7 +98,7 @@ def check_folder(out: Path) -> None:
     if not out.parent.is_dir():
         raise FolderError(f"{out}: there is no folder {out.parent}")
     if out.exists() and not out.is_dir():
-        raise FolderError(f"{out} is in the way: it is not a folder")
+        raise FolderError(f"{out} exists and is not a folder: name another one")
 
 
 def _exchanged(first: Path, second: Path) -> bool:

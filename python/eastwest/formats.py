@@ -48,7 +48,8 @@ SINCE: dict[str, int] = _since()
 STREAM = ("workload", "connection", "stream", "src", "dst")
 
 _LARGEST_SUMMARY = 64 * 1024 * 1024
-#: Most rows of a table that are read: a file of some 100 KB can expand to more than memory.
+#: Maximum number of rows of a table that are read: a file of some 100 KB can expand to more than
+#: memory.
 _MOST_ROWS = 20_000_000
 
 
@@ -110,7 +111,7 @@ def writer(summary: Mapping[str, Any]) -> str:
 
 
 def empty(name: str) -> pl.DataFrame:
-    """Return a table of this version without rows."""
+    """Return an empty frame with the columns that this version has for a table."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     return pl.DataFrame(schema={column: polars_type(kind) for column, kind in TABLES[name].items()})

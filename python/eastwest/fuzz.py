@@ -92,7 +92,7 @@ class Tally:
 
 
 def load(path: Path) -> Tally:
-    """Read a tally; an empty one where the file is missing, ``InputError`` where it is damaged."""
+    """Read a tally from a file; empty if it is missing, ``InputError`` if it is damaged."""
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

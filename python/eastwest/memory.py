@@ -21,9 +21,9 @@ from eastwest.units import size, span
 
 #: Share of the available memory that a run may take; the rest is for other programs.
 _SHARE = 0.9
-#: Least share of an estimate that is named as a part; smaller parts are summed.
+#: Minimum share of an estimate that is named as a part; smaller parts are summed.
 _NAMED = 0.01
-#: Least limit in bytes: an empty run takes about as much.
+#: Minimum limit in bytes: an empty run takes about as much.
 LEAST = 100_000_000
 _UNITS = {
     "": 1,

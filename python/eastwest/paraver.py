@@ -39,7 +39,7 @@ STATES = {
 CALL, QUEUE_BYTES, QUEUE_PACKETS, PAUSED = 50_000_001, 90_000_001, 90_000_002, 90_000_010
 #: Priorities of IEEE 802.1Q.
 _PRIORITIES = 8
-#: Most ports whose queues and pauses are written.
+#: Maximum number of ports whose queues and pauses are written.
 _MOST_PORTS = 10_000
 
 
@@ -73,7 +73,7 @@ class _ParaverTrace:
         self.queues = result.queues
         self.pauses = result.pauses
         if self.ranks.height == 0:
-            raise InputError(f"{result.path}: no MPI program ran: there is nothing for Paraver")
+            raise InputError(f"{result.path}: no MPI program ran, so Paraver has nothing to show")
         self.programs = self.ranks["workload"].unique(maintain_order=True).to_list()
         busy = {*self.queues["link"].to_list(), *self.pauses["link"].to_list()}
         self.ports = sorted(busy)[:_MOST_PORTS]

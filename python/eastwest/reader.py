@@ -66,17 +66,17 @@ def _flat(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list as it is, and another value as a list of one."""
+    """Return a list unchanged, and any other value as a list with one item."""
     return value if isinstance(value, list) else [value]
 
 
 def nearest(name: object, among: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name that is most like another, or None where none is."""
+    """Return the most similar of some names, or None if none is similar."""
     return next(iter(difflib.get_close_matches(str(name), [*among], 1, cutoff)), None)
 
 
 def meant(name: object, among: Iterable[str]) -> str:
-    """Return the end of a message about a wrong name: the nearest one, or all that there are."""
+    """Return the end of a message about a wrong name: the nearest name, or all allowed names."""
     names = [*among]
     near = nearest(name, names)
     return f"did you mean {near}?" if near else f"there are {', '.join(names)}"
@@ -86,7 +86,7 @@ _SETTINGS = 'a table of paths and values, such as { "fabric.mtu" = 1500 }'
 
 
 class Table:
-    """A table of a file: returns values by key, and notes what is wrong with them."""
+    """Reader of one TOML table: returns checked values by key and collects problems."""
 
     def __init__(
         self, content: Mapping[str, Any], where: str = "", above: Table | None = None
@@ -110,36 +110,36 @@ class Table:
         return self.content.get(key)
 
     def wrong(self, key: str, value: object, message: str, hint: str | None = None) -> None:
-        """Note a problem of a key, or with ``""`` of the table; a value of None is not shown."""
+        """Add a problem of a key, or with ``""`` of the table; a value of None is not shown."""
         shown = None if value is None else f"{value!r:.60}"
         path = f"{self.where}{key}".removesuffix(".")
         self.problems.append({"path": path, "value": shown, "message": message, "hint": hint})
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Note problems that another reader has found in this table."""
+        """Add problems that another reader has found in this table."""
         for each in problems:
             self.problems.append({**each, "path": f"{self.where}{each['path']}"})
 
     def no_such(self, key: str, name: object, what: str, there: Iterable[str]) -> None:
-        """Note that a name is none of those that there are, with the nearest of them."""
+        """Add the problem of an unknown name, with the allowed names ``there`` and the nearest."""
         names = [*there]
-        message = f"no such {what}; there are {', '.join(names)}"
+        message = f"unknown {what}; allowed: {', '.join(names)}"
         self.wrong(key, name, message, nearest(name, names))
 
     def refuse(self) -> None:
-        """Raise ``ProblemsError`` where problems were noted."""
+        """Raise ``ProblemsError`` if there are problems."""
         if self.problems:
             raise ProblemsError(self.problems)
 
     def keys(self, known: Sequence[str], others: Mapping[str, str] | None = None) -> None:
-        """Note keys that are not known; ``others`` has known keys by their names elsewhere."""
-        message = f"no such key; there are {', '.join(known)}"
+        """Add problems of unknown keys; ``others`` maps names of other files to known keys."""
+        message = f"unknown key; allowed: {', '.join(known)}"
         for key in self.content:
             if key not in known:
                 self.wrong(key, None, message, nearest((others or {}).get(key, key), known))
 
     def head(self, known: Sequence[str], version: int, needed: bool = False) -> None:
-        """Note unknown keys of a file, and another version: the first key has that."""
+        """Add problems of unknown keys and of a wrong format version (the first key)."""
         self.keys(known, dict.fromkeys(_VERSIONS, known[0]))
         given = self.get(known[0])
         if given != version and (needed or given is not None):
@@ -149,7 +149,7 @@ class Table:
         self.wrong(key, value, f"{'is missing:' if value is None else 'must be'} {wanted}")
 
     def text(self, key: str, otherwise: str | None = None, wanted: str = "a text") -> str:
-        """Return a text; without ``otherwise`` it must be there, and not be blank."""
+        """Return a text; required and not blank unless the default ``otherwise`` is given."""
         value = self.content.get(key, otherwise)
         if isinstance(value, str) and (value.strip() or otherwise is not None):
             return value
@@ -185,7 +185,7 @@ class Table:
         return float(value)
 
     def integer(self, key: str, otherwise: int | None, low: int, high: int) -> int:
-        """Return a whole number from ``low`` to ``high``; needed where ``otherwise`` is None."""
+        """Return a whole number from ``low`` to ``high``; required if ``otherwise`` is None."""
         value = self.content.get(key, otherwise)
         if type(value) is not int:
             self._not(key, value, f"a whole number from {low} to {high}")
@@ -196,7 +196,7 @@ class Table:
         return low
 
     def integers(self, key: str, high: int, most: int) -> tuple[int, ...]:
-        """Return different whole numbers from 0 to ``high``, at most so many of them."""
+        """Return up to ``most`` different whole numbers from 0 to ``high``."""
         given = self.get(key)
         good = isinstance(given, list) and all(type(n) is int and 0 <= n <= high for n in given)
         if good and 0 < len(given) <= most and len({*given}) == len(given):
@@ -205,7 +205,7 @@ class Table:
         return (1,)
 
     def one_of(self, key: str, allowed: Iterable[str], otherwise: str | None = None) -> str:
-        """Return one of some texts; without ``otherwise`` it must be there."""
+        """Return one of the texts ``allowed``; required unless ``otherwise`` is given."""
         value, names = self.content.get(key, otherwise), [*allowed]
         if isinstance(value, str) and (value in names or value == otherwise):
             return value
@@ -222,7 +222,7 @@ class Table:
         wanted: str = "a list of texts",
         most: int = 10_000,
     ) -> tuple[str, ...]:
-        """Return a list of texts that are not empty, at most so many of them."""
+        """Return a list of up to ``most`` texts that are not empty."""
         given = self.content.get(key, [*otherwise])
         good = isinstance(given, list) and all(isinstance(each, str) and each for each in given)
         if good and len(given) <= most:
@@ -238,7 +238,7 @@ class Table:
         return flat(given)
 
     def table(self, key: str, wanted: str = "a table") -> Table:
-        """Return a table below this one; an empty one where none is given."""
+        """Return the reader of a table inside this one; empty if the key is missing."""
         given = self.content.get(key, {})
         if not isinstance(given, Mapping):
             self._not(key, given, wanted)
@@ -246,7 +246,7 @@ class Table:
         return Table(given, f"{self.where}{key}.", self)
 
     def tables(self, key: str, known: Sequence[str] = ()) -> list[Table]:
-        """Return the tables of an array of tables, with the given keys where some are known."""
+        """Return a reader for each table of an array; checks their keys if ``known`` is given."""
         given = self.content.get(key, [])
         if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
             self.wrong(key, None, f"must be tables, each beginning with [[{key}]]")

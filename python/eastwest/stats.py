@@ -93,7 +93,7 @@ def paired_interval(
 
 
 def percentile(values: Sequence[float], q: float) -> float:
-    """Return the smallest value that at least a share ``q`` does not exceed."""
+    """Return the smallest value ``v`` such that a share ``q`` (0 to 1) of the values is ≤ ``v``."""
     ordered = sorted(values)
     return ordered[min(len(ordered), max(1, math.ceil(q * len(ordered)))) - 1]
 
@@ -134,7 +134,7 @@ def _order_statistics(n: int, q: float, confidence: float) -> tuple[int | None, 
 
 
 def runs_needed(interval: Interval, relative_half_width: float, at_most: int) -> int:
-    """Return how many runs make an interval as narrow as wanted, from the spread of those so far.
+    """Return the number of runs for the wanted relative width of an interval, by its width now.
 
     The number is at least one more than now and at most twice as many, because a few runs say
     little about the spread.

@@ -47,7 +47,7 @@ _MOST_COSTS_BYTES = 16_000_000
 
 @dataclass(frozen=True)
 class Plan:
-    """A resolved scenario with its overrides: all that decides a run, except the seed."""
+    """Resolved scenario with its overrides: all inputs of a run except the seed."""
 
     source: Source
     overrides: core.Overrides
@@ -90,12 +90,12 @@ def plan(
 
 
 def family(source: Source) -> str:
-    """Return the hash of a scenario's text, which runs of all its settings share."""
+    """Return the hash of a scenario's text; it does not depend on overrides."""
     return hashlib.sha256(source.text.encode()).hexdigest()
 
 
 class Store:
-    """A folder of finished runs, found by a key of all that decides their result."""
+    """Folder of finished runs; the key of a run is a hash of all inputs that affect its result."""
 
     def __init__(self, folder: str | Path | None = None) -> None:
         self.path = store_folder(folder)
@@ -110,7 +110,7 @@ class Store:
         return self.path / "runs" / key[:2] / key
 
     def find(self, key: str, *, tables: bool = False, files: tuple[str, ...] = ()) -> Result | None:
-        """Return the run of this key, or None where it is absent or lacks what is asked for.
+        """Return the run of this key, or None where it is absent or lacks ``tables`` or ``files``.
 
         ``tables`` asks for its tables, ``files`` for further files by name. A damaged folder counts
         as absent.
@@ -153,7 +153,7 @@ class Store:
     def take_in(
         self, key: str, files: Mapping[str, bytes], inputs: Sequence[tuple[str, bytes]]
     ) -> Result:
-        """Store a run that another machine has made, as ``put`` does.
+        """Store a run that another machine has computed.
 
         ``files`` are those of its folder, ``inputs`` the files that its scenario read.
         """
@@ -265,7 +265,7 @@ class Store:
             return None
 
     def put_failure(self, key: str, message: str) -> None:
-        """Store the message of a failed run, so that it is not tried again without a request."""
+        """Store the message of a failed run, which is then repeated on request only."""
         folder = self.path / "failures"
         folder.mkdir(parents=True, exist_ok=True)
         self._beside.mkdir(exist_ok=True)
@@ -273,7 +273,7 @@ class Store:
         write_whole(folder / f"{key}.json", said, self._beside)
 
     def forget_failure(self, key: str) -> None:
-        """Remove the record of a failed run, so that it is tried again."""
+        """Remove the record of a failed run, so that it can be repeated."""
         (self.path / "failures" / f"{key}.json").unlink(missing_ok=True)
 
     def tidy(self) -> None:

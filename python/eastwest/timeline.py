@@ -59,7 +59,7 @@ _JOBS, _PORTS, _QUEUES, _WINDOWS, _NAPS, _PAUSES, _RATES = 1, 2, 3, 4, 5, 6, 7
 _RANKS, _MESSAGES = 100, 500
 _TASKS, _SENDERS = 1_000, 2_000_000
 
-#: Greatest difference of a sample's time from a multiple of its interval, in s.
+#: Maximum difference of a sample's time from a multiple of its interval, in s.
 _NANOSECOND = 1e-9
 
 Row = dict[str, Any]

@@ -37,7 +37,7 @@ EVERY_S = 120.0
 #: Time between two checks for Ctrl-C while a checkpoint is written, in s.
 LOOK_EVERY_S = 0.1
 
-#: Most rows of a table in memory: some 30 MB.
+#: Maximum number of rows of a table in memory: some 30 MB.
 MOST_ROWS = 1 << 18
 
 _CHECKPOINT = "checkpoint"
@@ -105,15 +105,18 @@ class Keeper:
         self.kept_s = simulated_s
         when = datetime.fromtimestamp((folder / _CHECKPOINT).stat().st_mtime)
         self._say(
-            f"goes on from {span(simulated_s)} of simulated time, kept {when:%Y-%m-%d %H:%M} "
-            "(--fresh starts anew)"
+            f"resumes from {span(simulated_s)} of simulated time, stored {when:%Y-%m-%d %H:%M} "
+            "(--fresh starts from the beginning)"
         )
         return True
 
     def refuse(self, why: str) -> None:
         """Refuse a checkpoint that cannot be used, and start the run from the beginning."""
         self.kept_s = None
-        self._say(f"the checkpoint of an earlier run cannot be used, the run starts anew: {why}")
+        self._say(
+            f"the checkpoint of an earlier run cannot be used, "
+            f"the run starts from the beginning: {why}"
+        )
         self._clear()
 
     def place(self, plan: str) -> str | None:
@@ -127,7 +130,7 @@ class Keeper:
                 self.give_up(f"{folder}: {(error.strerror or str(error)).lower()}")
                 return None
             if not entered:
-                self.give_up("another process is at the same run")
+                self.give_up("another process is simulating the same run")
                 return None
             self._clear()
         return str(self._here() / _CHECKPOINT)
@@ -138,9 +141,9 @@ class Keeper:
             write_whole(self._here() / f"{name}-{first:012}.parquet", parquet(columns))
 
     def writing(self) -> None:
-        """Tell the user why the command goes on after Ctrl-C, and how to end it at once."""
+        """Tell the user why the command continues after Ctrl-C, and how to end it at once."""
         self._say(
-            "stopping: the state of the run is being written to disk, so that it can go on later; "
+            "stopping: the state of the run is being written to disk, so that it can be resumed; "
             "press Ctrl-C again to end without it"
         )
 

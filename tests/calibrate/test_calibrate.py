@@ -139,7 +139,7 @@ def test_the_command_estimates_for_containers(tmp_path: Path) -> None:
     assert "merge_rate" in out.read_text("utf-8")
     refused = run("--jhist", TERASORT[1], "--cores", "2")
     assert refused.exit_code == 2
-    assert "--cores and --workers-per-machine go with --containers" in refused.stderr
+    assert "--cores and --workers-per-machine need --containers" in refused.stderr
 
 
 def test_clock_skew_is_said_and_left_out(altered: Callable[..., Path]) -> None:
@@ -262,7 +262,7 @@ def test_jobs_that_failed_tell_nothing(altered: Callable[..., Path]) -> None:
 
 def test_wrong_options_are_refused(tmp_path: Path) -> None:
     cases: list[tuple[list[str | Path], str]] = [
-        (["--jhist", tmp_path / "none.jhist"], "there is no such file"),
+        (["--jhist", tmp_path / "none.jhist"], "the file does not exist"),
         (["--jhist", TERASORT[0], "--link-rate", "fast"], "must be a rate"),
         (
             ["--jhist", TERASORT[0], "--link-rate", "-", "--link-rate", "-"],

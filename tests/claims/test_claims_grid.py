@@ -168,7 +168,7 @@ def test_each_point_is_held_against_the_one_most_alike() -> None:
     assert many.mean_reduction(ROWS, "x", red, {"kind": "base"}).value == pytest.approx(0.65)
     one = many.mean_ratio(ROWS, "x", {**red, "depth": 2}, {"kind": "base", "depth": 1})
     assert one.value == pytest.approx((2.0 + 1.0) / 2)
-    with pytest.raises(MeasureError, match="where one is needed"):
+    with pytest.raises(MeasureError, match="exactly one is needed"):
         many.mean_ratio(ROWS, "x", {"kind": "base"}, {"kind": "red"})
 
 
@@ -224,7 +224,7 @@ def test_how_much_more_is_saved_and_what_of_it_is_one_part() -> None:
     parts = Parts(ROWS.rows)
     base = {"kind": "base"}
     assert many.saved_share(parts, "part", "x", red, base).value == pytest.approx(0.25)
-    with pytest.raises(MeasureError, match="the same at both"):
+    with pytest.raises(MeasureError, match="equal at both points"):
         many.saved_share(parts, "part", "same", red, base)
 
 
@@ -284,5 +284,5 @@ def test_order_place_and_trend() -> None:
     assert many.best_place(ROWS, "x", red, "target").value == pytest.approx(2e9)
     assert many.best_place(ROWS, "x", red, "target", highest=True).value == pytest.approx(5e8)
     assert many.trend(ROWS, "x", red, "target").value == pytest.approx(-1)
-    with pytest.raises(MeasureError, match="trend needs three"):
+    with pytest.raises(MeasureError, match="trend needs at least three"):
         many.trend(ROWS, "x", {"kind": "red", "depth": 2}, "target")

@@ -78,7 +78,7 @@ def test_commands_are_understood_or_refused_never_run(tmp_path: Path) -> None:
 def test_our_collection_passes_and_notices_alterations() -> None:
     result = drill("--mutate", SCRIPTS)
     assert result.exit_code == 0, result.stdout
-    assert "alterations, as it should" in result.stdout
+    assert "alterations, as expected" in result.stdout
 
 
 def test_profiles_differ(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_timeout_without_a_known_loss_gives_a_lower_bound(tmp_path: Path) -> N
     assert any("at least" in part.what for part in story.parts)
     assert story.moments[0].text == (
         "timeout: byte 5,000 is sent again, silent for at least 200 ms (tcp.min_rto); "
-        "it was not needed"
+        "it was spurious"
     )
 
 
@@ -167,7 +167,7 @@ def test_a_folder_of_the_first_format_can_be_explained(tmp_path: Path) -> None:
     story = explain(result.path, "flow", 0)
     assert story.facts["connection"] is None
     assert any("2 segments sent again and 1 timeout" in line for line in story.unknown)
-    with pytest.raises(InputError, match="do not say which connection"):
+    with pytest.raises(InputError, match="has no connection numbers"):
         explain(result.path, "connection", 0)
 
 
@@ -203,7 +203,7 @@ def test_what_was_beside_a_flow_is_counted(tmp_path: Path) -> None:
     assert story.facts["flows_beside_dst"] == 3
     assert story.facts["flows_beside_src"] == 1
     beside = next(s for s in story.sections if s.title == "Beside it").lines
-    assert beside[0] == "3 other flows to h3 under way meanwhile, at most 2 at once."
+    assert beside[0] == "3 other flows to h3 in progress meanwhile, at most 2 at once."
     # Half of what 1 Gbit/s carries in a millisecond; ten samples lie wholly within.
     assert beside[1] == (
         "Port leaf0->h3 meanwhile: queue up to 80 packets (120 kB) in samples, "
@@ -277,10 +277,10 @@ def test_the_way_through_a_job_adds_up_to_its_runtime(tmp_path: Path) -> None:
         ("map 2: starting", 1.0),
         ("map 2: reading from another rack, computing meanwhile", 4.0),
         ("map 2: computing the rest, spilling", 2.0),
-        ("reduce 0: learning of the last map, and fetching", 10.0),
+        ("reduce 0: notice of the last map's end, and fetching", 10.0),
         ("reduce 0: merging, reducing", 5.0),
         ("reduce 0: writing its output, from the first chunk sent to a replica on", 3.0),
-        ("reporting the last task, and clean-up", 2.0),
+        ("report of the last task, and clean-up", 2.0),
     ]
     assert story.facts["slowest_fetch"] == story.facts["last_fetch"] == 1
     assert story.facts["stragglers"] == [{"kind": "map", "task": 2, "took_s": 6.0}]
@@ -404,7 +404,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert command("slowest") == 0
     assert "flow 0: h0 → h3" in capsys.readouterr().out
     assert command("flow") == 2
-    assert "which flow? Candidates" in capsys.readouterr().err
+    assert "ID: name a flow; candidates" in capsys.readouterr().err
     assert command("flow", "3") == 2
 
 

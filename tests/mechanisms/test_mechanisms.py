@@ -356,7 +356,7 @@ def test_a_sweep_has_the_same_mechanisms_in_its_processes() -> None:
         ("My_Queue", "cannot be a name"),
         ("../up", "cannot be a name"),
         ("a" * 50, "cannot be a name"),
-        ("taken", "is there already"),
+        ("taken", "already exists"),
     ],
 )
 def test_names_that_cannot_be_are_refused(name: str, says: str) -> None:

@@ -167,7 +167,7 @@ def test_horizon_covers_the_delays() -> None:
     assert delays[0] == pytest.approx([H + 2e-3 + 50 / C, H + 2.5e-3 + 50 / C])
     steps, late_s = horizon(delays, H, covers=4, share=1)
     assert late_s == pytest.approx(H + 2.5e-3 + 50 / C) and steps == math.ceil(4 * late_s / H)
-    with pytest.raises(InputError, match="take a longer interval"):
+    with pytest.raises(InputError, match="use a longer interval"):
         horizon(delays, 1e-6)
     with pytest.raises(InputError, match="no delays"):
         horizon(np.array([np.nan]), H)
@@ -196,7 +196,7 @@ def test_networks_that_cannot_be(change: dict[str, Any], message: str) -> None:
 def test_errors_say_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="cost changing must be above 0"):
         Costs(changing=0)
-    with pytest.raises(InputError, match="take a shorter horizon"):
+    with pytest.raises(InputError, match="use a shorter horizon"):
         Programme(ONE, 900)
     with pytest.raises(InputError, match="more than 200,000"):
         play(ONE, lambda _now, queues: queues, 1e3)
@@ -248,7 +248,7 @@ def test_the_command_prints_writes_and_draws(tmp_path: Path) -> None:
         (["--begin", "80 ms"], "--begin must be before --end"),
         (["--covers", "1"], "must be 2 or more"),
         (["--room", "20"], "the set point must be from 0 to the room"),
-        (["--interval", "1 us"], "take a longer interval"),
+        (["--interval", "1 us"], "use a longer interval"),
         (["--changing", "0"], "cost changing must be above 0"),
         (["--delays", "soon"], "must be a time"),
     ):

@@ -217,7 +217,7 @@ def test_values_that_share_a_class_are_said(tmp_path: Path) -> None:
         app, ["observe", "select", str(path), "--target", "t", "--bins", "4"]
     )
     said = " ".join(shown.stdout.split())
-    assert "share a class, as others are equal: in 1 metrics (mostly: 11 values in 2" in said
+    assert "share a class because of ties in 1 metrics (mostly: 11 values in 2" in said
 
 
 def test_a_copy_adds_nothing_and_a_second_cause_does() -> None:
@@ -285,7 +285,7 @@ def test_what_cannot_be_selected_is_said() -> None:
     for target, wanted, said in (
         ("t", Wanted(), "is constant"),
         ("T", Wanted(), "did you mean t"),
-        ("m1", Wanted(exclude=("x*",)), "no metric fits"),
+        ("m1", Wanted(exclude=("x*",)), "matches no metric"),
         ("m1", Wanted(exclude=("m0",)), "no metric is left"),
     ):
         with pytest.raises(InputError, match=said):
@@ -435,10 +435,10 @@ def test_rows_that_are_not_evenly_spaced_are_said() -> None:
     times = np.concatenate((np.arange(30.0), [29.0], np.arange(90.0, 120.0)))
     metrics = Metrics(("t", "m"), random.normal(size=(61, 2)), np.sort(times))
     assert select(metrics, "t").notes == (
-        "1 rows have the time of the row before: all of them count",
+        "1 rows have the time of the previous row: all rows are used",
     )
     lagged = select(metrics, "t", Wanted(lags=2)).notes
-    assert "2 of 60 steps between rows are not the usual 1 s: a lag is" in lagged[1]
+    assert "2 of 60 steps between rows differ from the usual 1 s: a lag is" in lagged[1]
 
 
 def test_resets_and_counters_are_said() -> None:
@@ -449,7 +449,8 @@ def test_resets_and_counters_are_said() -> None:
     assert found.notes[0] == "before"
     assert found.notes[1].startswith("1 metrics are counters by their names")
     assert (
-        "1 values of them are below the one before: the counter was reset there" in found.notes[2]
+        "1 of their values are below the previous one: the counter was reset there"
+        in found.notes[2]
     )
 
 
@@ -505,5 +506,7 @@ def test_tables_of_actuations_are_checked(tmp_path: Path, text: str, why: str) -
     (tmp_path / "rules.toml").write_text(text)
     with pytest.raises(InputError, match=why):
         actuation.read(tmp_path / "rules.toml")
-    with pytest.raises(InputError, match=r"rule\.toml: there is no such table .* built-in"):
+    with pytest.raises(
+        InputError, match=r"rule\.toml: the table of actuations does not exist; .* built-in"
+    ):
         actuation.read(tmp_path / "rule.toml")

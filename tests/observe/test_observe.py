@@ -166,7 +166,7 @@ def test_repeated_and_differing_spans_of_one_id(tmp_path: Path) -> None:
         taken(tmp_path, path)
     imported = taken(tmp_path, path, lossy=True)
     assert imported.about["spans"] == 2
-    assert reasons(imported)["the same span again: left out"] == 1
+    assert reasons(imported)["duplicate of a span: left out"] == 1
     assert changes(imported) == {"another span of the same id": 1}
 
 
@@ -374,17 +374,17 @@ def test_a_file_that_is_cut_off_counts_up_to_there(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_bytes(whole[:-20])
     imported = taken(tmp_path, tmp_path / "cut.json")
     assert imported.about["spans"] == 3
-    assert "the last record is cut off, and left out" in reasons(imported)
+    assert "the last record is incomplete and is left out" in reasons(imported)
     packed = gzip.compress(whole + b" " * 5000)[:-12]
     (tmp_path / "cut.gz").write_bytes(packed)
-    assert any("cut off" in reason for reason in reasons(taken(tmp_path, tmp_path / "cut.gz")))
+    assert any("truncated" in reason for reason in reasons(taken(tmp_path, tmp_path / "cut.gz")))
 
 
 def test_packed_rows_that_are_cut_off_count_up_to_there(tmp_path: Path) -> None:
     (tmp_path / "cut.gz").write_bytes(NEZHA.read_bytes()[:60_000])
     imported = taken(tmp_path, tmp_path / "cut.gz")  # a damaged row would stop it
     assert 1000 < imported.about["spans"] < 3000
-    assert any("cut off" in reason for reason in reasons(imported))
+    assert any("truncated" in reason for reason in reasons(imported))
 
 
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

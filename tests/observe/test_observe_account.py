@@ -291,8 +291,8 @@ def test_annotations_of_zipkin_are_events(tmp_path: Path) -> None:
     told = noted(taken(path))
     assert told["an event of a span"] == 1
     assert told["an annotation without a time or a value: left out"] == 1
-    assert told["a kind that is not known: taken for none"] == 1
-    assert told["a field that the format does not have: left out"] == 1
+    assert told["a kind that is unknown: treated as missing"] == 1
+    assert told["unknown field: left out"] == 1
     resources = pl.read_parquet(tmp_path / "spans" / "resources.parquet")
     assert json.loads(resources["attributes"][0])["ipv6"] == "fe80::1"
 
@@ -337,9 +337,9 @@ def test_values_that_cannot_be_kept_as_they_are_are_told(tmp_path: Path) -> None
         "an attribute of bytes: kept as text in base64",
         "a value that OTLP does not have: left out",
         "an attribute whose name is longer than 1,024 characters: it is cut",
-        "a kind that is not known: taken for none",
-        "a status that is not known: taken for none",
-        "a field that the format does not have: left out",
+        "a kind that is unknown: treated as missing",
+        "a status that is unknown: treated as missing",
+        "unknown field: left out",
         "an operation's name that is not text, or above 4,096 characters: changed",
     ):
         assert told.get(reason) == 1, (reason, told)
@@ -446,7 +446,7 @@ def test_skews_above_the_steps_are_found(tmp_path: Path, step_ns: int) -> None:
         # the estimate is right to the difference of the ways there and back
         assert abs(shift / MS + true[clock]) < 2.5, (clock, shift)
     assert imported.about["skew"]["outside_after"] < 0.1 * imported.about["skew"]["outside_before"]
-    reason = "a clock that disagrees with those that call it: shifted"
+    reason = "a clock that contradicts the clocks of its callers: shifted"
     told = imported.account.noted[reason]
     assert told.count == 3
     assert told.places[0][2].startswith("pay: -")
@@ -489,7 +489,7 @@ def test_lossy_is_asked_for_wherever_spans_are_read(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         shown = " ".join(done.output.split())
         assert "eastwest: changed 1 × a span that ends before it starts" in shown
-        assert "noted 1 × its parent is not there" in shown
+        assert "noted 1 × its parent is missing" in shown
         assert "it begins a transaction of its own" in shown
 
 
@@ -515,7 +515,7 @@ def test_the_account_goes_where_the_spans_go(tmp_path: Path) -> None:
     page = (tmp_path / "g" / "observe.html").read_text()
     assert "What the import left out, changed and noted" in page
     assert "a span that ends before it starts" in page
-    assert "it takes no time" in page
+    assert "its duration is 0" in page
 
 
 def test_an_account_of_a_folder_is_not_trusted(tmp_path: Path) -> None:
@@ -601,10 +601,10 @@ def test_values_of_tables_that_are_not_kept_are_told(tmp_path: Path) -> None:
     )
     assert found.sort("span_id")["kind"].to_list() == ["server", "client", None]
     told = taken(tmp_path / "in.csv").account.noted
-    assert told["a kind that is not known: taken for none"].places == [
+    assert told["a kind that is unknown: treated as missing"].places == [
         (str(tmp_path / "in.csv"), 4, "weird")
     ]
-    assert told["a status that is not known: taken for none"].count == 1
+    assert told["a status that is unknown: treated as missing"].count == 1
     assert told["attributes is not an object of JSON: left out"].count == 1
     assert told["operation is longer than 4,096 characters: it is cut"].count == 1
 

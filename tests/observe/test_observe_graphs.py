@@ -128,10 +128,10 @@ def test_places_by_spans_by_a_file_and_assumed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("pod,host\na,b\n", ":1: expected the columns instance and host"),
+        ("pod,host\na,b\n", ":1: the header must have the columns instance and host"),
         ("instance,host\na\n", ":2: 2 values are expected, found 1"),
         ("instance,host\na,b\na,c\n", ":3: 'a' is on two hosts"),
-        ("", ":1: expected the columns instance and host"),
+        ("", ":1: the header must have the columns instance and host"),
     ],
 )
 def test_files_of_places_that_do_not_go(tmp_path: Path, text: str, expected: str) -> None:

@@ -134,7 +134,7 @@ def test_ports_are_counted_by_kind_ect_and_tier() -> None:
     assert share(data, **acks, tier="host-down").value == pytest.approx(0.6)
     assert count(data, {}, "drops_early", ["data"], ect="ect").value == 1
     assert count(data, {}, "marks", []).value == 7
-    with pytest.raises(MeasureError, match="count no 'colour'"):
+    with pytest.raises(MeasureError, match="has no count 'colour'"):
         count(data, {}, "colour", [])
     with pytest.raises(MeasureError, match="no port counted marks"):
         share(data, {}, "marks", ["ack"], tier="host-up")

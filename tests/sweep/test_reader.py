@@ -64,11 +64,11 @@ def test_problems_of_inner_tables_are_those_of_the_file() -> None:
     assert table.table("c").content == {} and table.tables("c") == []
     table.head(("format", "a", "c"), 1)
     assert told(table) == {
-        "a.0.b.kinde": "no such key; there are kind",
+        "a.0.b.kinde": "unknown key; allowed: kind",
         "a.0.b": "is no good",
-        "a.0.b.of": "no such rates; there are rates",
+        "a.0.b.of": "unknown rates; allowed: rates",
         "c": "must be tables, each beginning with [[c]]",
-        "schema": "no such key; there are format, a, c",
+        "schema": "unknown key; allowed: format, a, c",
     }
     assert [p["hint"] for p in table.problems][-1] == "format"
     needed = Table({})

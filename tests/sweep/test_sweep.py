@@ -198,7 +198,7 @@ def test_named_cases_show_what_they_are_of_the_baseline() -> None:
     assert said in " ".join(out.split())
     narrow = CliRunner(env={"COLUMNS": "60", "TERM": "dumb"})
     out = narrow.invoke(app, ["sweep", "shared.toml", "--jobs", "0", "--resume"]).stdout
-    assert "no room for flow FCT mean" in out
+    assert "not shown, for lack of space: flow FCT mean" in out
     page = write_report([Path("results/shared-sweep")]).read_text("utf-8")
     assert 'id="factors"' in page
     assert "What each case is of its baseline" in page and "both, limit 5 packets" in page
@@ -618,7 +618,7 @@ def test_failures_are_listed_at_the_end(fake: FakeCore) -> None:
     fake.raises = fake.RunError("the \x1b[31mend")
     code, _, err = invoke("s.toml", "--jobs", "0")
     assert code == 2
-    assert "7 runs failed; --resume --retry tries again" in err
+    assert "7 runs failed; --resume --retry repeats them" in err
     assert "seed 1: the \N{REPLACEMENT CHARACTER}[31mend" in err and "and 2 more" in err
 
 
@@ -627,7 +627,7 @@ def test_what_is_wrong_is_told(file: Path) -> None:
         (("none.toml",), "no sweep file"),
         ((str(file), "--seeds", "x"), "expected a number of seeds"),
         ((str(file), "--set", "fabric.hsts=3"), "did you mean hosts?"),
-        ((str(file), "--set", "fabric.queue.limit=3"), "decided twice"),
+        ((str(file), "--set", "fabric.queue.limit=3"), "is set twice"),
     ):
         code, _, err = invoke(*args, "--jobs", "0")
         assert code == 2 and message in err, err

@@ -355,8 +355,8 @@ def test_axes_that_contradict_each_other(tmp_path: Path) -> None:
         """,
     )
     assert "seeds = 10" in found["seed"]
-    assert "decided twice" in found["workload.transfers.bytes"]
-    assert "below fabric.queue" in found["fabric.queue.limit"]
+    assert "is set twice" in found["workload.transfers.bytes"]
+    assert "part of fabric.queue" in found["fabric.queue.limit"]
     assert "[set]" in found["tcp.min_rto"]
     assert len(found) == 4
 

@@ -89,7 +89,7 @@ def test_a_matrix_is_read_and_refused_in_words(tmp_path: Path) -> None:
         ("to,from\n", "no column bps"),
         ("from,to,bps\n", "names no pair"),
         ("from,to,bps\na0,x9,1\n", "line 2: there is no host 'x9'"),
-        ("from,to,bps\na0,a0,1\n", "goes from a0 to itself"),
+        ("from,to,bps\na0,a0,1\n", "the source and target are both a0"),
         ("from,to,bps\na0,b0,nan\n", "bps must be"),
         ("from,to,bps\na0,b0,1\na0,b0,1\n", "line 3: a0 to b0 again"),
         ("from,to,bps\na0\n", "there is no host ''"),

@@ -191,9 +191,9 @@ def test_text_in_the_place_of_a_file_is_refused_as_such(tmp_path: Path) -> None:
     (tmp_path / "t.0.json").write_text(graph)
     assert take.import_mpi([tmp_path / "t.0.json"], tmp_path / "out").about["records"] == 1
     for reader in (take.import_mpi, import_trace):
-        with pytest.raises(InputError, match="is not the name of a file"):
+        with pytest.raises(InputError, match="is not a valid file name"):
             reader([graph], tmp_path / "no")
-    with pytest.raises(InputError, match="is not the name of a file"):
+    with pytest.raises(InputError, match="is not a valid file name"):
         ew.run(graph, out=tmp_path / "no")
 
 

@@ -69,8 +69,8 @@ def test_starts_are_picoseconds_unless_said_otherwise(tmp_path: Path) -> None:
         ("0->1 size 5", "start is ''"),
         ("0->1 start nan size 5", "start is 'nan'"),
         ("0->1 start 1e30 size 5", "allowed: 0 to 480 h"),
-        ("0->9 start 0 size 5", "host 9, and there are 4"),
-        ("2->2 start 0 size 5", "from host 2 to itself"),
+        ("0->9 start 0 size 5", "host 9 does not exist; allowed: 0 to 3"),
+        ("2->2 start 0 size 5", "the source and target are both host 2"),
         ("0-1 start 0 size 5", "not SRC->DST"),
         ("0->1 begin 0 size 5", "'begin' is not known"),
         ("Nodes many", "expected Nodes and a whole number"),
@@ -87,13 +87,13 @@ def test_what_a_list_cannot_say_is_told_with_its_line(line: str, said: str, tmp_
 def test_counts_must_agree(tmp_path: Path) -> None:
     file = tmp_path / "x.cm"
     file.write_text("Nodes 4\nConnections 2\n0->1 start 0 size 5\n")
-    with pytest.raises(InputError, match="it says Connections 2, and has 1"):
+    with pytest.raises(InputError, match="the header has Connections 2, but the file has 1"):
         matrix.read(file)
     file.write_text("Nodes 4\nConnections 0\n")
-    with pytest.raises(InputError, match="names no connection"):
+    with pytest.raises(InputError, match="has no connection"):
         matrix.read(file)
     file.write_text("Connections 0\n")
-    with pytest.raises(InputError, match="there is no line Nodes"):
+    with pytest.raises(InputError, match="the line Nodes is missing"):
         matrix.read(file)
     with pytest.raises(InputError, match="No such file"):
         matrix.read(tmp_path / "none.cm")

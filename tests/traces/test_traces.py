@@ -190,8 +190,8 @@ def test_traps_of_rumen(tmp_path: Path) -> None:
     assert attempts["host"].str.contains("\\", literal=True).sum() == 0
     assert attempts["host"][0].endswith(".megatron.com")
     known = reasons(imported)
-    assert known["attempt that ends before it starts: its times stay as they are"] == 1
-    assert known["attempt that starts before its task: its times stay as they are"] > 5
+    assert known["attempt that ends before it starts: its times are kept unchanged"] == 1
+    assert known["attempt that starts before its task: its times are kept unchanged"] > 5
     backwards = attempts.filter(pl.col("finish_s") < pl.col("start_s"))
     assert backwards.height == 1
     # what maps emit is not what is shuffled
@@ -203,14 +203,14 @@ def test_traps_of_rumen(tmp_path: Path) -> None:
 
 def test_a_truncated_log_imports_with_what_it_has(tmp_path: Path) -> None:
     imported = taken(tmp_path, RUMEN / "truncated-job-tracker-log.gz")
-    assert reasons(imported)["record that breaks off: what it has is taken"] == 1
+    assert reasons(imported)["incomplete record: its complete fields are used"] == 1
     for name, share in (("sample-job-tracker-logs.gz", 0.7), ("trace_1m.json.gz", 0.9)):
         whole = (RUMEN / name).read_bytes()
         cut = tmp_path / name
         cut.write_bytes(whole[: int(share * len(whole))])
         imported = taken(tmp_path, cut, force=True)
         assert 0 < imported.about["rows"]["jobs"] < 5
-        assert "the packed file is damaged or cut off" in " ".join(reasons(imported))
+        assert "the compressed file is damaged or truncated" in " ".join(reasons(imported))
 
 
 def test_a_cut_history_of_mrv2_says_that_its_job_has_not_ended(tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_a_cut_history_of_mrv2_says_that_its_job_has_not_ended(tmp_path: Path) -
     imported = taken(tmp_path, cut)
     job = table(imported, "jobs").row(0, named=True)
     assert (job["maps"], job["outcome"], job["finish_s"]) == (8, None, None)
-    assert "ends before its job has: the file may have been cut off" in reasons(imported)
-    assert "the last record is cut off, and left out" in reasons(imported)
+    assert "ends before the end of its job: the file may be truncated" in reasons(imported)
+    assert "the last record is incomplete and is left out" in reasons(imported)
 
 
 def test_the_binary_form_of_avro_reads_as_its_json_form(tmp_path: Path) -> None:
@@ -254,11 +254,11 @@ def test_a_configuration_beside_a_history_says_what_that_does_not(tmp_path: Path
     ]
     assert [f["kind"] for f in imported.about["files"]] == ["conf", "jhist"]
     real = DATA / "jhist" / "dr-elephant__job_1526555215992_0001_conf.xml.gz"
-    assert "configuration of a job that is not there" not in reasons(
+    assert "configuration of a job that is not in the trace" not in reasons(
         taken(tmp_path, history, real, force=True)
     )
     other = taken(tmp_path, JHIST / "r50-deep-1.jhist.gz", real, force=True)
-    assert reasons(other)["configuration of a job that is not there"] == 1
+    assert reasons(other)["configuration of a job that is not in the trace"] == 1
 
 
 def test_histories_of_many_jobs_become_one_trace_in_order(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_histories_of_many_jobs_become_one_trace_in_order(tmp_path: Path) -> Non
     assert imported.about["began_s"] == 1_526_555_642.677
     # attempts follow their job to its new number
     assert attempts.filter(pl.col("job") == 0).height == 2
-    with pytest.raises(InputError, match="job that was there before"):
+    with pytest.raises(InputError, match="job with the id of an earlier job"):
         taken(tmp_path, files[0], files[0], force=True)
 
 
@@ -444,9 +444,13 @@ def test_hostile_folders_are_refused(tmp_path: Path) -> None:
         ("jobs.parquet", b"PAR1", "a table is damaged"),
         ("jobs.parquet", frame.drop("queue"), "column 'queue' is missing"),
         ("jobs.parquet", frame.with_columns(pl.col("maps").cast(pl.String)), "column 'maps' is"),
-        ("jobs.parquet", frame.reverse(), "job does not count from 0"),
-        ("jobs.parquet", frame.head(1), "has rows of a job that is not there"),
-        ("jobs.parquet", frame.with_columns(submit_s=pl.lit(float("nan"))), "not in order"),
+        ("jobs.parquet", frame.reverse(), "the column job must be 0, 1, 2"),
+        ("jobs.parquet", frame.head(1), "has rows of a job that is not in jobs.parquet"),
+        (
+            "jobs.parquet",
+            frame.with_columns(submit_s=pl.lit(float("nan"))),
+            "submit_s must be sorted",
+        ),
     ]
     for name, content, expected in cases:
         kept = (whole / name).read_bytes()

@@ -125,11 +125,11 @@ def test_reasons_are_counted_and_few_are_kept(tmp_path: Path) -> None:
     [
         ("empty", b"", "is empty"),
         ("blank", b"\n \n", "is empty"),
-        ("text", b"Dear diary\n", "is of no known format; it starts with 'Dear diary"),
-        ("binary", bytes(range(256)), "is of no known format"),
-        ("object", b'{"a": 1}', "is of no known format"),
-        ("page", b"<html></html>", "is of no known format"),
-        ("avro", b"Obj\x01\x02", "is of no known format"),
+        ("text", b"Dear diary\n", "has no known format; it starts with 'Dear diary"),
+        ("binary", bytes(range(256)), "has no known format"),
+        ("object", b'{"a": 1}', "has no known format"),
+        ("page", b"<html></html>", "has no known format"),
+        ("avro", b"Obj\x01\x02", "has no known format"),
         ("none.csv", b"name,input_bytes\na,1\n", "has no column submit_s"),
         ("near.csv", b"submit_time_s,input_bytes\n1,1\n", "did you mean 'submit_time_s'?"),
         ("twice.csv", b"submit_s,maps,maps\n1,1,1\n", "has the column 'maps' twice"),
@@ -180,7 +180,7 @@ def test_a_job_is_taken_once(tmp_path: Path) -> None:
         with pytest.raises(InputError) as error:
             taken(tmp_path, DATA / name, DATA / name)
         assert f"{DATA / name}:" in str(error.value)
-        assert ": job that was there before, found '" in str(error.value)
+        assert ": job with the id of an earlier job, found '" in str(error.value)
         imported = taken(tmp_path, DATA / name, DATA / name, on_bad_row="skip")
         assert imported.about["rows_skipped"] >= imported.about["rows"]["jobs"]
         assert imported.about["rows"]["jobs"] in {2, 3}
@@ -389,7 +389,7 @@ def test_the_command_refuses_with_a_reason(tmp_path: Path) -> None:
         ([bad], f"{bad}:2: 6 to 9 columns are expected, found '2'"),
         ([bad, "--on-bad-row", "ignore"], "expected stop or skip"),
         ([bad, "--format", "swimm"], "did you mean swim?"),
-        ([tmp_path / "none"], "there is no such file"),
+        ([tmp_path / "none"], "the file does not exist"),
         ([tmp_path], "is a folder: name the files in it"),
         ([bad, "--format", "rumen"], "has no usable job"),
     ]

@@ -260,7 +260,7 @@ def test_a_resample_is_as_far_as_the_jobs_it_stands_for() -> None:
 def test_windows_that_do_not_suit_are_refused() -> None:
     with pytest.raises(InputError, match="no whole window"):
         Cut.of(made(np.array([1.0, 2.0])), 3600.0)
-    with pytest.raises(InputError, match="name longer"):
+    with pytest.raises(InputError, match="use longer"):
         Cut.of(made(np.arange(20_000.0)), 1.0)
 
 

@@ -587,7 +587,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if any(fnmatch.fnmatch(name, pattern) for pattern in options.case)
     }
     if not wanted:
-        print("no case has such a name; see list", file=sys.stderr)
+        print("unknown case; the command list shows the names", file=sys.stderr)
         return 2
     left = run(wanted, options.into, options.budget, options.anyway)
     print(f"{left} runs left", file=sys.stderr)

@@ -105,7 +105,7 @@ def phases(
     cores: Sequence[Cores],
     start_core_s: float,
 ) -> list[Phase]:
-    """Return bytes and core times of each phase of the model: key, meaning, pairs."""
+    """Return key, meaning and pairs (bytes, core time in s) of each phase of the model."""
 
     def pairs(
         kind: str,
@@ -188,7 +188,7 @@ def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> lis
 
 
 def stretch(a: Attempt, machine: Cores) -> float:
-    """Return wall time over core time of an attempt: its slow-down by sharing."""
+    """Return wall time over core time of an attempt: its slow-down by shared cores."""
     got = machine.time(a.host, a.started_s, a.finished_s)
     if not got or a.started_s is None or a.finished_s is None:
         return 1.0

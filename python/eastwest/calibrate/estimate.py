@@ -76,7 +76,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class JobResidual:
-    """Runtime of a history, and the one by the estimates with its shuffle as observed."""
+    """Observed runtime of a job in s, and the runtime by the estimates with its own shuffle."""
 
     history: History
     observed_s: float
@@ -84,7 +84,7 @@ class JobResidual:
 
     @property
     def residual(self) -> float:
-        """Estimated over observed runtime, less one."""
+        """Relative error of the runtime: estimated over observed, minus 1."""
         return self.estimated_s / self.observed_s - 1
 
 

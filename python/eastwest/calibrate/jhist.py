@@ -14,7 +14,7 @@ from eastwest.errors import InputError
 from eastwest.traces import hadoop, jhist
 from eastwest.traces.source import Source
 
-#: Most bytes of a history, decompressed.
+#: Maximum number of bytes of a history, decompressed.
 MOST_BYTES = 1 << 30
 
 
@@ -60,7 +60,7 @@ class History:
     finished_s: float
     status: str
     attempts: list[Attempt]
-    #: Least error in seconds of a host's clock, for hosts with impossible times.
+    #: Minimum error in seconds of a host's clock, for hosts with impossible times.
     skews_s: dict[str, float]
 
     def of(self, kind: str) -> list[Attempt]:
@@ -107,7 +107,7 @@ def _read(path: Path, source: Source) -> History:
     if walk.job is None or walk.job.submit_ms is None:
         raise HistoryError(f"{path}:{max(2, line)}: ends before its job was submitted")
     if walk.end is None or walk.end[0] is None:
-        message = "ends before its job has: the file may have been cut off here"
+        message = "ends before the end of its job: the file may be truncated here"
         raise HistoryError(f"{path}:{line}: {message}")
     return _history(path, walk, walk.job, walk.job.submit_ms, walk.end[0], walk.end[1])
 

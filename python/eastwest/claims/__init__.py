@@ -45,7 +45,9 @@ def claims(
     """
     chosen = choose(find(papers_folder(papers)), patterns)
     if profiles and readings:
-        raise InputError("profiles run under the best-supported reading: give one of the two")
+        raise InputError(
+            "profiles and readings cannot be combined: profiles use the best-supported one"
+        )
     if readings:
         chosen = read_as(chosen, readings)
     if profiles:

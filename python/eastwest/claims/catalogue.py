@@ -33,7 +33,7 @@ def papers_folder(given: str | Path | None = None) -> Path:
         if any(folder.glob("*/claims/*.toml")):
             return folder
     raise InputError(
-        "no claims: there is no papers/STUDY/claims/*.toml here; --papers names the folder"
+        "no claims found: no file papers/STUDY/claims/*.toml; give the folder with --papers"
     )
 
 
@@ -88,7 +88,7 @@ def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
 
 
 def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Return claims with profiles of their studies; ``all`` means every profile of a study.
+    """Return each claim once for each named TCP profile of its study; ``all``: every profile.
 
     Raises ``InputError`` where a study has no profile of that name.
     """
@@ -103,9 +103,9 @@ def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 
 
 def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
-    """Return claims under readings of their studies; ``all`` means every reading of a study.
+    """Return each claim once for each named reading of its study; ``all``: every reading.
 
-    Where two of these readings are equal for a claim, it is returned once. Raises ``InputError``
+    A claim is returned once for readings that are equal for it. Raises ``InputError``
     where a study has no reading of that name.
     """
     found: list[Claim] = []

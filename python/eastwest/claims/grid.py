@@ -39,7 +39,7 @@ def tables(content: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]
 
 
 def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table as a claim asks for it: with ``only``, some values of its axes.
+    """Return a table of the grid, with its axes cut to the values that ``only`` names.
 
     Raises ``KeyError`` with the path of an axis that does not exist, or that loses all its values.
     """
@@ -54,12 +54,12 @@ def part(table: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def axes_of(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the axes of a sweep's table, without those that are no tables."""
+    """Return the axes of a sweep's table; entries that are not tables are ignored."""
     return [dict(axis) for axis in listed(sweep.get("axis")) if isinstance(axis, Mapping)]
 
 
 def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of an axis by path; empty where its rows do not fit its paths."""
+    """Return the values of an axis by path; empty if its rows and paths differ in length."""
     paths, rows = axis.get("path"), axis.get("values")
     if isinstance(paths, list) and isinstance(rows, list):
         fit = all(isinstance(row, list) and len(row) == len(paths) for row in rows)
@@ -68,7 +68,7 @@ def columns(axis: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def narrowed(sweep: Mapping[str, Any], only: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the axes of a sweep with only the rows that have the wanted values, as its key.
+    """Return ``{"axis": …}``: the axes of a sweep, cut to the rows with the wanted values.
 
     Raises ``KeyError`` with the path of an axis that does not exist, or that loses all its values.
     """

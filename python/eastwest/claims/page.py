@@ -320,7 +320,7 @@ def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
     yield ""
     for explained in content["explanations"]:
         shown = "; ".join(f"{m['name']}: {m['measured']}" for m in explained["metrics"])
-        doubt = "" if explained["borne_out"] else " **Its runs do not bear this out.**"
+        doubt = "" if explained["borne_out"] else " **The runs do not confirm this.**"
         kind = f"*{explained['class'].capitalize()}.* " if explained.get("class") else ""
         yield f"- {kind}{cell(explained['text'])} {cell(shown)}.{doubt}"
 

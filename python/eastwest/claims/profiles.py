@@ -29,12 +29,12 @@ _KEYS = ("about", "set", "seeds", "because")
 
 @dataclass(frozen=True)
 class Profile:
-    """Another TCP for the claims of a study."""
+    """TCP profile of a study: other TCP settings under which its claims also run."""
 
     name: str
     about: str
     settings: Mapping[str, Any]
-    #: Most seeds of full runs.
+    #: Maximum number of seeds of full runs.
     seeds: int
     #: Reasons why claims differ under the profile, by the ids of the claims.
     because: Mapping[str, str]

@@ -38,7 +38,7 @@ _VALUE_KEYS = (*_WORDS, "set", "claims", "with", "only")
 
 @dataclass(frozen=True)
 class Value:
-    """Settings that a source's words ask for."""
+    """Settings that one statement of a source implies, with its words and where they are."""
 
     what: str
     #: Words of the source, and their place in it.
@@ -68,8 +68,8 @@ class Value:
                 if not {*map(str, decided.get(path, ["not set"]))} <= {*map(str, wanted)}:
                     raise KeyError(path)
         except KeyError as error:
-            message = f"the reading's value {self.what!r:.60} leaves none of the runs: "
-            raise InputError(f"{message}none has one of these values of {error.args[0]}") from None
+            message = f"the reading's value {self.what!r:.60} excludes all runs: "
+            raise InputError(f"{message}none has an allowed value of {error.args[0]}") from None
         return cut
 
     def fits(self, decided: Mapping[str, list[Any]]) -> bool:
@@ -82,8 +82,8 @@ class Value:
             have = {value in allowed for value in decided.get(path, [None])}
             if len(have) > 1:
                 raise InputError(
-                    f"the reading's value {self.what!r:.60} fits a part of the axis {path} only; "
-                    "vary it in runs of their own"
+                    f"the reading's value {self.what!r:.60} fits only some values of the axis "
+                    f"{path}; give these values separate runs"
                 )
             fit = fit and have == {True}
         return fit
@@ -101,7 +101,7 @@ class Reading:
     about: str
     #: Day on which the reading was committed, before its first run.
     since: str
-    #: Most seeds of full runs; None: as many as the claims have.
+    #: Maximum number of seeds of full runs; None: as many as the claims have.
     seeds: int | None
     values: tuple[Value, ...]
 
@@ -201,7 +201,7 @@ def _value(entry: Table) -> Value:
         entry.wrong("set", None, "is missing: a table of paths and values")
     needs, only = (_allowed(entry, key) for key in ("with", "only"))
     if only and not claims:
-        entry.wrong("only", None, "is for the claims that it names")
+        entry.wrong("only", None, "needs the key claims, with the claims for which it holds")
     return Value(what, words, where, settings, claims, needs, only)
 
 

@@ -107,7 +107,7 @@ def read(claim: Claim) -> Record:
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged: {error!r}") from None
     if not known:
-        raise InputError(f"{path} is of another claim, or of a newer version of Eastwest")
+        raise InputError(f"{path} belongs to another claim, or to a newer version of Eastwest")
     return Record(claim, content)
 
 

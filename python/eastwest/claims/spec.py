@@ -281,7 +281,7 @@ class _Reader:
                 try:
                     entry = grid.part(tables[wanted], entry)
                 except KeyError as error:
-                    message = "no axis of the grid's table has such values"
+                    message = "no axis of the grid's table has these values"
                     self.table.wrong(f"runs.{name}.only", error.args[0], message)
             if entry is not None:
                 runs[name] = entry
@@ -313,7 +313,7 @@ class _Reader:
                 self.table.wrong("runs", name, message)
                 continue
             table = Table(given, f"{self.table.where}runs.", self.table).table(name)
-            less = table.table("quick", "a table of the keys that are less")
+            less = table.table("quick", "a table of the keys that are smaller with --quick")
             whole = {key: value for key, value in table.content.items() if key != "quick"}
             self._sweep(table, whole, full, name)
             settings = {"set": {**flat(whole.get("set")), **flat(less.get("set"))}}
@@ -346,7 +346,7 @@ class _Reader:
         found = tuple(self._metric(entry, banded) for entry in entries)
         names = [metric.name for metric in found]
         for name in sorted({name for name in names if names.count(name) > 1}):
-            table.wrong("metric", name, "is the name of two metrics")
+            table.wrong("metric", name, "is used for two metrics")
         return found
 
     def _metric(self, entry: Table, banded: bool) -> Metric:

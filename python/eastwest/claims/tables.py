@@ -21,7 +21,9 @@ def filled(text: str, tables: Tables) -> str:
         begin, end = f"<!-- table of {name} -->", f"<!-- end of {name} -->"
         before, *rest = re.split(f"{re.escape(begin)}.*?{re.escape(end)}", text, flags=re.S)
         if len(rest) != 1:
-            raise ValueError(f"{len(rest)} places for the table of {name}, not one")
+            raise ValueError(
+                f"found {len(rest)} places for the table of {name}; exactly one is needed"
+            )
         text = before + "\n".join((begin, "", *lines, "", end)) + rest[0]
     return text
 

@@ -43,7 +43,7 @@ class Part:
 
     @property
     def inside(self) -> bool:
-        """Whether there is a value and it is in the band, whatever its interval is."""
+        """Whether the measured value is in the band; its interval is not considered."""
         if self.measured is None:
             return False
         low, high = self._band
@@ -139,12 +139,12 @@ class Explained:
 
     @property
     def borne_out(self) -> bool:
-        """Whether its metrics were measured and, where they have bands, are in them."""
+        """Whether all metrics of the explanation were measured and lie in their bands."""
         return all(part.inside for part in self.parts)
 
     @property
     def kind(self) -> str:
-        """Class of the difference, as far as there is evidence for it.
+        """Class of the difference; *not explained* if its runs do not confirm it.
 
         That a source leaves a value open, or that our model lacks something, is shown by a run in
         which this alone brings the number into a band; without one the class is *not explained*.

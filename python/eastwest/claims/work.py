@@ -15,7 +15,7 @@ from eastwest.partial import Partial
 from eastwest.sweep import State, SweepResult, prepare
 from eastwest.sweep.spec import Spec as Sweep
 
-#: Most seeds of an undecided claim.
+#: Maximum number of seeds for an undecided claim.
 MOST_SEEDS = 60
 #: Callback before the runs of a claim: its id, the name of the runs, and their progress.
 Progress = Callable[[str, str, State], None]
@@ -23,14 +23,14 @@ Progress = Callable[[str, str, State], None]
 
 @dataclass(frozen=True)
 class How:
-    """How claims are run."""
+    """Options of a run of claims: quick or full, seeds, processes, store and progress."""
 
     quick: bool = False
     jobs: int | None = None
     dask: str | None = None
     store: str | Path | None = None
     progress: Progress = lambda *_: None
-    #: Most seeds of an undecided claim.
+    #: Maximum number of seeds for an undecided claim.
     most_seeds: int = MOST_SEEDS
 
 

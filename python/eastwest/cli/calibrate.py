@@ -20,7 +20,7 @@ from eastwest.files import write_whole
 from eastwest.sweep.values import Bound
 from eastwest.units import clean, percent
 
-#: Most jobs that are shown; the JSON has all.
+#: Maximum number of jobs that are shown; the JSON has all.
 _MOST_JOBS = 5
 
 
@@ -57,13 +57,15 @@ def command(
         typer.Option(
             min=1,
             metavar="N",
-            help="With --containers: cores of a machine; else one for each task.",
+            help="With --containers: number of cores of a machine; default: one for each task.",
         ),
     ] = None,
     workers_per_machine: Annotated[
         int,
         typer.Option(
-            min=1, metavar="N", help="With --cores: workers, in order of names, on a machine."
+            min=1,
+            metavar="N",
+            help="With --cores: number of workers on a machine, in the order of their names.",
         ),
     ] = 1,
     details: Annotated[
@@ -83,7 +85,7 @@ def command(
     rates = _rates(link_rate or [], len(files))
     heartbeat_s = _quantity("--heartbeat", heartbeat, "time") / 1e12
     if not containers and (cores is not None or workers_per_machine != 1):
-        fail("--cores and --workers-per-machine go with --containers")
+        fail("--cores and --workers-per-machine need --containers")
     cluster = Containers(cores, workers_per_machine) if containers else None
     found = calibrate(files, rates, heartbeat_s, cluster)
     if out is not None:

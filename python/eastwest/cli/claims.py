@@ -36,14 +36,14 @@ def claims(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and points: minutes for all.")
+        bool, typer.Option("--quick", help="Use fewer seeds and points: all claims take minutes.")
     ] = False,
     profiles: Annotated[
         list[str] | None,
         typer.Option(
             "--profile",
             metavar="NAME",
-            help="Run with another TCP of the study (linux); may be repeated; all: with each.",
+            help="TCP profile of the study, such as linux; may be repeated; all: every profile.",
         ),
     ] = None,
     readings: Annotated[
@@ -51,12 +51,12 @@ def claims(
         typer.Option(
             "--reading",
             metavar="NAME",
-            help="Run under another reading of the study (first); may be repeated; all: each.",
+            help="Reading of the study, such as first; may be repeated; all: every reading.",
         ),
     ] = None,
     most_seeds: Annotated[
         int,
-        typer.Option(min=1, max=1000, help="Most seeds of an undecided claim."),
+        typer.Option(min=1, max=1000, help="Maximum number of seeds for an undecided claim."),
     ] = MOST_SEEDS,
     as_json: JsonArrayOption = False,
     listed: Annotated[
@@ -71,7 +71,7 @@ def claims(
         bool,
         typer.Option(
             "--record",
-            help="Write results beside the claims, and the pages of all studies; not with --quick.",
+            help="Store results and update the pages of all studies; not with --quick.",
         ),
     ] = False,
     missing: Annotated[
@@ -90,11 +90,11 @@ def claims(
 ) -> None:
     """Run published claims and show which hold: exit code 1 where one differs."""
     if keep and quick:
-        fail("--record keeps the results of full runs: leave out --quick, or write with --out")
+        fail("--record cannot be used with --quick: only full runs are stored; use --out instead")
     if missing and quick:
-        fail("--missing is about the kept results, which are of full runs: leave out --quick")
+        fail("--missing cannot be used with --quick: stored results are those of full runs")
     if profiles and readings:
-        fail("--profile runs under the best-supported reading: leave out --reading")
+        fail("--profile cannot be used with --reading: it uses the best-supported reading")
     folder = papers_folder(papers)
     if keep and folder.resolve() == SHIPPED:
         fail(f"--record writes beside the claims: copy {SHIPPED} to papers first")
@@ -142,7 +142,7 @@ def claims(
                 kept=lambda claim: had.parts() if (had := before(claim)) else [],
             )
         except KeyboardInterrupt:
-            interrupted("finished runs are kept, the same command continues from there")
+            interrupted("finished runs are stored; repeat the command to continue")
     if keep:
         page.write(folder)
     _report(console, outcomes, as_json)
@@ -214,5 +214,5 @@ def _tally(console: Console, outcomes: list[Outcome]) -> None:
     words = (HOLDS, DIFFERS, UNDECIDED, NOT_RUN)
     counted = {word: sum(o.verdict == word for o in outcomes) for word in words}
     parts = [f"{number} {word}" for word, number in counted.items() if number]
-    ending = "; a quick run: results that are kept stay as they are" if outcomes[0].quick else ""
+    ending = "; a quick run: stored results are unchanged" if outcomes[0].quick else ""
     console.print(f"{', '.join(parts)}{ending}", markup=False)

@@ -17,7 +17,7 @@ from eastwest.units import clean
 
 #: Largest script in bytes.
 MOST_BYTES = 4 << 20
-#: Most alterations without effect that a message names.
+#: Maximum number of alterations without effect that a message names.
 SHOWN = 5
 
 
@@ -47,7 +47,7 @@ def drill(
         str | None,
         typer.Option(
             metavar="linux|classic",
-            help="TCP that the endpoint behaves like; default: the one in the script, else linux.",
+            help="TCP profile of the endpoint; default: the profile in the script, else linux.",
         ),
     ] = None,
     mutate: Annotated[
@@ -76,7 +76,9 @@ def drill(
     else:
         typer.echo(f"{len(outcomes) - failed} passed, {failed} failed")
     if not readable:
-        errors().print("eastwest: none of these can be read as a script", markup=False)
+        errors().print(
+            "eastwest: none of the given files is a readable packetdrill script", markup=False
+        )
         raise typer.Exit(BAD_INPUT)
     if failed:
         raise typer.Exit(1)
@@ -112,7 +114,7 @@ def _play(file: Path, profile: Profile | None, mutate: bool) -> tuple[Outcome, b
         more = f" and {len(unnoticed) - SHOWN} more" if len(unnoticed) > SHOWN else ""
         message = f"still passes after an alteration of {named}{more}"
         return Outcome(str(file), False, message), True
-    message = f"fails on each of {result['alterations']} alterations, as it should"
+    message = f"fails after each of {result['alterations']} alterations, as expected"
     return Outcome(str(file), True, message if mutate else ""), True
 
 

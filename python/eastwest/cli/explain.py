@@ -38,7 +38,7 @@ def explain(
         str,
         typer.Argument(
             metavar="flow|job|task|connection|slowest",
-            help="What to explain; 'slowest' lists candidates.",
+            help="Kind of object to explain; slowest: list candidates.",
         ),
     ],
     number: Annotated[
@@ -50,9 +50,13 @@ def explain(
     ] = None,
     workload: Annotated[
         str | None,
-        typer.Option(help="The workload of the job, where several have a job of this number."),
+        typer.Option(
+            help="Workload of the job, needed if several workloads have a job of this number."
+        ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, max=1000, help="Length of the list of 'slowest'.")] = 5,
+    top: Annotated[
+        int, typer.Option(min=1, max=1000, help="Maximum number of candidates that slowest lists.")
+    ] = 5,
     as_json: JsonObjectOption = False,
 ) -> None:
     """Explain why a flow or job of a result took as long as it did."""
@@ -60,7 +64,7 @@ def explain(
     if wanted is Subject.slowest:
         story = slowest(Result(folder), top)
     elif number is None:
-        fail(f"which {wanted.value}? Candidates: eastwest explain {folder} slowest")
+        fail(f"ID: name a {wanted.value}; candidates: eastwest explain {folder} slowest")
     else:
         story = tell(Result(folder), wanted.value, number, workload=workload)
     typer.echo(json.dumps(story.to_dict(), allow_nan=False) if as_json else story.text())
@@ -72,11 +76,13 @@ def timeline(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="File to write, .gz to compress it; default: in the folder."
+            "--out",
+            "-o",
+            help="File to write, compressed if it ends in .gz; default: in the result folder.",
         ),
     ] = None,
     most: Annotated[
-        int, typer.Option(min=100, help="Most events; with more, the file is thinned.")
+        int, typer.Option(min=100, help="Maximum number of events; above it, the file is thinned.")
     ] = MOST_EVENTS,
 ) -> None:
     """Write a timeline of a result, to open in ui.perfetto.dev.

@@ -33,7 +33,7 @@ SHOWN = (
     "fabric.reference_ports",
     "threads",
 )
-#: Most rare pairs that the summary names.
+#: Maximum number of rare pairs that the summary names.
 MOST_NAMED = 5
 
 
@@ -52,15 +52,15 @@ def fuzz(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Tally to add to; pairs of settings with low counts in it come first.",
+            help="File of counts to update; pairs of settings with low counts are tried first.",
         ),
     ] = None,
     have: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATH[=VALUE]",
-            help="A setting that each case has, such as fabric.pfc or fabric.queue.kind=red, or "
-            "workload.*.kind=mpi; may be repeated.",
+            help="Setting that every case must have, such as fabric.pfc or fabric.queue.kind=red "
+            "or workload.*.kind=mpi; may be repeated.",
         ),
     ] = None,
     mechanisms: WithOption = None,
@@ -106,15 +106,15 @@ def _as_json(result: dict[str, Any], places: list[str]) -> dict[str, Any]:
 def _show(result: dict[str, Any], places: list[str], tally: campaign.Tally) -> None:
     screen = Console(highlight=False)
     screen.print(
-        f"{count(result['cases'])} cases judged: {count(result['kept'])} stopped and gone on, "
+        f"{count(result['cases'])} cases judged: {count(result['kept'])} stopped and resumed, "
         f"{count(result['in_parts'])} on several threads, {count(result['packets'])} packets, "
         f"{count(result['events'])} events. {count(result['too_large'])} were too large, "
-        f"{count(result['refused'])} wishes were refused by check."
+        f"{count(result['refused'])} combinations were rejected by check."
     )
     screen.print(_least(tally))
     rare = tally.rare(campaign.levels())
     if rare and tally.cases > result["cases"]:
-        screen.print(f"{count(len(rare))} pairs were tried less than {campaign.ENOUGH} times, as")
+        screen.print(f"{count(len(rare))} pairs were tried less than {campaign.ENOUGH} times:")
         for a, b, tried, _ in sorted(rare, key=lambda pair: pair[2])[:MOST_NAMED]:
             screen.print(f"  {_name(a)} with {_name(b)}: {tried}", markup=False)
     for one, place in zip(result["found"], places, strict=True):

@@ -37,13 +37,13 @@ def errors() -> Console:
 
 
 def fail(message: str) -> NoReturn:
-    """Print what is wrong with the input, and exit."""
+    """Print a message about wrong input on standard error, and exit with code 2."""
     errors().print(f"eastwest: {clean(message, 2000)}", markup=False)
     raise typer.Exit(BAD_INPUT)
 
 
 def interrupted(kept: str) -> NoReturn:
-    """Print what an interrupted command keeps, and exit."""
+    """Print which results an interrupted command has stored, and exit with code 130."""
     errors().print(f"eastwest: interrupted; {kept}", markup=False)
     raise typer.Exit(INTERRUPTED) from None
 

@@ -57,7 +57,7 @@ def red(
     ] = 0.1,
     weight: Annotated[float, typer.Option(help="Weight of the average.")] = 0.002,
     even: Annotated[
-        bool, typer.Option(help="Even gaps between marks: twice as many marks.")
+        bool, typer.Option(help="Space marks evenly, as RED can: twice as many marks.")
     ] = False,
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,
@@ -96,9 +96,11 @@ def dctcp(
     delays: DelayOption = "100 us",
     capacity: CapacityOption = "10 Gbit/s",
     threshold: Annotated[
-        float, typer.Option(help="Queue in packets from which all are marked.")
+        float, typer.Option(help="Queue length in packets above which all packets are marked.")
     ] = 65,
-    gain: Annotated[float, typer.Option(help="Gain g of the newest share of marks.")] = 1 / 16,
+    gain: Annotated[
+        float, typer.Option(help="Gain g of the moving average of the share of marks.")
+    ] = 1 / 16,
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,
     plot: PlotOption = None,
@@ -221,7 +223,7 @@ def _rows(points: Sequence[Point], row: Callable[[float, float, float], Row]) ->
 
 @dataclass(frozen=True)
 class Loop:
-    """A control loop at the points that a command asks for."""
+    """A control loop at all points (flows × round trips) of a ``model`` command."""
 
     title: str
     points: list[Point]
@@ -232,7 +234,7 @@ class Loop:
     def put(
         self, csv_file: Path | None, plot: Path | None, response: Path | None, as_json: bool
     ) -> None:
-        """Print the numbers of all points, and write the files that were asked for."""
+        """Print the numbers of all points, and write the CSV file and pictures of the options."""
         rows = _rows(self.points, self.row)
         if plot is not None:
             from eastwest.plot.control import over_points  # noqa: PLC0415  slow to load
@@ -246,8 +248,8 @@ class Loop:
 def _print(rows: list[Row]) -> None:
     screen = console(wide=True)
     screen.print(table_of(rows))
-    screen.print("Queues and windows in packets; the period is that of an oscillation at the edge")
+    screen.print("Queues and windows are in packets.")
     if "amplitude" in rows[0]:
-        screen.print("of stability, here of the limit cycle that marking by a step always has.")
+        screen.print("period: that of the limit cycle, which marking by a step always has.")
     else:
-        screen.print("of stability, where the loop gain grows by the gain margin.")
+        screen.print("period: that of the oscillation at a gain increased by the gain margin.")

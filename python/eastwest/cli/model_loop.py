@@ -42,7 +42,10 @@ def loop(
         str | None, typer.Option(help="Link to show; default: the one with the longest queue.")
     ] = None,
     warm_up: Annotated[
-        str, typer.Option(metavar="TIME", help="Results before this time are left out.")
+        str,
+        typer.Option(
+            metavar="TIME", help="Length of the warm-up: samples before this time are ignored."
+        ),
     ] = "0 s",
     settings: SetOption = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all runs.")] = None,
@@ -109,6 +112,7 @@ def _print(said: list[dict[str, Any]], out: Path) -> None:
     screen.print(f"{clean(said[0]['link'], 80)}", markup=False)
     screen.print(table)
     screen.print(
-        "Queues in packets; foreseen: error one horizon ahead, staying: without any change."
+        "Queues in packets. foreseen: error of the prediction one horizon ahead; staying: error "
+        "if the queue is assumed to stay as it is."
     )
     screen.print(clean(str(out / "loop.png"), 200), markup=False)

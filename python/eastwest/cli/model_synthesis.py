@@ -90,7 +90,7 @@ def hinf(
 def _print_syntheses(rows: list[Row]) -> None:
     console(wide=True).print(table_of(rows))
     typer.echo(
-        "γ: the least greatest gain; norm: that of the loop with this controller. settles: time"
+        "γ: the least H-infinity norm; norm: that of the loop with this controller. settles: time"
     )
     typer.echo("constant of the slowest root. sensitivity: its peak, with the exact delay.")
 
@@ -108,7 +108,7 @@ def horizon(
     ] = "500 us",
     capacity: CapacityOption = "1 Gbit/s",
     set_point: SetPointOption = 50,
-    room: Annotated[float, typer.Option(help="Most packets in the queue.")] = 500,
+    room: Annotated[float, typer.Option(help="Maximum number of packets in the queue.")] = 500,
     interval: Annotated[
         str, typer.Option(metavar="TIME", help="Time between decisions.")
     ] = "500 us",
@@ -117,12 +117,14 @@ def horizon(
     ] = 4.0,
     changing: Annotated[float, typer.Option(help="Weight of changes of the rates.")] = 1.0,
     load: Annotated[
-        float, typer.Option(help="Further load of the link, as a share of its rate.")
+        float, typer.Option(help="Additional load of the link, as a share of its rate.")
     ] = 0.3,
     begin: Annotated[
-        str, typer.Option(metavar="TIME", help="Begin of the further load.")
+        str, typer.Option(metavar="TIME", help="Start of the additional load.")
     ] = "100 ms",
-    end: Annotated[str, typer.Option(metavar="TIME", help="End of the further load.")] = "200 ms",
+    end: Annotated[
+        str, typer.Option(metavar="TIME", help="End of the additional load.")
+    ] = "200 ms",
     duration: Annotated[str, typer.Option(metavar="TIME", help="End of the model.")] = "300 ms",
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,

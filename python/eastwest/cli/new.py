@@ -26,13 +26,16 @@ def new(
         typer.Option(metavar="queue|congestion|routing", help="Kind of the mechanism."),
     ] = "queue",
     python: Annotated[
-        bool, typer.Option("--python", help="A sketch in Python: slow, needs no compiler.")
+        bool,
+        typer.Option(
+            "--python", help="Write the mechanism in Python: slower runs, no compiler needed."
+        ),
     ] = False,
     source: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Eastwest's Rust source, where it is not beside the installed package.",
+            help="Folder of Eastwest's Rust source; default: beside the installed package.",
         ),
     ] = None,
 ) -> None:

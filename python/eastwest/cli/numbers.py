@@ -35,17 +35,17 @@ def quantity(option: str, text: str, kind: str) -> float:
 
 
 def seconds(option: str, text: str) -> float:
-    """Return a time in s."""
+    """Return a time such as ``2 ms`` in s; ``option`` is named in errors."""
     return quantity(option, text, "time") / 1e12
 
 
 def several_seconds(option: str, text: str) -> list[float]:
-    """Return times that are separated by commas, in s."""
+    """Return times separated by commas, in s; ``option`` is named in errors."""
     return [seconds(option, part) for part in text.split(",")]
 
 
 def several(option: str, text: str) -> list[float]:
-    """Return numbers that are separated by commas."""
+    """Return numbers separated by commas; ``option`` is named in errors."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eastwest.cli.lazy import group
 
 app = group(
-    "What monitoring tells: transactions, graphs, metrics worth watching.",
+    "Monitoring data: infer transactions, draw graphs, select metrics, build workloads.",
     {
         "import": "observe_import:import_files",
         "infer": "observe_infer:infer",

@@ -53,7 +53,7 @@ def export(
         fail(f"--start {start}: must be seconds since 1970")
     if spans and (result / ABOUT).is_file():
         if start is not None:
-            fail("--start: imported spans have their own times")
+            fail("--start cannot be used with imported spans: they have recorded times")
         with open_spans(result) as opened:
             write_whole(out, "".join(otlp_spans.lines(opened)).encode())
         return
@@ -61,15 +61,15 @@ def export(
     if spans:
         began = otlp_write.BEGAN_S if start is None else start
         if not otlp_write.EARLIEST_S <= began <= otlp_write.LATEST_S:
-            fail(f"--start {start}: spans lie between 1980 and 2090")
+            fail(f"--start {start}: must be a time from 1980 to 2090")
         write_whole(out, "".join(otlp_write.lines(run, int(began))).encode())
         return
     times = run_metrics.times_of(run)
     closest = float(min(b - a for a, b in pairwise(times.tolist())))
     if closest < openmetrics.STEP_S:
         errors().print(
-            f"eastwest: samples are {span(closest)} apart, and Prometheus keeps one value a "
-            "millisecond: it will not take all of them; set a longer measure.sample_interval",
+            f"eastwest: samples are {span(closest)} apart, but Prometheus stores one value a "
+            "millisecond and drops the others; set a longer measure.sample_interval",
             markup=False,
         )
     lines = openmetrics.series(run_metrics.families(run), times, start or 0.0)
@@ -79,7 +79,7 @@ def export(
 @guarded
 def serve(
     result: Annotated[Path, typer.Argument(help="A result folder.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free one.")] = 9464,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free port.")] = 9464,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     speed: Annotated[
         float, typer.Option(help="Simulated seconds per second; inf: only the end of the run.")
@@ -94,7 +94,7 @@ def serve(
     families, times = run_metrics.families(run), run_metrics.times_of(run)
     with exporter.server(families, times, host=host, port=port, speed=speed) as server:
         where = f"http://{host}:{server.server_port}/metrics"
-        errors().print(f"{where}: {len(times)} samples; Ctrl-C ends it", markup=False)
+        errors().print(f"{where}: {len(times)} samples; Ctrl-C stops the server", markup=False)
         try:
             server.serve_forever()
         except KeyboardInterrupt:

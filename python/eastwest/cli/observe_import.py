@@ -25,7 +25,8 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace the spans na
 LossyOption = Annotated[
     bool,
     typer.Option(
-        "--lossy", help="Take recorded spans whose meaning changes: cycles, ends before starts …"
+        "--lossy",
+        help="Also import spans whose meaning changes, such as cycles or ends before starts.",
     ),
 ]
 
@@ -33,7 +34,8 @@ LossyOption = Annotated[
 @guarded
 def import_files(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Recorded spans, of any known format.")
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files of recorded spans in any supported format."),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write the spans to.")

@@ -60,7 +60,7 @@ def infer(
         typer.Option(min=0, max=100, help="nesting: rounds of refinement; 0: as published."),
     ] = 6,
     step: Annotated[
-        float, typer.Option(min=1e-3, metavar="MS", help="convolution: step of time, in ms.")
+        float, typer.Option(min=1e-3, metavar="MS", help="convolution: time step in ms.")
     ] = 1.0,
     speeds: Annotated[
         str,
@@ -94,9 +94,9 @@ def infer(
     if chosen == "linking" and (wrong := check_field(by)):
         fail(f"--by {by!r:.60}: {wrong}")
     if chosen == "stitching" and rules is None:
-        fail("--rules: stitching needs a file of rules")
+        fail("--rules is missing: stitching needs a file of rules")
     if chosen == "convolution" and out is not None:
-        fail("--out: convolution finds kinds of messages, not single transactions")
+        fail("--out cannot be used with convolution, which finds no single transactions")
     with Steps("infer") as bar, open_spans(spans, lossy=lossy) as opened:
         wanted = Wanted(chosen, by, rules, rounds, round(step * 1e6), _speeds(speeds))
         found = work(opened, wanted, bar)
@@ -142,8 +142,8 @@ def _rows(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if said.get("alone"):
         yield "alone", f"{count(said['alone'])} spans lack the attribute"
     if said.get("precision") is not None and said.get("recall") is not None:
-        right = f"{percent(said['precision'])} of the parents it finds are right"
-        yield "parents", f"{right}, {percent(said['recall'])} of the true ones are found"
+        right = f"{percent(said['precision'])} of the parents found are correct"
+        yield "parents", f"{right}, {percent(said['recall'])} of the true parents are found"
     if "out" in said:
         yield "written", clean(said["out"], 200)
 

@@ -24,7 +24,7 @@ from eastwest.observe.select import Method, Selection, Wanted
 from eastwest.observe.select import select as select_metrics
 from eastwest.units import clean, count, percent
 
-#: Most names of metrics that are shown one by one.
+#: Maximum number of names of metrics that are shown one by one.
 _NAMES_SHOWN = 3
 
 
@@ -38,7 +38,9 @@ def select(
             "address of a Prometheus server such as http://localhost:9090.",
         ),
     ],
-    target: Annotated[str, typer.Option(help="Metric about which the others say something.")],
+    target: Annotated[
+        str, typer.Option(help="Target: the metric that the selected metrics explain.")
+    ],
     number: Annotated[int, typer.Option("--count", help="Number of metrics to select.")] = 10,
     scheme: Annotated[
         str, typer.Option(help="difference or quotient of relevance and redundancy.")
@@ -47,18 +49,23 @@ def select(
         str, typer.Option(help="Estimator of information: discretised or neighbours.")
     ] = "discretised",
     bins: Annotated[
-        int | None, typer.Option(help="Most classes of a metric; default: 10, less for few rows.")
+        int | None,
+        typer.Option(
+            help="Maximum number of classes of a metric; default: 10, fewer for few rows."
+        ),
     ] = None,
     neighbours: Annotated[
         int, typer.Option(help="Number k of the nearest neighbour that the estimator uses.")
     ] = 3,
-    lags: Annotated[int, typer.Option(help="Most rows by which a metric may lead the target.")] = 0,
+    lags: Annotated[
+        int, typer.Option(help="Maximum number of rows by which a metric may lead the target.")
+    ] = 0,
     exclude: Annotated[
         list[str] | None,
         typer.Option(metavar="GLOB", help="Metrics that are left out; may be repeated."),
     ] = None,
     most_missing: Annotated[
-        float, typer.Option(help="Leave out metrics that lack a greater share of values.")
+        float, typer.Option(help="Leave out metrics with a greater share of missing values.")
     ] = 0.2,
     bootstrap: Annotated[
         int, typer.Option(help="Number of resampled tables on which to select again.")
@@ -71,14 +78,14 @@ def select(
         str, typer.Option(metavar="PROMQL", help="Series to query from a server.")
     ] = '{__name__!=""}',
     last: Annotated[
-        str, typer.Option(metavar="TIME", help="Length of the queried time.")
+        str, typer.Option(metavar="TIME", help="Length of the queried interval.")
     ] = "60 min",
     until: Annotated[
         str | None,
         typer.Option(
             metavar="WHEN",
-            help="End of that time, as 2026-01-31T12:00 (UTC), 2026-01-31T12:00+01:00 or seconds "
-            "since 1970; default: now.",
+            help="End of the queried interval, as 2026-01-31T12:00 (UTC), "
+            "2026-01-31T12:00+01:00 or seconds since 1970; default: now.",
         ),
     ] = None,
     step: Annotated[str, typer.Option(metavar="TIME", help="Time between rows.")] = "15 s",
@@ -105,7 +112,7 @@ def select(
     ] = None,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Select metrics that say most about a target and least about each other (mRMR).
+    """Select metrics with most information about a target and least redundancy (mRMR).
 
     docs/guide/metrics.md has an example, docs/mechanisms/metric-selection.md the equations.
     """
@@ -276,9 +283,9 @@ def _remarks(found: Selection) -> list[str]:
         )
         others = len(found.merged) - _NAMES_SHOWN
         lines.append(
-            f"Different values share a class, as others are equal: in {len(found.merged)} metrics "
+            f"Different values share a class because of ties in {len(found.merged)} metrics "
             f"({some}{f' and {others} more' if others > 0 else ''})."
         )
     if found.filled:
-        lines.append(f"Gaps filled with the value before: in {found.filled} metrics.")
+        lines.append(f"Gaps were filled with the previous value in {found.filled} metrics.")
     return lines + [f"Note: {note}." for note in found.notes]

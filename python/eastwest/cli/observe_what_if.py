@@ -29,7 +29,7 @@ def what_if(
         list[Path],
         typer.Argument(
             metavar="CASES…",
-            help="A file of cases or a folder with what-if.toml, to run; or result folders.",
+            help="A file of cases or a folder with what-if.toml; or result folders to compare.",
         ),
     ],
     out: Annotated[
@@ -77,14 +77,14 @@ def _shown(cases: list[Path], runs: Runs) -> tuple[list[Shown], str]:
 
     if all((case / "summary.json").is_file() for case in cases):
         if len(cases) < 2:
-            fail("CASES: a comparison takes at least two results")
+            fail("CASES: a comparison needs at least two result folders")
         shown = [Shown(case.resolve().name, (load(case),)) for case in cases]
         for each in shown:
             work.check(each.results[0], each.name)
         title = "What if"
     else:
         if len(cases) > 1:
-            fail("CASES: name one file of cases, or only result folders")
+            fail("CASES: must be one file of cases, or two or more result folders")
         listed = work.read_cases(cases[0])
         title = f"What if: {cases[0].resolve().name if cases[0].is_dir() else cases[0].stem}"
         with Steps("what-if") as bar:
@@ -102,7 +102,7 @@ def _shown(cases: list[Path], runs: Runs) -> tuple[list[Shown], str]:
                     say=lambda line: errors().print(Text(line, style="dim")),
                 )
             except KeyboardInterrupt:
-                interrupted("finished runs are kept, the same command continues from there")
+                interrupted("finished runs are stored; repeat the command to continue")
         shown = [Shown(c.name, tuple(runs)) for c, runs in zip(listed, results, strict=True)]
     return shown, title
 

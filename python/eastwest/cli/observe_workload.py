@@ -54,7 +54,7 @@ def workload(
         str,
         typer.Option(
             metavar="trees|levels",
-            help="--transactions: draw whole ones, or new times and sizes for each operation.",
+            help="With --transactions: draw whole transactions, or new times and sizes of calls.",
         ),
     ] = "trees",
     seed: SeedOption = 1,
@@ -90,19 +90,23 @@ def _rows(said: dict[str, Any], out: Path) -> Iterator[tuple[str, str]]:
     if said["made"]:
         yield (
             "made",
-            f"drawn from {count(said['made']['from'])} recorded ones ({said['made']['how']})",
+            f"drawn from {count(said['made']['from'])} recorded transactions "
+            f"({said['made']['how']})",
         )
     response = said["recorded_response_s"]
     yield "took", f"{span(response['mean'])} on average, {span(response['max'])} at most"
     between = said["between"]
     per_call = between["seconds"] / max(1, between["calls"])
     words = "computing" if between["counted_as"] == "host" else "the network's: left out"
-    yield "between", f"{span(per_call)} between the sides of a call on average, counted as {words}"
+    yield (
+        "between",
+        f"{span(per_call)} between client and server of a call on average, counted as {words}",
+    )
     for name, found in said["sizes"].items():
         whole, side = sum(found.values()) or 1, name.partition("_")[0]
         origins = {
-            "attributes": "of the sizes are in the spans",
-            "operation": "are those of other calls of the operation",
+            "attributes": "of the sizes are from attributes of spans",
+            "operation": "are from other calls of the same operation",
             "default": f"are assumed ({said['sizes_default'][side]} B)",
         }
         shares = [f"{percent(found[k] / whole)} {text}" for k, text in origins.items() if found[k]]

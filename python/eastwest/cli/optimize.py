@@ -50,7 +50,9 @@ def optimize(
     force: Annotated[
         bool, typer.Option("--force", help="Replace the folder of an earlier optimisation.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Confirm a search of any length.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Run without a question, however long the search is.")
+    ] = False,
     as_json: JsonObjectOption = False,
     mechanisms: WithOption = None,
 ) -> None:
@@ -76,7 +78,7 @@ def optimize(
                 say=lambda line: errors().print(Text(line, style="dim")),
             )
         except KeyboardInterrupt:
-            interrupted("finished runs are kept, the same command continues from there")
+            interrupted("finished runs are stored; repeat the command to continue")
     if as_json:
         typer.echo(json.dumps({**result.summary, "folder": str(result.path)}, allow_nan=False))
     else:
@@ -109,8 +111,10 @@ def _show(result: OptimizeResult) -> None:
     for stage in summary["stages"]:
         foretold = stage["foretold_next"]
         if foretold is not None:
-            line = f"{clean(stage['name'], 60)} foretold the order of the next: {foretold:.2f}"
-            console.print(Text(f"{line} (1: the same, 0: not at all)", style="dim"))
+            line = (
+                f"{clean(stage['name'], 60)} predicted the order of the next stage: {foretold:.2f}"
+            )
+            console.print(Text(f"{line} (1: equal order, 0: no relation)", style="dim"))
     runs = summary["runs"]
     failed = f", {count(runs['failed'])} failed" if runs["failed"] else ""
     reused = f"{count(runs['reused'])} of them from the store"

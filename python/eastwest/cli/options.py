@@ -26,7 +26,7 @@ WithOption = Annotated[
     typer.Option(
         "--with",
         metavar="FOLDER|FILE.py",
-        help="A mechanism of your own that the scenario names, in Rust or Python; may be repeated.",
+        help="Your own mechanism in Rust or Python, which the scenario names; may be repeated.",
     ),
 ]
 JobsOption = Annotated[

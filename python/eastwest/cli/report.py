@@ -17,7 +17,8 @@ def report(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DIR...", help="Results, or a sweep, an optimisation, an imported trace."
+            metavar="DIR...",
+            help="Result folders, or the folder of a sweep, an optimisation or an imported trace.",
         ),
     ],
     out: Annotated[

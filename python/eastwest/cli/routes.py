@@ -54,7 +54,7 @@ def routes(
     proof = (
         "no routes are better"
         if found.proven
-        else f"not proven: {found.least_possible:.4g} may be possible"
+        else f"not proven to be the minimum: a load of {found.least_possible:.4g} may be possible"
     )
     console.print(f"{len(found.routes)} routes in {clean(str(out), 200)}")
     console.print(f"the fullest link between switches carries {found.largest_load:.4g} of its rate")
@@ -75,12 +75,12 @@ def topology_import(
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(help="Rate of cables between switches in bit/s, where the file has none."),
+        typer.Option(help="Rate of cables between switches in bit/s, if the file gives none."),
     ] = None,
     delay_us: Annotated[
         float,
         typer.Option(
-            "--delay", min=0, max=1e6, help="Delay of a cable in µs, where the file has none."
+            "--delay", min=0, max=1e6, help="Delay of a cable in µs, if the file gives none."
         ),
     ] = 5.0,
     hosts_per_node: Annotated[
@@ -92,13 +92,15 @@ def topology_import(
 ) -> None:
     """Write the topology file of a descriptor of another tool."""
     if form is not None and form not in topologies.FORMATS:
-        raise InputError(f"--format {clean(form, 40)}: is one of {', '.join(topologies.FORMATS)}")
+        raise InputError(
+            f"--format {clean(form, 40)}: must be one of {', '.join(topologies.FORMATS)}"
+        )
     if rate is not None and not 1e3 <= rate <= _MOST_RATE_BPS:
         raise InputError(f"--rate must be 1e3 to {_MOST_RATE_BPS:g} bit/s")
     assumed = topologies.Assumed(rate, delay_us * 1e-6, hosts_per_node)
     fabric = topologies.read(file, form, assumed)
     if demands is not None and not fabric.demands_bps:
-        raise InputError(f"{file} has no matrix of traffic")
+        raise InputError(f"{file} has no traffic matrix")
     write_whole(out, fabric.to_toml(f"from {file.name}").encode())
     console = Console(highlight=False)
     sizes = (

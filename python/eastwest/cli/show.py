@@ -15,7 +15,7 @@ from eastwest.deadlock import deadlock
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
 
-#: Most notes: with two lines each, the summary stays below 24 lines.
+#: Maximum number of notes: with two lines each, the summary stays below 24 lines.
 _MOST_NOTES = 2
 _MOST_CLASSES = 2
 

@@ -111,8 +111,8 @@ def run(
         typer.Option(
             min=1,
             max=64,
-            help="Threads for this one run, where it can be divided by racks or pods; results are "
-            "the same for any number.",
+            help="Number of threads for this run, if its fabric can be divided by racks or pods; "
+            "results are equal for any number.",
         ),
     ] = 1,
     out: Annotated[Path | None, typer.Option(help="Result folder to write.")] = None,
@@ -160,11 +160,11 @@ def run(
     except KeyboardInterrupt:
         if keeper is None or not keeper.goes_on:
             raise
-        interrupted(f"the same command goes on{_since(keeper)}")
+        interrupted(f"repeat the command to continue{_since(keeper)}")
     except MemoryLimitError as error:
         if keeper is None or not keeper.goes_on:
             raise
-        fail(f"{error}; the same command with more memory goes on{_since(keeper)}")
+        fail(f"{error}; repeat the command with more memory to continue{_since(keeper)}")
     # Estimates are of runs on one thread.
     if planned is not None and not reference and threads == 1:
         with contextlib.suppress(OSError):  # the run is done, even if its record cannot be written

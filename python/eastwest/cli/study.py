@@ -308,7 +308,9 @@ def command(
     known = {*parts, "--plan", "--kept", "--draw"}
     if unknown := {*arguments} - known:
         known.add("--dask ADDRESS")
-        raise SystemExit(f"no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        raise SystemExit(
+            f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
+        )
     store, made = Store(), {name: parts[name]() for name in chosen}
     if not flags or "--plan" in flags:
         absent = {name: missing_of(part, store) for name, part in made.items()}

@@ -38,7 +38,7 @@ from eastwest.units import clean, count, span
 
 _MOST_FAILURES = 5
 _MOST_ROWS = 16
-#: Most columns of settings and metrics together that fit a line of 80 characters.
+#: Maximum number of columns of settings and metrics together that fit a line of 80 characters.
 _MOST_COLUMNS = 5
 
 
@@ -64,15 +64,23 @@ def sweep(
     settings: SetOption = None,
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="N|LIST", help="Seeds instead of the file's: 10, or 1,2,7."),
+        typer.Option(
+            metavar="N|LIST",
+            help="Seeds instead of those in the file: a number (10) or a list (1,2,7).",
+        ),
     ] = None,
     retry: RetryOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace the sweep folder, whatever its content is.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Confirm a sweep of any size.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Run without a question, however large the sweep is.")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check and estimate only; run no more than a probe.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Check the sweep and estimate its time; run at most a probe."
+        ),
     ] = False,
     as_json: JsonObjectOption = False,
     mechanisms: WithOption = None,
@@ -118,7 +126,7 @@ def _finished(driver: Driver, folder: Path) -> SweepResult:
     except KeyboardInterrupt:
         state = driver.state()
         kept = f"{state.done} of {state.planned} runs are kept"
-        interrupted(f"{kept}, the same command with --resume goes on from there")
+        interrupted(f"{kept}; repeat the command with --resume to continue")
 
 
 def _seeds(given: str | None) -> int | list[int] | None:
@@ -189,7 +197,7 @@ def _print_points(console: Console, result: SweepResult) -> None:
         table = _points_table(result, first.to_list(), chosen)
     console.print(table)
     if wanted and (rest := [shown(m)[1] for m in wanted if m in there][len(chosen) :]):
-        console.print(f"no room for {clean(', '.join(rest))}", markup=False)
+        console.print(f"not shown, for lack of space: {clean(', '.join(rest))}", markup=False)
     for metric in [metric for metric in wanted if metric not in there]:
         hint = did_you_mean(metric, there)
         console.print(f"no run has a metric {clean(metric, 60)!r}{hint}", markup=False)
@@ -252,7 +260,7 @@ def _list_failures(result: SweepResult) -> None:
     console = errors()
     failures = result.failures
     runs = f"{len(failures)} run{'s' * (len(failures) > 1)}"
-    console.print(f"eastwest: {runs} failed; --resume --retry tries again", markup=False)
+    console.print(f"eastwest: {runs} failed; --resume --retry repeats them", markup=False)
     for failure in failures[:_MOST_FAILURES]:
         settings = ", ".join(f"{path} = {value}" for path, value in failure["settings"].items())
         line = f"  {settings}, seed {failure['seed']}: {failure['message']}"

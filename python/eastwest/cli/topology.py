@@ -5,7 +5,7 @@ from __future__ import annotations
 from eastwest.cli.lazy import group
 
 app = group(
-    "Show the fabric of a scenario, or list the kinds there are.",
+    "Show the fabric of a scenario, list the kinds of fabric, or import a topology.",
     {
         "list": "explore:topology_list",
         "show": "explore:topology_show",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eastwest.cli.lazy import group
 
 app = group(
-    "Recorded workloads: read them in, say what is in them, and make others like them.",
+    "Recorded workloads: import, describe, compare, synthesise and scale them.",
     {
         "import": "trace_import:import_files",
         "flows": "trace_flows:flows",

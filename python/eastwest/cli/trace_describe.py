@@ -81,7 +81,9 @@ def describe(
 @guarded
 def compare(
     first: TraceArgument,
-    second: Annotated[Path, typer.Argument(metavar="OTHER", help="The trace to compare with it.")],
+    second: Annotated[
+        Path, typer.Argument(metavar="OTHER", help="The trace to compare with TRACE.")
+    ],
     page: PageOption = None,
     png: PictureOption = None,
     window: WindowOption = None,

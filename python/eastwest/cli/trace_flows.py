@@ -41,7 +41,7 @@ def flows(
 
     found = matrix.read(file, starts, lossy)
     if out.exists() and not force:
-        raise InputError(f"{out} is there already; --force replaces it")
+        raise InputError(f"{out} already exists: name another file, or add --force")
     matrix.write(found, out)
     payload = size(sum(each.bytes for each in found.connections))
     typer.echo(f"{count(len(found.connections))} flows of {payload}, hosts 0 to {found.nodes - 1}")

@@ -23,7 +23,7 @@ from eastwest.units import clean, count, percent, size, span
 if TYPE_CHECKING:
     from eastwest.traces.made import Imported
 
-#: Most lines on what was left out and noted; trace.json has all.
+#: Maximum number of lines on what was left out and noted; trace.json has all.
 _MOST_LINES = 8
 _BYTES = {
     "input_bytes": "input",
@@ -39,7 +39,7 @@ def import_files(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Recorded files of one format; a topology or job configurations beside them.",
+            help="Recorded files of one format, and their topology or job configurations.",
         ),
     ],
     out: Annotated[
@@ -71,7 +71,7 @@ def import_files(
         bool,
         typer.Option(
             "--lossy",
-            help="Also take records whose meaning changes; the account of the trace counts them.",
+            help="Also import records whose meaning changes; the account of the trace counts them.",
         ),
     ] = False,
     force: Annotated[
@@ -97,7 +97,7 @@ def import_files(
             _print_mpi(taken)
         return
     if ranks is not None:
-        raise InputError("--ranks is for Chakra traces")
+        raise InputError("--ranks can be used with Chakra traces only")
     from eastwest.traces.take import import_trace  # noqa: PLC0415  slow to load
 
     action = one_of(OnBadRow, on_bad_row, "--on-bad-row").value

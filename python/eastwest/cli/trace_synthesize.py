@@ -28,9 +28,12 @@ OutOption = Annotated[
     typer.Option("--out", "-o", metavar="OUT", help="Folder of the trace; a file with --as swim."),
 ]
 FormOption = Annotated[
-    str, typer.Option("--as", metavar="FORM", help="normal (a folder) or swim, to be replayed.")
+    str,
+    typer.Option(
+        "--as", metavar="FORM", help="normal: a folder; swim: a file that SWIM can replay."
+    ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace a trace at OUT.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing trace at OUT.")]
 NodesOption = Annotated[
     str | None,
     typer.Option(
@@ -51,13 +54,17 @@ def synthesize(
         str,
         typer.Option(
             metavar="METHOD",
-            help="windows (of the source, joined, as SWIM does) or resample (new jobs like them).",
+            help="windows: join windows of the source, as SWIM does; resample: draw similar jobs.",
         ),
     ] = "windows",
     window: WindowOption = None,
     draws: Annotated[
         int,
-        typer.Option(min=1, max=1000, help="Most attempts until all distances are inside."),
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Maximum number of attempts until no distance exceeds those of TRACE's resamples.",
+        ),
     ] = 20,
     form: FormOption = "normal",
     force: ForceOption = False,
@@ -131,7 +138,7 @@ def scale(
     given = {"nodes": nodes, "data": data, "load": load}
     chosen = [(name, text) for name, text in given.items() if text is not None]
     if len(chosen) != 1:
-        fail("name one of --nodes A:B, --data X and --load X")
+        fail("exactly one of --nodes A:B, --data X and --load X is needed")
     (name, text), wanted = chosen[0], one_of(keep.Form, form, "--as")
     factor = (
         scaling.Factor.of_nodes(text) if name == "nodes" else scaling.Factor.of(text, f"--{name}")
@@ -166,7 +173,7 @@ def _moved(jobs: Any) -> str:
 
 def _say_kept(jobs: int, moved: str, out: Path, unknown: int) -> None:
     if unknown:
-        text = f"eastwest: {count(unknown)} sizes are not known, and stand as 0 in the SWIM trace"
+        text = f"eastwest: {count(unknown)} unknown sizes are written as 0 in the SWIM trace"
         errors().print(Text(text))
     console().print(Text(f"{count(jobs)} jobs; input, shuffle and output: {moved}"))
     console().print(Text(f"written  {clean(str(out), 400)}", style="bold green"))

@@ -33,7 +33,7 @@ def explain(
 
 
 def slowest(result: Result | str | Path, top: int = 5) -> Story:
-    """Return a list of candidates: slow flows and jobs, and flows that lost and recovered.
+    """Return a story that lists slow flows and jobs, and flows that recovered from losses.
 
     ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
     ``flows_recovered`` and ``jobs_by_runtime``, at most ``top`` each, the most extreme first.

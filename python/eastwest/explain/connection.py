@@ -23,7 +23,7 @@ def story(evidence: Evidence, number: int) -> Story:
     if messages.height == 0:
         known = "see the column connection of its flows"
         if not table["connection"].count():
-            known = "its flows do not say which connection they used"
+            known = "its table of flows has no connection numbers"
         raise InputError(f"{path} has no message on connection {number}; {known}")
     rows = list(messages.iter_rows(named=True))
     for row in rows:
@@ -49,7 +49,7 @@ def story(evidence: Evidence, number: int) -> Story:
     result.total_us = (last_s - first_s) * 1e6
     busy = covered([(row["start_s"], row["finish_s"]) for row in rows]) * 1e6
     idle = max(0.0, result.total_us - busy)
-    both = (Part("with a message under way", busy), Part("with none", idle))
+    both = (Part("with a message in flight", busy), Part("with none", idle))
     result.parts = [part for part in both if part.us > 0]
     result.moments = flows.whole_connection(evidence, number, first_s, last_s)
     slowest = sorted(rows, key=lambda row: -row["fct_us"])[:_MOST_LISTED]
@@ -59,5 +59,8 @@ def story(evidence: Evidence, number: int) -> Story:
     )
     if len(rows) > _MOST_LISTED:
         result.sections[-1].lines.append(f"and {len(rows) - _MOST_LISTED} more")
-    result.lacks(evidence.events_note(last_s), "Messages of control on it: they leave no row.")
+    result.lacks(
+        evidence.events_note(last_s),
+        "Control messages on the connection: they have no row in the table of flows.",
+    )
     return result

@@ -22,13 +22,13 @@ from eastwest.views.labels import plural
 #: Purposes whose sender opens the connection; the other purposes answer on an open one.
 _OPENS = {"flow", "request", "replica"}
 _ANSWERS = {"response", "shuffle", "map-input"}
-#: Least retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
+#: Minimum retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
 _LEAST_RTO_S = 0.2
 _CAUSES = {
     "queue-full": "the queue was full",
     "loss": "lost on the line",
     "link-down": "the link was down",
-    "no-route": "there was no way on",
+    "no-route": "there was no route",
     "early": "the queue dropped it early",
     "shared-buffer": "the memory of the switch was full",
     "sojourn": "the queue dropped it after too long a wait",
@@ -138,7 +138,11 @@ def _parts(
     intervals += [fate.Interval(fate.RECOVERY, begin, end) for begin, end in repairs]
     parts = fate.divide(this, intervals)
     ideal_us = result.facts["ideal_us"]
-    bound = "; at least, as a loss is not in the table" if any(w.at_least for w in waits) else ""
+    bound = (
+        "; at least, because a loss is missing in the table"
+        if any(w.at_least for w in waits)
+        else ""
+    )
     timeouts, repaired = plural(len(waits), "timeout"), plural(len(repairs), "time")
     words = {
         fate.TIMER: f"waiting for the retransmission timer ({timeouts}{bound})",
@@ -173,10 +177,10 @@ def _moments(
         else:
             words = {
                 "timeout": f"timeout of {who}",
-                "recovery": f"{who} sends again what is missing (fast retransmit)",
-                "recovered": f"{who} has repaired what was lost",
-                "spurious": f"{who} learns that its timeout was not needed",
-                "failed": f"{who} gives the connection up",
+                "recovery": f"{who} retransmits the missing segments (fast retransmit)",
+                "recovered": f"{who} has recovered from the losses",
+                "spurious": f"{who} detects that its timeout was spurious",
+                "failed": f"{who} aborts the connection",
             }
             other = "" if ours else "; the other direction of the connection"
             yield Moment(at, words.get(item.what, item.what) + other)
@@ -222,7 +226,7 @@ def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
         since = f"{span(wait.lasts_s)} after its loss"
     else:
         since = f"silent for at least {span(wait.lasts_s)} (tcp.min_rto)"
-    needless = "; it was not needed" if wait.spurious else ""
+    needless = "; it was spurious" if wait.spurious else ""
     return f"timeout: {what} is sent again, {since}{needless}"
 
 
@@ -261,7 +265,7 @@ def _unknown(
     """Add what the tables do not contain about the flow."""
     note = evidence.events_note(this.finish_s)
     if note is None and this.connection is None:
-        note = "What happened to it: the folder does not say which connection it used."
+        note = "Events of the flow: the result has no connection number for it."
     result.lacks(note)
     if this.connection is None or evidence.events_until_s is None:
         counted = f"{plural(row['retransmits'], 'segment')} sent again"
@@ -274,16 +278,16 @@ def _unknown(
         if one_way is not None:
             result.facts["handshake_us_least"] = 2 * one_way
             result.unknown.append(
-                "How long opening the connection took, which is part of its time: at least "
+                "Duration of the handshake, which is a part of the time of the flow: at least "
                 f"{span(2 * one_way / 1e6)}, the propagation of SYN and SYN-ACK."
             )
     elif row["purpose"] in _ANSWERS and row["stream_start"] == 0:
         result.unknown.append(
-            "How long opening the connection and asking took: that was before it was written, and "
-            "is not part of its time."
+            "Duration of the handshake and the request, which preceded the message and is not a "
+            "part of its time."
         )
     result.unknown.append(
-        "How its sending time divides into queues, shared links and a growing window"
+        "Shares of queues, shared links and a growing window in the sending time"
         + (
             "."
             if result.facts.get("cwnd_bytes_max")

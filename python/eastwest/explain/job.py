@@ -15,7 +15,7 @@ from eastwest.views.evidence import Evidence, number, pick_setting
 from eastwest.views.labels import plural
 from eastwest.views.path import CriticalPath, critical_path
 
-#: Least duration of a straggler, in medians of its kind in the job.
+#: Minimum duration of a straggler, in medians of its kind in the job.
 _STRAGGLES = 1.5
 _MOST_LISTED = 3
 UNKNOWN_FLOWS = "Which flow belongs to which task: flows name their job and their hosts only."
@@ -126,8 +126,11 @@ def _settings(evidence: Evidence, result: Story, job: dict[str, Any]) -> None:
     given = evidence.workloads.get(job["workload"], {})
     lines = []
     for path, words in (
-        (("control", "job_setup"), "set-up before its maps can be given out"),
-        (("control", "heartbeat"), "between two heartbeats of a worker, which bring tasks"),
+        (("control", "job_setup"), "set-up before its maps can be assigned"),
+        (
+            ("control", "heartbeat"),
+            "between two heartbeats of a worker, each of which can assign tasks",
+        ),
         (("costs", "task_start"), "for each task to start"),
         (("control", "job_cleanup"), "clean-up"),
     ):
@@ -192,7 +195,7 @@ def _fetch(evidence: Evidence, result: Story, job: dict[str, Any], way: Critical
     inner = flows.story(evidence, int(slowest["flow"]))
     told = [f"{span(p.us / 1e6)}: {p.what}" for p in inner.parts]
     beside = inner.facts["flows_beside_dst"]
-    told.append(f"{plural(beside, 'other flow')} to {host} under way meanwhile")
+    told.append(f"{plural(beside, 'other flow')} to {host} in progress meanwhile")
     result.add(f"Its slowest fetch, flow {slowest['flow']}", inner.summary, *told)
 
 

@@ -103,10 +103,10 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
         most = most_at_once(*(times.to_numpy() for times in ends))
         story.facts[f"flows_beside_{column}"] = others.height
         if others.height:
-            text = f"{plural(others.height, 'other flow')} {words} under way meanwhile"
+            text = f"{plural(others.height, 'other flow')} {words} in progress meanwhile"
             text += f", at most {most} at once." if others.height > 1 else "."
         else:
-            text = f"No other flow {words} was under way."
+            text = f"No other flow {words} was in progress."
         lines.append(text)
         lines += [
             line

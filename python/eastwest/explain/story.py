@@ -21,7 +21,7 @@ _MOST_MOMENTS = 40
 
 @dataclass(frozen=True)
 class Part:
-    """Share of the total time, in microseconds."""
+    """One part of the total time of a story, in µs."""
 
     what: str
     us: float
@@ -29,7 +29,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Moment:
-    """Event, in microseconds since the story begins."""
+    """One event of a story; its time is in µs since the start of the story."""
 
     at_us: float
     text: str
@@ -64,7 +64,7 @@ class Story:
             self.sections.append(Section(title, list(lines)))
 
     def lacks(self, *texts: str | None) -> None:
-        """Add what the tables do not contain, where there is a text."""
+        """Add a text about data missing in the tables; empty texts are ignored."""
         self.unknown += [text for text in texts if text is not None]
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _LARGEST = 2**63 - 1
 
 
 def explain(result: Result | str | Path, kind: str, id: int | str, workload: str | None) -> Story:
-    """Return the story of an object; see ``eastwest.explain.explain``."""
+    """Return the story of a flow, job, task or connection; see ``eastwest.explain``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     if kind == "flow":
         return flow.story(evidence, _number(kind, id))

@@ -53,7 +53,7 @@ def _opening(evidence: Evidence, job: dict[str, Any], task: dict[str, Any]) -> S
         "remote": ", from another rack",
     }
     summary = (
-        f"It ran on {host}, given to it at {task['assigned_s']:.3f} s, "
+        f"It ran on {host}, assigned at {task['assigned_s']:.3f} s, "
         f"{span(task['assigned_s'] - job['submitted_s'])} after the job was submitted. It "
         f"{done[0]} {size(task['bytes_in'])}{place.get(task['locality'], '')} and {done[1]} "
         f"{size(task['bytes_out'])}."
@@ -65,10 +65,10 @@ def _opening(evidence: Evidence, job: dict[str, Any], task: dict[str, Any]) -> S
 def _stages(result: Story, task: dict[str, Any]) -> None:
     maps = task["kind"] == "map"
     stages = (
-        ("answer of the master, and starting", "assigned_s", "started_s"),
+        ("answer of the master, and start", "assigned_s", "started_s"),
         ("reading, computing meanwhile" if maps else "fetching", "started_s", "input_done_s"),
         (
-            "computing the rest, and spilling" if maps else "merging, reducing, writing",
+            "computing the rest, and spill" if maps else "merging, reducing, writing",
             "input_done_s",
             "finished_s",
         ),

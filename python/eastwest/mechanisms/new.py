@@ -85,7 +85,7 @@ def write(name: str, kind: Kind, *, python: bool = False, source: Path | None = 
     _check_name(name, kind)
     folder = Path(name)
     if folder.exists() or folder.is_symlink():
-        raise FolderError(f"{folder} is there already")
+        raise FolderError(f"{folder} already exists: name another folder")
     files = _python_files(name, kind) if python else _rust_files(name, kind, _source(source))
     try:
         with Partial.folder(Path()) as partial:

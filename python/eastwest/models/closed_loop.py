@@ -226,7 +226,7 @@ def _link(result: Result, wanted: str | None) -> str:
     waits = result.queues.group_by("link").agg(pl.col("packets").sum())
     ranked = switched.join(waits, on="link").sort("packets", "link", descending=[True, False])
     if not ranked.height:
-        raise InputError("no packet ever waits at a port of a switch: there is no queue to control")
+        raise InputError("no packet waits at a port of a switch, so there is no queue to control")
     return str(ranked["name"][0])
 
 

@@ -30,7 +30,7 @@ Numbers = NDArray[np.float64]
 _NODES = 24
 _FREQUENCIES = 1_500
 _PADE_ORDER = 6
-#: Most steps of an integration.
+#: Maximum number of steps of an integration.
 MOST_STEPS = 5_000_000
 
 
@@ -74,7 +74,7 @@ class Margins:
     phase_deg: float
     #: Frequency of the oscillation at the limit of stability, in radians per second.
     critical: float
-    #: Greatest real part of a characteristic root, per second.
+    #: Maximum real part of a characteristic root, per second.
     rightmost: float
 
 
@@ -173,7 +173,7 @@ def integrate(
     """
     steps = math.ceil(end_s / step_s)
     if steps > MOST_STEPS:
-        raise ValueError(f"{steps:,} steps are more than {MOST_STEPS:,}: take a longer step")
+        raise ValueError(f"{steps:,} steps are more than {MOST_STEPS:,}: use a longer step")
     past = [start]
     now = start
 

@@ -80,7 +80,7 @@ class Policy:
         if not (self.stall_s >= 0 and math.isfinite(self.stall_s)):
             raise ValueError(f"the stall timer must be 0 s or longer, not {self.stall_s} s")
         if self.stall_s > 0 and self.trigger > 1:
-            raise ValueError("a link either holds frames or stays awake for a while, not both")
+            raise ValueError("a policy has either a holding timer or a stall timer, not both")
 
 
 @dataclass(frozen=True)

@@ -68,13 +68,13 @@ def horizon(
     """
     known = delays_s[np.isfinite(delays_s)]
     if not len(known):
-        raise InputError("there are no delays from which to compute a horizon")
+        raise InputError("the loop has no delay, which the horizon is computed from")
     late_s = float(np.quantile(known, share))
     steps = max(2, math.ceil(covers * late_s / interval_s - 1e-9))
     if steps > MOST:
         raise InputError(
             f"the horizon, {covers:g} times a delay of {late_s:.3g} s, has {steps:,} intervals, "
-            f"more than {MOST:,}: take a longer interval"
+            f"more than {MOST:,}: use a longer interval"
         )
     return steps, late_s
 
@@ -89,7 +89,7 @@ class Programme:
         if (queues + flows) * steps > _MOST_UNKNOWNS:
             raise InputError(
                 f"{queues + flows} queues and flows over {steps} intervals are more than "
-                f"{_MOST_UNKNOWNS:,} unknowns: take a shorter horizon, or a longer interval"
+                f"{_MOST_UNKNOWNS:,} unknowns: use a shorter horizon, or a longer interval"
             )
         told = np.array([flow.told_s for flow in network.flows])
         late = np.where(network.routing > 0, network.forward_s + told, 0.0) / h

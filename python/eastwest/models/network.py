@@ -39,7 +39,7 @@ class Queue:
     name: str
     capacity_pps: float
     set_point: float
-    #: Most waiting packets; packets beyond it are lost.
+    #: Maximum number of waiting packets; packets beyond it are lost.
     room: float = math.inf
     #: Delay after which the decision unit learns the length of the queue.
     sensed_s: float = 0.0
@@ -55,9 +55,9 @@ class Flow:
     forward_s: tuple[float, ...]
     #: Delay from a decision until the source uses it.
     told_s: float = 0.0
-    #: Greatest rate; infinite: the capacity of the slowest link on the path.
+    #: Maximum rate; infinite: the capacity of the slowest link on the path.
     most_pps: float = math.inf
-    #: Greatest increase and decrease of the rate, in packets per second per second.
+    #: Maximum increase and decrease of the rate, in packets per second per second.
     grows: float = math.inf
     falls: float = math.inf
 
@@ -116,7 +116,7 @@ class Network:
                 raise InputError(f"{owner}: there is no queue {wanted!r:.60}")
         if any(not np.any(row) for row in self.routing):
             lonely = names[int(np.argmin(self.routing.any(axis=1)))]
-            raise InputError(f"{lonely}: no flow passes this queue, so no rate can hold it")
+            raise InputError(f"{lonely}: no flow passes this queue, so it cannot be controlled")
 
     @property
     def routing(self) -> Numbers:
@@ -200,7 +200,9 @@ class Network:
         _, full = self.shares()
         held = [place for place, is_full in enumerate(full) if is_full]
         if not held:
-            raise InputError("the greatest rates of the flows fill no link: no queue can be held")
+            raise InputError(
+                "the maximum rates of the flows fill no link, so no queue can be controlled"
+            )
         size, flows = len(held) + len(self.flows), len(self.flows)
         late: dict[float, Numbers] = {}
         waits = self.loop_s(np.zeros(len(self.queues)))

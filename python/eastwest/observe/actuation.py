@@ -24,7 +24,7 @@ _MOST_RULES = 10_000
 
 
 class Control(StrEnum):
-    """Whether a metric can be acted upon."""
+    """Whether an operator can change a metric: yes, no or unknown."""
 
     CONTROLLABLE = "controllable"
     NOT_CONTROLLABLE = "not controllable"
@@ -81,8 +81,8 @@ def read(path: Path) -> tuple[Rule, ...]:
     """
     if not path.exists():
         raise InputError(
-            f"{clean(str(path), 200)}: there is no such table of actuations; "
-            f"the rules that are always there are called built-in"
+            f"{clean(str(path), 200)}: the table of actuations does not exist; "
+            f"the name of the standard rules is built-in"
         )
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(f"{path}: larger than any table of actuations")
@@ -96,7 +96,7 @@ def read(path: Path) -> tuple[Rule, ...]:
             f"{path}: must have tables, each beginning with [[rule]], and nothing else"
         )
     if len(rules) > _MOST_RULES:
-        raise InputError(f"{path}: {len(rules):,} rules, at most {_MOST_RULES:,}")
+        raise InputError(f"{path}: has {len(rules):,} rules; at most {_MOST_RULES:,} are allowed")
     return (*(_rule(f"{path}: rule.{n}", entry) for n, entry in enumerate(rules)), *BUILT_IN)
 
 

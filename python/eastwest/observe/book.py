@@ -53,7 +53,8 @@ PEER_KEYS = ("peer.service", "db.system", "db.system.name", "messaging.system", 
 
 #: Ways to count the time between both sides of a call.
 BETWEEN = ("host", "network")
-#: Most predecessors of a call that are kept (``after``), and largest message in payload bytes.
+#: Maximum number of predecessors of a call that are kept (``after``), and largest message in
+#: payload bytes.
 MOST_AFTER = 1000
 MOST_BYTES = 10**12
 UNKNOWN = "(unknown)"

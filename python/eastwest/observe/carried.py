@@ -23,7 +23,7 @@ from eastwest.observe.span import SpanError, dumped
 MOST_EXTRA = 1 << 18
 
 _UNUSED = "kept for export; graphs, transactions and workloads do not use them"
-_DROPPED = "the tracer left them out: what they said is not known"
+_DROPPED = "the tracer dropped them: their content is unknown"
 #: Fields that are kept: their type, and the remark and its consequence for the account. Fields
 #: without influence on transactions have no remark.
 _KEPT: dict[str, tuple[type, str, str]] = {
@@ -87,8 +87,8 @@ def carried(found: Mapping[str, Any], of: Shared, remarks: Remarks) -> str | Non
         if not value:
             continue
         if name not in _KEPT:
-            reason = "a field that the format does not have: left out"
-            remarks.note(reason, name, "nothing of it is used or exported")
+            reason = "unknown field: left out"
+            remarks.note(reason, name, "it is neither used nor exported")
             continue
         kind, what, then = _KEPT[name]
         sound = _sound(value, kind)

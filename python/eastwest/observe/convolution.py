@@ -28,7 +28,7 @@ from scipy import fft
 
 from eastwest.observe.calls import Calls, Integers
 
-#: Least height of a spike, in standard deviations above the mean.
+#: Minimum height of a spike, in standard deviations above the mean.
 DEVIATIONS = 8.0
 #: Time step in nanoseconds, which is the resolution of delays.
 STEP_NS = 1_000_000
@@ -36,11 +36,11 @@ STEP_NS = 1_000_000
 MOST_STEPS = 2000
 #: Steps of one transform; longer recordings are cut into overlapping pieces.
 _PIECE = 1 << 16
-#: Least number of messages of a kind that is analysed.
+#: Minimum number of messages of a kind that is analysed.
 LEAST_MESSAGES = 8
 #: Nodes: source of the arriving message, the node itself, destination of the departing message.
 Kind = tuple[int, int, int]
-#: Most pieces; a longer recording needs a longer step.
+#: Maximum number of pieces; a longer recording needs a longer step.
 _MOST_PIECES = 4096
 
 
@@ -85,7 +85,7 @@ def causes(
     begin = int(min(messages.left_ns.min(), messages.came_ns.min()))
     length = int(max(messages.left_ns.max(), messages.came_ns.max()) - begin) // step_ns + 1
     if length > _PIECE * _MOST_PIECES:
-        raise ValueError(f"{length:,} steps of {step_ns} ns are too many: take longer steps")
+        raise ValueError(f"{length:,} steps of {step_ns} ns are too many: use longer steps")
     classes: dict[tuple[int, int], list[int]] = {}
     pairs = zip(messages.source.tolist(), messages.target.tolist(), strict=True)
     for row, pair in enumerate(pairs):

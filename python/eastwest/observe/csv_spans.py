@@ -39,7 +39,7 @@ _OPEN = {
 }
 #: Prefixes of OpenTelemetry's names.
 _PREFIX = {"kind": "span_kind", "status": "status_code"}
-#: Most columns of a file.
+#: Maximum number of columns of a file.
 _MOST_COLUMNS = 1000
 
 #: Columns of the normal form by their names in sources, in lower case without punctuation.
@@ -98,7 +98,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file into ``writer``."""
+    """Read the spans of a file and pass them to ``writer``."""
     columns: _Columns | None = None
     services: dict[str, str] = {}
     for line, block in _blocks(source):
@@ -267,13 +267,13 @@ def _settle_units(columns: _Columns, frame: pl.DataFrame, file: str, problems: A
                 f"in ns, µs, ms or s, found {clean(first, 40)!r}"
             )
         columns.times[time] = (name, _WORDS[fits[0]])
-        reason = f"{time} is taken to be in {fits[0]}, as its name says no unit"
+        reason = f"{time} has no unit in its name: {fits[0]} is assumed"
         problems.note(
             file,
             1,
             reason,
             first,
-            consequence="it is the only unit in which it lies in 1980 to 2100",
+            consequence="only with this unit the times lie between 1980 and 2100",
         )
 
 
@@ -372,8 +372,13 @@ def _tell(
         text = given[column].str.strip_chars()
         if name in _OPEN:
             lost = cast[name].is_null() & ~text.str.to_lowercase().is_in(_OPEN[name])
-            reason = f"a {name} that is not known: taken for none"
-            tell(lost.fill_null(False), column, reason, "the spans around tell what they can")
+            reason = f"a {name} that is unknown: treated as missing"
+            tell(
+                lost.fill_null(False),
+                column,
+                reason,
+                "it is inferred from the parent and child spans where possible",
+            )
         elif name == "attributes":
             lost = cast[name].is_null() & (text.str.len_bytes() > 0)
             reason = f"{clean(column, 40)} is not an object of JSON: left out"
@@ -381,7 +386,7 @@ def _tell(
         elif name not in {"trace_id", "span_id", "parent_id"}:
             long = (text.str.len_bytes() > MOST_TEXT).fill_null(False)
             reason = f"{clean(column, 40)} is longer than {MOST_TEXT:,} characters: it is cut"
-            tell(long, column, reason, "names that differ only behind that are one")
+            tell(long, column, reason, "names that differ only after that length become equal")
 
 
 def _attributes(columns: _Columns) -> pl.Expr:

@@ -18,7 +18,7 @@ from eastwest.observe.span import Place, written
 FLUSH_ROWS = 1 << 16
 #: Characters of attributes and extras that are passed on at once, also with fewer spans.
 FLUSH_TEXT = 64 << 20
-#: Most sets of attributes that spans share.
+#: Maximum number of sets of attributes that spans share.
 MOST_RESOURCES = 100_000
 #: Columns that come from a source; the others come from mending.
 READ = [name for name in TABLES["spans"] if name not in {"shift_ns", "mended"}]
@@ -38,11 +38,11 @@ class Gathering:
         self._held = 0
 
     def part(self, frame: pl.DataFrame) -> None:
-        """Take a frame of spans with the columns of ``READ``."""
+        """Process a frame of spans with the columns of ``READ``."""
         raise NotImplementedError
 
     def resource(self, attributes: Mapping[str, Any]) -> int | None:
-        """Keep attributes that spans share, and return their number."""
+        """Store attributes that several spans share; return the number of the stored entry."""
         text = written(attributes)
         return None if text is None else self.numbered(text)
 

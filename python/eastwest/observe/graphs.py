@@ -30,7 +30,7 @@ from eastwest.errors import InputError
 from eastwest.observe.calls import parent_rows
 from eastwest.units import clean
 
-#: Most components, and most instances, that are distinguished.
+#: Maximum number of components, and maximum number of instances, that are distinguished.
 MOST_NODES = 100_000
 _MOST_PLACEMENT_BYTES = 16 << 20
 #: Node that stands for the network where no scenario describes it.
@@ -97,8 +97,8 @@ def build(
     ).with_columns((pl.col("instance") + " · " + pl.col("operation")).alias("component"))
     if named["component"].n_unique() > MOST_NODES:
         raise InputError(
-            f"there are more than {MOST_NODES:,} operations: names of operations hold what changes "
-            "from request to request"
+            f"there are more than {MOST_NODES:,} operations: their names contain parts that change "
+            "from request to request, such as identifiers"
         )
     parents = parent_rows(spans)
     infrastructure, host_of, placed_by = _place(named, topology, placement)
@@ -227,7 +227,7 @@ def _nearest(name: str, among: list[str]) -> str:
 def read_placement(path: Path) -> dict[str, str]:
     """Return instances with their hosts from a CSV file (columns ``instance`` and ``host``)."""
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file of places")
+        raise InputError(f"{path}: the file of places does not exist")
     if path.stat().st_size > _MOST_PLACEMENT_BYTES:
         raise InputError(f"{path}: is too large for a file of places")
     text = path.read_text("utf-8", errors="replace").removeprefix("\ufeff").replace("\0", "")
@@ -237,7 +237,7 @@ def read_placement(path: Path) -> dict[str, str]:
         raise InputError(f"{path}: is not CSV: {error}") from None
     head = [name.strip() for name in rows[0]] if rows else []
     if "instance" not in head or "host" not in head:
-        raise InputError(f"{path}:1: expected the columns instance and host")
+        raise InputError(f"{path}:1: the header must have the columns instance and host")
     place, host = head.index("instance"), head.index("host")
     found: dict[str, str] = {}
     for number, row in enumerate(rows[1:], 2):

@@ -37,7 +37,7 @@ from eastwest.observe.calls import Integers, transactions
 from eastwest.observe.form import TABLES
 from eastwest.units import clean
 
-#: Most candidate parents of one child: those that started last.
+#: Maximum number of candidate parents of one child: those that started last.
 MOST_CANDIDATES = 256
 _ORDERS = ("inside", "after", "started")
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -175,7 +175,7 @@ def _value(name: str, strip: str) -> pl.Expr:
 
 
 def check_field(name: object) -> str:
-    """Return what is wrong with the name of an attribute; empty where it is valid."""
+    """Return the error of an attribute's name as text; empty if the name is valid."""
     if not isinstance(name, str) or not name:
         return "the name of an attribute is expected"
     if name in _FIELDS:
@@ -199,7 +199,7 @@ class _Check:
 def read_rules(path: Path) -> list[Rule]:
     """Return the rules of a file; raise ``ProblemsError`` with all that is wrong with it."""
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file of rules")
+        raise InputError(f"{path}: the file of rules does not exist")
     if path.stat().st_size > _MOST_RULES_BYTES:
         raise InputError(f"{path}: is too large for a file of rules")
     try:

@@ -86,7 +86,9 @@ def infer(spans: Spans, wanted: Wanted, told: nesting.Told | None = None) -> Inf
         return _joined(frame, method, grey.Joined(parent, transactions(parent)))
     calls = calls_of(frame)
     if not calls.inside.any():
-        raise InputError(f"{spans.name}: no node calls another: there are no messages to analyse")
+        raise InputError(
+            f"{spans.name}: no node calls another, so there are no messages to analyse"
+        )
     if method == "nesting":
         return _nesting(frame, calls, wanted, told)
     if method == "convolution":

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from eastwest.observe.metrics import Numbers
 
-#: Least mean of rows in a cell of a table of two metrics, for the default classes (Cochran).
+#: Minimum mean of rows in a cell of a table of two metrics, for the default classes (Cochran).
 _ROWS_PER_CELL = 5
 MOST_BINS = 100
 _NOISE = 1e-10

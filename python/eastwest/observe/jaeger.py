@@ -64,7 +64,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file into ``writer``."""
+    """Read the spans of a file and pass them to ``writer``."""
     known: _Places = {}
     remarks = Remarks(source.name, problems)
     read_documents(source, problems, lambda stream: _document(stream, known, writer, remarks))
@@ -90,7 +90,7 @@ def _document(stream: JsonStream, known: _Places, writer: Gathering, remarks: Re
     if "spans" in alone:
         _trace(alone, known, writer, remarks)
     elif not found:
-        remarks.note("a document without spans: passed over")
+        remarks.note("a document without spans: ignored")
 
 
 def _trace(trace: Any, known: _Places, writer: Gathering, remarks: Remarks) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 from eastwest.account import KINDS, MOST_REASONS, read_entry
 from eastwest.units import clean, count
 
-#: Most accounts that are copied, one behind the other.
+#: Maximum number of accounts that are copied, one behind the other.
 MOST_ACCOUNTS = 8
-#: Most bytes of a file with accounts, and most lines in a run's notes.
+#: Maximum number of bytes of a file with accounts, and maximum number of lines in a run's notes.
 _MOST_BYTES = 16 << 20
 _MOST_LINES = 12
 

@@ -41,7 +41,7 @@ IDLE = 10.0
 CLOSE = 0.05
 #: Payload of a full packet in bytes: 1,500 less 52 of IPv4 and TCP headers with timestamps.
 SEGMENT = 1448
-#: Most values that a fit uses, evenly spaced by rank; and fewest.
+#: Maximum number of values that a fit uses, evenly spaced by rank; and minimum number.
 MOST_VALUES = 5_000
 LEAST_VALUES = 20
 #: Number of quantiles that represent a sample.

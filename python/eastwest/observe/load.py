@@ -36,7 +36,9 @@ class Spans(Opened):
         with sound(self.name):
             found = pl.read_parquet(file, glob=False).select(*schema("resources"))
         if not found["resource"].equals(pl.arange(found.height, dtype=pl.UInt32, eager=True)):
-            raise InputError(f"{self.name}: resources.parquet: resources are not in their order")
+            raise InputError(
+                f"{self.name}: resources.parquet: the column resource must be 0, 1, 2, …"
+            )
         return list(found["attributes"])
 
     def frame(self, *columns: str) -> pl.DataFrame:
@@ -77,7 +79,7 @@ def _open_folder(path: Path, name: str) -> Spans:
         found = spans.scan().select(pl.len(), *nulls, double).collect(engine="streaming")
     rows, *missing, twice = found.row(0)
     if not rows:
-        raise InputError(f"{name}: has no span: there is nothing to analyse")
+        raise InputError(f"{name}: has no spans to analyse")
     for column, count in zip(NEEDED, missing, strict=True):
         if count:
             raise InputError(f"{name}: spans.parquet: {column} is missing in {count} rows")

@@ -45,7 +45,7 @@ class Mended:
     first: dict[str, str] = field(default_factory=dict)
 
     def seen(self, what: str, rows: pl.DataFrame) -> int:
-        """Remember the first of some spans for one kind of repair, and return their number."""
+        """Store the first of some spans as the example of a repair; return their number."""
         if rows.height:
             self.first.setdefault(what, "/".join(rows.select(_KEY).row(0)))
         return rows.height
@@ -64,25 +64,25 @@ class Mended:
 
 
 _NOTED = {
-    "repeated": ("the same span again: left out", "it counts once"),
-    "shared": ("one id for both sides of a call: taken apart", "they are one call"),
+    "repeated": ("duplicate of a span: left out", "it counts once"),
+    "shared": ("client and server span with one id: separated", "they are one call"),
     "lost": (
-        "its parent is not there: taken for a root",
+        "its parent is missing: it becomes a root",
         "it begins a transaction of its own: there are more transactions, and shorter ones",
     ),
 }
 _CHANGED = {
     "differing": (
         "another span of the same id",
-        "the first stays, and what the others say is missing in their transaction",
+        "the first is kept; the others are missing in their transaction",
     ),
     "cycles": (
         "a span that is its own ancestor",
-        "the first to start is taken for the root, and begins a transaction",
+        "the span that starts first becomes the root of a transaction",
     ),
     "negative": (
         "a span that ends before it starts",
-        "it is taken to end when it starts, so that it takes no time",
+        "its end is set to its start: its duration is 0",
     ),
 }
 

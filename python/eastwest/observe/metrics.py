@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 
-#: Most values that a table may hold, of 8 bytes each.
+#: Maximum number of values that a table may hold, of 8 bytes each.
 MOST_VALUES = 400_000_000
 #: Rows of a CSV file from which the types of its columns are inferred.
 _INFERRED = 10_000
-#: Most columns that a remark names.
+#: Maximum number of columns that a remark names.
 _MOST_TOLD = 3
 #: Names of a column of times, where none is given, in lower case.
 _TIME_NAMES = ("timestamp", "time", "time_s", "ts", "date", "datetime")
@@ -94,7 +94,9 @@ def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[in
         # Names of metrics often contain [ and ], so a whole name always matches itself.
         fitting = {n for n in names if n == pattern or fnmatch.fnmatchcase(n, pattern)}
         if not fitting:
-            raise InputError(f"no metric fits {clean(pattern, 80)!r}, which is to be left out")
+            raise InputError(
+                f"the pattern {clean(pattern, 80)!r} of excluded metrics matches no metric"
+            )
         gone |= fitting
     return [i for i, name in enumerate(names) if name == keep or name not in gone]
 

@@ -45,7 +45,7 @@ HISTORY = 3
 _SMOOTH = 2.0
 #: Hazard of an event that was never observed.
 _LEAST = 1e-3
-#: Most candidates of one call that are considered: those that started last.
+#: Maximum number of candidates of one call that are considered: those that started last.
 MOST_CANDIDATES = 256
 
 Told = Callable[[str, float], None]

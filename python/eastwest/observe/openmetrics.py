@@ -43,8 +43,8 @@ def _stamps(times_s: list[float]) -> list[str]:
         if len(set(stamps)) == len(stamps):
             return stamps
     raise InputError(
-        "samples are closer than times since 1970 can tell (some 0.2 µs): give --start 0, or set a "
-        "longer measure.sample_interval"
+        "the sample interval is below the resolution of times since 1970 (about 0.2 µs): "
+        "use --start 0, or set a longer measure.sample_interval"
     )
 
 

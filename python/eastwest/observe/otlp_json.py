@@ -73,7 +73,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file into ``writer``."""
+    """Read the spans of a file and pass them to ``writer``."""
     remarks = Remarks(source.name, problems)
     read_documents(source, problems, lambda stream: _document(stream, writer, remarks))
 
@@ -90,9 +90,7 @@ def _document(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
             stream.value()
     if not known:
         remarks.line = line
-        remarks.note(
-            "a document without spans: passed over", "", "its logs or metrics are not read"
-        )
+        remarks.note("a document without spans: ignored", "", "its logs or metrics are not read")
 
 
 def _resource(stream: JsonStream, writer: Gathering, remarks: Remarks) -> None:
@@ -129,12 +127,10 @@ def left_field(key: str, value: object, spans: int, remarks: Remarks) -> None:
         return
     if key in {"schemaUrl", "schema_url"}:
         reason = "spans with a schema of their attributes' names: its address is left out"
-        then = "names are taken as the newest schema has them, older ones where they are known"
+        then = "names are read as those of the newest schema; some older names are known"
         remarks.note(reason, value, then, max(1, spans))
     else:
-        remarks.note(
-            "a field that the format does not have: left out", key, "nothing of it is used"
-        )
+        remarks.note("unknown field: left out", key, "it is not used")
 
 
 def rest_of(resource: Any, remarks: Remarks) -> dict[str, Any]:
@@ -327,7 +323,7 @@ def unknown(what: str, value: object, remarks: Remarks) -> str | None:
         "kind": "its side of a call is inferred from the spans around it",
         "status": "it counts neither as done nor as failed",
     }
-    remarks.note(f"a {what} that is not known: taken for none", value, then[what])
+    remarks.note(f"a {what} that is unknown: treated as missing", value, then[what])
     return None
 
 

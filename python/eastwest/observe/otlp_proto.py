@@ -143,7 +143,7 @@ def _number(data: bytes) -> tuple[int, int]:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file into ``writer``."""
+    """Read the spans of a file and pass them to ``writer``."""
     framing = _framing(source.peek(64))
     if framing is None:
         raise InputError(f"{source.name}: is not OTLP in protobuf")

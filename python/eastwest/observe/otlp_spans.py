@@ -79,7 +79,9 @@ def _resource(
     elif number < len(resources):
         attributes = resources[number]
     else:
-        raise InputError(f"{name}: spans.parquet names resource {number}, which is not there")
+        raise InputError(
+            f"{name}: spans.parquet names resource {number}, which resources.parquet does not have"
+        )
     rest = extra.get("resource")
     return {"attributes": pairs(attributes), **(rest if isinstance(rest, dict) else {})}
 

@@ -26,7 +26,7 @@ from eastwest.observe.metrics import (
 )
 from eastwest.units import clean
 
-#: Most files of a table, and rows of each from which its column types are inferred.
+#: Maximum number of files of a table, and rows of each from which its column types are inferred.
 MOST_FILES = 100_000
 _LOOKED_AT = 10_000
 _ENDINGS = (".parquet", ".csv", ".csv.gz")

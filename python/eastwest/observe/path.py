@@ -19,9 +19,9 @@ import polars as pl
 
 from eastwest.observe.calls import Integers, parent_rows
 
-#: Most spans of one transaction that are analysed.
+#: Maximum number of spans of one transaction that are analysed.
 MOST_SPANS = 100_000
-#: Most transactions whose times are added up; of more, every n-th is taken.
+#: Maximum number of transactions whose times are added up; of more, every n-th is taken.
 MOST_TRANSACTIONS = 20_000
 #: Name to which the time between two nodes is attributed.
 NETWORK = "(network)"

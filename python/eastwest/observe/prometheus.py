@@ -23,11 +23,12 @@ from eastwest.errors import InputError
 from eastwest.observe.metrics import Metrics, Numbers, joined, room
 from eastwest.units import clean
 
-#: Most points of a series in one request: the limit of a server (11,000) with a margin.
+#: Maximum number of points of a series in one request: the limit of a server (11,000) with a
+#: margin.
 _MOST_POINTS = 10_000
 _LARGEST_ANSWER = 512 * 1024 * 1024
 _PATIENCE_S = 60
-#: Most remarks of a server that are reported.
+#: Maximum number of remarks of a server that are reported.
 _MOST_REMARKS = 5
 #: Names of counters by their suffix (Prometheus, "Metric and label naming"; OpenMetrics).
 _COUNTED = re.compile(r"[^{]*(?:_total|_count|_sum|_bucket)(?:\{.*)?", re.DOTALL)
@@ -54,7 +55,7 @@ def fetch(
     has no series for the query.
     """
     if not (math.isfinite(start_s) and math.isfinite(end_s) and start_s < end_s):
-        raise InputError(f"the time must run forwards, not from {start_s} to {end_s} s")
+        raise InputError(f"the end ({end_s} s) must be after the start ({start_s} s)")
     if not (math.isfinite(step_s) and step_s >= 0.001):
         raise InputError(f"the step must be 1 ms or longer, not {step_s} s")
     series: dict[_Labels, list[Numbers]] = {}
@@ -103,8 +104,8 @@ def rated(metrics: Metrics) -> Metrics:
         )
     if resets:
         notes.append(
-            f"{resets:,} values of them are below the one before: the counter was reset there, and "
-            "what it counted between the two is not known"
+            f"{resets:,} of their values are below the previous one: the counter was reset there, "
+            "and its count between the two values is unknown"
         )
     return Metrics(metrics.names, values, metrics.times_s[1:], tuple(notes))
 
@@ -142,7 +143,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise InputError(
-            f"{clean(url)}: expected the address of a server, as http://localhost:9090"
+            f"{clean(url)}: must be the address of a server, such as http://localhost:9090"
         )
     times = {"start": start_s, "end": end_s, "step": step_s}
     form = {"query": query} | {key: repr(float(time)) for key, time in times.items()}
@@ -160,7 +161,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
         why = getattr(error, "reason", error)
         raise InputError(f"{clean(url)} cannot be reached: {clean(str(why))}") from None
     if len(content) > _LARGEST_ANSWER:
-        raise InputError(f"{clean(url)}: more than 512 MB: ask for fewer series or a longer step")
+        raise InputError(f"{clean(url)}: more than 512 MB: query fewer series or use a longer step")
     try:
         whole = json.loads(content)
         data = whole["data"]
@@ -170,7 +171,7 @@ def _range(url: str, query: str, start_s: float, end_s: float, step_s: float) ->
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError(f"{clean(url)} does not answer as a Prometheus server does") from None
+        raise InputError(f"{clean(url)} does not answer like a Prometheus server") from None
 
 
 def _answer(result: list[dict[str, Any]], notes: list[str]) -> _Answer:

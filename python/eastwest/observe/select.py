@@ -24,7 +24,7 @@ from eastwest.observe.metrics import Metrics, Numbers
 from eastwest.observe.mrmr import Scheme
 from eastwest.units import clean
 
-#: Fewest rows for a selection.
+#: Minimum number of rows for a selection.
 FEWEST_ROWS = 20
 MOST_REPLICATES = 10_000
 
@@ -46,11 +46,11 @@ class Wanted:
     #: Classes of a discretised metric; None: by the number of rows.
     bins: int | None = None
     neighbours: int = 3
-    #: Most rows by which a metric may lead the target.
+    #: Maximum number of rows by which a metric may lead the target.
     lags: int = 0
     #: Globs of metrics that are excluded.
     exclude: tuple[str, ...] = ()
-    #: Greatest share of missing values of a candidate.
+    #: Maximum share of missing values of a candidate.
     most_missing: float = 0.2
     #: Number of bootstrap replicates.
     bootstrap: int = 0
@@ -180,20 +180,20 @@ def _uneven(metrics: Metrics, wanted: Wanted) -> tuple[str, ...]:
     gaps = np.diff(metrics.times_s)
     notes = []
     if same := int((gaps == 0).sum()):
-        notes.append(f"{same:,} rows have the time of the row before: all of them count")
+        notes.append(f"{same:,} rows have the time of the previous row: all rows are used")
     usual = float(np.median(gaps))
     uneven = int((np.abs(gaps - usual) > 0.5 * usual).sum())
     if wanted.lags and uneven:
         notes.append(
-            f"{uneven:,} of {len(gaps):,} steps between rows are not the usual {usual:g} s: a lag "
-            "is a number of rows, which is no fixed time there"
+            f"{uneven:,} of {len(gaps):,} steps between rows differ from the usual {usual:g} s: a "
+            "lag is a number of rows, so that its time varies there"
         )
     return tuple(notes)
 
 
 @dataclass(frozen=True)
 class Told:
-    """Facts about candidates besides their values: names, lags, exclusions."""
+    """Names, lags and exclusions of the candidates of a metric selection."""
 
     names: tuple[str, ...]
     #: Number of rows by which each candidate leads the target.
@@ -425,7 +425,7 @@ def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
 def _notes(same: Sequence[str], target: str) -> tuple[str, ...]:
     """Return warnings about candidates that are equal to the target."""
     return tuple(
-        f"{clean(name, 80)} is {clean(target, 80)} itself under another name: leave it out "
-        "(exclude) unless that is what you look for"
+        f"{clean(name, 80)} equals {clean(target, 80)} in all rows: exclude it, unless you search "
+        "for copies"
         for name in same
     )

@@ -34,7 +34,7 @@ import polars as pl
 from eastwest.account import Account
 from eastwest.units import clean, span
 
-#: Fewest calls between two clocks for an estimate of their shift.
+#: Minimum number of calls between two clocks for an estimate of their shift.
 LEAST_CALLS = 4
 _MOST_LISTED = 200
 #: Coarsest resolution that is considered, and the coarsest without a remark.
@@ -101,7 +101,7 @@ class Skew:
             problems.note(
                 file,
                 0,
-                "a clock that disagrees with those that call it: shifted",
+                "a clock that contradicts the clocks of its callers: shifted",
                 f"{clean(name, 40)}: {sign}{span(abs(shift) / 1e9)}",
                 consequence=f"{self.outside_before:,} of {self.calls:,} calls lay outside their "
                 f"callers by more than the clocks' steps, now {self.outside_after:,}",

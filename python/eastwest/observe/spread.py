@@ -41,7 +41,7 @@ from eastwest.units import clean
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: Most columns of a block.
+#: Maximum number of columns of a block.
 MOST_COLUMNS = 64
 #: Blocks for each thread of a worker, where there are enough columns.
 _FOR_EACH = 4

@@ -35,7 +35,7 @@ def frequencies(
     replicates: int,
     selection: Callable[[int], Sequence[int]],
 ) -> tuple[list[float], float | None]:
-    """Return how often each candidate is selected, and the stability of all selections.
+    """Return the selection frequency of each candidate (0 to 1) and the stability (up to 1).
 
     ``selection`` returns the selection of one replicate. The stability is None for fewer than two
     replicates, and where each replicate must select all candidates.

@@ -23,7 +23,7 @@ from eastwest.observe.levels import Variable, draw
 
 #: Ways to draw transactions.
 DRAWS = ("trees", "levels")
-#: Most calls of the synthesised transactions.
+#: Maximum number of calls of the synthesised transactions.
 MOST_CALLS = 5_000_000
 
 
@@ -35,7 +35,9 @@ def synthetic(book: Book, gaps: Variable, count: int, how: str, seed: int) -> Bo
     which = random.integers(len(book.trees), size=count)
     calls = sum(len(book.trees[i].calls) for i in which.tolist())
     if calls > MOST_CALLS:
-        raise InputError(f"{count:,} transactions have {calls:,} calls, at most {MOST_CALLS:,}")
+        raise InputError(
+            f"{count:,} transactions have {calls:,} calls; at most {MOST_CALLS:,} are allowed"
+        )
     between = np.maximum(draw(gaps, random, count), 0.0)
     between[0] = 0.0
     starts = np.rint(np.cumsum(between) * 1e9).astype(np.int64).tolist()

@@ -47,7 +47,7 @@ def import_spans(
     change. Spans that are not ``lasting`` are not synchronised to disk.
     """
     if not files:
-        raise InputError("no file was given: name files with spans")
+        raise InputError("no file was given: give at least one file of spans")
     check_format(source_format, SOURCES)
     problems = Account(stop=on_bad_row == "stop", lossy=lossy)
     with SpanWriter(Path(out), force, lasting, mend_rows) as writer:

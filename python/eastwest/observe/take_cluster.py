@@ -25,7 +25,7 @@ from eastwest.sweep.cluster import ask_builds, connected, in_plain_words
 from eastwest.traces.source import Told
 from eastwest.units import clean, size
 
-#: Most bytes of the compressed spans of one file.
+#: Maximum number of bytes of the compressed spans of one file.
 MOST_PACKED = 1 << 30
 #: Files in progress for each thread of a worker.
 _FOR_EACH = 2

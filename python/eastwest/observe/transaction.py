@@ -39,7 +39,7 @@ def choose(forest: Forest, spans: pl.DataFrame, wanted: str = "") -> int:
         raise InputError(f"there is no transaction {clean(wanted, 60)!r}")
     if len({traces[row] for row in found}) > 1:
         raise InputError(
-            f"{len(found)} transactions begin with {clean(wanted, 60)!r}: give more characters"
+            f"{len(found)} transactions begin with {clean(wanted, 60)!r}: give more of its id"
         )
     return found[0]
 

@@ -43,7 +43,7 @@ from eastwest.units import clean
 #: Name of the file of cases in the folder of a workload.
 FILE = "what-if.toml"
 MOST_CASES = 24
-#: Most seeds of a case: memory holds the transactions of all of them.
+#: Maximum number of seeds of a case: memory holds the transactions of all of them.
 MOST_SEEDS = 100
 _MOST_BYTES = 1 << 20
 _MOST_NAME = 60
@@ -83,13 +83,13 @@ def read_cases(path: Path) -> list[Case]:
         problems.append("case: must be tables, [[case]]")
         tables = []
     elif not 2 <= len(tables) <= MOST_CASES:
-        problems.append(f"case: 2 to {MOST_CASES} are compared, there are {len(tables)}")
+        problems.append(f"case: found {len(tables)}; a comparison needs 2 to {MOST_CASES}")
     cases = [
         _case(table, number, default, file.parent, problems) for number, table in enumerate(tables)
     ]
     names = [case.name for case in cases]
     problems += [
-        f"case {clean(name, 60)!r}: is the name of two cases"
+        f"case {clean(name, 60)!r}: is used for two cases"
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]
@@ -122,7 +122,7 @@ def _case(
 
 def _known(table: dict[str, Any], names: set[str], where: str, problems: list[str]) -> None:
     problems += [
-        f"{where}{clean(key, 40)}: there is no such key; keys are {', '.join(sorted(names))}"
+        f"{where}{clean(key, 40)}: there is no such key; allowed: {', '.join(sorted(names))}"
         for key in table
         if key not in names
     ]

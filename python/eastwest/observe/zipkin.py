@@ -47,7 +47,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Gathering, problems: Account) -> None:
-    """Read the spans of a file into ``writer``."""
+    """Read the spans of a file and pass them to ``writer``."""
     places: dict[tuple[Any, ...], Place] = {}
     remarks = Remarks(source.name, problems)
 

@@ -40,7 +40,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Kept:
-    """Result of comparing a point with a limit."""
+    """Comparison of a point with a limit: whether it is met, and by how much it is missed."""
 
     told: Told
     #: Distance of the mean beyond the bound, as a share; 0 or less where the limit is met.
@@ -67,7 +67,7 @@ def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
 
 
 def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
-    """Return the result of comparing a point with a limit."""
+    """Return whether a point meets a limit, and by how much it misses it."""
     found = told(limit.metric, ours, base, confidence)
     sign = -1.0 if limit.least else 1.0
     if limit.relative:
@@ -123,7 +123,7 @@ def score_difference(
 
 @dataclass(frozen=True)
 class Standing:
-    """Values by which a point is ordered among others."""
+    """Values that order points: missed limits first, then the means of the goals."""
 
     number: int
     values: tuple[float, ...]

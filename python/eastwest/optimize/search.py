@@ -136,7 +136,7 @@ class Search:
         )
 
     def kept(self, point: Point, stage: int) -> list[judge.Kept]:
-        """Return the results of comparing a point with each limit."""
+        """Return for each limit whether a point meets it, and by how much it misses it."""
         base = self.baseline.runs[stage]
         return [
             judge.kept(limit, point.runs[stage], base, self.spec.confidence)

@@ -62,14 +62,14 @@ class Axis:
         return (between(low, high, [choice / STEPS], log, _DIGITS)[0],)
 
     def counts(self, settings: Settings) -> bool:
-        """Whether the axis counts, given the settings chosen so far."""
+        """Whether the axis applies, given the settings chosen on the axes before."""
         return all(
             path in settings and text(settings[path]) in wanted
             for path, wanted in self.when.items()
         )
 
     def say(self, choice: int) -> str:
-        """Return a choice in words."""
+        """Return the settings of a choice as text, for messages and tables."""
         return self.names[choice] if self.names else ", ".join(text(v) for v in self.row(choice))
 
 
@@ -123,7 +123,7 @@ class Space:
         return found
 
     def say(self, choices: Mapping[int, int]) -> str:
-        """Return a point in words."""
+        """Return the settings of a point as text, for messages and tables."""
         parts = []
         for number, choice in sorted(choices.items()):
             axis = self.axes[number]

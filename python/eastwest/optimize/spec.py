@@ -67,7 +67,7 @@ class Limit:
     relative: bool
 
     def text(self) -> str:
-        """Return the limit in words."""
+        """Return the limit as text, such as ``latency_us.p99 at most 100``."""
         side = "at least" if self.least else "at most"
         if not self.relative:
             return f"{self.metric} {side} {self.bound:g}"
@@ -93,14 +93,14 @@ class Stage:
     settings: dict[str, Any]
 
     def kept(self, points: int) -> int:
-        """Return how many of ``points`` enter the next stage."""
+        """Return the number of points, of ``points``, that enter the next stage."""
         wanted = math.ceil(self.keep * points) if self.keep < 1 else round(self.keep)
         return max(1, min(points, wanted))
 
 
 @dataclass(frozen=True)
 class Spec:
-    """An optimisation."""
+    """Content of an optimisation file: scenario, axes, goals, limits, stages and seeds."""
 
     name: str
     scenario: str
@@ -167,14 +167,16 @@ def _axes(table: Table) -> tuple[Axis, ...]:
     for entry in entries:
         form = form_of(entry)
         if len(form.rows) > _MOST_CHOICES:
-            entry.wrong("values", None, f"has more than {_MOST_CHOICES:,} values; take from and to")
+            entry.wrong(
+                "values", None, f"has more than {_MOST_CHOICES:,} values; use from and to instead"
+            )
         when = _when(entry, before)
         for path, values in zip(form.paths, zip(*form.rows, strict=True), strict=False):
             before[path] = {text(value) for value in values}
         if form.rows or form.span:
             axes.append(Axis(form.paths, form.rows, form.span, form.names, when))
     if table.content.get("axis", []) == []:
-        table.wrong("axis", None, "is missing: there is nothing to search")
+        table.wrong("axis", None, "is missing: an optimisation needs at least one axis")
     return tuple(axes)
 
 
@@ -185,7 +187,7 @@ def _when(entry: Table, before: Mapping[str, set[str]]) -> dict[str, tuple[str, 
     for path, wanted in when.items():
         missing = [value for value in wanted if value not in before.get(path, ())]
         if path not in before:
-            entry.wrong(f"when.{path}", None, "is not the path of an axis above, with values")
+            entry.wrong(f"when.{path}", None, "must be the path of an earlier axis with values")
         elif missing:
             message = f"is not a value of that axis; allowed: {', '.join(sorted(before[path]))}"
             entry.wrong(f"when.{path}", missing[0], message)
@@ -199,14 +201,14 @@ def _check_decided_once(
     decided = dict.fromkeys(settings, "[set]")
     for path in (path for axis in axes for path in axis.paths):
         if path in decided:
-            table.wrong(path, None, f"is decided twice: by {decided[path]} and by an axis")
+            table.wrong(path, None, f"is set twice: by {decided[path]} and by an axis")
         decided[path] = "an axis"
     for stage in stages:
         for path in stage.settings:
             if decided.get(path) == "an axis":
-                table.wrong(path, None, f"is decided by an axis and by stage {stage.name}")
+                table.wrong(path, None, f"is set twice: by an axis and by stage {stage.name}")
     if "seed" in decided:
-        table.wrong("seed", None, "is not set here: stages have seeds")
+        table.wrong("seed", None, "must not be set here: each stage has its own seeds")
 
 
 # Goals and limits
@@ -233,7 +235,7 @@ def _limit(entry: Table) -> Limit:
     metric = entry.text("metric", wanted='a metric, such as "jobs.makespan_s"')
     given = [key for key in ("at_most", "at_least") if key in entry]
     if len(given) != 1:
-        entry.wrong("at_most", None, "a limit has either at_most or at_least")
+        entry.wrong("at_most", None, "a limit needs either at_most or at_least, not both")
         return Limit(metric, False, 0.0, False)
     value, least = entry.get(given[0]), given[0] == "at_least"
     bound = Bound.read(value)
@@ -251,7 +253,9 @@ def _candidates(table: Table) -> tuple[Named, ...]:
     for entry in table.tables("candidate", _CANDIDATE_KEYS):
         found.append(Named(entry.text("name", wanted="a name for it"), entry.settings("set")))
         if found[-1].name == "baseline":
-            entry.wrong("name", "baseline", "must be a name for it")
+            entry.wrong(
+                "name", "baseline", "is the name of the unchanged scenario: choose another name"
+            )
     if len({each.name for each in found}) < len(found):
         table.wrong("candidate", None, "two candidates have the same name")
     return tuple(found)
@@ -267,7 +271,7 @@ def _stages(table: Table) -> tuple[Stage, ...]:
         return Stage("one seed", one, 0.25, {}), Stage("five seeds", several, 1.0, {})
     last = entries[-1]
     if "keep" in last:
-        last.wrong("keep", last.get("keep"), "the last stage has no next stage")
+        last.wrong("keep", last.get("keep"), "cannot be used in the last stage: no stage follows")
     return tuple(
         Stage(
             entry.text("name", f"stage {number}"),

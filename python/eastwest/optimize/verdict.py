@@ -26,7 +26,7 @@ class Binding:
 
 
 class Verdict:
-    """Conclusions from the last stage."""
+    """Verdict of an optimisation: recommended point, front and limits of the last stage."""
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -89,7 +89,7 @@ class Verdict:
         return judge.told(metric, point.runs[self.last], self._base, self.spec.confidence)
 
     def kept(self, point: Point) -> list[judge.Kept]:
-        """Return the results of comparing a finalist with the limits."""
+        """Return for each limit whether a finalist meets it, and by how much it misses it."""
         return self.search.kept(point, self.last)
 
     @cached_property

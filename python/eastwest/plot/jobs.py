@@ -28,7 +28,7 @@ from eastwest.units import count, span
 from eastwest.views.jobs import KINDS, at_once, concurrency
 from eastwest.views.series import Lanes
 
-#: Most tasks that are drawn as bars; more are drawn as occupancy.
+#: Maximum number of tasks that are drawn as bars; more are drawn as occupancy.
 _MOST_BARS = 400
 _BINS = 600
 _SHADES = dict(zip(KINDS, (BLUE, ORANGE), strict=True))

@@ -26,7 +26,7 @@ from eastwest.results import Result
 from eastwest.units import clean, percent, rate, span, tier_words
 from eastwest.views.links import longest_queue, sent_title, upward
 
-#: Most points of a line; more are averaged, because a page has no more pixels.
+#: Maximum number of points of a line; more are averaged, because a page has no more pixels.
 _MOST_POINTS = 500
 
 

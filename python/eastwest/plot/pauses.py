@@ -10,7 +10,8 @@ from eastwest.results import Result
 from eastwest.units import count
 from eastwest.views.pauses import longest, names, places, sentence, shares, sound
 
-#: Most rows of ports and priorities that are drawn: those with the longest time in pause.
+#: Maximum number of rows of ports and priorities that are drawn: those with the longest time in
+#: pause.
 _MOST_ROWS = 40
 #: Columns of the picture: about the number of pixels of a screen.
 _COLUMNS = 1500

@@ -17,7 +17,7 @@ from eastwest.views.metrics import Metric, change, told
 from eastwest.views.settings import ABSENT, differences
 
 _MOST_LABEL = 40
-#: Most settings in the sentences at the top; the table has all.
+#: Maximum number of settings in the sentences at the top; the table has all.
 _MOST_NAMED = 6
 
 

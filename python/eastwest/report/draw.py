@@ -116,7 +116,7 @@ class Scale:
         return values
 
     def write(self, value: float) -> str:
-        """Return a value of this axis as text."""
+        """Return a value as text in the format of the axis."""
         return clock(value, self.high) if self.kind == "time" else WRITERS[self.unit](value)
 
     def ticks(self, most: int = 6) -> list[Tick]:

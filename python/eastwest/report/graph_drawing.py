@@ -21,7 +21,7 @@ _WIDTH = 1160
 _HEIGHT = 36
 _GAP = 10
 _MARGIN = 14
-#: Most nodes of a drawing.
+#: Maximum number of nodes of a drawing.
 MOST_NODES = 60
 _MOST_HOSTS = 32
 

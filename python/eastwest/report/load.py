@@ -15,9 +15,9 @@ from eastwest.views.links import LinkLoad, longest_queue, sent_title, upward
 from eastwest.views.series import Bins
 
 _BINS = 900
-#: Most rows of the heat map; with more links, several share a row.
+#: Maximum number of rows of the heat map; with more links, several share a row.
 _MOST_ROWS = 72
-#: Most tiers in one chart.
+#: Maximum number of tiers in one chart.
 _MOST_TIERS = 6
 
 

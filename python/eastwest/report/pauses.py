@@ -12,9 +12,10 @@ from eastwest.views.pauses import longest, names, places, sentence, shares, soun
 from eastwest.views.series import Bins
 
 _BINS = 240
-#: Most rows of ports and priorities that are drawn: those with the longest time in pause.
+#: Maximum number of rows of ports and priorities that are drawn: those with the longest time in
+#: pause.
 _MOST_ROWS = 48
-#: Most rows of the table.
+#: Maximum number of rows of the table.
 _MOST_LISTED = 20
 
 

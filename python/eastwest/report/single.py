@@ -26,7 +26,8 @@ from eastwest.views.labels import shown
 from eastwest.views.latency import by_size
 from eastwest.views.links import LinkLoad
 
-#: Most characters of a scenario in the page; longer ones (with graphs in them) are cut.
+#: Maximum number of characters of a scenario in the page; longer ones (with graphs in them) are
+#: cut.
 _MOST_SCENARIO = 400_000
 
 

@@ -17,7 +17,7 @@ from eastwest.views.latency import finished
 
 #: Number of flows from each list: the longest, and those with the largest slowdown.
 _EACH = 15
-#: Most events of one flow that are read.
+#: Maximum number of events of one flow that are read.
 _MOST_EVENTS = 3000
 _STRIP = 1000
 
@@ -166,9 +166,9 @@ def _with_events(facts: Facts, row: dict[str, Any], events: pl.DataFrame) -> tup
         marks += [Mark("recovery", place(begin), place(end)) for begin, end in recoveries]
     spurious = int((events["what"] == "spurious").sum())
     if spurious:
-        said.append(f"{plural(spurious, 'timeout was', 'timeouts were')} not needed.")
+        said.append(f"{plural(spurious, 'timeout was', 'timeouts were')} spurious.")
     if "failed" in set(events["what"].to_list()):
-        said.append("The connection was given up.")
+        said.append("The connection was aborted.")
     order = {"recovery": 0, "wait": 1, "drop": 2}
     marks.sort(key=lambda mark: (order[mark.css], mark.at))
     return " ".join(said) or _without_events(row), marks

@@ -18,7 +18,7 @@ from eastwest.views.series import Floats, cumulative
 _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
 #: Shortest wait on the logarithmic axis in s: many packets do not wait at all.
 _SHORTEST_WAIT_S = 1e-7
-#: Most curves in one chart.
+#: Maximum number of curves in one chart.
 MOST_CURVES = 6
 #: Results of a comparison, each with its name; one result has an empty name.
 Named = Sequence[tuple[str, Facts]]

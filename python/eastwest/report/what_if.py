@@ -40,10 +40,10 @@ from eastwest.views.what_if import (
 
 _BAR = 22
 _GAP = 12
-#: Most services with a colour of their own; the network has another.
+#: Maximum number of services with a colour of their own; the network has another.
 _MOST_SERVICES = SHADES - 2
 _MOST_ROWS = 40
-#: Most runs in the table of folders.
+#: Maximum number of runs in the table of folders.
 _MOST_FOLDERS = 400
 _WORKLOAD = re.compile(r"(workload\.\d+)\..*", re.DOTALL)
 #: Settings of a workload that show its purpose.

@@ -13,9 +13,9 @@ from eastwest.views.jobs import KINDS, at_once, concurrency
 from eastwest.views.labels import plural, shown
 from eastwest.views.series import Bins, Lanes
 
-#: Most jobs that are drawn one by one; of more, the shortest are left out.
+#: Maximum number of jobs that are drawn one by one; of more, the shortest are left out.
 MOST_JOBS = 1200
-#: Most tasks that are drawn one by one; more are drawn as the load of each host.
+#: Maximum number of tasks that are drawn one by one; more are drawn as the load of each host.
 _MOST_TASKS = 400
 _MOST_ROWS = 48
 _BINS = 900

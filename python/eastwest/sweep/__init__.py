@@ -29,7 +29,7 @@ from eastwest.sweep.tables import SweepResult, check_target
 __all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]
 
 #: Message where both ways of running in parallel are asked for.
-BOTH = "jobs are processes of this machine; on a Dask cluster its workers decide: name one of them"
+BOTH = "jobs and dask cannot be combined: jobs is the number of processes on this machine"
 
 
 def default_jobs() -> int:
@@ -60,7 +60,7 @@ def prepare(
     progress: Callable[[State], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Driver:
-    """Check all of a sweep that can be checked before it runs, and return its driver.
+    """Check a sweep before its first run, and return its driver.
 
     With ``dask``, the address of a scheduler, its workers run it; ``say`` is called with what a
     user should know of them.
@@ -141,4 +141,4 @@ def sweep(
 
 
 def _refuse(estimate: Estimate) -> bool:
-    raise InputError(f"a large sweep: {estimate.sentence()}; yes=True confirms it")
+    raise InputError(f"a large sweep: {estimate.sentence()}; use yes=True to run it")

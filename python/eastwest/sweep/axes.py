@@ -36,7 +36,7 @@ def form_of(entry: Table) -> Form:
         rows = _listed(entry, paths)
         return Form(paths, rows, None, _names(entry, len(rows)) if rows else ())
     if "names" in entry:
-        entry.wrong("names", None, "are those of values, which must be listed")
+        entry.wrong("names", None, "need a list of values: names has one text for each value")
     span = _span(entry, paths)
     if span is None or "count" not in entry:
         return Form(paths, (), span)
@@ -61,7 +61,7 @@ def _listed(entry: Table, paths: tuple[str, ...]) -> Rows:
     values = entry.get("values")
     for key in ("from", "to", "count", "scale"):
         if key in entry:
-            entry.wrong(key, None, "an axis has values, or from and to; not both")
+            entry.wrong(key, None, "an axis must have either values, or from and to, not both")
     if not isinstance(values, list) or not values or len(values) > MOST_VALUES:
         entry.wrong("values", None, f"must be a list of 1 to {MOST_VALUES:,} values")
         return ()
@@ -89,7 +89,9 @@ def _names(entry: Table, count: int) -> tuple[str, ...]:
 
 def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
     if len(paths) > 1:
-        entry.wrong("path", list(paths), "paths moved together need a list of values")
+        entry.wrong(
+            "path", list(paths), "several paths need values: from and to are for a single path"
+        )
     log = entry.one_of("scale", ("linear", "log"), "linear") == "log"
     bounds = [bound for key in ("from", "to") if (bound := _bound(entry, key))]
     if len(bounds) < 2 or len(paths) != 1:
@@ -109,7 +111,7 @@ def _span(entry: Table, paths: tuple[str, ...]) -> Span | None:
 def _bound(entry: Table, key: str) -> Bound | None:
     bound = Bound.read(entry.get(key))
     if key not in entry:
-        entry.wrong(key, None, "is missing: an axis has values, or from and to")
+        entry.wrong(key, None, "is missing: an axis needs values, or from and to")
     elif bound is None:
         entry.wrong(key, entry.get(key), "must be a number, or one with a unit")
     return bound

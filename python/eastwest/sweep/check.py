@@ -87,16 +87,16 @@ def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
     for path, where in named:
         key = _numbered(path, scenario)
         if key == ("seed",):
-            message = "is not set by an axis or [set]: seeds = 10, or seeds = [1, 2, 3]"
+            message = "must not be set by an axis or [set]: use seeds = 10, or seeds = [1, 2, 3]"
             yield {"path": path, "value": None, "message": message, "hint": None}
         if key in steps:
-            message = f"is decided twice: by {steps[key][1]} and by {where}"
+            message = f"is set twice: by {steps[key][1]} and by {where}"
             yield {"path": path, "value": None, "message": message, "hint": None}
         steps.setdefault(key, (path, where))
     # In this order, a path is directly followed by the paths below it.
     for above, below in pairwise(sorted(steps)):
         if below[: len(above)] == above:
-            message = f"lies below {steps[above][0]}, which {steps[above][1]} decides"
+            message = f"is a part of {steps[above][0]}, which {steps[above][1]} already sets"
             yield {"path": steps[below][0], "value": None, "message": message, "hint": None}
 
 

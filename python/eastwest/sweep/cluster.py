@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 #: Time in which a scheduler must answer, in s.
 CONNECT_S = 10.0
-#: Most bytes of input files that are sent to the workers of a sweep.
+#: Maximum number of bytes of input files that are sent to the workers of a sweep.
 MOST_INPUT_BYTES = 256_000_000
 #: Command that installs the missing package.
 INSTALL = "pip install 'eastwest[dask]'"
 
-#: Least number of runs at the scheduler, which gives them to workers as these come and go.
+#: Minimum number of runs at the scheduler, which gives them to workers as these come and go.
 _AHEAD = 256
 _COUNT_EVERY_S = 2.0
 _LONELY_S = 10.0
@@ -131,7 +131,7 @@ class Cluster:
         self._queue.append(task)
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Return new events; while runs are under way, wait up to ``timeout_s`` for the first."""
+        """Return new events; while runs are in progress, wait up to ``timeout_s`` for the first."""
         self._feed()
         if not self._sent:
             return []

@@ -111,7 +111,7 @@ class Knowledge:
         return sum(len(walls) for walls in self._walls.values())
 
     def peak_mb(self) -> float | None:
-        """Return the most memory that a run took, in MB."""
+        """Return the largest peak memory of the known runs, in MB."""
         return max(self._peaks, default=None)
 
     def typical_s(self) -> float | None:

@@ -103,7 +103,7 @@ class Executor(Generic[Place]):
 
     @property
     def planned(self) -> int:
-        """Number of all runs so far and ahead."""
+        """Number of all runs: finished, running and planned."""
         return self.done + self.failed + len(self.running) + self.ahead
 
     def typical_s(self) -> float | None:
@@ -120,21 +120,21 @@ class Executor(Generic[Place]):
         return found, None if self.retry or found is not None else self.store.failure(key)
 
     def submit(self, run: Run[Place]) -> None:
-        """Give a run to the pool."""
+        """Submit a run to the pool."""
         self.running[self._next] = run
         self.pool.submit(Task(self._next, run.plan.overrides, run.plan.identity, run.seed))
         self._next += 1
 
     def ended(self) -> Iterator[tuple[Run[Place], Event]]:
-        """Yield the runs that end within a moment, with their events; tell the progress.
+        """Yield the runs that have ended, each with its event; report progress while waiting.
 
         Raises ``SweepStoppedError`` where files cannot be written.
         """
         for event in self.pool.events(_LOOK_EVERY_S):
             if event.what == "world":
                 raise SweepStoppedError(
-                    f"{event.message}: stopped; {self.done} of {self.planned} runs are kept in "
-                    f"{self.store.path}, the same command continues from there"
+                    f"{event.message}: stopped; {self.done} of {self.planned} runs are stored in "
+                    f"{self.store.path}; repeat the command to continue"
                 )
             if event.what == "progress" or event.number not in self.running:
                 continue

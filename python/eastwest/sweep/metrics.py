@@ -71,7 +71,7 @@ def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
 def after_warm_up(
     warm_up_ps: int, flows: pl.DataFrame, jobs: pl.DataFrame, rounds: pl.DataFrame
 ) -> dict[str, float]:
-    """Return metrics of what began after the warm-up; a metric without a value is left out."""
+    """Return metrics of flows, jobs and rounds that start after the warm-up, by name."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     start_s = warm_up_ps / _PS_PER_S

@@ -70,7 +70,7 @@ class Pool(Protocol):
         """Put a task at the end of the queue."""
 
     def events(self, timeout_s: float) -> list[Event]:
-        """Return new events; while runs are under way, wait up to ``timeout_s`` for the first."""
+        """Return new events; while runs are in progress, wait up to ``timeout_s`` for the first."""
 
     def stop(self) -> None:
         """Stop all runs at once; unfinished runs are lost. Other tasks can be submitted."""

@@ -31,7 +31,7 @@ from eastwest.sweep.worker import Event, Setup, Task
 if TYPE_CHECKING:
     from distributed import Worker
 
-#: Most bytes of result files that are sent back from one run.
+#: Maximum number of bytes of result files that are sent back from one run.
 MOST_ANSWER_BYTES = 1_000_000_000
 #: Time without an order after which a process ends, in s.
 IDLE_S = 60.0
@@ -102,7 +102,7 @@ def work(order: Order, *contents: bytes) -> Answer:
 
 
 def other_build(worker: str, theirs: str | None, wanted: str) -> str:
-    """Return the message on a worker of another build, whose results would differ."""
+    """Return the message about a worker with another build of Eastwest."""
     has = "has no Eastwest" if theirs is None else f"has Eastwest {short(theirs)}"
     return f"worker {worker} {has}, this is {short(wanted)}: all must be of one build"
 
@@ -225,7 +225,7 @@ class _Slots:
         return _Slot(kind, order, recipe, made, threads)
 
     def give_back(self, slot: _Slot) -> None:
-        """Put a process back, so that other orders can use it for a while."""
+        """Return a process to the idle ones, so that other orders can use it for a while."""
         slot.idle_since = time.monotonic()
         with self._lock:
             self._idle.append(slot)

@@ -28,7 +28,7 @@ SCHEMA = 1
 #: Number of seeds, from 1 on, where a sweep names none: with five the interval of the mean is 1.24
 #: standard deviations to each side.
 DEFAULT_SEEDS = 5
-#: Most points times seeds: the table of more runs would not fit into memory.
+#: Maximum number of runs (points times seeds): the table of more runs would not fit into memory.
 MOST_RUNS = 10_000_000
 MOST_SEED = 2**64 - 1
 _MOST_COORDINATES = 10_000_000
@@ -208,7 +208,7 @@ def _spec(table: Table, base_dir: Path, stem: str, text: str) -> Spec:
     if runs > MOST_RUNS and not table.problems:
         raise InputError(
             f"{spec.count:,} points with up to {len(spec.seeds):,} seeds are {runs:,} runs; "
-            f"a sweep has at most {MOST_RUNS:,}. Take fewer values, or a [sample]"
+            f"a sweep has at most {MOST_RUNS:,}. Use fewer values, or a [sample]"
         )
     return spec
 
@@ -294,11 +294,11 @@ def _seeds(table: Table) -> tuple[tuple[int, ...], Adaptive | None]:
     if "metric" not in rule:
         for key in ("half_width", "at_least", "at_most"):
             if key in rule:
-                rule.wrong(key, rule.get(key), "belongs to a rule with a metric")
+                rule.wrong(key, rule.get(key), "can be used only in a rule with a metric")
         count = rule.integer("count", None, 1, MOST_VALUES)
         return tuple(range(first, first + count)), None
     if "count" in rule:
-        rule.wrong("count", rule.get("count"), "a rule with a metric has at_least, at_most")
+        rule.wrong("count", rule.get("count"), "a rule with a metric needs at_least and at_most")
     metric = rule.text("metric", wanted='a metric, such as "flows.fct_us.p99"')
     half_width = rule.number("half_width", 0.05, 1e-6, 1.0)
     at_least = rule.integer("at_least", 5, 2, 100_000)

@@ -323,7 +323,7 @@ def check_target(out: Path, scenario: str, version: str, resume: bool, force: bo
     done = there.get("runs", {})
     if not resume:
         raise FolderError(
-            f"{out} already holds a sweep ({done.get('done')} of {done.get('planned')} runs): "
+            f"{out} already has a sweep ({done.get('done')} of {done.get('planned')} runs): "
             "--resume continues or extends it, --force replaces it, --out names another"
         )
     if there.get("version") != version:
@@ -333,7 +333,7 @@ def check_target(out: Path, scenario: str, version: str, resume: bool, force: bo
         )
     if (out / "scenario.toml").read_text(encoding="utf-8") != scenario:
         raise FolderError(
-            f"{out} holds a sweep of another scenario: name another folder with --out, or replace "
+            f"{out} has a sweep of another scenario: name another folder with --out, or replace "
             "it with --force"
         )
 

@@ -27,9 +27,9 @@ import numpy as np
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Most pairs: the simulator's limit of routes.
+#: Maximum number of pairs: the simulator's limit of routes.
 MOST_PAIRS = 32_767
-#: Most paths of one pair, and of all pairs, that are considered.
+#: Maximum number of paths of one pair, and of all pairs, that are considered.
 MOST_PATHS, MOST_PATHS_OF_ALL = 256, 200_000
 _MOST_FILE_BYTES = 64 << 20
 _MOST_BPS = 1e15
@@ -136,7 +136,7 @@ def _demand(
         if name not in net.edge:
             raise InputError(f"{where}: there is no host {clean(name, 60)!r}")
     if a == b:
-        raise InputError(f"{where}: goes from {a} to itself")
+        raise InputError(f"{where}: the source and target are both {a}")
     try:
         bps = float(row.get("bps") or "")
     except ValueError:
@@ -201,7 +201,7 @@ def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured
             raise InputError(f"there are more than {MOST_PATHS_OF_ALL} shortest paths in all")
     if any(len(found) > MOST_PATHS for found in known.values()):
         notes.append(
-            f"pairs with more than {MOST_PATHS} shortest paths: only the first were looked at"
+            f"pairs with more than {MOST_PATHS} shortest paths: only the first ones were considered"
         )
     chosen, least, proven = _solve(net, matrix, paths, time_limit_s)
     routes = {pair: paths[pair][at] for pair, at in chosen.items()}
@@ -261,9 +261,7 @@ def _solve(
         options={"time_limit": time_limit_s},
     )
     if found_.x is None:
-        raise InputError(
-            f"no routes were found in {time_limit_s:g} s; give it a longer --time-limit"
-        )
+        raise InputError(f"no routes were found in {time_limit_s:g} s; use a longer --time-limit")
     taken = np.asarray(found_.x)
     chosen = {
         pair: int(np.argmax(taken[start : start + len(paths[pair])]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from eastwest.errors import InputError
 from eastwest.units import clean
 
-#: Most nodes and cables of a fabric: the limits of the simulator.
+#: Maximum number of nodes and cables of a fabric: the limits of the simulator.
 MOST_NODES = 200_000
 MOST_CABLES = 800_000
 
@@ -79,7 +79,7 @@ class Fabric:
         lost = [name for name in neighbours if name not in reached]
         if lost:
             some = ", ".join(clean(name, 80) for name in lost[:5])
-            raise InputError(f"it is not connected: no path from {self.hosts[0]} to {some}")
+            raise InputError(f"the fabric is not connected: no path from {self.hosts[0]} to {some}")
 
     def to_toml(self, source: str) -> str:
         """Return the topology file; its first line names the ``source``."""
@@ -99,9 +99,9 @@ def _whole(value: float) -> int:
 def demand_size(nodes: int, cables: int) -> None:
     """Raise ``InputError`` for fabrics above the simulator's limits, before they are built."""
     if nodes > MOST_NODES:
-        raise InputError(f"makes {nodes} nodes; at most {MOST_NODES} are allowed")
+        raise InputError(f"has {nodes} nodes; at most {MOST_NODES} are allowed")
     if cables > MOST_CABLES:
-        raise InputError(f"makes {cables} cables; at most {MOST_CABLES} are allowed")
+        raise InputError(f"has {cables} cables; at most {MOST_CABLES} are allowed")
 
 
 def name_of(text: object, otherwise: str) -> str:

@@ -49,7 +49,7 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     described = _parse(data.decode("utf-8", "replace"))
     count = described.tree.get("tiers", 0)
     if count not in {2, 3}:
-        raise InputError(f"Tiers is {count}; 2 or 3 are possible")
+        raise InputError(f"Tiers is {count}; allowed: 2 or 3")
     tiers = []
     for number in range(count):
         tier = described.tiers.get(number)
@@ -80,9 +80,9 @@ def _parse(text: str) -> _Described:
         if key == "tier":
             current = described.tiers.setdefault(value, {})
             if current:
-                raise InputError(f"{where}: Tier {value} is there already")
+                raise InputError(f"{where}: Tier {value} is defined twice")
             if value > 2:
-                raise InputError(f"{where}: Tier {value}: 0 to 2 are possible")
+                raise InputError(f"{where}: Tier {value} is unknown; allowed: 0 to 2")
             continue
         known = _TREE if current is described.tree else _TIER
         if key not in known:
@@ -90,7 +90,7 @@ def _parse(text: str) -> _Described:
                 f"{where}: {clean(words[0], 40)} is not a key; known are {', '.join(known)}"
             )
         if key in current:
-            raise InputError(f"{where}: {clean(words[0], 40)} is there already")
+            raise InputError(f"{where}: {clean(words[0], 40)} is given twice")
         current[key] = value
     return described
 
@@ -182,7 +182,7 @@ def _over_subscription(tiers: list[dict[str, int]]) -> list[str]:
         if said is not None and up and said * up != tier["radix_down"]:
             ratio = tier["radix_down"] / up
             notes.append(
-                f"Tier {number} says Oversubscribed {said}, its radices make {ratio:g} ports down "
-                "for each one up: these count"
+                f"Tier {number} says Oversubscribed {said}, but its radices give {ratio:g} ports "
+                "down for each port up: the radices are used"
             )
     return notes

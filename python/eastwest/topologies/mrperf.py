@@ -97,18 +97,18 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     uplink_bps = assumed.rate_bps or slowest
     if assumed.rate_bps is None and len(racks) > 1:
         fabric.notes.append(
-            f"cables between switches are given the rate of the cards, {uplink_bps:g} bit/s"
+            f"cables between switches get the rate of the network cards, {uplink_bps:g} bit/s"
         )
     shape = top.text_of("topology").lower()
     if shape == "dcell":
         return _dcell(fabric, racks, uplink_bps, assumed.delay_s).check()
     if shape:
-        raise InputError(f"topology {clean(shape, 40)!r} is not known; dcell is")
+        raise InputError(f"topology {clean(shape, 40)!r} is unknown; allowed: dcell")
     routers = top.all("router")
     if len(racks) > 1 and not routers:
         raise InputError(f"has {len(racks)} racks, and no router that joins them")
     if len(routers) > 1:
-        raise InputError(f"has {len(routers)} routers; one is possible")
+        raise InputError(f"has {len(routers)} routers; allowed: 1")
     for rack in racks:
         fabric.hosts += rack.nodes
         fabric.switches.append(rack.switch)
@@ -168,7 +168,7 @@ def _dcell(fabric: Fabric, racks: list[_Rack], uplink_bps: float, delay_s: float
     n = len(racks[0].nodes)
     if any(len(rack.nodes) != n for rack in racks) or len(racks) != n + 1:
         raise InputError(
-            f"a DCell of racks with {n} nodes has {n + 1} racks, all alike, not {len(racks)}"
+            f"a DCell of racks with {n} nodes has {n + 1} equal racks; found {len(racks)}"
         )
     demand_size(len(racks) * (2 * n + 1), len(racks) * 3 * n)
     relay = [[f"relay_{node}" for node in rack.nodes] for rack in racks]

@@ -37,7 +37,7 @@ def read(data: bytes, assumed: Assumed) -> Fabric:
     switch = _switches(fabric, nodes)
     rate = assumed.rate_bps or _RATE_BPS
     if assumed.rate_bps is None:
-        fabric.notes.append("the file gives no rates: all cables have 10 Gbit/s")
+        fabric.notes.append("the file has no rates: 10 Gbit/s is assumed for all cables")
     first: dict[str, str] = {}
     for number, name in enumerate(switch.values()):
         for i in range(per_node):

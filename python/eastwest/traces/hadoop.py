@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eastwest.account import Account
     from eastwest.traces.write import Writer
 
-#: Most attempts of unfinished jobs in memory.
+#: Maximum number of attempts of unfinished jobs in memory.
 MOST_ATTEMPTS = 500_000
 #: Earliest accepted time in milliseconds since 1970: 1980. Smaller values are in another unit.
 EARLIEST_MS = 315_532_800_000
@@ -249,7 +249,7 @@ def write_job(job: Job, writer: Writer, account: Account, file: str, confs: Conf
     """Write a job with its attempts; return whether it was usable."""
     conf = confs.take(job.source_id) or job.conf
     if not writer.new_id(job.source_id):
-        account.bad(file, job.line, "job that was there before", job.source_id)
+        account.bad(file, job.line, "job with the id of an earlier job", job.source_id)
         return False
     submit_ms = _submitted(job)
     if submit_ms is None:
@@ -354,7 +354,7 @@ def _row(number: int, attempt: Attempt, writer: Writer) -> dict[str, Any]:
 def _note_order(job: Job, account: Account, file: str) -> None:
     """Report times in an impossible order; the tables keep them as recorded."""
     if job.submit_ms and job.finish_ms and job.finish_ms < job.submit_ms:
-        reason = "job that ends before it is submitted: its times stay as they are"
+        reason = "job that ends before it is submitted: its times are kept unchanged"
         account.note(file, job.line, reason, job.source_id)
     found: dict[str, list[str]] = {}
     for a in job.attempts.values():
@@ -367,7 +367,7 @@ def _note_order(job: Job, account: Account, file: str) -> None:
         elif a.start_ms < job.task_starts_ms.get(a.task, 0):
             found.setdefault("starts before its task", []).append(a.task)
     for what, tasks in found.items():
-        reason = f"attempt that {what}: its times stay as they are"
+        reason = f"attempt that {what}: its times are kept unchanged"
         account.note(file, job.line, reason, tasks[0], len(tasks))
 
 
@@ -386,7 +386,7 @@ def _note_outcomes(job: Job, account: Account, file: str) -> None:
         for a in job.attempts.values()
         if a.outcome == "succeeded" and a.kind in {"map", "reduce"} and id(a) not in last
     ]
-    then = "it is a row; its job's bytes and task-seconds are those of attempts that succeeded"
+    then = "it has a row; its job's bytes and task-seconds are those of attempts that succeeded"
     if lost:
         reason = "attempt that failed or was killed"
         account.note(file, job.line, reason, lost[0], len(lost), then)
@@ -394,7 +394,7 @@ def _note_outcomes(job: Job, account: Account, file: str) -> None:
         reason = "attempt whose outcome is missing or unknown"
         account.note(file, job.line, reason, open_[0].odd_end or open_[0].task, len(open_), then)
     if twice:
-        then = "it is a row; its job's bytes are those of the later attempt"
+        then = "it has a row; its job's bytes are those of the later attempt"
         reason = "attempt that succeeded before another at the same task"
         account.note(file, job.line, reason, twice[0], len(twice), then)
 

@@ -40,7 +40,7 @@ BINARY_HEADER = "Avro-Binary"
 #: Counters that are kept under their own names, besides those with columns.
 _KEPT = ("MAP_OUTPUT_MATERIALIZED_BYTES", "CPU_MILLISECONDS")
 _CHUNK = 1 << 20
-#: Most distinct names of counters that are reported.
+#: Maximum number of distinct names of counters that are reported.
 _MOST_NAMES = 10_000
 
 #: A record: its position (line, or count in binary form), its kind, and its content. Where it is
@@ -76,7 +76,7 @@ def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None
         return
     _note_walk(walk, account, source.name)
     if walk.end is None:
-        account.note(source.name, at, "ends before its job has: the file may have been cut off")
+        account.note(source.name, at, "ends before the end of its job: the file may be truncated")
     hadoop.write_job(walk.job, writer, account, source.name, confs)
 
 
@@ -97,7 +97,7 @@ def _note_walk(walk: Walk, account: Account, file: str) -> None:
 
 
 def wrong(error: Exception) -> str:
-    """Return the message for an invalid record."""
+    """Return the message about an invalid record of a job history."""
     return f"is not a record of a job history ({clean(str(error), 60)})"
 
 
@@ -178,7 +178,7 @@ def _binary(source: Source) -> Iterator[Record]:
         block = source.read(_CHUNK)
         more = bool(block)
         if len(buffer) > MOST_RECORD_BYTES or (buffer and not more):
-            yield count + 1, "", "breaks off, or is longer than any record of a history"
+            yield count + 1, "", "is incomplete, or longer than any record of a history"
             return
         buffer += block
 

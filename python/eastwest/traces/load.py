@@ -99,7 +99,7 @@ def _about(path: Path, name: str) -> dict[str, Any]:
     about = read_about(path / ABOUT, name, "a trace", TRACE_FORMAT)
     lacks = about.setdefault("lacks", [])
     if not isinstance(lacks, list) or not all(isinstance(column, str) for column in lacks):
-        raise InputError(f"{name}: {ABOUT} is damaged: lacks is not a list of names")
+        raise InputError(f"{name}: {ABOUT} is damaged: the value of lacks is not a list of names")
     return about
 
 
@@ -135,11 +135,11 @@ def _check_jobs(trace: Trace) -> None:
     ).collect(engine="streaming")
     row = found.row(0, named=True)
     if not row["rows"]:
-        raise InputError(f"{trace.name}: has no job: there is nothing to analyse")
+        raise InputError(f"{trace.name}: has no jobs to analyse")
     if not (row["counted"] and row["from_zero"]) or row["nulls"]:
-        raise InputError(f"{trace.name}: jobs.parquet: job does not count from 0")
+        raise InputError(f"{trace.name}: jobs.parquet: the column job must be 0, 1, 2, …")
     if not (row["finite"] and row["ordered"]):
-        raise InputError(f"{trace.name}: jobs.parquet: submit_s is not in order")
+        raise InputError(f"{trace.name}: jobs.parquet: the column submit_s must be sorted")
     trace.about["rows"] = {"jobs": row["rows"]}
 
 
@@ -149,7 +149,9 @@ def _check_numbers(trace: Trace, table: str) -> None:
     found = trace.table(table).select(pl.len(), pl.col("job").max(), *needed)
     rows, most, *nulls = found.collect(engine="streaming").row(0)
     if most is not None and most >= trace.about["rows"]["jobs"]:
-        raise InputError(f"{trace.name}: {table}.parquet: has rows of a job that is not there")
+        raise InputError(
+            f"{trace.name}: {table}.parquet: has rows of a job that is not in jobs.parquet"
+        )
     for name, missing in zip(NEEDED[table], nulls, strict=True):
         if missing:
             raise InputError(f"{trace.name}: {table}.parquet: {name} is missing in {missing} rows")

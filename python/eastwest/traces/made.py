@@ -82,7 +82,7 @@ def start_of(source: Source) -> bytes:
     return start
 
 
-def unknown(source: Source, what: str = "is of no known format") -> InputError:
+def unknown(source: Source, what: str = "has no known format") -> InputError:
     """Return the error of a file of no known format."""
     shown = repr(clean(source.peek(START)[:40].decode(errors="replace"), 30))
     return InputError(f"{source.name}: {what}; it starts with {shown}")

@@ -27,7 +27,7 @@ from eastwest.errors import InputError
 from eastwest.files import write_whole
 from eastwest.units import clean
 
-#: Most flows of a list (docs/mechanisms/open-loop.md).
+#: Maximum number of flows of a list (docs/mechanisms/open-loop.md).
 _MOST_FLOWS = 5_000_000
 _MOST_BYTES = 256 * 1024 * 1024
 _LARGEST = 10**15
@@ -117,11 +117,13 @@ class _Reading:
                 self.found.append(self._connection(line, words))
         for name, there in (("Nodes", None), ("Connections", len(self.found))):
             if name not in self.head:
-                raise InputError(f"there is no line {name}")
+                raise InputError(f"the line {name} is missing")
             if there is not None and self.head[name] != there:
-                raise InputError(f"it says {name} {self.head[name]}, and has {there}")
+                raise InputError(
+                    f"the header has {name} {self.head[name]}, but the file has {there}"
+                )
         if not self.found:
-            raise InputError("names no connection")
+            raise InputError("has no connection")
         return Matrix(self.head["Nodes"], self.found, self.account)
 
     def _header(self, where: str, words: list[str]) -> None:
@@ -138,9 +140,11 @@ class _Reading:
         src, dst = int(ends[1]), int(ends[2])
         nodes = self.head.get("Nodes", 0)
         if max(src, dst) >= nodes:
-            raise InputError(f"{where}: host {max(src, dst)}, and there are {nodes}: 0 to n - 1")
+            raise InputError(
+                f"{where}: host {max(src, dst)} does not exist; allowed: 0 to {nodes - 1}"
+            )
         if src == dst:
-            raise InputError(f"{where}: goes from host {src} to itself")
+            raise InputError(f"{where}: the source and target are both host {src}")
         if "trigger" in said:
             raise InputError(
                 f"{where}: begins at a trigger; a list of flows has starts only (kind = "

@@ -42,7 +42,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read the jobs of a file into ``writer``."""
+    """Read the jobs of a file and pass them to ``writer``."""
     reader = _Reader(source, writer, account, confs)
     for line, text in _records(source, account):
         try:
@@ -106,7 +106,7 @@ class _Reader:
             for key, value in _PAIR.findall(text)
         }
         if not _whole_end(text):
-            reason = "record that breaks off: what it has is taken"
+            reason = "incomplete record: its complete fields are used"
             self.account.note(self.name, line, reason)
         if kind.group(1) == "Job":
             self._job(line, pairs)

@@ -19,7 +19,7 @@ from eastwest.errors import InputError
 from eastwest.partial import Partial
 from eastwest.units import clean
 
-#: Most bytes of the JSON description.
+#: Maximum number of bytes of the JSON description.
 _MOST_ABOUT = 4 << 20
 
 

@@ -17,11 +17,11 @@ from eastwest.units import size
 
 #: Name of the file in the folder.
 FILE = "jobs.tsv"
-#: Most bytes of a trace that the simulator reads.
+#: Maximum number of bytes of a trace that the simulator reads.
 MOST_BYTES = 32 << 20
 #: Latest submission within the range of simulated time, in seconds.
 MOST_S = 2_305_843
-#: Least bytes of a row: with more jobs than this allows, the file would be too large.
+#: Minimum bytes of a row: with more jobs than this allows, the file would be too large.
 _LEAST_ROW = 16
 _MOST_TASKS = 1_000_000
 

@@ -44,7 +44,7 @@ _TASKS = ("mapTasks", "reduceTasks", "otherTasks")
 
 
 def read(source: Source, writer: Writer, account: Account, confs: Confs) -> None:
-    """Read the jobs of a file into ``writer``."""
+    """Read the jobs of a file and pass them to ``writer``."""
     line = 0
     for line, text in _objects(source):
         account.more()

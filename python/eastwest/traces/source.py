@@ -55,9 +55,9 @@ class Source:
         self._kept = b""
         self._weighed = False
         if is_folder(self.path):
-            raise InputError(f"{self.name} is a folder: name the files in it")
+            raise InputError(f"{self.name} is a folder; give the files in it")
         if not self.path.is_file():
-            what = "is not a file" if self.path.exists() else "there is no such file"
+            what = "is not a file" if self.path.exists() else "the file does not exist"
             raise InputError(f"{self.name}: {what}")
         self._raw = self.path.open("rb")
         try:

@@ -78,7 +78,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read the jobs of a file into ``writer``."""
+    """Read the jobs of a file and pass them to ``writer``."""
     reader = _Reader(source, writer, account)
     number = 0
     for number, raw in source.lines(MOST_LINE_BYTES):
@@ -116,7 +116,7 @@ class _Reader:
         self.seen = 0
 
     def take(self, line: int, event: dict[str, Any]) -> None:
-        """Read one event."""
+        """Process one event of the log."""
         kind = event["Event"]
         if kind == "SparkListenerTaskEnd":
             self._task(line, event)
@@ -155,7 +155,7 @@ class _Reader:
         for number in event["Stage IDs"]:
             stages.setdefault(_number(number), Stage(_number(number)))
         if not self.writer.new_id(source_id):
-            self.account.bad(self.name, line, "job that was there before", source_id)
+            self.account.bad(self.name, line, "job with the id of an earlier job", source_id)
             return
         properties = event.get("Properties") or {}
         self.jobs[theirs] = Job(
@@ -247,7 +247,7 @@ class _Reader:
             then = "its bytes are not known (null), and not in the sums of its stage and job"
             self.account.note(self.name, line, "task without metrics", consequence=then)
         if outcome != "succeeded":
-            then = "it is a row; its bytes are in the sums of its stage and job, its time is not"
+            then = "it has a row; its bytes are in the sums of its stage and job, its time is not"
             reason = "task that failed or was killed"
             self.account.note(self.name, line, reason, consequence=then)
 
@@ -288,7 +288,7 @@ class _Reader:
         )
         skipped = len(job.stages) - len(ran)
         if skipped:
-            then = "it has no row: its output was there, or its job ended before it"
+            then = "it has no row: its output already existed, or its job ended earlier"
             reason = "stage that did not run"
             self.account.note(self.name, job.line, reason, job.source_id, skipped, then)
         for stage in ran.values():
@@ -318,7 +318,7 @@ class _Reader:
         for number in list(self.jobs):
             self._write(self.jobs.pop(number))
         if not self.ended:
-            reason = "ends before its application has: the file may have been cut off"
+            reason = "ends before the end of its application: the file may be truncated"
             self.account.note(self.name, line, reason)
         if not self.seen:
             self.account.note(self.name, 0, "the application ran no job", self.app)

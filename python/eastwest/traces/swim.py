@@ -38,7 +38,7 @@ _PATH = r"[^0-9.\s-]"
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read the jobs of a file into ``writer``."""
+    """Read the jobs of a file and pass them to ``writer``."""
     reader = _Reader(source, writer, account)
     for block in source.blocks(MOST_LINE_BYTES + _BLOCK, _BLOCK):
         reader.take(block)
@@ -127,7 +127,7 @@ class _Reader:
         self.last_s = int(submit[-1])
 
     def end(self) -> None:
-        """Report what is known only at the end of the file."""
+        """Report remarks on the whole file at its end, such as an incomplete last line."""
         self.account.end(self.name, self.lines, self.source.cut)
         if not self.source.cut and not self.ended:
             self.account.note(self.name, self.lines, "the last line has no end: it may be cut off")

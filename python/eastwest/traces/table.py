@@ -39,7 +39,7 @@ def looks_like(start: bytes) -> bool:
 
 
 def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
-    """Read the jobs of a file into ``writer``."""
+    """Read the jobs of a file and pass them to ``writer``."""
     parquet = source.peek(4) == b"PAR1"
     rows = _parquet(source) if parquet else _csv(source, account)
     names: list[str] = []
@@ -49,7 +49,7 @@ def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
         try:
             found = {name: _value(name, row[name]) for name in names}
             if found["submit_s"] is None:
-                raise ValueError("submit_s: is not there")
+                raise ValueError("submit_s is missing")
         except ValueError as error:
             reason, text = [*str(error).split("\0"), ""][:2]
             account.bad(source.name, number, reason, text)

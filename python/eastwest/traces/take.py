@@ -67,7 +67,7 @@ def import_trace(
         if not writer.jobs and found != "spark":
             raise unusable(traces[0], "job", account)
         for file in confs.left():
-            account.note(file, 0, "configuration of a job that is not there")
+            account.note(file, 0, "configuration of a job that is not in the trace")
         about = writer.finish({"source": found, "files": read}, account)
         return Imported(writer.out, found, about, account)
 
@@ -90,7 +90,7 @@ def _sorted(
             formats.setdefault(kind, path)
     if len(formats) > 1:
         shown = ", ".join(f"{path} of {kind}" for kind, path in formats.items())
-        raise InputError(f"the files are of different formats ({shown}): import them apart")
+        raise InputError(f"the files are of different formats ({shown}): import them separately")
     if not traces:
         what = f"{beside[0][0]} is {_TOLD_AS[beside[0][1]]}" if beside else "no file was given"
         raise InputError(f"{what}: name a trace" + (" beside it" if beside else ""))

@@ -27,9 +27,9 @@ from eastwest.traces.numbers import Numbers
 
 #: Number of rows of a table that are written at once.
 FLUSH_ROWS = 1 << 18
-#: Most jobs of a trace: their numbers have 32 bits.
+#: Maximum number of jobs of a trace: their numbers have 32 bits.
 MOST_JOBS = 1 << 32
-#: Most hosts of a trace.
+#: Maximum number of hosts of a trace.
 MOST_HOSTS = 1_000_000
 #: Approximate number of jobs that are sorted at once.
 _SORT_ROWS = 1 << 18

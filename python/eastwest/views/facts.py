@@ -20,7 +20,7 @@ _MAY_BE_MISSING = {later.partition(".")[2] for later in SINCE}
 
 
 class Drawable(Result):
-    """A result whose tables have only values that can be drawn, whatever wrote them.
+    """Result whose tables contain only values that can be drawn, even if its files are damaged.
 
     Rows with a missing or invalid number are left out and counted, except those of flows that are
     not complete; missing text is a question mark; very large numbers are cut.

@@ -29,5 +29,5 @@ def plural(number: float, one: str, many: str = "") -> str:
 
 
 def seconds(value_us: float | None) -> float | None:
-    """Return µs as seconds."""
+    """Return a time in µs as a time in s."""
     return None if value_us is None else value_us / 1e6

@@ -47,7 +47,7 @@ def critical_path(
     if last is None:
         whole = Stretch("no task of it is in the table", job["submitted_s"], job["finished_s"])
         return CriticalPath([whole], None, None)
-    way = [Stretch("reporting the last task, and clean-up", last["finished_s"], job["finished_s"])]
+    way = [Stretch("report of the last task, and clean-up", last["finished_s"], job["finished_s"])]
     through: dict[str, Any] | None = last_map
     if last_reduce is not None:
         name = f"reduce {last_reduce['task']}"
@@ -66,7 +66,7 @@ def _waiting(job: dict[str, Any], maps: pl.DataFrame, until_s: float) -> list[St
     if before.height == 0:
         return [Stretch("set-up, heartbeats, waiting for a slot", job["submitted_s"], until_s)]
     first_s = float(before["assigned_s"][0])
-    own = f"{before.height} map{'s' if before.height > 1 else ''} of the job given out before it"
+    own = f"{before.height} map{'s' if before.height > 1 else ''} of the job assigned before it"
     return [
         Stretch(f"heartbeats and waiting for a slot, with {own}", first_s, until_s),
         Stretch("set-up, heartbeats, waiting for a first slot", job["submitted_s"], first_s),
@@ -83,9 +83,9 @@ def _shuffle(
     """Add the intervals of a reduce until it had its input; return the map it waited for."""
     name = f"reduce {reduce['task']}"
     if last_map is not None and last_map["finished_s"] > reduce["assigned_s"]:
-        words = f"{name}: learning of the last map, and fetching"
+        words = f"{name}: notice of the last map's end, and fetching"
         if last_map["finished_s"] < reduce["started_s"]:
-            words = f"{name}: starting, learning of the last map, and fetching"
+            words = f"{name}: starting, notice of the last map's end, and fetching"
         way.append(Stretch(words, last_map["finished_s"], reduce["input_done_s"]))
         return last_map
     way.append(Stretch(f"{name}: fetching", reduce["started_s"], reduce["input_done_s"]))

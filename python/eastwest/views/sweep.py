@@ -14,7 +14,7 @@ from eastwest.sweep.tables import SweepResult
 from eastwest.views.labels import shown
 from eastwest.views.metrics import KNOWN, METRICS, Metric, told
 
-#: Most points that are drawn and listed; the tables in the folder have all.
+#: Maximum number of points that are drawn and listed; the tables in the folder have all.
 MOST_POINTS = 120
 _MOST_SERIES = 6
 
@@ -41,13 +41,13 @@ class Estimate:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Lower and upper end of the interval; the mean where there is none."""
+        """Lower and upper end of the interval; the mean twice if there is no interval."""
         low, high = (self.mean if end is None else end for end in self.ends)
         return low, high
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether 0 lies outside the interval."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     def text(self, metric: Metric) -> str:
@@ -128,7 +128,7 @@ class Points:
         }
 
     def of(self, metric: Metric) -> dict[int, Estimate]:
-        """Return the estimates of a metric by point."""
+        """Return the estimates of a metric by the number of the point."""
         name = ".".join(metric.path)
         return {p: self.estimates[name, p] for p in self.numbers if (name, p) in self.estimates}
 

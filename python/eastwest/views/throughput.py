@@ -14,7 +14,7 @@ from eastwest.results import Result, pick
 from eastwest.units import count, rate
 from eastwest.views.series import Floats
 
-#: Most streams that are drawn: those with the most bytes.
+#: Maximum number of streams that are drawn: those with the most bytes.
 MOST_LINES = 6
 _MOST_BINS = 600
 #: Shortest interval of any result, in s.

@@ -30,7 +30,7 @@ class Shown:
     results: tuple[Result, ...]
 
     def values(self, metric: Metric) -> Values:
-        """Return the values of a metric."""
+        """Return the values of a metric, one for each seed."""
         values = [metric.of(result) for result in self.results]
         known = [value for value in values if value is not None]
         return known if len(known) == len(values) else None

@@ -29,9 +29,9 @@ SIZES = (
     ("10 GB", 10**10, 10 * 2**30),
     ("1 TB", 10**12, 2**40),
 )
-#: Most points of a curve.
+#: Maximum number of points of a curve.
 _POINTS = 800
-#: Least number of ranks for a slope.
+#: Minimum number of ranks for a slope.
 _ENOUGH_RANKS = 10
 _WRITES = (pl.col("access") == "write").alias("writes")
 #: Names of accesses by: whether the file was written before, whether it is written now.

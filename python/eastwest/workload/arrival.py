@@ -26,19 +26,19 @@ from eastwest.workload.jobs import Floats, Jobs
 
 #: Lengths of interval for the analysis of bursts.
 SCALES_S = (10.0, 60.0, 600.0, 3600.0, 86_400.0)
-#: Least number of intervals for a median.
+#: Minimum number of intervals for a median.
 _LEAST_INTERVALS = 8
 #: Allowed lengths of interval of series.
 _STEPS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 _MOST_VALUES = 1 << 15
-#: Most intervals in the figure of the rate.
+#: Maximum number of intervals in the figure of the rate.
 _DRAWN = 288
 _LEAST_PERIODS = 3
 _LEVEL = 0.01
 #: Mean of the logarithm of an exponential variable: minus Euler's constant.
 _LOG_BIAS = -0.5772156649015329
 _MOST_LAGS = 1000
-#: Most frequencies on either side with which a peak is compared.
+#: Maximum number of frequencies on either side with which a peak is compared.
 _MOST_AROUND = 50
 
 
@@ -159,11 +159,11 @@ def _periods(jobs: Jobs, length: float) -> tuple[Floats, Floats, float, Period |
     period = _strongest(series, correlation, step, noise)
     reach = f"from {span(2 * step)} to {span(longest * step)}, a third of the trace"
     if period is None:
-        word = f"No period stands out of the bursts, looking {reach}."
+        word = f"No period is significant; periods {reach} were tested."
     else:
         word = (
-            f"A period of about {span(period.period_s)} stands out (chance {period.chance:.1g}); "
-            f"looked {reach}."
+            f"A period of about {span(period.period_s)} is significant "
+            f"(p-value {period.chance:.1g}); periods {reach} were tested."
         )
     if length < 3 * 86_400:
         word += " The trace is too short to show days."
@@ -240,5 +240,5 @@ def _self_similar(jobs: Jobs, length: float, seed: int) -> tuple[tuple[Hurst, ..
     elif all(h.low <= 0.5 <= h.high for h in found):
         word = f"As independent arrivals {scales}."
     else:
-        word = f"The two methods disagree {scales}: nothing to build on."
+        word = f"The two methods disagree {scales}: no conclusion is possible."
     return found, word

@@ -28,13 +28,13 @@ from scipy.spatial.distance import cdist
 from eastwest.errors import InputError
 from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spread
 
-#: Most values at which a distribution is evaluated.
+#: Maximum number of values at which a distribution is evaluated.
 MOST_VALUES = 20_000
-#: Most counts in memory, which limits the values when there are many windows.
+#: Maximum number of counts in memory, which limits the values when there are many windows.
 _MOST_CELLS = 10_000_000
-#: Most windows: with more, they are too short for blocks of time.
+#: Maximum number of windows: with more, they are too short for blocks of time.
 MOST_WINDOWS = 5_000
-#: Most jobs of each trace in the energy distance.
+#: Maximum number of jobs of each trace in the energy distance.
 MOST_ENERGY_JOBS = 6_000
 _CHUNK = 1_000
 
@@ -53,19 +53,19 @@ class Cut:
 
     @classmethod
     def of(cls, jobs: Jobs, window_s: float) -> Cut:
-        """Return a trace cut into whole windows; raise ``InputError`` where none has jobs."""
+        """Return the trace cut into whole windows; raise ``InputError`` if no window has jobs."""
         windows = jobs.windows(window_s)
         if windows > MOST_WINDOWS:
             raise InputError(
                 f"{jobs.where}{windows:,} windows of {window_s:g} s, and {MOST_WINDOWS:,} are "
-                "allowed: name longer ones"
+                "allowed: use longer windows"
             )
         window = jobs.window(window_s)
         inside = window < windows
         if not inside.any():
             raise InputError(
                 f"{jobs.where}no whole window of {window_s:g} s with jobs: the last job comes "
-                f"after {jobs.last_s:g} s; name shorter windows"
+                f"after {jobs.last_s:g} s; use shorter windows"
             )
         values = {name: column[inside] for name, column in jobs.known.items()}
         values["gap_s"] = jobs.gaps(window_s)[inside]
@@ -148,7 +148,7 @@ class Energy:
 
     @classmethod
     def of(cls, names: Sequence[str], first: Cut, second: Cut) -> Energy:
-        """Return the sums over the dimensions that both have, of jobs that know all of them."""
+        """Return the sums over common dimensions, of jobs with known values in all of them."""
         one, window = _points(names, first)
         other, _ = _points(names, second)
         if not len(one) or not len(other):

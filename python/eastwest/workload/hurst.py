@@ -22,11 +22,11 @@ import numpy as np
 
 from eastwest.workload.jobs import Floats
 
-#: Least number of values for an estimate.
+#: Minimum number of values for an estimate.
 LEAST_VALUES = 1024
 _REPLICATES = 200
 _BATCH = 20
-#: Least number of blocks for a point of the line.
+#: Minimum number of blocks for a point of the line.
 LEAST_BLOCKS = 32
 #: Shortest block for a rescaled range.
 _SHORTEST = 16
@@ -68,7 +68,7 @@ def _estimate(name: str, method: Callable[[Floats], Floats], series: Floats, see
 
 
 def aggregated_variance(series: Floats) -> Floats:
-    """Return H of every row by the variance of means over 1, 2, 4, … neighbours."""
+    """Return H of every row (an array) by the variance of means over 1, 2, 4, … neighbours."""
     length = series.shape[1]
     points, variances = [], []
     block = 1

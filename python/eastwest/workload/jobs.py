@@ -50,7 +50,7 @@ _DERIVED = {
 _MOST_S = 1e12
 #: Part of the last window after which a job must come for the window to be whole.
 _WHOLE = 0.9
-#: Most windows: more are a wrong unit or a wrong length.
+#: Maximum number of windows: more are a wrong unit or a wrong length.
 MOST_WINDOWS = 10_000_000
 
 
@@ -147,7 +147,7 @@ class Jobs:
 
 
 def usable(table: pl.LazyFrame) -> pl.LazyFrame:
-    """Return jobs with a time of submission, in its order, which all analyses share."""
+    """Return the jobs with a time of submission, in the order of submission."""
     return table.filter(pl.col("submit_s").is_between(0.0, _MOST_S)).sort(
         "submit_s", maintain_order=True
     )

@@ -23,7 +23,7 @@ from eastwest.workload.describe import as_json
 from eastwest.workload.quality import Quality, Row
 from eastwest.workload.to_swim import text_of
 
-#: Most rows of a table of distances that are accepted from a folder.
+#: Maximum number of rows of a table of distances that are accepted from a folder.
 _MOST_ROWS = 100
 
 

@@ -25,7 +25,7 @@ from eastwest.workload.jobs import WORDS, Floats, Jobs
 #: Number of resampled days of the source's windows.
 REPLICATES = 1000
 CONFIDENCE = 0.95
-#: Least number of windows that represent the variation of the source well.
+#: Minimum number of windows that represent the variation of the source well.
 FEW_WINDOWS = 10
 #: Default length of a window in seconds, and number of windows of a trace shorter than a day.
 WINDOW_S = 3600.0
@@ -71,7 +71,7 @@ class Quality:
 
 
 def window_for(jobs: Jobs) -> float:
-    """Return an hour in seconds; a 24th of a trace shorter than a day; for years, some hours."""
+    """Return the default window in s: 1 h; 1/24 of a trace below a day; hours for years."""
     hours = math.ceil(jobs.last_s / WINDOW_S / (MOST_WINDOWS / 2))
     return min(WINDOW_S * max(1, hours), max(jobs.last_s, 1e-6) / _CUTS)
 
@@ -139,5 +139,5 @@ class ReferenceInterval:
 
 
 def compare(first: Jobs, second: Jobs, window_s: float | None = None, seed: int = 1) -> Quality:
-    """Return distances of a second trace to the first, with those of the first's own days."""
+    """Return the distances of a trace to its source, with those of the source's resamples."""
     return ReferenceInterval(first, window_s, seed).measure(second)

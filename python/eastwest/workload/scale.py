@@ -113,13 +113,13 @@ def scaled(size: pl.Expr, factor: Factor) -> pl.Expr:
 
 
 def rounded(size: int, factor: Factor) -> int:
-    """Return one number of any size, scaled and rounded."""
+    """Return a whole number times the factor, rounded; exact for numbers of any size."""
     up, down = factor.value.numerator, factor.value.denominator
     return (2 * size * up + down) // (2 * down)
 
 
 def by_load(jobs: pl.DataFrame, factor: Factor) -> pl.DataFrame:
-    """Return jobs whose submissions come ``factor`` times as often; later times shift along."""
+    """Return jobs with ``factor`` times the rate of submissions; later times move as well."""
     jobs = usable(jobs.lazy()).collect()
     moved = (jobs["submit_s"] / float(factor.value)).round(6).alias("moved")
     later = moved - jobs["submit_s"]

@@ -22,14 +22,14 @@ from scipy.cluster.vq import kmeans2, vq
 
 from eastwest.workload.jobs import BYTES, WORK, Floats, Jobs, Whole, evenly, spread
 
-#: Least share of the variance that one more group must explain.
+#: Minimum share of the variance that one more group must explain.
 LEAST_GAIN = 0.03
 MOST_SHAPES = 12
-#: Least mean number of jobs per group.
+#: Minimum mean number of jobs per group.
 _LEAST_JOBS = 10
-#: Most jobs that determine the centres.
+#: Maximum number of jobs that determine the centres.
 MOST_JOBS = 50_000
-#: Least share of jobs that must know a dimension.
+#: Minimum share of jobs that must know a dimension.
 KNOWN_SHARE = 0.9
 _STARTS = 8
 _CHUNK = 500_000

@@ -36,15 +36,15 @@ from eastwest.errors import InputError
 from eastwest.workload.jobs import WORK, Floats, Jobs, Whole, usable
 from eastwest.workload.quality import Quality, ReferenceInterval, window_for
 
-#: Most draws for a trace whose distances are all inside.
+#: Maximum number of draws for a trace whose distances are all inside.
 DRAWS = 20
-#: Least size of a group whose jobs are moved; jobs of smaller ones stay as recorded.
+#: Minimum size of a group whose jobs are moved; jobs of smaller ones stay as recorded.
 _LEAST_GROUP = 10
 _BYTES = ("input_bytes", "map_output_bytes", "shuffle_bytes", "output_bytes")
 _COUNTS = ("maps", "reduces")
-#: Most windows: more are a wrong length.
+#: Maximum number of windows: more are a wrong length.
 _MOST_DRAWN = 1_000_000
-#: Most jobs, a limit of memory.
+#: Maximum number of jobs, a limit of memory.
 _MOST_JOBS = 50_000_000
 
 
@@ -105,7 +105,7 @@ def synthesize(
         if quality.inside:
             break
     if nearest is None:
-        raise InputError("no job came into the trace: name a greater length or longer windows")
+        raise InputError("the new trace has no jobs: use a greater length or longer windows")
     return nearest
 
 
@@ -117,7 +117,7 @@ def _windows(
     if there < 1:
         raise InputError(
             f"{source.where}no whole window of {window_s:g} s: the last job comes after "
-            f"{source.last_s:g} s; name shorter windows"
+            f"{source.last_s:g} s; use shorter windows"
         )
     drawn = random.integers(there, size=int(np.ceil(length_s / window_s)))
     edges = np.searchsorted(source.submit_s, np.arange(there + 1) * window_s)

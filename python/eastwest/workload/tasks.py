@@ -15,7 +15,7 @@ import polars as pl
 from eastwest.workload.access import cumulative
 from eastwest.workload.jobs import Floats
 
-#: Least duration of a slow attempt, in medians of its job and kind.
+#: Minimum duration of a slow attempt, in medians of its job and kind.
 SLOW = 2.0
 _SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "most": 1.0}
 

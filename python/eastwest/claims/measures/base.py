@@ -19,7 +19,7 @@ Settings = Mapping[str, Any]
 
 
 class MeasureError(InputError):
-    """Error where the runs do not have what a measure needs."""
+    """Error of a measure whose value, setting or table is missing in the runs."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Sample:
         return {**self.fixed, **others, **self.settings}
 
     def axes_but(self, named: Collection[str]) -> dict[str, Any]:
-        """Return the settings of all axes without a path that is named."""
+        """Return the settings of the axes that have none of the ``named`` paths."""
         free = [
             {path: setting, **self.moved.get(path, {})} for path, setting in self.settings.items()
         ]
@@ -80,7 +80,7 @@ class Data:
         self.values = SHARED.values if values is None else values
 
     def samples(self, value: str, at: Settings | None = None) -> list[Sample]:
-        """Return the points whose settings agree with ``at``, with a value of each of their runs.
+        """Return the points whose settings equal ``at``, with one value of each of their runs.
 
         A setting is that of an axis, or one that a sweep gives to all of its points. Where ``at``
         has a list, any of its members fits. Sweeps without a setting that ``at`` names have no
@@ -92,7 +92,7 @@ class Data:
         )
         for path in wanted:
             if path not in known:
-                raise MeasureError(f"{path} is no axis of these runs; {meant(path, known)}")
+                raise MeasureError(f"{path} is not an axis of these runs; {meant(path, known)}")
         found = [sample for sweep in self.sweeps for _, sample in self._of(sweep, value, wanted)]
         if not found:
             shown = ", ".join(f"{path} = {setting}" for path, setting in (at or {}).items())
@@ -121,14 +121,16 @@ class Data:
             yield number, Sample(shown, values, fixed, moved)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
-        """Return the only point whose settings agree with ``at``."""
+        """Return the only point whose settings equal ``at``; else raise ``MeasureError``."""
         found = self.samples(value, at)
         if len(found) > 1:
-            raise MeasureError(f"{len(found)} points fit where one is needed: {dict(at or {})}")
+            raise MeasureError(
+                f"{len(found)} points match, but exactly one is needed: {dict(at or {})}"
+            )
         return found[0]
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:
-        """Return settings, seed and result folder (with tables) of the runs at these points."""
+        """Return (settings, seed, result with tables) for each run at points equal to ``at``."""
         wanted = _texts(at)
         found = [
             (sample.settings, seed, sweep.run(number, seed))

@@ -23,7 +23,7 @@ def mean(data: Data, value: str, at: Settings) -> Measured:
 
 @measure("reduction")
 def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the mean share by which a value is lower at one point than at another, paired by seed.
+    """Return the mean relative reduction of a value from the point ``against`` to ``at``.
 
     With equal seeds both points have equal jobs and starts; the interval is that of the mean of ``1
     − a/b`` over the seeds that both have.
@@ -38,7 +38,7 @@ def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measur
 
 @measure("saved")
 def saved(data: Data, value: str, at: Settings, against: Settings) -> Measured:
-    """Return the mean difference by which a value is lower at one point than at another, by seed.
+    """Return the mean absolute reduction of a value from the point ``against`` to ``at``.
 
     It has the unit of the value; the interval is that of the mean over the seeds that both have.
     """
@@ -57,7 +57,7 @@ def _pairs(ours: Sample, theirs: Sample) -> list[tuple[float, float]]:
 
 @measure("largest")
 def largest(data: Data, value: str, at: Settings) -> Measured:
-    """Return the largest value of all runs at one point, for what a source reports of some runs.
+    """Return the largest value of all runs at one point, for sources that report maxima.
 
     It has no interval: with more seeds it can only grow.
     """

@@ -32,7 +32,9 @@ _COLUMNS = (
 def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str) -> float:
     """Return the sum of a column over some rows; no kinds, no ECT or no tier select all."""
     if column not in _COLUMNS:
-        raise MeasureError(f"ports count no {column!r}; there are {', '.join(_COLUMNS)}")
+        raise MeasureError(
+            f"the table drops has no count {column!r}; allowed: {', '.join(_COLUMNS)}"
+        )
     rows = result.drops
     if kinds:
         rows = rows.filter(rows["kind"].is_in(kinds))
@@ -48,7 +50,7 @@ def _counted(result: Result, column: str, kinds: list[str], ect: str, tier: str)
 def port_count(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the mean number of packets of some kinds that ports lost, marked or met, at one point.
+    """Return the mean number of packets of some kinds in one count of ports, at one point.
 
     ``column`` is one of the table ``drops``; without ``ect`` (``ect`` or ``not-ect``) and ``tier``
     (such as ``host-down``) all count.
@@ -62,7 +64,7 @@ def port_count(
 def port_share(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:
-    """Return the mean share of some kinds of packets in what a column counts, at one point."""
+    """Return the mean share of some kinds of packets in one count of ports, at one point."""
     shares = []
     for _, _, result in data.results(at):
         whole = _counted(result, column, [], "", tier)

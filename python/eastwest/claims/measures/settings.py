@@ -28,7 +28,7 @@ Reading = Callable[[float], float]
 
 @measure("mean-ratio")
 def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str = "") -> Measured:
-    """Return the mean ratio of a value at points to that at another point, or to its ``of``."""
+    """Return the mean ratio of a value at some points to the value at another point."""
     return _mean(data, value, at, against, lambda share: share, of)
 
 
@@ -36,7 +36,7 @@ def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str 
 def mean_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
-    """Return the mean share by which a value at points is below another's, or its ``of``."""
+    """Return the mean relative reduction of a value at some points from another point."""
     return _mean(data, value, at, against, lambda share: 1 - share, of)
 
 
@@ -67,7 +67,7 @@ def saved_share(data: Data, value: str, whole: str, at: Settings, against: Setti
         parts[seed] / wholes[seed] for seed in sorted(parts.keys() & wholes.keys()) if wholes[seed]
     ]
     if not shares:
-        raise MeasureError(f"{whole} is the same at both")
+        raise MeasureError(f"{whole} is equal at both points: there is no reduction")
     interval = mean_interval(shares)
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
@@ -123,14 +123,14 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
         lower += sample.mean < other.mean
         rows.append({"setting": _words(sample), value: sample.mean, "against": other.mean})
     if not rows:
-        raise MeasureError("no two points agree in all other settings")
+        raise MeasureError("no two points have all other settings equal")
     seeds = min(len(sample.values) for sample in theirs.values())
     return Measured(lower / len(rows), seeds=seeds, text=f"{lower} of {len(rows)}", rows=rows)
 
 
 @measure("best-place")
 def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
-    """Return the number on an axis with the least mean of a value over all its points."""
+    """Return the number on an axis for which the mean of a value is least."""
     places = _along(data, value, at, along)
     best = (max if highest else min)(places, key=lambda place: places[place])
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
@@ -142,7 +142,7 @@ def trend(data: Data, value: str, at: Settings, along: str) -> Measured:
     """Return Spearman's correlation of a value's mean with its place on an axis: 1 is rising."""
     places = _along(data, value, at, along)
     if len(places) < 3:
-        raise MeasureError(f"{len(places)} places along {along}: a trend needs three")
+        raise MeasureError(f"{len(places)} values of {along}: a trend needs at least three")
     means = list(places.values())
     ranks = [sum(other < mean for other in means) for mean in means]
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]
@@ -163,7 +163,9 @@ def reversed_pairs(
     """
     samples = data.samples(value, at)
     if not len(samples) == len(measured) == len(spread):
-        raise MeasureError(f"{len(samples)} points, but {len(measured)} and {len(spread)} numbers")
+        raise MeasureError(
+            f"{len(samples)} points, but {len(measured)} measured values and {len(spread)} spreads"
+        )
     told = sure = 0
     rows: list[Row] = []
     ours = [sample.mean for sample in samples]
@@ -229,7 +231,7 @@ def _pairs(
             alike = [other for other in alike if _agreeing(sample, other) == most]
         alike = theirs if len(theirs) == 1 else alike
         if len(alike) != 1:
-            message = f"{len(alike)} points to compare with {_words(sample)}, where one is needed"
+            message = f"{len(alike)} points to compare with {_words(sample)}; exactly one is needed"
             raise MeasureError(message)
         pairs.append((sample, alike[0]))
     return pairs
@@ -294,7 +296,7 @@ def _along(data: Data, value: str, at: Settings, along: str) -> dict[float, floa
     for sample in data.samples(value, at):
         bound = Bound.read(sample.settings.get(along))
         if bound is None:
-            raise MeasureError(f"{along} is no axis of numbers")
+            raise MeasureError(f"{along} is not an axis of numbers")
         found.setdefault(float(bound.number), []).append(sample.mean)
     return {place: math.fsum(found[place]) / len(found[place]) for place in sorted(found)}
 

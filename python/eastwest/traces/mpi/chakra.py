@@ -255,7 +255,7 @@ def _meets(reading: _Rank, node: _Node) -> bool:
     if call in _ROOTED and node.whole("root") is None:
         reading.note(f"{call} without a root", "rank 0 is taken for its root")
     if call in _PARTED and size is not None and size % reading.ranks:
-        what = f"{call}: bytes that {reading.ranks} ranks cannot share"
+        what = f"{call}: bytes that are not a multiple of {reading.ranks} ranks"
         reading.note(what, "parts are rounded down")
     return True
 

@@ -237,7 +237,9 @@ def _collective(reading: _Reading, task: int, words: list[str]) -> None:
             f"{call}: Dimemas keeps no sizes of single ranks", "all ranks have equal parts"
         )
     if call.startswith(("alltoall", "reducescatter")) and (sent % n or received % n):
-        reading.note(f"{call}: bytes that {n} ranks cannot share", "parts are rounded down")
+        reading.note(
+            f"{call}: bytes that are not a multiple of {n} ranks", "parts are rounded down"
+        )
 
 
 def _members(reading: _Reading, communicator: int) -> frozenset[int]:

@@ -22,12 +22,12 @@ FLOPS_PER_S = 10**9
 ABOUT = "trace.json"
 #: Name of the format in that file.
 FORMAT = "time-independent trace"
-#: Most ranks.
+#: Maximum number of ranks.
 MOST_RANKS = 65_536
 #: Data type of sizes in bytes.
 BYTE = 6
 _FLUSH = 1 << 20
-#: Most distinct names of calls that are counted.
+#: Maximum number of distinct names of calls that are counted.
 _MOST_CALLS = 200
 
 
@@ -51,7 +51,7 @@ class RankFiles(FolderWriter):
     def put(self, rank: int, call: str, *numbers: int | float) -> None:
         """Add a call of a rank."""
         if not 0 <= rank < MOST_RANKS:
-            raise InputError(f"there is a rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
+            raise InputError(f"found rank {rank}; allowed: 0 to {MOST_RANKS - 1}")
         self.add(rank, [str(rank), call, *(f"{number:.17g}" for number in numbers)])
 
     def add(self, rank: int, words: list[str]) -> None:

@@ -53,9 +53,11 @@ def import_mpi(
     paths = [Path(file) for file in files]
     found = find(paths) if source_format == "auto" else source_format
     if found not in FORMATS:
-        raise InputError(f"{paths[0]}: is of no known format of MPI programs")
+        raise InputError(f"{paths[0]}: has no known format of MPI programs")
     if ranks is not None and found != "chakra":
-        raise InputError("--ranks is for Chakra traces: others know their ranks")
+        raise InputError(
+            "--ranks can be used with Chakra traces only: other formats contain the ranks"
+        )
     with RankFiles(Path(out), force, lossy) as into:
         count = _read(found, paths, ranks, into)
         into.check(count)

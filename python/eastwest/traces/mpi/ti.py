@@ -25,7 +25,7 @@ _RANK = re.compile(rb"\s*(\d{1,9})(?=\s|$)")
 _LONGEST_LINE = 1 << 20
 #: Calls with a number of operations as an argument, which may be −1; other numbers may not.
 _REDUCTIONS = frozenset(("reduce", "allreduce", "reducescatter", "scan", "exscan"))
-#: Most bytes that an archive may decompress to.
+#: Maximum number of bytes that an archive may decompress to.
 _MOST_UNPACKED = 1 << 36
 #: Largest list of files, in bytes.
 _MOST_LIST = 16 << 20
@@ -135,7 +135,9 @@ def read_merged(path: Path, into: RankFiles) -> int:
         for number, line in source.lines(_LONGEST_LINE):
             rank = _RANK.match(line)
             if rank and int(rank[1]) >= MOST_RANKS:
-                raise InputError(f"{source.name}:{number}: there is a rank {int(rank[1])}")
+                raise InputError(
+                    f"{source.name}:{number}: rank {int(rank[1])} is not below {MOST_RANKS}"
+                )
             most = max(most, int(rank[1]) if rank else -1)
         _whole(source)
     if most < 0:
