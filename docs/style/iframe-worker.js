@@ -1,23 +1,54 @@
-/*! iframe-worker 1.0.4 (https://github.com/squidfunk/iframe-worker), for the search of pages from disk.
+// Search of pages that are opened from disk. Browsers start no worker for a page of file://, so the search worker of
+// Material for MkDocs runs in a hidden frame there. Its script looks for the name IFrameWorker in the page.
+"use strict";
 
-Copyright (c) 2020-2022 Martin Donath <martin.donath@squidfunk.com>
+/** Loads a script into a frame's page; the promise is fulfilled when the script has run. */
+function loadInto(page, url) {
+  return new Promise((loaded, failed) => {
+    const script = page.createElement("script");
+    script.onload = loaded;
+    script.onerror = failed;
+    script.src = new URL(url, document.baseURI).href;
+    page.body.append(script);
+  });
+}
 
-Permission is hereby granted, free of charge, to any person obtaining a copy
-of this software and associated documentation files (the "Software"), to
-deal in the Software without restriction, including without limitation the
-rights to use, copy, modify, merge, publish, distribute, sublicense, and/or
-sell copies of the Software, and to permit persons to whom the Software is
-furnished to do so, subject to the following conditions:
+/** Worker in a frame, with the part of the interface of Worker that the search uses. */
+class FrameWorker extends EventTarget {
+  constructor(url) {
+    super();
+    this.onmessage = null;
+    this.frame = document.createElement("iframe");
+    this.frame.hidden = true;
+    document.body.append(this.frame);
+    this.inside = this.frame.contentWindow;
+    const page = this.inside.document;
+    // Firefox replaces the first empty page of a frame later, unless it was written to.
+    page.open();
+    page.write("<!doctype html><title>search</title><body>");
+    page.close();
+    this.inside.postMessage = (data) => this.deliver(data);
+    this.inside.importScripts = (...urls) =>
+      urls.reduce((before, next) => before.then(() => loadInto(page, next)), Promise.resolve());
+    this.ready = loadInto(page, url);
+  }
 
-The above copyright notice and this permission notice shall be included in
-all copies or substantial portions of the Software.
+  /** Hands a message of the worker's script to the page. */
+  deliver(data) {
+    const event = new MessageEvent("message", { data });
+    this.dispatchEvent(event);
+    if (this.onmessage) this.onmessage(event);
+  }
 
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
-FITNESS FOR A PARTICULAR PURPOSE AND NON-INFRINGEMENT. IN NO EVENT SHALL THE
-AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
-LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING
-FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS
-IN THE SOFTWARE.
-*/
-"use strict";(()=>{function c(s,n){parent.postMessage(s,n||"*")}function d(...s){return s.reduce((n,e)=>n.then(()=>new Promise(r=>{let t=document.createElement("script");t.src=e,t.onload=r,document.body.appendChild(t)})),Promise.resolve())}var o=class extends EventTarget{constructor(e){super();this.url=e;this.m=e=>{e.source===this.w&&(this.dispatchEvent(new MessageEvent("message",{data:e.data})),this.onmessage&&this.onmessage(e))};this.e=(e,r,t,i,m)=>{if(r===`${this.url}`){let a=new ErrorEvent("error",{message:e,filename:r,lineno:t,colno:i,error:m});this.dispatchEvent(a),this.onerror&&this.onerror(a)}};let r=document.createElement("iframe");r.hidden=!0,document.body.appendChild(this.iframe=r),this.w.document.open(),this.w.document.write(`<html><body><script>postMessage=${c};importScripts=${d};addEventListener("error",({error})=>{parent.dispatchEvent(new ErrorEvent("error",{filename:"${e}",error}))})<\/script><script src=${e}?${+Date.now()}><\/script></body></html>`),this.w.document.close(),onmessage=this.m,onerror=this.e,this.r=new Promise((t,i)=>{this.w.onload=t,this.w.onerror=i})}terminate(){this.iframe.remove(),onmessage=onerror=null}postMessage(e){this.r.catch().then(()=>{this.w.dispatchEvent(new MessageEvent("message",structuredClone({data:e})))})}get w(){return this.iframe.contentWindow}};window.IFrameWorker=o;location.protocol==="file:"&&(window.Worker=o);})();
+  postMessage(data) {
+    const message = new MessageEvent("message", { data: structuredClone(data) });
+    this.ready.then(() => this.inside.dispatchEvent(message));
+  }
+
+  terminate() {
+    this.frame.remove();
+  }
+}
+
+window.IFrameWorker = FrameWorker;
+if (location.protocol === "file:") window.Worker = FrameWorker;
