@@ -142,7 +142,7 @@ fn everything_wrong_is_listed_with_its_place() {
         "did you mean mapreduce.reduce.shuffle.parallelcopies?",
         "dfs.replication in m.xml, line 4 = two: must be a whole number",
         "mapreduce.task.io.sort.mb in m.xml, line 6: has another value under its other name io.sort.mb in m.xml, line 5",
-        "refers to ${env.REDUCES}, which is not given",
+        "refers to ${env.REDUCES}, but no file sets this property",
     ] {
         assert!(said.contains(expected), "{expected}\nis not in\n{said}");
     }

@@ -500,8 +500,8 @@ fn ports_and_hosts_to_look_at_must_be_there() {
         &format!("{leaf_spine}[[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '9 KB'\n");
     let said = |line: &str| only(&format!("{leaf_spine}[measure]\n{line}\n"));
     for (line, expected) in [
-        ("capture = ['leaf0->h9']", "no cable joins these two (did you mean leaf1->h9?)"),
-        ("capture = ['h9->leaf0']", "no cable joins these two (did you mean h9->leaf1?)"),
+        ("capture = ['leaf0->h9']", "no cable joins these two nodes (did you mean leaf1->h9?)"),
+        ("capture = ['h9->leaf0']", "no cable joins these two nodes (did you mean h9->leaf1?)"),
         ("capture = 'leaf0->h99'", "names h99, which is not a node (did you mean leaf0->h19?)"),
         ("capture = ['leef0->h3']", "names leef0, which is not a node (did you mean leaf0->h3?)"),
         ("capture = ['spine0->spine1']", "no cable joins these two"),
@@ -806,7 +806,7 @@ fn common_ticks_without_ticks_are_noted() {
     let noted = |tcp: &str| {
         let file = format!("{STAR}[tcp]\n{tcp}{workload}");
         let scenario = read(&file, &context(), &[]).unwrap_or_else(|p| panic!("{p:#?}"));
-        scenario.notes.iter().any(|n| n.contains("tcp.tick_phase changes nothing"))
+        scenario.notes.iter().any(|n| n.contains("tcp.tick_phase has no effect"))
     };
     assert!(noted("tick_phase = 'common'\n"));
     assert!(!noted("tick_phase = 'common'\ntimer_ticks = true\n"));
@@ -854,12 +854,15 @@ fn faults_name_links_that_are_there_and_say_what_is_missing() {
     let cases = [
         ("on = 'spin0'\nkind = 'down'", "names spin0, which is not a node (did you mean spine0?)"),
         ("on = 'leaf0--spine9'\nkind = 'down'", "(did you mean leaf0--spine1?)"),
-        ("on = 'h0->leaf1'\nkind = 'down'", "no cable joins these two (did you mean"),
+        ("on = 'h0->leaf1'\nkind = 'down'", "no cable joins these two nodes (did you mean"),
         (
             "on = 'leaf0--h3'\nkind = 'down'",
             "contains leaf0--h3, but no cable joins these two nodes",
         ),
-        ("on = 'leaf0--spine0#2'\nkind = 'down'", "those of leaf0--spine0 are 0 to 1"),
+        (
+            "on = 'leaf0--spine0#2'\nkind = 'down'",
+            "the cables of leaf0--spine0 have the numbers 0 to 1",
+        ),
         ("on = 'leaf0--spine0#x'\nkind = 'down'", "where a number is needed"),
         ("on = []\nkind = 'down'", "must name at least one link"),
         ("on = 'h0'\nkind = 'dwon'", "(did you mean down?)"),
@@ -894,16 +897,16 @@ fn faults_of_one_kind_must_not_contradict_each_other() {
     };
     let listed_with = |a: &str, b: &str| listed(&with_faults(&[a, b]));
     let found = listed_with(&loss("leaf0", 1, 3), &loss("leaf0->spine1#1", 2, 4));
-    assert!(found.contains("fault.1: sets for leaf0->spine1 at 2 s"), "{found}");
+    assert!(found.contains("fault.1: overlaps on leaf0->spine1 at 2 s"), "{found}");
     let found = listed_with(&loss("h0->leaf0", 2, 4), &loss("h0", 1, 3));
-    assert!(found.contains("fault.0: sets for h0->leaf0 at 2 s"), "{found}");
+    assert!(found.contains("fault.0: overlaps on h0->leaf0 at 2 s"), "{found}");
     // all faults within a longer one are reported, also those that do not overlap each other
     let within = [loss("h0", 1, 9), loss("h0", 2, 3), loss("h0->leaf0", 5, 6)];
     let found = listed(&with_faults(&within.each_ref().map(String::as_str)));
     for number in [1, 2] {
-        assert!(found.contains(&format!("fault.{number}: sets for h0->leaf0")), "{found}");
+        assert!(found.contains(&format!("fault.{number}: overlaps on h0->leaf0")), "{found}");
     }
-    assert_eq!(found.matches("what fault 0").count(), 2, "{found}");
+    assert_eq!(found.matches("with fault 0").count(), 2, "{found}");
     // consecutive faults, other directions, other kinds, failures
     for (a, b) in [
         (loss("h0", 1, 3), loss("h0", 3, 4)),

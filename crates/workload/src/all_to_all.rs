@@ -183,7 +183,7 @@ mod tests {
             class: ClassId(0),
         };
         let reasons = AllToAll::new(config, &cluster(1)).expect_err("impossible");
-        assert_eq!(reasons, ["hosts: flows need two, the fabric has 1"]);
+        assert_eq!(reasons, ["hosts: flows need two hosts, but the fabric has 1"]);
     }
 
     #[test]

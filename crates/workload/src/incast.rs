@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(
             reasons,
             [
-                "senders: there is no host 9, the fabric has hosts 0 to 4",
+                "senders: there is no host 9; the fabric has hosts 0 to 4",
                 "senders: host 1 is named twice",
                 "senders: host 4 is the receiver and cannot send to itself",
             ]

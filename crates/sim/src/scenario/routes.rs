@@ -321,7 +321,7 @@ mod tests {
         let problems = parse(text.as_bytes(), &nodes()).expect_err("six mistakes");
         let expected = [
             ":2: there is no cable between leaf0 and leaf1",
-            ":3: must not pass a node twice: leaf0 -> spine0 -> leaf1 -> spine1 -> leaf0",
+            ":3: must not visit a node twice: leaf0 -> spine0 -> leaf1 -> spine1 -> leaf0",
             ":4: there is no host \"h9\"; hosts are h0 to h3",
             ":5: \"spone0\" is not a switch of this fabric",
             ":6: goes from a host to itself",

@@ -237,7 +237,10 @@ fn what_would_lose_frames_is_refused() {
         "{said}"
     );
     let said = wrong("priority = 3", "priority = 5");
-    assert!(said.contains("class app has priority 5") && said.contains("are 3"), "{said}");
+    assert!(
+        said.contains("Class app has priority 5") && said.contains("of fabric.pfc are 3"),
+        "{said}"
+    );
     let said = wrong("schema = 1\n", "schema = 1\nfidelity = 'flow'\n");
     assert!(said.contains("sends packets without a connection"), "{said}");
     let said = wrong("ranks = 4", "ranks = 4\nframe = 2000");

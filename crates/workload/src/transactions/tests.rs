@@ -188,7 +188,10 @@ fn components_are_placed_as_asked() {
     assert_ne!(random, [0, 1, 2, 3, 4, 5]);
     random.sort_unstable();
     assert_eq!(random, [0, 1, 2, 3, 4, 5]);
-    assert!(place(block(Some(1)), 8).is_err_and(|e: String| e.contains("at least 2 on each")));
+    assert!(
+        place(block(Some(1)), 8)
+            .is_err_and(|e: String| e.contains("at least 2 components on each host"))
+    );
     assert!(place(Placement::Given(all), 7).is_err());
     assert!(place(Placement::Random(vec![HostId(6)]), 1).is_err());
 }

@@ -367,11 +367,17 @@ mod tests {
             ("a\t0\t\t\tc\t\t\t1\t1\t\t0\t0\t\n", ":2: start_s: \"\""),
             ("a\t0\t\t-1\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: \"-1\""),
             ("a\t0\t\tNaN\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: \"NaN\""),
-            ("a\t0\t0\t0\tc\t\t\t1\t1\t\t0\t0\t\n", "parent: \"0\" of call 0"),
+            (
+                "a\t0\t0\t0\tc\t\t\t1\t1\t\t0\t0\t\n",
+                "parent: is \"0\", but call 0 must have no parent",
+            ),
             ("a\t0\t\t0\t\t\t\t1\t1\t\t0\t0\t\n", "component: has no name"),
             ("\t0\t\t0\tc\t\t\t1\t1\t\t0\t0\t\n", "transaction: has no name"),
             ("a\t0\t\t0\tc\t\t\t0\t1\t\t0\t0\t\n", "request_bytes: \"0\""),
-            ("a\t0\t\t0\tc\t\t\t1\t1\t\t0\t0\tmaybe\n", "waited: \"maybe\""),
+            (
+                "a\t0\t\t0\tc\t\t\t1\t1\t\t0\t0\tmaybe\n",
+                "waited: is \"maybe\", but must be yes or no",
+            ),
             ("a\t0\t\t0\tc\t\t\t1\t1\t\t0\n", ":2: has 11 columns"),
             ("a\0\t0\t\t0\tc\t\t\t1\t1\t\t0\t0\t\n", "transaction: has a NUL byte"),
         ];
@@ -380,18 +386,18 @@ mod tests {
             assert!(found.contains(expected), "{rows:?}: {found}");
         }
         let second = [
-            ("a\t2\t0\t\tc\t\t\t1\t1\t\t0\t0\t\n", ":3: call: \"2\" where number 1 comes next"),
+            ("a\t2\t0\t\tc\t\t\t1\t1\t\t0\t0\t\n", ":3: call: is \"2\", but must be 1"),
             (
                 "a\t1\t1\t\tc\t\t\t1\t1\t\t0\t0\t\n",
-                "parent: \"1\" must be the number of an earlier call",
+                "parent: is \"1\", but must be the number of an earlier call",
             ),
-            ("a\t1\t\t\tc\t\t\t1\t1\t\t0\t0\t\n", "parent: \"\""),
-            ("a\t1\t0\t3\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: \"3\" of another call"),
+            ("a\t1\t\t\tc\t\t\t1\t1\t\t0\t0\t\n", "parent: is \"\""),
+            ("a\t1\t0\t3\tc\t\t\t1\t1\t\t0\t0\t\n", "start_s: is \"3\", but only call 0"),
             (
                 "a\t1\t0\t\tc\t\t\t1\t1\t0\t0\t0\t\n",
                 "after: call 0 must have the same parent as this call",
             ),
-            ("a\t1\t0\t\tc\t\t\t1\t1\tx\t0\t0\t\n", "after: \"x\""),
+            ("a\t1\t0\t\tc\t\t\t1\t1\tx\t0\t0\t\n", "after: is \"x\""),
             ("b\t1\t0\t\tc\t\t\t1\t1\t\t0\t0\t\n", "the first of transaction \"b\""),
         ];
         for (row, expected) in second {

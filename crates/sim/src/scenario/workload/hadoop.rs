@@ -408,8 +408,8 @@ mod tests {
         let value = |name: &str| layers.value(name).expect("it is given");
         assert_eq!(value("a"), Ok("x/x".to_owned()));
         assert_eq!(value("open"), Ok("${a".to_owned()));
-        assert!(value("loop").unwrap_err().contains("more than 20 deep"));
-        assert!(value("none").unwrap_err().contains("${env.HOME}, which is not given"));
+        assert!(value("loop").unwrap_err().contains("more than 20 levels"));
+        assert!(value("none").unwrap_err().contains("${env.HOME}, but no file sets this property"));
         assert!(value("p12").unwrap_err().contains("grows to more than"));
     }
 }
