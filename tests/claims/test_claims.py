@@ -804,7 +804,7 @@ def test_what_holds_by_construction_says_so(papers: Path) -> None:
             READINGS.replace("claims = [", "only = 3\nclaims = ["),
             "only = 3: must be a table",
         ),
-        (READINGS.replace('claims = ["tiny/A*"]', "only = {a = 1}"), "only: is for the claims"),
+        (READINGS.replace('claims = ["tiny/A*"]', "only = {a = 1}"), "only: needs the key claims"),
         (
             READINGS.replace('set = { "tcp.min_rto" = "5 ms" }\n', ""),
             "1.set: is missing: a table",

@@ -169,7 +169,7 @@ def test_horizon_covers_the_delays() -> None:
     assert late_s == pytest.approx(H + 2.5e-3 + 50 / C) and steps == math.ceil(4 * late_s / H)
     with pytest.raises(InputError, match="use a longer interval"):
         horizon(delays, 1e-6)
-    with pytest.raises(InputError, match="no delays"):
+    with pytest.raises(InputError, match="no delay"):
         horizon(np.array([np.nan]), H)
 
 

@@ -307,8 +307,8 @@ def test_answers_of_a_server() -> None:
     expected = [[2, math.nan], [3 / 10_000, math.nan]]
     assert np.allclose(found.values, expected, equal_nan=True)
     for answer, said in (
-        ((200, b"<html>"), "does not answer as a Prometheus"),
-        ((200, b"[" * 100_000), "does not answer as a Prometheus"),
+        ((200, b"<html>"), "does not answer like a Prometheus"),
+        ((200, b"[" * 100_000), "does not answer like a Prometheus"),
         ((200, b'{"data": {"resultType": "matrix", "result": [{}]}}'), "does not answer"),
         ((200, b'{"data": {"resultType": "scalar", "result": []}}'), "no series over time"),
         ((503, b"busy"), "refuses: 503"),

@@ -233,7 +233,7 @@ def test_a_scheduler_that_goes_away_stops_the_sweep(tmp_path: Path) -> None:
             if state.done:
                 own.scheduler.kill()
 
-        with pytest.raises(SweepStoppedError, match=r"has ended.* of 15 runs are kept"):
+        with pytest.raises(SweepStoppedError, match=r"has ended.* of 15 runs are stored"):
             ew.sweep(SWEEP, out="out", dask=own.address, progress=kill)
     rest = ew.sweep(SWEEP, out="out", jobs=0)
     assert rest.summary["runs"]["reused"] > 0 and rest.runs.height == RUNS
@@ -254,7 +254,7 @@ def test_an_address_without_a_scheduler_is_told_soon(monkeypatch: pytest.MonkeyP
 
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="jobs are processes of this machine"):
+    with pytest.raises(InputError, match="jobs and dask cannot be combined"):
         ew.sweep(SWEEP, dask="tcp://127.0.0.1:1", jobs=2)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"pip install 'eastwest\[dask\]'"):

@@ -390,7 +390,7 @@ def test_the_command_refuses_with_a_reason(tmp_path: Path) -> None:
         ([bad, "--on-bad-row", "ignore"], "expected stop or skip"),
         ([bad, "--format", "swimm"], "did you mean swim?"),
         ([tmp_path / "none"], "the file does not exist"),
-        ([tmp_path], "is a folder: name the files in it"),
+        ([tmp_path], "is a folder; give the files in it"),
         ([bad, "--format", "rumen"], "has no usable job"),
     ]
     for arguments, expected in cases:
