@@ -531,8 +531,8 @@ ADDITIONS = [
             "docs/reference/formats.md": (("| 7 |\n", "| 8 |\n"),),
             "python/eastwest/report/load.py": (
                 (
-                    'busiest {self._interval()}",\n',
-                    "busiest {self._interval()}; {links['changes'][busiest]} changes\",\n",
+                    'in its busiest {interval}",\n',
+                    "in its busiest {interval}; {links['changes'][busiest]} changes\",\n",
                 ),
             ),
         },

@@ -407,7 +407,7 @@ impl Input {
         self.headroom
     }
 
-    /// Counts a packet like [`Input::add`], if the occupancy then sets no new maximum and stays below XOFF
+    /// Counts a packet like [`Input::add_and_check_xoff`], if the occupancy then sets no new maximum and stays below XOFF
     /// (fast path). The occupancy may still include packets that have left. Returns whether the packet was
     /// counted.
     #[inline]
