@@ -28,7 +28,7 @@ class Tables:
 
     @cached_property
     def counters(self) -> pl.DataFrame:
-        """One row per finished job, in the order of ``jobs``."""
+        """One row per finished job, in the order of the table ``jobs``."""
         return self.table("counters")
 
     @cached_property
@@ -38,17 +38,17 @@ class Tables:
 
     @cached_property
     def flow_parts(self) -> pl.DataFrame:
-        """What the time of flows went into."""
+        """Parts of the completion times of flows."""
         return self.table("flow_parts")
 
     @cached_property
     def flow_samples(self) -> pl.DataFrame:
-        """What receivers got over time."""
+        """Throughput at receivers over time."""
         return self.table("flow_samples")
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """One row for each thing that happened to a connection, in order of time."""
+        """One row for each event of a connection, such as a drop or a timeout, in order of time."""
         return self.table("events")
 
     @cached_property
@@ -58,22 +58,22 @@ class Tables:
 
     @cached_property
     def drops(self) -> pl.DataFrame:
-        """Who came to a port, was marked there or was lost there."""
+        """Arrivals, marks and losses of packets at ports."""
         return self.table("drops")
 
     @cached_property
     def depths(self) -> pl.DataFrame:
-        """What packets found waiting at the ports that ``measure.ports`` names."""
+        """Queue length that arriving packets found at the ports that ``measure.ports`` names."""
         return self.table("depths")
 
     @cached_property
     def sojourn(self) -> pl.DataFrame:
-        """How long packets waited at the same ports."""
+        """Waiting times of packets at the ports that ``measure.ports`` names."""
         return self.table("sojourn")
 
     @cached_property
     def link_samples(self) -> pl.DataFrame:
-        """One row per interval and link that carried or lost anything in it."""
+        """One row per interval and link in which the link carried or lost a packet."""
         return self.table("link_samples")
 
     @cached_property
@@ -83,12 +83,12 @@ class Tables:
 
     @cached_property
     def traffic(self) -> pl.DataFrame:
-        """One row per interval and tier, at the same interval."""
+        """One row per interval and tier."""
         return self.table("traffic")
 
     @cached_property
     def power(self) -> pl.DataFrame:
-        """One row per interval and tier, at the same interval as in ``traffic``."""
+        """One row per interval and tier."""
         return self.table("power")
 
     @cached_property
@@ -108,17 +108,17 @@ class Tables:
 
     @cached_property
     def calls(self) -> pl.DataFrame:
-        """One row per call of a finished transaction, transactions in the order of their ends."""
+        """One row per call of a finished transaction, ordered by the end of the transaction."""
         return self.table("calls")
 
     @cached_property
     def mpi_ranks(self) -> pl.DataFrame:
-        """One row per rank of an MPI program that is through, in the order of their ends."""
+        """One row per rank of an MPI program that has finished."""
         return self.table("mpi_ranks")
 
     @cached_property
     def mpi_states(self) -> pl.DataFrame:
-        """What ranks of MPI programs did when."""
+        """States of the ranks of MPI programs over time, ordered by their ends."""
         return self.table("mpi_states")
 
     @cached_property
@@ -128,25 +128,25 @@ class Tables:
 
     @cached_property
     def tcp_trace(self) -> pl.DataFrame:
-        """The windows of the senders named in ``measure.tcp_trace``."""
+        """Congestion windows of the senders that ``measure.tcp_trace`` names."""
         return self.table("tcp_trace")
 
     @cached_property
     def lpi(self) -> pl.DataFrame:
-        """Every time that a link slept whose port is named in ``measure.lpi``, by link and time."""
+        """Low-power idle periods of the links whose ports ``measure.lpi`` names."""
         return self.table("lpi")
 
     @cached_property
     def streams(self) -> pl.DataFrame:
-        """A row for every stream of raw Ethernet frames that has sent one."""
+        """One row for every stream of raw Ethernet frames that has sent a frame."""
         return self.table("streams")
 
     @cached_property
     def pfc(self) -> pl.DataFrame:
-        """A row for every link and priority that was of use, where ports have PFC or QCN."""
+        """One row for each link and priority that carried packets, if ports have PFC or QCN."""
         return self.table("pfc")
 
     @cached_property
     def pauses(self) -> pl.DataFrame:
-        """Every pause by PFC of the ports that ``measure.pauses`` names, by link."""
+        """Pauses by PFC of the ports that ``measure.pauses`` names, ordered by link."""
         return self.table("pauses")
