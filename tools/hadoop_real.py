@@ -236,7 +236,8 @@ def _without_unknown(case: Case, properties: Mapping[str, str]) -> Case:
             name
             for name in kept
             if any(
-                m.startswith(f"{name} in job_conf.xml") and "is not a property that Eastwest knows" in m
+                m.startswith(f"{name} in job_conf.xml")
+                and "is not a property that Eastwest knows" in m
                 for m in problems
             )
         ]
