@@ -1,4 +1,4 @@
-"""What a queue discipline on all ports costs of the speed of S1 with drop-tail.
+"""Measures the slowdown of S1 by a queue discipline on all ports, relative to drop-tail.
 
 ``python benches/aqm.py [ROUNDS] [BYTES]``: S1 with flows of BYTES ("1 MB"), every discipline once
 in each round, in turns, so that a busy machine slows all of them. Prints CPU time per packet-hop

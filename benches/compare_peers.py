@@ -83,7 +83,7 @@ class Run:
 
 @dataclass
 class Measured:
-    """What a process printed and what it cost."""
+    """Output and cost of a process."""
 
     output: str
     user_s: float
@@ -130,7 +130,7 @@ def measure(command: list[str], mark: str | None = None) -> Measured:
 
 
 def find(pattern: str, text: str) -> float:
-    """The number after a name in what a peer printed."""
+    """Return the number after a name in what a peer printed."""
     found = re.search(pattern + r"=([0-9.eE+-]+)", text)
     if found is None:
         sys.exit(f"no {pattern} in the output of a peer:\n{text}")
@@ -284,7 +284,7 @@ def ratios(runs: list[Run]) -> list[dict[str, object]]:
 
 
 def output_of(*command: str) -> str:
-    """What a command prints, or nothing where it fails or is missing."""
+    """Return the output of a command; empty if it fails or is missing."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     except OSError:
@@ -293,7 +293,7 @@ def output_of(*command: str) -> str:
 
 
 def machine() -> dict[str, str]:
-    """The machine as ``lscpu`` and the kernel describe it."""
+    """Return the machine as ``lscpu`` and the kernel describe it."""
     wanted = {"Model name", "CPU family", "Model", "CPU(s)", "Hypervisor vendor"}
     wanted |= {"L2 cache", "L3 cache"}
     rows = (line.partition(":") for line in output_of("lscpu").splitlines())
@@ -318,14 +318,14 @@ def versions(bench: Bench, sources: list[Path], htsim_commit: str) -> dict[str, 
 
 
 def table(head: str, rows: list[list[str]]) -> list[str]:
-    """A Markdown table."""
+    """Return a Markdown table."""
     columns = head.count("|") + 1
     lines = ["| " + head + " |", "|" + "---|" * columns]
     return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
 
 
 def run_rows(runs: list[Run]) -> list[list[str]]:
-    """One row for each run."""
+    """Return one row for each run."""
     return [
         [
             f"{r.simulator}, {r.flow_bytes / 1e6:g} MB",
@@ -347,7 +347,7 @@ def span(values: dict[str, float]) -> str:
 
 
 def markdown(record: dict[str, object], runs: list[Run], incasts: list[dict[str, object]]) -> str:
-    """The record for people."""
+    """Return the record as Markdown."""
     lines = [f"# S1 and S2 against other packet simulators, {record['date']}", ""]
     lines += [
         "Written by `benches/compare_peers.py`, which says how it measures. One core each, in "
@@ -412,7 +412,7 @@ def build_htsim(checkout: Path, scratch: Path) -> list[str]:
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description="S1 and S2 in Eastwest and its peers, in turns.")
     parser.add_argument("--peers-dir", type=Path, required=True, help="ns3_s1_s2.cc, ns2_s1.tcl")
     parser.add_argument("--ns3", type=Path, help="a built ns3_s1_s2; otherwise built with g++")

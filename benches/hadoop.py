@@ -1,4 +1,4 @@
-"""What the full model of Hadoop costs beyond the flows it sends.
+"""Measures the cost of the full Hadoop model relative to its flows alone.
 
 ``.venv/bin/python benches/hadoop.py`` on a quiet machine. The job of chapter 5 of E-EON (160 nodes,
 scenario S3) runs in turns with its bare flows: every message the job has sent, with the same hosts,

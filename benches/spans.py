@@ -1,4 +1,4 @@
-"""What reading spans costs, in every format.
+"""Measures the cost of importing spans, for each format.
 
 ``python benches/spans.py FOLDER [COUNT]`` writes COUNT spans (default: a million) in each format to
 FOLDER (1.7 GB for a million), reads each with ``eastwest observe import`` in a process of its own,
@@ -48,7 +48,7 @@ class Made:
 
     @property
     def host(self) -> str:
-        """Where it was recorded."""
+        """Return the host on which the span was recorded."""
         return f"node-{self.service % 4}"
 
 
@@ -161,7 +161,7 @@ def otlp_proto(file: IO[bytes], count: int) -> None:
 
 
 def jaeger(file: IO[bytes], count: int) -> None:
-    """One answer of the query service."""
+    """Return one answer of the query service."""
     file.write(b'{"data":[')
     for number, spans in enumerate(traces(count)):
         found = []

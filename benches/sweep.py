@@ -1,4 +1,4 @@
-"""What a sweep costs beyond its runs, and what a second process gives.
+"""Measures the overhead of a sweep over its runs, and the speed-up by a second process.
 
 ``.venv/bin/python benches/sweep.py`` on a quiet machine: sweeps of one scenario with many seeds, on
 one and on two processes in turns, each into a new store. The first line of each round is for runs
@@ -32,7 +32,7 @@ LONG = Load("first", {"workload.transfers.bytes": "20 MB"}, 60)
 
 @dataclass(frozen=True)
 class Timed:
-    """How long a sweep took, and how much of that its runs did on all processes."""
+    """Duration of a sweep, and the sum of the durations of its runs, in seconds."""
 
     wall_s: float
     runs_s: float

@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Openings that are understood only after reading another text.
 POINTING = re.compile(r"(?:Such|So many|So much|The same|Of|Its?|They|Them|These|Those|That|…)\b")
+#: Question words, which describe no function, class or module. "What-if" is a term.
+_ASKING = re.compile(r"(?:What|Who|How|Where|When|Why)\b(?!-)")
 #: First words of phrases without a verb.
 NOUNS = re.compile(
     r"(?:The|An?|What|How|Who|Where|When|Which|All|Each|Every|Any|No|None|Nothing|Something|One|"
@@ -59,12 +61,16 @@ def _is_function(lines: list[str], number: int) -> bool:
 def python(path: Path) -> Iterator[Found]:
     """Yield the wrong docstrings of a Python file."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
             continue
         first = (ast.get_docstring(node) or "").partition("\n")[0]
-        is_function = not isinstance(node, ast.ClassDef) and not _is_value(node)
-        if first and (POINTING.match(first) or (is_function and _is_phrase(first))):
-            yield path, node.lineno, first
+        is_phrase = (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and not _is_value(node)
+            and _is_phrase(first)
+        )
+        if POINTING.match(first) or _ASKING.match(first) or is_phrase:
+            yield path, getattr(node, "lineno", 1), first
 
 
 def _is_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -79,17 +85,14 @@ def _is_phrase(first: str) -> bool:
     """Whether a first line begins like a phrase and has no verb in its first sentence."""
     if not NOUNS.match(first):
         return False
-    return (
-        not _FINITE.search(first)
-        or re.match(r"(?:What|How|Where|When|Who|Which)\b", first) is not None
-    )
+    return not _FINITE.search(first) or first.startswith("Which ")
 
 
 def places() -> Iterator[Found]:
     """Yield all wrong places of the project."""
     for path in sorted((ROOT / "crates").rglob("*.rs")):
         yield from rust(path)
-    for folder in ("python", "tools"):
+    for folder in ("python", "tools", "papers", "benches"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             yield from python(path)
 

@@ -52,7 +52,7 @@ def base_rtt_s(rate_bps: float, cable_us: float) -> float:
 def queue_of(
     scenario: str, settings: dict[str, Any], flows: int, seed: int, warm_s: float
 ) -> NDArray[np.float64]:
-    """Packets waiting before the receiver over time, after the beginning."""
+    """Return the packets waiting before the receiver over time, after the beginning."""
     settings = {
         "fabric.hosts": flows + 1,
         "workload.flows.file": f"flows-{flows}.csv",
@@ -66,7 +66,7 @@ def queue_of(
 
 
 def waiting(result: ew.Result, link: str, warm_s: float) -> NDArray[np.float64]:
-    """Packets waiting for a link at each sample, after the beginning."""
+    """Return the packets waiting for a link at each sample, after the beginning."""
     times = result.traffic["time_s"].unique().sort().to_numpy()
     number = result.links["name"].to_list().index(link)
     rows = result.queues.filter(result.queues["link"] == number)

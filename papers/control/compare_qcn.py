@@ -39,7 +39,7 @@ END_S, LAST_S = 3.0, 1.5
 
 
 def offered(flows: int) -> float:
-    """What sources want together, as a share of the link.
+    """Return the sum of the rates that sources offer, as a share of the link rate.
 
     So little more than there is that the beginning is no shock (a few sources at the rate of the
     link fill the queue within one delay, are told a dozen times, and need minutes to come back:
@@ -71,7 +71,7 @@ def scenario(flows: int) -> str:
 
 
 def queue_of(flows: int, cable_us: float, seed: int) -> NDArray[np.float64]:
-    """Packets waiting before the receiver at the end of a run."""
+    """Return the packets waiting before the receiver at the end of a run."""
     settings = {"fabric.host_delay": f"{cable_us:g} us", "duration": f"{END_S:g} s"}
     with tempfile.TemporaryDirectory() as folder:
         result = ew.run(scenario(flows), set=settings, seed=seed, out=Path(folder) / "r")

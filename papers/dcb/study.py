@@ -53,7 +53,7 @@ def labels(_: str, spec: Spec, number: int) -> Labels:
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers of one run, from its summary."""
+    """Return numbers of one run, from its summary."""
     streams, bridging = summary["streams"], summary["dcb"]
     run_s = float(summary["simulated_s"])
     found = {
@@ -110,7 +110,7 @@ def over_time(table: pl.DataFrame) -> Figure:
 
 
 def rates(part: Part, store: Store) -> pl.DataFrame:
-    """What cables into the receiving hosts carried over time, of the first seed of each sweep."""
+    """Return rates over time of cables to receiving hosts, for the first seed of each sweep."""
     found = []
     for _, spec in part.sweeps:
         wanted = plan(source_of(spec), overrides(spec, spec.at(0)))

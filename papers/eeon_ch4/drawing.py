@@ -44,7 +44,7 @@ MOST = 2.2
 
 
 def draw_policies(table: pl.DataFrame, tcp: str, metric: str, title: str) -> Figure:
-    """A number relative to standard EEE by scenario and policy, a panel for each configuration."""
+    """Draw a number relative to standard EEE by scenario and policy, by configuration."""
     part = table.filter(
         pl.col("tcp") == tcp, pl.col("study") == "policies", pl.col("metric") == metric
     )

@@ -67,7 +67,7 @@ RELATIVE = ("runtime_s", "energy_j", "fabric_energy_j", "host_energy_j", "fabric
 
 
 def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
-    """Names of a point."""
+    """Return the names of a point."""
     settings = decided(spec, number)
     first, _, second = spec.name.partition("-")
     study = first if first in {"delay", "stall", "load"} else "policies"
@@ -96,7 +96,7 @@ def cost_s(spec: Spec, number: int) -> float:
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers of one run, from its summary."""
+    """Return numbers of one run, from its summary."""
     energy, jobs, latency = summary["energy_j"], summary["jobs"], summary["latency_us"]
     mean_s = float(jobs["runtime_s"]["mean"])
     found = {

@@ -126,7 +126,7 @@ def draw_lines(table: pl.DataFrame, queue: str, tcp: str) -> Figure:
 
 
 def draw_acks(table: pl.DataFrame) -> Figure:
-    """What RED without protection drops early, by kind of packet, beside what there is of ACKs."""
+    """Draw the early drops of RED without protection by kind of packet, and the share of ACKs."""
     part = table.filter(
         pl.col("queue") == "adaptive-red",
         pl.col("protection") == "default",

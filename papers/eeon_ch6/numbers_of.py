@@ -19,7 +19,7 @@ LATENCIES = {"": "mean", "_p50": "p50", "_p99": "p99", "_p999": "p999"}
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers of one run, from its summary."""
+    """Return numbers of one run, from its summary."""
     latency = summary["latency_us"]
     tasks_s = float(summary["jobs"]["tasks_s"])
     found = {

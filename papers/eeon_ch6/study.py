@@ -109,7 +109,7 @@ def labels_of(part: str, tcp: str, spec: Spec, number: int) -> Labels:
 
 
 def grid_labels(settings: Mapping[str, Any]) -> Labels:
-    """Names of a configuration of a grid."""
+    """Return the names of a configuration of a grid."""
     kind = settings["fabric.queue.kind"]
     setting = ""
     if kind == "adaptive-red":
@@ -157,7 +157,7 @@ def queue_name(settings: Mapping[str, Any]) -> str:
 
 
 def against(labels: Labels) -> tuple[Labels, Labels] | None:
-    """What runtime and what latency of a point are held against, as the thesis does it.
+    """Return the references of the runtime and the latency of a point, as in the thesis.
 
     Runtime and throughput: shallow DropTail; latency: DropTail with the same buffers.
     """

@@ -119,7 +119,7 @@ def claims(study: Path) -> Iterator[str]:
 
 
 def _measured(record: Record) -> str:
-    """What was measured, with a mark at what lies outside its band."""
+    """Return a measured value, with a mark if it lies outside its band."""
     if record.content is None or not record.current:
         return ""
     parts = record.content["metrics"]
@@ -174,7 +174,7 @@ def _verdict(record: Record) -> str:
 
 
 def seeds(study: Path, part: str) -> Iterator[str]:
-    """How many seeds stand behind the numbers of a part, by TCP, as a sentence."""
+    """Return a sentence with the number of seeds of a part, for each TCP."""
     table = _study(study, part).filter(pl.col("metric") == "runtime_s")
     words = []
     for name, title in PROFILES.items():
@@ -218,7 +218,7 @@ def baselines(study: Path) -> Iterator[str]:
 
 
 def rates(study: Path) -> Iterator[str]:
-    """What deep buffers save under each rate of the nodes and each first timeout."""
+    """Yield the lines of the table of runtime that deep buffers save, by node rate and timeout."""
     value = _choices(study)
     yield "| runtime saved by deep buffers | factor on Hadoop's rates | |"
     yield "|---|---|---|"
@@ -228,7 +228,7 @@ def rates(study: Path) -> Iterator[str]:
 
 
 def choices(study: Path) -> Iterator[str]:
-    """What some settings save of runtime under each choice of what the thesis leaves open."""
+    """Yield the lines of the table of runtime saved, for each setting the thesis leaves open."""
     value = _choices(study)
     yield "| | " + " | ".join(CLAIMED) + " | mean latency, deep DropTail |"
     yield "|---|" + "---|" * (len(CLAIMED) + 1)
@@ -256,7 +256,7 @@ def _choices(study: Path) -> dict[tuple[str, str, str], Row]:
 
 
 def _saved(row: Row | None, *, with_seeds: bool = False) -> str:
-    """How much shorter a runtime is than that of shallow DropTail."""
+    """Return the reduction of a runtime relative to shallow DropTail."""
     if row is None:
         return "–"
     saved = f"{100 * (1 - row['mean']):.1f} %".replace("-", "−")
@@ -297,7 +297,7 @@ def _mean_cells(part: pl.DataFrame, buffer: str, acting: bool) -> str:
 
 
 def front(study: Path) -> Iterator[str]:
-    """The Pareto front of runtime against the 99th percentile, for each TCP."""
+    """Yield the lines of the Pareto front of runtime against the 99th percentile, for each TCP."""
     yield "| | discipline | mode | transport | buffers | p99 | mean latency | runtime |"
     yield "|---|---|---|---|---|---|---|---|"
     kept = kept_in(study, "front") / "front.csv"
@@ -341,7 +341,7 @@ def _study(study: Path, part: str) -> pl.DataFrame:
 
 
 def computed(study: Path) -> Iterator[str]:
-    """How much of each part of the study has been run."""
+    """Yield the lines of the table of runs done, for each part of the study."""
     yield "| part of study.py | configurations | run | seeds each |"
     yield "|---|---|---|---|"
     for part in PARTS:

@@ -63,7 +63,7 @@ def read_sweeps() -> list[tuple[str, Spec]]:
 
 
 def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
-    """Names of a point."""
+    """Return the names of a point."""
     settings = decided(spec, number)
     queue = {"drop-tail": "DropTail", "red": "RED with ECN"}[settings["fabric.queue.kind"]]
     if settings.get("fabric.queue.protection") == "ack+syn":
@@ -80,7 +80,7 @@ def labels_of(tcp: str, spec: Spec, number: int) -> Labels:
 
 
 def study_labels(_: str, spec: Spec, number: int) -> Labels:
-    """Names of a point of study/: its queue as the comment in the file says, and its policy."""
+    """Return the names of a point of study/: the queue that the file names, and the policy."""
     settings = decided(spec, number)
     queue, energy = settings["fabric.queue"], settings["fabric.energy"]
     kinds = {"drop-tail": "DropTail", "step-marking": "DCTCP"}
@@ -94,7 +94,7 @@ def study_labels(_: str, spec: Spec, number: int) -> Labels:
 
 
 def numbers_of(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers of one run, from its summary."""
+    """Return numbers of one run, from its summary."""
     latency, fabric = summary["latency_us"], summary["energy_j"]["fabric_links"]
     found = {
         "runtime_s": summary["jobs"]["tasks_s"],

@@ -125,7 +125,7 @@ def servers(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def titled(figure: Figure, title: str) -> Figure:
-    """With a title at the left."""
+    """Put a title at the left."""
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
     return figure
 

@@ -102,9 +102,9 @@ def frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def shares(sweep: ew.SweepResult) -> pl.DataFrame:
-    """What a near and a far sender get in each run, bit/s that reach h0, and near over equal.
+    """Return for each run the goodput of a near and a far sender in bit/s, and near over equal.
 
-    Run by run, for where one port captures the other a mean says little.
+    A mean would say little for the runs in which one port captures the other.
     """
     rows = []
     for row in sweep.runs.sort("point", "seed").iter_rows(named=True):
@@ -147,7 +147,7 @@ def alphas(sweep: ew.SweepResult) -> pl.DataFrame:
 
 
 def victims(sweep: ew.SweepResult) -> pl.DataFrame:
-    """Which parts time out: shares of blocks and parts with a timeout, and how evenly by server."""
+    """Return shares of blocks and parts with a timeout, and their spread over servers."""
     rows = []
     found: dict[int, dict[str, list[float]]] = {}
     for row in sweep.runs.sort("point", "seed").iter_rows(named=True):

@@ -163,7 +163,7 @@ def predictions() -> Iterator[str]:
 
 
 def experiments() -> Iterator[str]:
-    """What is open, changed one at a time."""
+    """Yield the lines of the table of open settings, changed one at a time."""
     titles = list(SETTINGS)
     yield f"| makespan, s; latency, ms; ACKs lost | {' | '.join(titles)} |"
     yield f"|---{'|---' * len(titles)}|"

@@ -68,7 +68,7 @@ def _inside(value: float, part: dict[str, Any]) -> str:
 
 
 def _once(title: str, place: int) -> str:
-    """A title for the first row of a group alone."""
+    """Return a title for the first row of a group alone."""
     return "" if place else title
 
 
@@ -121,7 +121,7 @@ def reads() -> Iterator[str]:
 
 
 def counts() -> Iterator[str]:
-    """What was counted in them: Linux, and simulated."""
+    """Yield the lines of the table of drops, timeouts and probes: Linux, simulated, ns-3."""
     measured = {(row["case"], row["senders"]): row for row in rows(HERE / "measured" / "reads.csv")}
     every = _peers("reads_every_packet.csv")
     yield (
@@ -142,7 +142,7 @@ def counts() -> Iterator[str]:
 
 
 def summary() -> Iterator[str]:
-    """How many numbers lie inside of what is allowed."""
+    """Yield the lines of the table of values inside their bands: simulated and ns-3."""
     yield "| inside the band | numbers | simulated | ns-3.37 | every packet acknowledged |"
     yield "|---|---|---|---|---|"
     peers = {(row["case"], row["number"]): row for row in rows(HERE / "ns3" / "flows.csv")}

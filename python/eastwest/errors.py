@@ -10,10 +10,15 @@ if TYPE_CHECKING:
     from eastwest.core import Problem
 
 
+def nearest(name: object, among: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the most similar of some names, or None if no similarity (0 to 1) is ``cutoff``."""
+    return next(iter(difflib.get_close_matches(str(name), [*among], 1, cutoff)), None)
+
+
 def did_you_mean(given: str, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` with the name nearest to ``given``; empty if none is near."""
-    near = difflib.get_close_matches(given, list(names), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(given, names)
+    return f"; did you mean {near}?" if near else ""
 
 
 class InputError(ValueError):

@@ -9,14 +9,13 @@ because its meaning is not known. docs/reference/formats.md has the history and 
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eastwest import core
-from eastwest.errors import InputError
+from eastwest.errors import InputError, nearest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,8 +125,8 @@ def read_table(folder: Path, name: str, written: int) -> pl.DataFrame:
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     if name not in TABLES:
-        near = difflib.get_close_matches(name, TABLES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"tables: {', '.join(TABLES)}"
+        near = nearest(name, TABLES)
+        hint = f"did you mean {near!r}?" if near else f"tables: {', '.join(TABLES)}"
         raise FileNotFoundError(f"{folder} has no table {name!r:.60}; {hint}")
     path = folder / f"{name}.parquet"
     if not path.is_file():

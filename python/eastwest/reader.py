@@ -8,7 +8,6 @@ returns a value with which the reader of the file can go on.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest.core import Problem
-from eastwest.errors import InputError, ProblemsError
+from eastwest.errors import InputError, ProblemsError, nearest
 
 _LARGEST_FILE = 64 * 1024 * 1024
 _MOST_DEPTH = 32
@@ -68,11 +67,6 @@ def _flat(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
 def listed(value: Any) -> list[Any]:
     """Return a list unchanged, and any other value as a list with one item."""
     return value if isinstance(value, list) else [value]
-
-
-def nearest(name: object, among: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the most similar of some names, or None if none is similar."""
-    return next(iter(difflib.get_close_matches(str(name), [*among], 1, cutoff)), None)
 
 
 def meant(name: object, among: Iterable[str]) -> str:

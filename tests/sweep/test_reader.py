@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from eastwest.errors import InputError, ProblemsError
-from eastwest.reader import Table, flat, meant, nearest, read_file
+from eastwest.errors import InputError, ProblemsError, nearest
+from eastwest.reader import Table, flat, meant, read_file
 
 
 def told(table: Table) -> dict[str, str]:

@@ -522,10 +522,8 @@ fn pauses_mean_no_loss(scenario: &Scenario, results: &Results) -> Result<(), Str
     let Some(pfc) = &dcb.pfc else { return Ok(()) };
     let is_lossless = |dscp: u8| pfc.priorities >> (dscp >> 3) & 1 == 1;
     let all = scenario.classes.iter().all(|class| is_lossless(class.dscp));
-    let applies = all
-        && faults.is_empty()
-        && pfc.watchdog.is_none()
-        && scenario.further.first_used().is_none();
+    let applies =
+        all && faults.is_empty() && pfc.watchdog.is_none() && !scenario.further.are_used();
     let drops = &results.summary["ports"]["switch"]["drops"];
     let lost = sum_of(drops);
     let messages = count(&results.summary["dcb"], "qcn_messages");

@@ -50,7 +50,7 @@ impl Site {
         let parcels = plan.workloads.iter().any(|w| w.workload.sends_parcels());
         let frames = transports.streams.any() || parcels;
         network.fabric.losses.kept = probes.records.events.is_on() || frames;
-        if plan.further.first_used().is_some() || frames {
+        if plan.further.are_used() || frames {
             network.fabric.require_host_events();
         }
         network.set(Source::Samples, Key::new(probes.records.samples.next(), Class::Sample));

@@ -1,4 +1,4 @@
-"""How often a Linux receiver acknowledges: connections through an emulated link, on this machine.
+"""Measures how often a Linux receiver sends ACKs: connections over an emulated link.
 
     sudo python papers/kernel_shuffle/measured/acks.py [--queue 2000] [--mark 0] [--fetches 3]
 
@@ -38,7 +38,7 @@ _PSH, _ACK, _SYN = 8, 16, 2
 
 @dataclass(frozen=True)
 class Packet:
-    """What is told of a packet: to the reader (0) or from it (1), and its TCP header."""
+    """Direction of a packet, to the reader (0) or from it (1), and its TCP header."""
 
     way: int
     flags: int
@@ -100,7 +100,7 @@ def read(hand: socket.socket, pipe: Connection, fetches: int) -> None:
 
 
 def marked(packet: bytes) -> bytes:
-    """The same packet with "congestion experienced"."""
+    """Return a packet with the codepoint "congestion experienced" (RFC 3168)."""
     header = bytearray(packet[:20])
     header[1] |= 3
     header[10:12] = b"\0\0"
@@ -140,7 +140,7 @@ def switch(devices: list[int], pipe: Connection, queue: int, mark: int) -> Itera
 
 
 def told(packets: list[Packet], fetches: int) -> str:
-    """What was counted, in a few lines."""
+    """Return the counts as a few lines of text."""
     connections = READERS * fetches
     data = [p for p in packets if p.way == 0 and p.payload > 0]
     acks = [p for p in packets if p.way == 1 and not p.payload and p.flags & (_ACK | _SYN) == _ACK]

@@ -25,7 +25,7 @@ SETTINGS = {
 
 
 def numbers(runs: pl.DataFrame) -> pl.DataFrame:
-    """One row for each setting and number of the measurement."""
+    """Return one row for each setting and number of the measurement."""
     left_out = ("config", "repeat", "flows", "late_lt50us_pct", "late_max_us")
     long = runs.unpivot(
         index=["config"],

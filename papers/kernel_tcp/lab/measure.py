@@ -327,7 +327,7 @@ def awake(cores: int) -> Iterator[list[int]]:
 
 
 class Load:
-    """What the processors do between two looks at /proc."""
+    """Processor time between two readings of /proc."""
 
     def __init__(self, spinning: Sequence[int] = ()) -> None:
         self._spinning = spinning
@@ -358,7 +358,7 @@ class Load:
 
     @staticmethod
     def _ours() -> float:
-        """The same of this process and of its children that have ended."""
+        """Return the processor time of this process and of its children that have ended."""
         both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         return sum(used.ru_utime for used in both)
 
@@ -369,7 +369,7 @@ class Load:
         return sum(int(line.split()[1], 16) for line in lines)
 
     def end(self) -> dict[str, Any]:
-        """Shares of time since the beginning."""
+        """Return shares of time since the beginning."""
         took_s = time.monotonic() - self.began_s
         ticks = took_s * os.sysconf("SC_CLK_TCK")
         after = self._busy()
@@ -471,7 +471,7 @@ def once(case: Case) -> tuple[dict[str, Any], list[str]]:
 
 
 def _machine() -> dict[str, Any]:
-    """What the run was made on."""
+    """Return the machine and the kernel of the run."""
     words = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(":")[1].strip() for line in words if "model name" in line), "")
     config = ""

@@ -49,7 +49,7 @@ def _samples(path: Path) -> list[dict[str, float]]:
 
 
 def _until(rows: Sequence[Mapping[str, float]], count: int, key: str) -> float:
-    """What ``key`` is when so many bytes are acknowledged, between two samples."""
+    """Return ``key`` at a number of acknowledged bytes, interpolated between two samples."""
     after = next(at for at, row in enumerate(rows) if row["acked_bytes"] >= count)
     before, now = rows[after - 1], rows[after]
     share = (count - before["acked_bytes"]) / (now["acked_bytes"] - before["acked_bytes"])
@@ -134,7 +134,7 @@ def over_runs(case: str, runs: Sequence[Numbers]) -> Iterator[str]:
 
 
 def reads_row(case: str, runs: Sequence[Numbers], rounds: int) -> str:
-    """A line of gigabit_reads.csv."""
+    """Return a line of gigabit_reads.csv."""
     goodput = [run["goodput-mbps"] for run in runs]
     kind, _, senders = case.rpartition("_")
     names = [*_COUNTS, "dropped", "spread-us", "within-50-us", "busy-first-core", "others"]

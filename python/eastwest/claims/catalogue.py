@@ -10,8 +10,7 @@ from eastwest.claims.profiles import profiles_of
 from eastwest.claims.readings import readings_of
 from eastwest.claims.spec import Claim, load
 from eastwest.core import Problem
-from eastwest.errors import InputError, ProblemsError
-from eastwest.reader import nearest
+from eastwest.errors import InputError, ProblemsError, nearest
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Folder of the studies in the project's source tree.
@@ -81,7 +80,8 @@ def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
         ]
         if not fitting:
             near = _nearest(pattern, ids)
-            hint = f"; did you mean {near}?" if near else f"; there are {', '.join(ids)}"
+            studies = sorted({name.partition("/")[0] for name in ids})
+            hint = f"; did you mean {near}?" if near else f"; studies are {', '.join(studies)}"
             raise InputError(f"no claim fits {pattern!r}{hint}")
         chosen.update(fitting)
     return [claim for claim in claims if claim.id in chosen]

@@ -1,4 +1,4 @@
-"""What commands print: consoles, tables, names with texts, accounts of imports."""
+"""Terminal output that commands share: consoles, tables, and reports on imported files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def headed(*headings: str, left: int = 0, gap: int = 1, **style: Any) -> Table:
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Print names with their texts."""
+    """Print a table of two columns: name and text."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column()
@@ -53,7 +53,10 @@ def print_account(
     most: int = 12,
     longest: int = 400,
 ) -> None:
-    """Print the first ``most`` lines on what was left out, changed and noted; ``where`` has all."""
+    """Print the first ``most`` lines about records that an import omitted or changed.
+
+    ``where`` names the output that has all lines.
+    """
     said = list(lines)
     for line in said[:most]:
         errors().print(Text(f"eastwest: {clean(line, longest)}"))

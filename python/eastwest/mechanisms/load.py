@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import inspect
-import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eastwest import core
-from eastwest.errors import InputError, MechanismError
+from eastwest import core, user_code
+from eastwest.errors import InputError
 from eastwest.mechanisms import crate, sketch
 
 #: A folder with a mechanism crate, a Python file with sketches, or a class.
 Mechanism = str | Path | type
-
-_LARGEST_FILE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -51,8 +46,8 @@ class _Loaded:
     sources: list[dict[str, Any]] = field(default_factory=list)
 
     def add_file(self, path: Path) -> None:
-        source = _read(path)
-        module = _execute(path, source)
+        source = user_code.read(path)
+        module = user_code.execute(path, source, "eastwest_sketch")
         own = [
             thing
             for thing in vars(module).values()
@@ -114,31 +109,3 @@ def load(given: Sequence[Mechanism], *, show: bool = False) -> tuple[core.Extras
                 "a Python file with a class derived from eastwest.Queue, Congestion or Routing"
             )
     return found.extras(), Recipe(**recipe)
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        source = file.read(_LARGEST_FILE + 1)
-    if len(source) > _LARGEST_FILE:
-        raise InputError(f"{path} is too large for a Python file")
-    return source
-
-
-def _execute(path: Path, source: bytes) -> Any:
-    """Execute a Python file as a new module, and return it."""
-    sha256 = hashlib.sha256(str(path.resolve()).encode() + source).hexdigest()
-    name = f"eastwest_sketch_{sha256[:16]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None:
-        raise InputError(f"{path} cannot be read as Python")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        exec(compile(source, str(path), "exec"), vars(module))
-    except Exception as error:
-        del sys.modules[name]
-        raise MechanismError(
-            f"{path} could not be loaded: {type(error).__name__}: {error}",
-            "".join(traceback.format_exception(error)),
-        ) from None
-    return module

@@ -6,7 +6,6 @@ comparison is of one link: the given one, or the one with the longest queue with
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import eastwest
-from eastwest.errors import InputError
+from eastwest.errors import InputError, nearest
 from eastwest.models import loop
 from eastwest.models.predict import Predictor
 from eastwest.results import Result
@@ -218,8 +217,8 @@ def _link(result: Result, wanted: str | None) -> str:
     names = result.links["name"].to_list()
     if wanted is not None:
         if wanted not in names:
-            near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.3)
-            hint = f"did you mean {near[0]}?" if near else f"the first is {names[0]}"
+            near = nearest(wanted, names, 0.3)
+            hint = f"did you mean {near}?" if near else f"the first is {names[0]}"
             raise InputError(f"there is no link {clean(wanted, 80)!r}; {hint}")
         return wanted
     switched = result.links.filter(pl.col("tier") != "host-up").select("link", "name")

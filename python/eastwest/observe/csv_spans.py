@@ -10,7 +10,6 @@ service of a span that names only its pod is the pod's name without the suffixes
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from eastwest.account import Account
-from eastwest.errors import InputError
+from eastwest.errors import InputError, nearest
 from eastwest.observe.form import EARLIEST_NS, KINDS, LATEST_NS, STATUSES
 from eastwest.observe.gather import Gathering
 from eastwest.observe.span import MOST_ATTRIBUTES, MOST_TEXT, NO_PARENT, service_of_pod
@@ -183,8 +182,8 @@ def _check(columns: _Columns, file: str) -> None:
 
 
 def _near(meant: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(meant, names, n=1)
-    return f"; did you mean {clean(close[0], 40)!r}?" if close else ""
+    close = nearest(meant, names)
+    return f"; did you mean {clean(close, 40)!r}?" if close else ""
 
 
 def _parsed(

@@ -14,7 +14,6 @@ that this was assumed.
 from __future__ import annotations
 
 import csv
-import difflib
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ import networkx as nx
 import numpy as np
 import polars as pl
 
-from eastwest.errors import InputError
+from eastwest.errors import InputError, nearest
 from eastwest.observe.calls import parent_rows
 from eastwest.units import clean
 
@@ -220,8 +219,8 @@ def _chosen(placement: Mapping[str, str] | None, instances: list[str]) -> dict[s
 
 
 def _nearest(name: str, among: list[str]) -> str:
-    close = difflib.get_close_matches(name, among, n=1)
-    return f"; did you mean {clean(close[0], 60)}?" if close else ""
+    close = nearest(name, among)
+    return f"; did you mean {clean(close, 60)}?" if close else ""
 
 
 def read_placement(path: Path) -> dict[str, str]:

@@ -6,7 +6,6 @@ compared and returned unchanged, and cleaned where they are shown.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eastwest.errors import InputError
+from eastwest.errors import InputError, nearest
 from eastwest.units import clean
 
 if TYPE_CHECKING:
@@ -77,10 +76,10 @@ def place_of(names: Sequence[str], name: str) -> int:
     if name in names:
         return names.index(name)
     plain = {each.lower(): each for each in reversed(names)}
-    near = [plain[n] for n in difflib.get_close_matches(name.lower(), plain, n=1, cutoff=0.4)]
+    near = nearest(name.lower(), plain, 0.4)
     some = ", ".join(clean(each, 60) for each in names[:8])
     more = f" and {len(names) - 8} others" if len(names) > 8 else ""
-    hint = f"did you mean {clean(near[0], 80)}?" if near else f"there are {some}{more}"
+    hint = f"did you mean {clean(plain[near], 80)}?" if near else f"there are {some}{more}"
     raise InputError(f"there is no metric {clean(name, 80)!r}; {hint}")
 
 
@@ -261,8 +260,8 @@ def _time_column(columns: Sequence[str], time: str | None, path: Path) -> str | 
     if time is None:
         return next((name for name in columns if name.lower() in _TIME_NAMES), None)
     if time not in columns:
-        near = difflib.get_close_matches(time, columns, n=1)
-        hint = f"; did you mean {clean(near[0], 80)}?" if near else ""
+        near = nearest(time, columns)
+        hint = f"; did you mean {clean(near, 80)}?" if near else ""
         raise InputError(f"{path}: there is no column {clean(time, 80)!r}{hint}")
     return time
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from eastwest import shipped
 from eastwest.core import Problem
-from eastwest.errors import InputError, ProblemsError
-from eastwest.reader import Table, flat, nearest, read_file
+from eastwest.errors import InputError, ProblemsError, nearest
+from eastwest.reader import Table, flat, read_file
 from eastwest.stats import CONFIDENCE
 from eastwest.sweep.axes import KEYS as AXIS_KEYS
 from eastwest.sweep.axes import MOST_VALUES, Rows, Span, form_of

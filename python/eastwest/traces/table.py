@@ -8,7 +8,6 @@ a header line, and commas, semicolons or tabs between values; an empty value is 
 from __future__ import annotations
 
 import csv
-import difflib
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.account import Account
-from eastwest.errors import InputError, did_you_mean
+from eastwest.errors import InputError, did_you_mean, nearest
 from eastwest.traces.form import MOST_S, OUTCOMES, TABLES
 from eastwest.traces.hadoop import Confs, text_of
 from eastwest.traces.source import Source
@@ -60,8 +59,8 @@ def read(source: Source, writer: Writer, account: Account, _: Confs) -> None:
 
 def _names(file: str, given: list[str], account: Account) -> list[str]:
     if "submit_s" not in given:
-        near = difflib.get_close_matches("submit_s", given, n=1)
-        hint = f"; did you mean {clean(near[0], 40)!r}?" if near else ""
+        near = nearest("submit_s", given)
+        hint = f"; did you mean {clean(near, 40)!r}?" if near else ""
         raise InputError(f"{file}: has no column submit_s{hint}")
     for name in given:
         if name not in _COLUMNS and name != "job":

@@ -1,4 +1,4 @@
-"""How jobs use data: bytes per job, shares of small jobs, popularity and re-access of files.
+"""Data access of jobs: bytes per job, shares of small jobs, popularity and re-access of files.
 
 After Chen, Alspaugh and Katz, *Interactive Analytical Processing in Big Data Systems* (VLDB 2012),
 section 4: the distributions of input, shuffle and output bytes per job; the number of reads of each

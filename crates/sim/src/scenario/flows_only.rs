@@ -28,7 +28,7 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
             "tcp",
             "has other settings for some endpoints (tcp.override)",
         ),
-        (c.further.first_used().is_some(), "workload", "uses another transport than TCP"),
+        (c.further.are_used(), "workload", "uses another transport than TCP"),
         (!f.faults.is_empty(), "fault", "is a fault of links, which acts on packets"),
         (c.workloads.iter().any(datagrams), "workload", "sends packets without a connection"),
         (

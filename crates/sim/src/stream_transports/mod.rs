@@ -73,10 +73,9 @@ macro_rules! kinds_and_settings {
                 }
             }
 
-            /// Returns the name of the first transport beside TCP that a workload uses.
-            pub fn first_used(&self) -> Option<&'static str> {
-                $(if self.$module.is_some() { return Some(stringify!($module)); })*
-                None
+            /// Whether a workload uses a transport beside TCP.
+            pub fn are_used(&self) -> bool {
+                false $(|| self.$module.is_some())*
             }
 
             /// Whether a transport reacts to marks.
@@ -87,6 +86,9 @@ macro_rules! kinds_and_settings {
     };
 }
 further_transports!(kinds_and_settings);
+
+// Two bits of a packet number the transports beside TCP: see `Packet::stream_transport`.
+const _: () = assert!(Transport::STREAMS.len() <= 1 + 4);
 
 impl Transport {
     /// Returns the number of the transport that carries the connections of a workload. Raw frames have no

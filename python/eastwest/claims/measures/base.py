@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
-from eastwest.errors import InputError
-from eastwest.reader import listed, meant, nearest
+from eastwest.errors import InputError, nearest
+from eastwest.reader import listed, meant
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 from eastwest.sweep.tables import RUN_COLUMNS, SweepResult

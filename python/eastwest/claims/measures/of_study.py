@@ -7,18 +7,17 @@ are known to the claims of this study only.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
+from eastwest import user_code
 from eastwest.claims.measures.base import REGISTERED, SHARED, Known
 from eastwest.errors import InputError
 
 #: Name of the file in the folder of a study.
 FILE = "measures.py"
+_KIND = "eastwest_measures"
 
 
 def known_in(study: Path) -> Known:
@@ -42,21 +41,6 @@ def known_in(study: Path) -> Known:
 def module_of(study: Path) -> ModuleType:
     """Return the module of a study's measures, which is executed once in a process."""
     path = (study / FILE).resolve()
-    return _executed(path, path.stat().st_mtime_ns)
-
-
-@functools.cache
-def _executed(path: Path, changed_ns: int) -> ModuleType:
-    """Return a file of measures as a module; ``changed_ns`` tells its versions apart."""
-    sha256 = hashlib.sha256(f"{path} {changed_ns}".encode()).hexdigest()
-    name = f"measures_of_{path.parent.name}_{sha256[:16]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None, path
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # as an import does: dataclasses look their module up there
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise InputError(f"{path} could not be loaded: {type(error).__name__}: {error}") from None
-    return module
+    source = user_code.read(path)
+    loaded = sys.modules.get(user_code.module_name(path, source, _KIND))
+    return loaded or user_code.execute(path, source, _KIND)
