@@ -41,6 +41,8 @@ pub struct FlowRow {
     pub connection: u64,
     /// Bytes of the sender's stream before the message.
     pub stream_start: u64,
+    /// Number that the workload gave the message.
+    pub tag: u64,
 }
 
 /// Totals of the flows with one purpose, for summaries.
@@ -202,6 +204,10 @@ table! {
 
     /// timeouts at which all ACKs of the arrived data were lost
     lost_ack_windows since 5: u32 = flow.lost_ack_windows;
+
+    /// number that the workload gave the message; a request and its response have the same
+    /// connection and tag ([exchanges](../guide/reading-results.md#exchanges))
+    tag since 8: u64 = flow.tag;
 }
 
 #[cfg(test)]
@@ -228,6 +234,7 @@ mod tests {
             job: None,
             connection: n,
             stream_start: 0,
+            tag: n,
         }
     }
 

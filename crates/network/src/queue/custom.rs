@@ -9,6 +9,7 @@ use super::decision::{Arrival, Head, Place, Plan, Verdict};
 use super::discipline::{Discipline, QueueSettings};
 use eastwest_settings::Section;
 use eastwest_types::{Limit, Time};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -114,10 +115,12 @@ impl Discipline for Custom {
         if !self.decides_at_dequeue {
             return Plan::default();
         }
-        let mut heads = heads();
-        let (_, most) = heads.size_hint();
+        let seen = Cell::new(0);
+        let mut heads = heads().inspect(|_| seen.set(seen.get() + 1));
         let plan = self.queue.at_dequeue(now, &mut heads);
-        Plan { drop: plan.drop.min(most.unwrap_or(0)), ..plan }
+        // The port cannot drop more packets than wait. The discipline need not have seen all that it drops.
+        heads.take(plan.drop.saturating_sub(seen.get())).for_each(drop);
+        Plan { drop: plan.drop.min(seen.get()), ..plan }
     }
 
     fn sees_all(&self) -> bool {

@@ -62,8 +62,11 @@ impl UndoState {
     /// timestamp clock.
     pub(super) fn acks_original(&self, echo_us: u32, config: &TcpConfig) -> bool {
         let clock_us = (config.recovery.timestamp_clock.0 / 1_000_000).max(1) as u32;
-        let (echo, first) = (echo_us / clock_us, self.first_retransmission_us / clock_us);
-        config.timestamps && echo_us != 0 && self.first_retransmission_us != 0 && echo < first
+        let first_us = self.first_retransmission_us;
+        // Timestamps wrap after 71.6 minutes (RFC 7323, 5.2).
+        let is_before = (echo_us.wrapping_sub(first_us) as i32) < 0;
+        let is_other_tick = echo_us / clock_us != first_us / clock_us;
+        config.timestamps && echo_us != 0 && first_us != 0 && is_before && is_other_tick
     }
 
     /// Whether DSACKs prove that nothing was lost.
@@ -98,4 +101,35 @@ pub(super) struct UndoEvidence {
     pub(super) original: bool,
     /// Whether it is a duplicate ACK, or SACKs new data.
     pub(super) duplicate: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eastwest_types::Span;
+
+    /// Returns whether an echo of `echo_us` comes before a retransmission at `retransmitted_us`.
+    fn is_original(echo_us: u32, retransmitted_us: u32) -> bool {
+        let mut config = TcpConfig { timestamps: true, ..TcpConfig::default() };
+        config.recovery.timestamp_clock = Span::from_ms(1);
+        let mut state = UndoState {
+            marker: 0,
+            cwnd: 10,
+            ssthresh: 10,
+            unreported: None,
+            first_retransmission_us: 0,
+            after_timeout: false,
+        };
+        state.count_retransmission(retransmitted_us);
+        state.acks_original(echo_us, &config)
+    }
+
+    #[test]
+    fn echoes_are_compared_in_ticks_and_across_the_wrap_of_timestamps() {
+        assert!(is_original(4_000, 9_000));
+        assert!(!is_original(9_000, 4_000));
+        assert!(!is_original(4_100, 4_900), "the same tick of 1 ms");
+        assert!(is_original(u32::MAX - 5_000, 3_000), "the clock has wrapped between them");
+        assert!(!is_original(3_000, u32::MAX - 5_000));
+    }
 }
