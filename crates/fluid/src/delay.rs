@@ -35,7 +35,7 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// Returns the capacity in bytes.
+    /// Returns the capacity of the queue in bytes.
     pub fn room(self) -> u64 {
         match self {
             Queue::DropTail(room) | Queue::Aims(_, room) => room,
@@ -67,7 +67,8 @@ pub fn standing(port: &PortSpec, flows: usize, windows_bits: f64, base: Span) ->
     Span((queue / port.rate.0 as f64 * 1e12) as u64)
 }
 
-/// Whether windows exceed the capacity of path and queue of a port, so that it drops or marks.
+/// Whether flows with windows of `windows_bits` in all exceed the capacity of their path (rate ·
+/// round-trip time `base`) and of the queue of a port, so that the port drops or marks.
 pub fn is_over(port: &PortSpec, windows_bits: f64, base: Span) -> bool {
     let room = match port.queue {
         Queue::Aims(target, _) => bits(port.rate.0, target),

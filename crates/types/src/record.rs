@@ -45,7 +45,7 @@ impl Purpose {
         Purpose::Message,
     ];
 
-    /// Returns the name used in tables and JSON.
+    /// Returns the name of the purpose in result tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Flow => "flow",
@@ -62,7 +62,7 @@ impl Purpose {
     }
 }
 
-/// A finished job.
+/// Record of a finished MapReduce job, successful or failed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobRecord {
     /// Number of the job within its workload, from 0 in order of submission.
@@ -109,7 +109,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// Returns the name used in tables.
+    /// Returns the name of the task kind in result tables.
     pub fn name(self) -> &'static str {
         match self {
             TaskKind::Map => "map",
@@ -132,7 +132,7 @@ pub enum Locality {
 }
 
 impl Locality {
-    /// Returns the name used in tables.
+    /// Returns the name of the distance in result tables.
     pub fn name(self) -> &'static str {
         match self {
             Locality::Node => "node",
@@ -143,10 +143,10 @@ impl Locality {
     }
 }
 
-/// A finished task.
+/// Record of a finished task of a MapReduce job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// Number of its job.
+    /// Number of the job of the task, see [`JobRecord::job`].
     pub job: u32,
     /// Number of the task within its job and kind.
     pub task: u32,
@@ -156,11 +156,11 @@ pub struct TaskRecord {
     pub host: HostId,
     /// Time of assignment to the node.
     pub assigned: Time,
-    /// Time at which it started to read (map) or fetch (reduce).
+    /// Time at which the task started to read (map) or fetch (reduce).
     pub started: Time,
-    /// Time at which its input was complete: split read, or shuffle done.
+    /// Time at which the input of the task was complete: split read, or shuffle done.
     pub input_done: Time,
-    /// Time at which it finished.
+    /// Time at which the task finished.
     pub finished: Time,
     /// Distance to the split of a map.
     pub locality: Locality,
