@@ -4,7 +4,7 @@ use super::pfc::PfcConfig;
 use super::qcn::QcnConfig;
 use serde::{Deserialize, Serialize};
 
-/// Settings of data-centre bridging of a fabric: `None` where a part of it is off.
+/// Settings of data-centre bridging (DCB) of a fabric; a part that is off is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DcbConfig {
     /// Priority-based flow control.

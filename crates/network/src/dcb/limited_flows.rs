@@ -95,7 +95,7 @@ impl LimitedFlows {
         (at != Time::NEVER).then_some((at, best as u64, index))
     }
 
-    /// Returns the IP bytes of the first packet of a flow.
+    /// Returns the IP bytes of the first queued packet of a limited flow; 0 without queued packets.
     pub fn bytes_of(&self, index: usize) -> u32 {
         self.heads[index].bytes
     }
@@ -121,7 +121,7 @@ impl LimitedFlows {
         Some(queued)
     }
 
-    /// Removes and returns all packets.
+    /// Removes and returns all queued packets of all limited flows.
     pub fn drain(&mut self) -> impl Iterator<Item = QueuedPacket> {
         self.heads.fill(HeadPacket::NONE);
         self.flows.iter_mut().flat_map(|flow| {
@@ -130,17 +130,18 @@ impl LimitedFlows {
         })
     }
 
-    /// Returns all queued packets.
+    /// Returns all queued packets of all limited flows.
     pub fn packets(&self) -> impl Iterator<Item = &QueuedPacket> {
         self.flows.iter().flat_map(|flow| flow.packets.iter())
     }
 
-    /// Returns when the next timer expires.
+    /// Returns the time at which the next timer of a reaction point expires; `None` without limited
+    /// flows.
     pub fn next_timer(&self) -> Option<Time> {
         self.flows.iter().map(|flow| flow.point.timer_at).min()
     }
 
-    /// Returns destination and rate of each flow.
+    /// Returns destination host and present rate of each limited flow.
     pub fn rates(&self) -> impl Iterator<Item = (u32, Rate)> {
         self.dsts.iter().zip(&self.flows).map(|(dst, flow)| (*dst, flow.point.rate()))
     }

@@ -4,12 +4,12 @@ use super::loss::LossModel;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// An effect on links during an interval of time.
+/// A fault: an effect on links during an interval of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Numbers of the links.
+    /// Numbers of the links that have the fault.
     pub links: Vec<u32>,
-    /// Effect on these links.
+    /// Effect of the fault on each of its links.
     pub effect: Effect,
     /// Start of the effect; zero: in force before the run starts.
     pub from: Time,
