@@ -30,7 +30,8 @@ pub(crate) fn bits(rate_bps: u64, span: Span) -> f64 {
 pub enum Queue {
     /// Drop-tail queue with this capacity in bytes.
     DropTail(u64),
-    /// Queue with a target delay, and its capacity in bytes.
+    /// Queue of a discipline with a target delay (CoDel, PIE, RED, marking): the target, and the
+    /// capacity in bytes.
     Aims(Span, u64),
 }
 
@@ -43,7 +44,7 @@ impl Queue {
     }
 }
 
-/// One direction of a link.
+/// Rate, delay and queue of one direction of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct PortSpec {
     /// Rate of the link.

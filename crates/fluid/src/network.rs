@@ -23,7 +23,7 @@ pub struct Pace {
 pub struct Carried {
     /// Number of packets.
     pub packets: u64,
-    /// Bytes, framing included.
+    /// Bytes on the link, framing included.
     pub bytes: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct Overflows {
 pub struct Delivered {
     /// Number of the connection, see [`Network::open`].
     pub conn: u32,
-    /// Sending side.
+    /// Side of the connection that sent the message.
     pub from: Side,
 }
 
@@ -222,7 +222,8 @@ impl Network {
         }
     }
 
-    /// Closes a connection after everything sent has arrived. Returns whether its number is free already.
+    /// Closes a connection after everything sent has arrived. Returns whether the number of the
+    /// connection is free already.
     pub fn close(&mut self, conn: u32) -> bool {
         self.conns[conn as usize].closing = true;
         self.free_if_quiet(conn)

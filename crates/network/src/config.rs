@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// Settings of a whole fabric; all values are checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricConfig {
-    /// Nodes and cables.
+    /// Nodes and cables of the fabric.
     pub topology: Topology,
     /// Largest IP packet in bytes.
     pub mtu: u32,
@@ -53,7 +53,7 @@ pub struct FabricConfig {
 /// A set of ports, given by the nodes at both ends.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PortSet {
-    /// Every port.
+    /// Whether the set contains every port of the fabric.
     pub all: bool,
     /// Nodes all of whose egress ports belong to the set.
     pub nodes: BTreeSet<u32>,

@@ -147,7 +147,7 @@ pub struct Link {
     /// Whether `started`, `started_bytes` and `next_start` are kept now, or packets that arrive in other parts.
     tracks_started: bool,
 
-    /// Queues of a two-event port.
+    /// Queues of a two-event port; `None` in other modes.
     pub(crate) queues: Option<Box<PortQueues>>,
     /// Discipline of a port that is not two-event.
     queue: Queue,
@@ -184,7 +184,7 @@ pub struct Link {
 // A power of two: a link is addressed by a shift.
 const _: () = assert!(std::mem::offset_of!(Link, queues) == 128 && size_of::<Link>() == 256);
 
-/// Parameters of a new link.
+/// Parameters of a new link and its output port.
 pub struct LinkSpec {
     /// Number of the node that sends.
     pub from: u32,
@@ -204,7 +204,7 @@ pub struct LinkSpec {
     pub jitter: Span,
     /// Seed of the random delay at the far end.
     pub jitter_seed: u64,
-    /// Mode of the port.
+    /// Mode of the output port.
     pub mode: Mode,
     /// Classes with a queue each; they need [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
@@ -217,7 +217,7 @@ pub struct LinkSpec {
     /// Sleep policy and transceiver, if the link sleeps; not with [`Mode::Lazy`]. `None`: always
     /// awake.
     pub sleep: Option<(Policy, Phy)>,
-    /// State of a DCB port; that needs [`Mode::TwoEvent`].
+    /// State of a DCB port; that needs [`Mode::TwoEvent`]. `None` at other ports.
     pub dcb: Option<Box<DcbPort>>,
     /// Seed of the random numbers of queue disciplines, and the number of this link.
     pub seed: (u64, u64),

@@ -15,7 +15,7 @@ pub enum Cause {
     Loss = 1,
     /// The link was down.
     LinkDown = 2,
-    /// There was no route.
+    /// The switch had no route to the receiver.
     NoRoute = 3,
     /// The queue discipline dropped the packet at enqueue, while there was room.
     Early = 4,

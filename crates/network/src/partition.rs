@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// A packet in flight to another part.
 #[derive(Serialize, Deserialize)]
 pub struct CrossingPacket {
-    /// Number of the link on which it arrives.
+    /// Number of the link on which the packet arrives.
     pub(crate) link: u32,
     pub(crate) handle: PacketHandle,
     pub(crate) packet: DetachedPacket,
@@ -71,7 +71,7 @@ pub struct Mail {
 /// parts.
 #[derive(Serialize, Deserialize)]
 pub struct Partition {
-    /// Number of this part.
+    /// Number of this part, from 0.
     pub part: u8,
     /// By node, its part; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
@@ -117,7 +117,7 @@ impl Partition {
         self.part_of[host.0 as usize] == self.part
     }
 
-    /// Returns the part of a host.
+    /// Returns the number of the part to which a host belongs.
     pub fn part_of(&self, host: HostId) -> usize {
         usize::from(self.part_of[host.0 as usize])
     }

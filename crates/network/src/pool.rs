@@ -51,7 +51,7 @@ impl Stored {
         }
     }
 
-    /// Returns the time at which its host created the packet.
+    /// Returns the time at which the sending host created the packet.
     pub(crate) fn born(&self) -> Time {
         self.born
     }

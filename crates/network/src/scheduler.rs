@@ -19,7 +19,7 @@ pub enum SchedulerConfig {
 }
 
 impl SchedulerConfig {
-    /// Returns the classes of a port; none if it has one queue for all packets.
+    /// Returns the classes of a port; empty if the port has one queue for all packets.
     pub fn classes(&self) -> Vec<PortClass> {
         match self {
             SchedulerConfig::Fifo => Vec::new(),

@@ -18,7 +18,7 @@ const MOST_PROBLEMS: usize = 1000;
 /// State of the reading of one file, shared by all its sections.
 #[derive(Default)]
 pub struct State {
-    /// Problems found so far.
+    /// Problems found in the file so far.
     pub problems: Vec<Problem>,
     /// Line of each key and table in the file, from 1, by path.
     pub lines: BTreeMap<String, usize>,
@@ -203,8 +203,8 @@ impl<'s, 't> Section<'s, 't> {
         self.table.is_some_and(|t| t.contains_key(name))
     }
 
-    /// Adds values for keys of this section that the file does not give. They replace earlier presets of these
-    /// keys.
+    /// Adds presets: values for keys of this section that the file does not give. They replace
+    /// earlier presets of these keys.
     pub fn preset(&mut self, presets: Table) {
         self.presets.values.extend(presets);
     }
@@ -233,7 +233,7 @@ impl<'s, 't> Section<'s, 't> {
         self.table.and_then(|t| t.get(name)).or_else(|| self.presets.values.get(name))
     }
 
-    /// Whether these keys were read without a problem.
+    /// Whether the keys with these names were read without a problem.
     pub fn good(&self, names: &[&str]) -> bool {
         !self.bad.iter().any(|bad| names.contains(bad))
     }
@@ -337,8 +337,8 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// Reads the kind like [`Section::kind`]; the message about an unknown kind says how users add
-    /// kinds of their own.
+    /// Reads the kind like [`Section::kind`], with `None` as there; the message about an unknown
+    /// kind says how users add kinds of their own.
     pub fn open_kind<T: Clone>(
         &mut self,
         doc: &'static str,

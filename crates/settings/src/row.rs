@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 pub struct KeyDoc {
     /// Place of the section that has the key: `workload.*`.
     pub place: String,
-    /// Name of the key.
+    /// Name of the key in its section.
     pub name: &'static str,
-    /// Type of its values; `table` and `tables` for sections.
+    /// Type of the values of the key; `table` and `tables` for sections.
     pub kind_of_value: &'static str,
     /// One line that explains the setting; the reference page prints it.
     pub doc: &'static str,
@@ -23,7 +23,7 @@ pub struct KeyDoc {
     pub absent: Option<&'static str>,
     /// Least and greatest allowed value as text; `None` without range.
     pub range: Option<(&'static str, &'static str)>,
-    /// The names that a choice allows, each with its meaning.
+    /// Names that a choice allows, each with its meaning; empty for other types.
     pub choices: Vec<(&'static str, &'static str)>,
     /// Kinds of the section that have the key; empty for all kinds.
     pub kinds: Vec<&'static str>,

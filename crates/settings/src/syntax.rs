@@ -12,7 +12,7 @@ const MOST_ERRORS: usize = 20;
 
 /// A parsed TOML file.
 pub struct Document {
-    /// Content of the file.
+    /// Content of the file as TOML values.
     pub table: Table,
     /// Line of each key and table, from 1, by path.
     pub lines: BTreeMap<String, usize>,

@@ -10,7 +10,7 @@ use crate::narrow::at_most;
 pub struct Units {
     /// Name of the quantity in messages: `a length of time`.
     pub called: &'static str,
-    /// Example for messages.
+    /// Example of a value with its unit, for messages: `200 ms`.
     pub example: &'static str,
     /// Unit in which zero is printed.
     pub base: &'static str,

@@ -50,7 +50,7 @@ impl Activity {
 pub struct MpiState {
     /// Number of the rank.
     pub rank: u32,
-    /// Activity in the interval.
+    /// Activity of the rank in the interval.
     pub activity: Activity,
     /// MPI call by its name in traces, or `compute` or `sleep` outside MPI calls.
     #[serde(with = "crate::name")]
@@ -64,9 +64,9 @@ pub struct MpiState {
 /// A received message between two MPI ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiMessage {
-    /// Sending rank.
+    /// Number of the sending rank.
     pub from: u32,
-    /// Receiving rank; may be equal to `from`.
+    /// Number of the receiving rank; may be the sending one.
     pub to: u32,
     /// Tag of the message; 0 for messages of collectives.
     pub tag: i64,
@@ -94,7 +94,7 @@ pub struct MpiMessage {
 pub struct MpiRank {
     /// Number of the rank.
     pub rank: u32,
-    /// Host of the rank.
+    /// Host that runs the rank.
     pub host: HostId,
     /// Time at which the rank finished.
     pub finished: Time,
@@ -104,6 +104,6 @@ pub struct MpiRank {
     pub sent: (u64, u64),
     /// Number and payload bytes of the messages that the rank sent within collective calls.
     pub sent_in_collectives: (u64, u64),
-    /// Number of collective calls.
+    /// Number of collective calls of the rank.
     pub collectives: u64,
 }

@@ -10,9 +10,9 @@ pub mod flag {
     pub const FIN: u8 = 0x01;
     /// SYN: synchronise sequence numbers.
     pub const SYN: u8 = 0x02;
-    /// RST: reset the connection.
+    /// RST: abort the connection.
     pub const RST: u8 = 0x04;
-    /// PSH: push.
+    /// PSH: push the data received so far to the application.
     pub const PSH: u8 = 0x08;
     /// ACK: the acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
@@ -84,7 +84,7 @@ pub struct Packet {
     pub hash: u16,
     /// IP length in bytes: IP header, transport header and payload, without link framing.
     pub ip_len: u16,
-    /// TCP payload in bytes.
+    /// Payload of the transport in bytes.
     pub payload: u16,
     /// TCP flags, see [`flag`]; for a packet of a queue pair its type, see [`rocev2`].
     pub flags: u8,

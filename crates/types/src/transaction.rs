@@ -55,6 +55,7 @@ pub struct CallRecord {
     /// Time for which the request or the response of the call was on the critical path in the
     /// network.
     pub network: Span,
-    /// Time for which the called component computed on the critical path.
+    /// Time for which the called component computed, or waited for processors, on the critical
+    /// path.
     pub compute: Span,
 }

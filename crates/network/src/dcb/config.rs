@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Settings of data-centre bridging (DCB) of a fabric; a part that is off is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DcbConfig {
-    /// Priority-based flow control.
+    /// Settings of priority-based flow control (PFC); `None`: off.
     pub pfc: Option<PfcConfig>,
-    /// Quantised congestion notification.
+    /// Settings of quantised congestion notification (QCN); `None`: off.
     pub qcn: Option<QcnConfig>,
 }
 

@@ -124,8 +124,8 @@ impl Link {
         }
     }
 
-    /// Returns the number of packets on the wire whose last bit has left the port. The port must
-    /// have caught up.
+    /// Returns the number of packets on the wire whose last bit has left the port. The departures
+    /// of the port that are due must have been executed.
     #[inline]
     pub(super) fn transmitted(&self) -> u32 {
         let Some(q) = self.queues.as_deref() else { return 0 };
@@ -146,8 +146,8 @@ impl Link {
         self.on_wire.get(dcb.released - 1).copied()
     }
 
-    /// Carries out an arrival of a link with DCB. Returns the packet, whether its ingress buffer still counts
-    /// it, and the key of the next event of the link.
+    /// Executes an arrival of a link with DCB. Returns the packet, whether its ingress buffer still
+    /// counts it, and the key of the next event of the link.
     #[inline(always)]
     pub(crate) fn arrive_dcb(
         &mut self,
@@ -191,8 +191,8 @@ impl Link {
         }
     }
 
-    /// Updates the counters for the packet in front, which was lost in flight. Returns whether its ingress
-    /// buffer still counts it.
+    /// Updates the counters of the port for the first packet on the wire, which was lost in flight.
+    /// Returns whether the ingress buffer still counts the packet.
     pub(super) fn release_lost(&mut self) -> bool {
         self.started -= 1;
         let Some((_, dcb)) = self.dcb_parts() else { return false };
@@ -208,8 +208,8 @@ impl Link {
         Some((&mut q.sent_at, q.dcb.as_deref_mut()?))
     }
 
-    /// Enqueues a packet without catching up first. Returns `false`, without any change, where the port must
-    /// catch up.
+    /// Enqueues a packet without executing the due departures of the port first (fast path).
+    /// Returns `false`, without any change, where they must be executed first.
     #[inline(always)]
     pub(super) fn enqueue_fast_path(
         &mut self,
@@ -345,8 +345,8 @@ impl Link {
         dcb.update_fast_path();
     }
 
-    /// Moves packets that have not started from the ring back to their queues: something may hold them up. The
-    /// port has caught up.
+    /// Moves packets that have not started from the ring back to their queues, since something may
+    /// hold them up. The departures of the port that are due must have been executed.
     pub(super) fn revoke_precommitted(&mut self, now: Time, pool: &PacketPool) {
         let q = self.queues.as_mut().expect("it is a DCB port");
         let Some((queues, dcb, _)) = q.single_class() else { return };
@@ -373,8 +373,8 @@ impl Link {
     }
 
     /// Enqueues a packet of the host [where flows are limited](Link::has_only_rate_limits). The
-    /// port has caught up. Returns whether the next event of the link may have changed, or why the
-    /// packet was dropped.
+    /// departures of the port that are due must have been executed. Returns whether the next event
+    /// of the link may have changed, or why the packet was dropped.
     pub(super) fn enqueue_rate_limited(
         &mut self,
         now: Time,

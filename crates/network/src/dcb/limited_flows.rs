@@ -66,7 +66,7 @@ impl HeadPacket {
 }
 
 impl LimitedFlows {
-    /// Returns the index of the flow to a host, if the flow is limited.
+    /// Returns the index of the flow to host `dst`; `None` if the flow is not limited.
     #[inline]
     pub fn index_of(&self, dst: u32) -> Option<usize> {
         // compares with all: the processor cannot predict where a search ends
@@ -74,13 +74,14 @@ impl LimitedFlows {
         (self.dsts.get(index) == Some(&dst)).then_some(index)
     }
 
-    /// Returns the queued IP bytes of the flow to a host, if the flow is limited.
+    /// Returns the queued IP bytes of the flow to host `dst`; `None` if the flow is not limited.
     pub fn bytes(&self, dst: u32) -> Option<u64> {
         self.index_of(dst).map(|index| self.flows[index].bytes)
     }
 
     /// Returns start time, sequence number and flow of the next packet: the packet enqueued first
-    /// among those that may start by `now`, otherwise the packet that may start first.
+    /// among those that may start by `now`, otherwise the packet that may start first. `None`
+    /// without queued packets.
     #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
         let (mut best, mut index) = (u128::MAX, 0);
@@ -111,7 +112,7 @@ impl LimitedFlows {
         }
     }
 
-    /// Removes and returns the first packet of a flow.
+    /// Removes and returns the first packet of a flow; `None` if no packet is queued.
     #[inline]
     pub fn dequeue(&mut self, index: usize) -> Option<QueuedPacket> {
         let flow = &mut self.flows[index];

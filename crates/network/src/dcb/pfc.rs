@@ -266,7 +266,7 @@ impl PauseState {
         }
     }
 
-    /// Logs pauses from now on.
+    /// Logs pauses of the port in `log` from now on.
     pub fn keep_log(&mut self, log: PauseLog) {
         self.log = Some(Box::new(log));
     }

@@ -183,8 +183,8 @@ impl Link {
         Ok(())
     }
 
-    /// Counts a packet that has just arrived for QCN. Returns whether the congestion point of its
-    /// priority is to take a sample.
+    /// Counts, for QCN, a packet of `bytes` IP bytes that has just arrived. Returns whether the
+    /// congestion point of its priority is to take a sample.
     #[inline]
     pub(super) fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
         self.dcb_mut().samples_in.is_due(priority, bytes)
@@ -262,7 +262,8 @@ impl Link {
         }
     }
 
-    /// Ends the current transmission if it is over by now. Returns whether it was.
+    /// Ends the current transmission of the port if its last bit has left by now. Returns whether
+    /// it has.
     pub(crate) fn finish_transmission(&mut self, now: Time) -> bool {
         let q = self.queues.as_mut().expect("it is a DCB port");
         let is_over = q.sent_at <= now;
@@ -400,8 +401,8 @@ impl Link {
         dropped
     }
 
-    /// Limits the rate of the flow that a CNM names, or decreases its limit. The port has caught
-    /// up.
+    /// Limits the rate of the flow that a CNM names, or decreases its limit. The departures of the
+    /// port that are due must have been executed.
     pub(crate) fn apply_cnm(&mut self, now: Time, cnm: &Cnm, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let line = self.cable.rate;

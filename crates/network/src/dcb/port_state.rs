@@ -85,15 +85,15 @@ const _: () = assert!(std::mem::offset_of!(DcbPort, input) == 64);
 /// Counts of one priority at the ingress buffer (PFC) at the far end of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InputCounts {
-    /// Largest occupancy in IP bytes.
+    /// Largest occupancy of the ingress buffer, in IP bytes.
     pub most_bytes: u64,
-    /// Occupancy in IP bytes now.
+    /// Present occupancy of the ingress buffer, in IP bytes.
     pub bytes: u64,
-    /// How often XOFF was sent.
+    /// Number of pauses that the ingress buffer has requested (XOFF).
     pub pauses: u64,
-    /// How often XON was sent.
+    /// Number of pauses that the ingress buffer has ended (XON).
     pub releases: u64,
-    /// How often XOFF was refreshed.
+    /// Number of times that the ingress buffer has refreshed a pause (XOFF sent again).
     pub repeats: u64,
     /// Headroom: bytes that the priority may occupy beyond XOFF.
     pub headroom_bytes: u64,
@@ -102,9 +102,9 @@ pub struct InputCounts {
 /// Counts of one priority at an output port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputCounts {
-    /// Longest queue in IP bytes.
+    /// Longest queue of the priority in IP bytes.
     pub most_bytes: u64,
-    /// How often the priority was paused.
+    /// Number of times that the priority was paused.
     pub pauses: u64,
     /// Time for which the priority was paused.
     pub paused: Span,
@@ -208,7 +208,8 @@ impl DcbPort {
         self.due = self.pause_queue.next.min(repeat);
     }
 
-    /// Whether rate limits are all that can hold up packets here. The port then has one class.
+    /// Whether rate limits are all that can hold up packets at this port. The port then has one
+    /// class.
     pub(super) fn has_only_rate_limits(&self) -> bool {
         self.has_limits && self.can_precommit && self.is_eventless()
     }

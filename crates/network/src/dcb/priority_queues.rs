@@ -464,7 +464,8 @@ pub(crate) fn transmission_time(backlog: Backlog, framing: u16, ps_per_byte_q16:
 
 /// The queued packet that a DCB port sends next.
 pub(super) enum Next {
-    /// A packet of this priority can start now: of the limited flow with this index, or of the others.
+    /// A packet of this priority can start now: of the limited flow with this index, or with `None`
+    /// of the flows without limit.
     Now(u8, Option<usize>),
     /// No packet can start now; one with these IP bytes can start at this time.
     Later(Time, u32),
@@ -498,7 +499,8 @@ impl PriorityQueues {
         next
     }
 
-    /// Removes and returns the packet that [`PriorityQueues::choose`] has chosen.
+    /// Removes and returns the packet that [`PriorityQueues::choose`] has chosen; `None` if it is
+    /// no longer queued.
     #[inline]
     pub(super) fn dequeue_chosen(
         &mut self,

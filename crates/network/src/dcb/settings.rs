@@ -24,7 +24,7 @@ pub fn room_of_hosts() -> Room {
 
 /// Settings of the fabric on which the settings of DCB depend.
 pub struct Below<'a> {
-    /// Sizes of frames.
+    /// Sizes of frames on links.
     pub wire: Wire,
     /// All kinds of cables of the fabric.
     pub cables: &'a [CableConfig],

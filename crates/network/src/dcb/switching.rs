@@ -51,7 +51,8 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Carries out an arrival of a link with DCB, as [`Fabric::fire`] does at other links.
+    /// Executes an arrival of a link with DCB, as [`Fabric::fire`] does at other links. Returns the
+    /// packet if it has reached a host, otherwise `None`.
     #[inline(always)]
     pub(crate) fn arrive_dcb<const TAPPED: bool>(
         &mut self,

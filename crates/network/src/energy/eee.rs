@@ -163,9 +163,9 @@ pub struct LpiPeriod {
     pub falls: Time,
     /// End of the transition to sleep.
     pub asleep: Time,
-    /// Start of waking.
+    /// Start of the transition to awake.
     pub wakes: Time,
-    /// End of waking.
+    /// End of the transition to awake: the first packet can be sent.
     pub awake: Time,
 }
 
@@ -324,9 +324,9 @@ impl LpiState {
         self.idle_since = now;
     }
 
-    /// Plans the wake of a link that [is asleep](LpiState::is_asleep), for these held packets, including the
-    /// one that has just arrived. Returns when the link will be awake. Later packets can only bring that time
-    /// forward.
+    /// Plans the wake of a link that [is asleep](LpiState::is_asleep) and holds `packets` packets
+    /// of `bytes` IP bytes, including the packet that has just arrived. Returns the time at which
+    /// the link will be awake. Later packets can only bring that time forward.
     pub fn plan_wake(&mut self, now: Time, packets: usize, bytes: u64) -> Time {
         let sleep_from = self.idle_since + self.policy.stall;
         let held_until = match self.policy.trigger {

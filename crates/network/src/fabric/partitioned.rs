@@ -134,9 +134,9 @@ impl Fabric {
         }
     }
 
-    /// Returns when the packet is handed over that completes a stream up to `end`, if it is on this link, and
-    /// how many packets the link hands over before it. All bytes before `next` have arrived, and those of the
-    /// ranges `held`.
+    /// Returns the time at which a link hands over the packet that completes a stream up to
+    /// position `end`, and the number of packets that it hands over before; `None` if the packet is
+    /// not on this link. All bytes before `next` have arrived, and those of the ranges `held`.
     pub fn completes(
         &self,
         link: u32,
@@ -168,8 +168,9 @@ impl Fabric {
         None
     }
 
-    /// Returns, if the next event of a link is a promise, how many packets the link has handed over before
-    /// (modulo 2³²) in the part that owns it, and that part.
+    /// Returns, if the next event of a link is a promise, the number of packets that the link has
+    /// handed over before (modulo 2³²) in the part that owns it, and the number of that part;
+    /// otherwise `None`.
     pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
         let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
         let owner = partition.owner(l.from, l.to);

@@ -81,7 +81,7 @@ impl From<Limit> for Level {
 pub struct Ports {
     /// Largest packet in IP bytes; `None` if that is not known.
     pub mtu: Option<u32>,
-    /// Bytes per packet beyond its IP length.
+    /// Bytes on the link of each packet beyond its IP length.
     pub framing: u32,
     /// Rates of links, each once.
     pub rates: Vec<Rate>,
@@ -174,7 +174,7 @@ pub struct Place {
     pub rate: Rate,
     /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Bytes per packet beyond its IP length.
+    /// Bytes on the link of each packet beyond its IP length.
     pub framing: u32,
     /// Seed of the run.
     pub seed: u64,

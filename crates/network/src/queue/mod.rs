@@ -58,7 +58,8 @@ macro_rules! family {
             Custom(CustomQueueConfig),
         }
 
-        /// Discipline of one port or of one class of it; small if there is only a limit.
+        /// Queue discipline of one port, or of one class of a port: settings and state; small if
+        /// there is only a limit.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Queue {
             $(

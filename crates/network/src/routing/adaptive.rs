@@ -47,7 +47,7 @@ use std::collections::BTreeMap;
 pub struct AdaptiveConfig {
     /// Time after the last CNM for which a port counts as congested for a receiver (is marked).
     pub timer: Span,
-    /// Whether the severity of a port's mark decreases with its age, linearly to zero at the end of
+    /// Whether the severity of a congested port decreases with time, linearly to zero at the end of
     /// `timer`.
     pub ageing: bool,
     /// Condition for a hotspot that persists; `None`: a CNM goes on towards its source as soon as

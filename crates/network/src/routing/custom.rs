@@ -37,7 +37,7 @@ pub struct Choice<'f> {
     pub dst: HostId,
     /// 15 bits of a seeded hash of the five-tuple: equal for all packets of a connection in this direction.
     pub flow_hash: u16,
-    /// The packet.
+    /// The packet for which a path is chosen.
     pub packet: &'f Stored,
     members: &'f [u32],
     links: &'f [Link],

@@ -21,9 +21,9 @@ pub const MOST_ROUTES: usize = EXPLICIT_BIT as usize - 1;
 /// Path of all packets from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplicitRoute {
-    /// Sending host.
+    /// Number of the sending host.
     pub from: u32,
-    /// Receiving host.
+    /// Number of the receiving host.
     pub to: u32,
     /// Switches on the path, as node numbers (hosts first, then switches).
     pub via: Vec<u32>,
@@ -71,7 +71,7 @@ impl fmt::Display for RouteError {
     }
 }
 
-/// Explicit routes, as the packet path uses them.
+/// Explicit routes in the form in which switches look them up.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct ExplicitRoutes {
     /// Route number of a pair of hosts.

@@ -56,9 +56,9 @@ use table::{Table, columns};
 
 /// Name, explanation and keys of a built-in policy that chooses among equal paths.
 pub struct Named {
-    /// Name in scenarios.
+    /// Name of the policy in scenarios: `routing = "flowlet"`.
     pub name: &'static str,
-    /// One line of explanation.
+    /// One line that explains the policy.
     pub doc: &'static str,
     /// Keys of `[fabric]` that have an effect with this policy only.
     keys: &'static [&'static str],
@@ -73,7 +73,7 @@ macro_rules! family {
         #[derive(Clone, Debug, PartialEq)]
         pub enum RoutingConfig {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
-            /// A routing of the user.
+            /// A policy of the user, from another crate or a Python file.
             Custom(CustomRoutingConfig),
         }
 
@@ -202,7 +202,7 @@ struct Attachment {
     down: u32,
 }
 
-/// Routes of a fabric.
+/// Routes of a fabric: next hops of all switches, and the choice among equal paths.
 #[derive(Serialize, Deserialize)]
 pub struct Routing {
     attachments: Vec<Attachment>,

@@ -21,7 +21,7 @@ pub struct Query<'f> {
 pub struct View<'f> {
     /// Simulated time.
     pub now: Time,
-    /// The packet.
+    /// The packet for which a port is chosen.
     pub packet: &'f Stored,
     /// All links of the fabric, by number.
     pub links: &'f [Link],

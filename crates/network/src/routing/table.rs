@@ -43,7 +43,7 @@ pub struct Table {
     directions: Option<Box<Directions>>,
     /// Entries that differ from that of their direction, by switch and column.
     changed: BTreeMap<(u32, u32), u32>,
-    /// Sets of equal ports.
+    /// Sets of equal ports to which entries refer.
     pub groups: Vec<Group>,
     /// Links of all sets of equal ports, one set after the other.
     pub members: Vec<u32>,

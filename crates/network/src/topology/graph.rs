@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// A cable between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
-    /// One end; the host, if the cable has one.
+    /// Number of the node at one end; the host, if the cable has one.
     pub a: u32,
-    /// The other end.
+    /// Number of the node at the other end.
     pub b: u32,
     /// Rate and delay of both directions.
     pub config: CableConfig,

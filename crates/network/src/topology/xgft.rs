@@ -39,12 +39,12 @@ impl Xgft {
         below.chain(above).fold(1u64, |n, &d| n.saturating_mul(u64::from(d)))
     }
 
-    /// Returns the number of nodes of all levels.
+    /// Returns the number of nodes of all levels, hosts and switches.
     pub fn all_nodes(&self) -> u64 {
         (0..=self.children.len()).map(|level| self.nodes(level)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of cables of all levels.
+    /// Returns the number of cables between all levels, those of hosts included.
     pub fn cables(&self) -> u64 {
         let of = |level: usize| self.nodes(level).saturating_mul(u64::from(self.parents[level]));
         (0..self.children.len()).map(of).fold(0, u64::saturating_add)
