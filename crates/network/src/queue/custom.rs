@@ -13,9 +13,9 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-/// Discipline of one queue: settings and state.
+/// Queue discipline from another crate: settings and state of one queue.
 pub trait CustomQueue: fmt::Debug + Send {
-    /// Decides about a packet that arrives at the port.
+    /// Returns the decision about a packet that arrives at the port: enqueue, mark or drop.
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
     /// Decides about the packets that the port would send next; `heads` yields queued packets in order. Called
@@ -26,9 +26,9 @@ pub trait CustomQueue: fmt::Debug + Send {
     }
 }
 
-/// Settings of a discipline, from which each queue is made.
+/// Settings of a queue discipline from another crate, from which each queue is made.
 pub trait QueueModel: fmt::Debug + Send + Sync {
-    /// Returns an empty queue.
+    /// Returns an empty queue at a port with these properties.
     fn start(&self, place: &Place) -> Box<dyn CustomQueue>;
 
     /// Whether the discipline decides about packets at dequeue; its ports are then
