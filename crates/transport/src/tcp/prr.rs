@@ -40,7 +40,7 @@ impl Prr {
         Prr { delivered: 0, out: 0, recover_fs: recover_fs.max(1) }
     }
 
-    /// Counts bytes sent.
+    /// Counts bytes sent since the reduction began.
     pub(super) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
