@@ -17,7 +17,7 @@ pub struct Script {
 /// Options of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Tolerance of times in µs; `tolerance_permille` applies if it gives more.
+    /// Tolerance of the time of an event in µs; `tolerance_permille` applies if it gives more.
     pub tolerance_us: u64,
     /// Tolerance of the time of an event, in thousandths of the time since the event before.
     pub tolerance_permille: u64,
@@ -122,7 +122,8 @@ pub enum TcpOption {
 pub struct Call {
     /// Place in the script.
     pub place: Place,
-    /// Expected time of return in µs if the call blocks; relative to the event before, like its start.
+    /// For a blocking call: expected time of return in µs, counted like the time of its event from
+    /// the start of the script or from the event before. `None` for a call that returns at once.
     pub returns: Option<u64>,
     /// Name of the system call.
     pub name: String,

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 pub enum Role {
     /// New: neither listening nor connected.
     Fresh,
-    /// Listening.
+    /// The socket listens for connections.
     Listening,
-    /// Connected.
+    /// The socket is an end of the connection.
     Connected,
 }
 
@@ -76,7 +76,7 @@ struct Blocked {
 /// Result of a system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// A number.
+    /// The number that the call returns.
     Value(i64),
     /// The number −1, and the error with this name.
     Error(&'static str),

@@ -46,7 +46,7 @@ pub struct Wire {
 pub struct Seen {
     /// Time at which the endpoint sent the packet.
     pub at: Time,
-    /// Packet with all fields set.
+    /// The packet in the form of the script, with all fields set.
     pub packet: script::Packet,
     /// Time for which the packet's timestamp stands, in µs of the simulation.
     pub born_us: u32,

@@ -38,9 +38,9 @@ pub struct EventRow {
     pub what: What,
     /// Number of the connection; `None` for datagrams.
     pub connection: Option<u64>,
-    /// Sender of the stream or packet.
+    /// Host that sent the stream or packet.
     pub src: HostId,
-    /// Receiver of the stream or packet.
+    /// Host to which the stream or packet was sent.
     pub dst: HostId,
     /// Position in the sender's stream of the first payload byte of the event; the first byte of
     /// the stream is 0.

@@ -57,8 +57,9 @@ impl Samples {
     /// Memory in bytes that [`Samples`] needs for each link before any sample.
     pub const BYTES_PER_LINK: u64 = size_of::<(u64, u64)>() as u64;
 
-    /// Returns an empty series of `tiers` tiers and `links` links, sampled every `interval`. With `most` it is
-    /// adaptive and keeps at most `most` samples.
+    /// Returns an empty series for `tiers` tiers and `links` links, sampled every `interval`. With
+    /// `most` the series is adaptive: when it has `most` samples, it merges them in pairs and
+    /// doubles the interval.
     pub fn new(interval: Span, most: Option<usize>, tiers: usize, links: usize) -> Samples {
         let next = Time::ZERO + interval;
         Samples {

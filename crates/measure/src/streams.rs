@@ -20,11 +20,11 @@ pub struct StreamRow {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Frames generated at the source.
+    /// Number of frames generated at the source.
     pub sent: u64,
     /// Bytes of the frames generated at the source, without framing.
     pub sent_bytes: u64,
-    /// Frames that have arrived.
+    /// Number of frames that have arrived.
     pub received: u64,
     /// Bytes of the frames that have arrived, without framing.
     pub received_bytes: u64,

@@ -2,7 +2,7 @@
 
 use crate::problem::Place;
 
-/// A snippet: its statements in order.
+/// The parsed text between `%{` and `}%`: its statements in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snippet {
     /// Statements with their places.
@@ -29,7 +29,7 @@ pub struct Expression {
     pub kind: Kind,
 }
 
-/// Kinds of expressions.
+/// Kind of an expression, with its operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A number.

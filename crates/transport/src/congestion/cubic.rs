@@ -34,10 +34,10 @@ const FAR_US: u64 = 10_000_000_000;
 /// Implementation of CUBIC that decides the details in which RFC 9438 and Linux differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Variant {
-    /// Details as in Linux.
+    /// Linux (`tcp_cubic.c`).
     #[default]
     Linux,
-    /// Details as in RFC 9438.
+    /// RFC 9438.
     Rfc9438,
 }
 

@@ -67,7 +67,7 @@ impl RateSample {
 pub struct RateSampler {
     /// Bytes delivered since the connection began.
     pub delivered: u64,
-    /// Time of the last delivery.
+    /// Time of the last ACK that has delivered data.
     pub delivered_at: Time,
     /// Bytes lost since the connection began, as last reported to the algorithm.
     pub lost: u64,

@@ -67,7 +67,7 @@ pub struct Sample {
     pub window: u64,
     /// Time by which aggregation may lengthen a train of ACKs (Linux, `hystart_ack_delay`).
     pub stretch: Span,
-    /// Whether packets are paced: a train then has to last a whole RTT.
+    /// Whether packets are paced: a train of ACKs ends slow start only if it lasts a whole RTT.
     pub paced: bool,
     /// Whether this is the first slow start of the connection.
     pub first: bool,

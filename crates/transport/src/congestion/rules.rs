@@ -63,7 +63,7 @@ impl Default for EcnRules {
 /// Mechanism that ends slow start before a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HyStartRule {
-    /// No mechanism.
+    /// None: slow start ends at the threshold or at a loss.
     #[default]
     Off,
     /// HyStart as in Linux's CUBIC.
@@ -79,8 +79,8 @@ pub struct CongestionRules {
     pub counting: Counting,
     /// Quantity that is reduced after a loss to get the slow-start threshold.
     pub reduced_from: ReducedFrom,
-    /// Whether an idle time halves the window for each timeout it lasts, instead of resetting it at once (RFC
-    /// 2861; Linux, `tcp_cwnd_restart`).
+    /// Whether the window is halved for each RTO of idle time, instead of being set to the initial
+    /// window at once (RFC 2861; Linux, `tcp_cwnd_restart`).
     pub idle_decay: bool,
     /// Mechanism that ends slow start before a loss.
     pub hystart: HyStartRule,

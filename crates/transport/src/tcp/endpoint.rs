@@ -26,7 +26,7 @@ pub(super) struct Address {
     pub(super) class: u8,
 }
 
-/// One end of a connection.
+/// One end of a TCP connection.
 ///
 /// The fields lie in four cache lines in the order in which packets access them: with thousands of connections
 /// most time is spent fetching these lines.

@@ -12,7 +12,7 @@
 use super::rules::PrrRule;
 use serde::{Deserialize, Serialize};
 
-/// State of a reduction, in bytes.
+/// State of proportional rate reduction in one recovery, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prr {
     /// Bytes delivered since the reduction began (`prr_delivered`).

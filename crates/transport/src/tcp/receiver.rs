@@ -283,8 +283,9 @@ impl Receiver {
         self.out_of_order.set_reported(order);
     }
 
-    /// Returns the SACK blocks to report, at most `room`: first that of the latest segment, then those reported
-    /// most recently, then the highest others.
+    /// Returns the SACK blocks to report, at most `room`: first the range that contains position
+    /// `latest` (the latest segment), then those reported most recently, then the highest others.
+    /// Unused blocks are (0, 0).
     pub(super) fn sack_blocks(&mut self, latest: u64, room: usize) -> SackBlocks {
         let mut blocks: SackBlocks = [(0, 0); 4];
         let mut used = 0;

@@ -24,8 +24,8 @@ fn wheel_expiry(now: u64, ticks: u64) -> u64 {
     (((now + ticks) >> (3 * level)) + 1) << (3 * level)
 }
 
-/// Returns the expiry time of a timer of length `span` that `host` sets now, on a tick of its kernel if timers
-/// have ticks.
+/// Returns the expiry time of a timer of length `span` that `host` arms at `now`; on a tick of the
+/// host's kernel if timers have ticks.
 #[inline]
 pub(super) fn deadline(now: Time, span: Span, host: HostId, config: &TcpConfig) -> Time {
     if !config.timers.ticks {
