@@ -107,11 +107,12 @@ pub(super) struct UndoEvidence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::config::test_config;
     use eastwest_types::Span;
 
     /// Returns whether an echo of `echo_us` comes before a retransmission at `retransmitted_us`.
     fn is_original(echo_us: u32, retransmitted_us: u32) -> bool {
-        let mut config = TcpConfig { timestamps: true, ..TcpConfig::default() };
+        let mut config = TcpConfig { timestamps: true, ..test_config() };
         config.recovery.timestamp_clock = Span::from_ms(1);
         let mut state = UndoState {
             marker: 0,
