@@ -85,6 +85,16 @@ class Result(Tables):
         """The resolved scenario, as TOML."""
         return (self.path / "scenario.toml").read_text(encoding="utf-8")
 
+    @cached_property
+    def exchanges(self) -> pl.DataFrame:
+        """One row for each request with its response, from the table ``flows``.
+
+        Columns: see :func:`eastwest.exchanges.exchanges`.
+        """
+        from eastwest.exchanges import exchanges  # noqa: PLC0415  large: polars
+
+        return exchanges(self.flows.lazy()).collect()
+
     def table(self, name: str) -> pl.DataFrame:
         """Read one table by name, such as ``links``."""
         return formats.read_table(self.path, name, self.format)
