@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 /// Sizes of flows in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Sizes {
-    /// Constant size.
+    /// Constant size in bytes.
     Fixed(u64),
-    /// Size drawn from a distribution.
+    /// Size drawn from an empirical distribution.
     Empirical(EmpiricalCdf),
 }
 
@@ -104,7 +104,7 @@ const HADOOP: [(u64, f64); 20] = [
 ];
 
 impl Sizes {
-    /// Returns a drawn size of at least one byte.
+    /// Draws a size in bytes, at least one.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,

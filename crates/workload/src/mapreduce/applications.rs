@@ -64,7 +64,8 @@ impl Control {
         self.task_reported(n, report);
     }
 
-    /// Sends a report again after the connection to the application master failed.
+    /// Sends the report with this number again after the connection to the application master
+    /// failed.
     pub fn report_lost(&mut self, n: &mut Nodes, report: u32) {
         if let Some(report) = self.yarn.tell_again(&mut n.cx, report) {
             self.task_reported(n, report);
@@ -123,7 +124,8 @@ impl Control {
         n.cx.wake_in(n.cx.config.yarn.event_poll, Timer::Poll(task));
     }
 
-    /// Makes reduces that know all maps send another request, after a rerun map has finished.
+    /// Makes the reduces of a job that know all its maps ask for finished maps again, because a map
+    /// that ran again has finished.
     pub fn poll_again(&self, n: &mut Nodes, job: u32) {
         let maps = n.cx.spec(job).maps;
         let again = n.tasks.jobs.running(job).outputs.reported() > maps;

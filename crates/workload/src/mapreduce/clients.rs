@@ -22,7 +22,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Locality, Purpose, Side, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
-/// A client from its start to its end.
+/// A stand-alone HDFS client from its start to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Client {
     job: u32,
@@ -58,7 +58,7 @@ fn farther(a: Locality, b: Locality) -> Locality {
     if order(a) >= order(b) { a } else { b }
 }
 
-/// Running stand-alone clients.
+/// Running stand-alone HDFS clients.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StandAlone {
     clients: Slab<Client>,
@@ -99,7 +99,8 @@ impl StandAlone {
         }
     }
 
-    /// Handles the start of a client's virtual machine.
+    /// Begins the work of a client whose Java virtual machine has started: asks the namenode for
+    /// the places of its blocks, or reads or writes at once if no request is needed.
     pub fn client_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.started = cx.now;
@@ -112,7 +113,8 @@ impl StandAlone {
         hdfs.namenode.ask(cx, session);
     }
 
-    /// Reads the client's next block, or starts to write; the namenode has returned the places of its blocks.
+    /// Reads the client's next block after the namenode has returned the places of the blocks;
+    /// without a block to read, starts to write.
     pub fn client_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let most = cx.config.hdfs.block_bytes;
         let copies = cx.config.hdfs.replication;

@@ -169,7 +169,7 @@ impl Connections {
         }
     }
 
-    /// Returns the largest number of connections open at once.
+    /// Returns the largest number of connections that were open at one time.
     #[cfg(test)]
     pub fn most(&self) -> usize {
         self.uses.len()

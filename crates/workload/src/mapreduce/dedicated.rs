@@ -45,7 +45,7 @@ impl Dedicated {
         self.pieces[place as usize].take().expect("a piece ends once")
     }
 
-    /// Returns the number of running pieces.
+    /// Returns the number of running pieces of work.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.pieces.len() - self.free.len()

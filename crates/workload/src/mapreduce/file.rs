@@ -3,12 +3,12 @@
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 
-/// Owner of a file.
+/// Owner of a file: who has it written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Owner {
-    /// A task, by number.
+    /// A task, by its number in the table of tasks.
     Task(u32),
-    /// A stand-alone client, by number.
+    /// A stand-alone HDFS client, by its number.
     Client(u32),
 }
 
@@ -17,16 +17,16 @@ pub enum Owner {
 pub struct Place {
     /// Host of the client.
     pub host: HostId,
-    /// Worker on the host, if there is one.
+    /// Worker on the host; `None` if the host stores no data.
     pub worker: Option<u32>,
 }
 
-/// A written block.
+/// A written block of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Written {
     /// Size in bytes.
     pub bytes: u64,
-    /// Number of wanted replicas.
+    /// Number of replicas that the block should have.
     pub wanted: u32,
     /// Workers with a replica.
     pub replicas: Vec<u32>,

@@ -90,7 +90,7 @@ impl Tasks {
         }
     }
 
-    /// Handles the end of a worker's penalty.
+    /// Handles the end of the penalty of a worker, from which the reduce may fetch again.
     pub fn penalty_over(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         let t = self.attempts.get(task);
         if let Some(f) = t.fetching.as_mut() {

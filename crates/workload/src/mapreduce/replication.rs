@@ -143,7 +143,7 @@ impl Replicas {
         self.datanodes[worker as usize].dead
     }
 
-    /// Whether a copy is in progress.
+    /// Whether the copy with this number is in progress.
     pub fn copies(&self, copy: u32) -> bool {
         self.queue.copies.find(copy).is_some()
     }
@@ -200,7 +200,7 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Schedules the next check of the datanodes.
+    /// Schedules the next check for dead datanodes.
     pub fn recheck_later(&self, cx: &mut Context) {
         cx.wake_in(cx.config.hdfs.recovery.recheck, Timer::Recheck);
     }
@@ -257,7 +257,7 @@ impl Replicas {
         self.queue.needed[urgency].insert(block);
     }
 
-    /// Schedules a round if there are blocks to copy.
+    /// Schedules a round of replication if there are blocks to copy.
     pub fn replicate_soon(&mut self, cx: &mut Context) {
         let recovery = &cx.config.hdfs.recovery;
         let possible = recovery.work > 0 && recovery.streams.max(recovery.streams_hard) > 0;
@@ -269,7 +269,7 @@ impl Replicas {
         }
     }
 
-    /// Executes a round: chooses blocks to copy.
+    /// Executes a round of replication: chooses blocks to copy.
     pub fn replicate(&mut self, cx: &mut Context) {
         self.queue.armed = false;
         let live = self.datanodes.iter().filter(|node| !node.dead).count();

@@ -15,7 +15,7 @@ use super::work::{Step, Work};
 use eastwest_types::{Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// Jobs, and their attempts that are assigned and not finished.
+/// State of all jobs, and the attempts of their tasks that are assigned and not finished.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tasks {
     /// State of all jobs.
@@ -103,7 +103,7 @@ impl Tasks {
         }
     }
 
-    /// Notes that a task has read from its worker's disks.
+    /// Notes that a task has finished a read from its worker's disks.
     pub fn file_read(&mut self, now: Time, task: u32) {
         self.attempts.get(task).file_read(now);
     }

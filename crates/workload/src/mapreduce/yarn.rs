@@ -72,9 +72,9 @@ struct Application {
 
 /// Call of an application master to the resource manager.
 pub struct Call {
-    /// Whether it is the first call of the master, which requests all maps.
+    /// Whether this is the first call of the master, which requests all maps.
     pub first: bool,
-    /// Number of reduces in addition to those requested before.
+    /// Number of reduces that the call requests in addition to earlier calls.
     pub reduces: u32,
 }
 
@@ -135,7 +135,7 @@ impl Yarn {
         application.and_then(|a| a.master.as_mut()).expect("the job has a master")
     }
 
-    /// Returns the node of a job's master.
+    /// Returns the node (worker) on which a job's application master runs.
     pub fn node_of(&self, job: u32) -> u32 {
         self.find(job).expect("the job has a master").worker
     }
@@ -145,12 +145,12 @@ impl Yarn {
         self.applications.get(&job).is_some_and(|a| a.registered)
     }
 
-    /// Whether a master waits for the resource manager's answer.
+    /// Whether the application master of a job waits for an answer of the resource manager.
     pub fn waits(&self, job: u32) -> bool {
         self.find(job).is_some_and(|master| master.calls > 0)
     }
 
-    /// Returns the number of containers of a kind that fit on a node.
+    /// Returns the number of containers for tasks of a kind that fit on a node now.
     pub fn room(&self, yarn: &YarnConfig, worker: u32, kind: TaskKind) -> u32 {
         self.nodes[worker as usize].room(yarn, Container::of(yarn, kind))
     }
@@ -323,7 +323,8 @@ impl Yarn {
         std::mem::take(&mut master.answered)
     }
 
-    /// Whether a master has only to unregister.
+    /// Whether the application master of a job has sent its request to unregister and all its calls
+    /// are answered.
     pub fn is_leaving(&self, job: u32) -> bool {
         self.find(job).is_some_and(|master| master.leaving && master.calls == 0)
     }
@@ -345,14 +346,15 @@ impl Yarn {
         }
     }
 
-    /// Sends the report of an ended task from its node to its master. Returns the report if both
-    /// are on one node.
+    /// Sends the report of an ended task from its node to its application master. Returns the
+    /// report if both are on one node, so that nothing is sent; otherwise `None`.
     pub fn tell_master(&mut self, cx: &mut Context, report: Report) -> Option<Report> {
         let report = self.reports.add(report);
         self.tell_again(cx, report)
     }
 
-    /// Sends a report again that could not be sent.
+    /// Sends the report with this number again after its connection failed. Returns the report if
+    /// task and application master are on one node, otherwise `None`.
     pub fn tell_again(&mut self, cx: &mut Context, report: u32) -> Option<Report> {
         let &mut Report { worker, job, .. } = self.reports.get(report);
         let to = self.node_of(job);
@@ -370,7 +372,8 @@ impl Yarn {
         self.reports.remove(report)
     }
 
-    /// Drops reports that masters will not receive: their tasks, like those of killed attempts, must run again.
+    /// Drops the reports for which `gone` is true, since their application masters will not receive
+    /// them. Returns these reports: their tasks must run again.
     pub fn drop_reports(
         &mut self,
         cx: &mut Context,

@@ -33,7 +33,7 @@ pub struct TraceFile {
     pub path: PathBuf,
 }
 
-/// Source of the records of all ranks.
+/// Source of the records of all ranks of an MPI program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Program {
     /// One file for each rank, in their order.

@@ -10,7 +10,7 @@ use super::book::Call;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Dependencies of one transaction, and the number of open ones.
+/// Dependencies between the calls of one transaction, and how many of them are still open.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Shape {
     children: Lists,
@@ -49,12 +49,14 @@ impl Shape {
         &self.children.items[self.children.range(call)]
     }
 
-    /// Returns the index range of the calls that come after a call, for [`Shape::follower`].
+    /// Returns the positions, in the list of dependencies, of the calls that wait for the end of
+    /// `call`; pass each position to [`Shape::follower`].
     pub fn followers_range(&self, call: u32) -> Range<usize> {
         self.followers.range(call)
     }
 
-    /// Returns a call by its index in [`Shape::followers_range`].
+    /// Returns the number of the call at a position in the list of dependencies; `at` comes from
+    /// [`Shape::followers_range`], which returns the positions of the calls that wait for one call.
     pub fn follower(&self, at: usize) -> u32 {
         self.followers.items[at]
     }
