@@ -90,7 +90,7 @@ class JobResidual:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Estimates from histories, further observations, and residuals."""
+    """Estimates of all parameters from job histories, other observations, and residuals."""
 
     histories: list[History]
     estimates: list[Estimate]

@@ -63,7 +63,7 @@ class Dctcp:
         return self.base_rtt_s + self.threshold / self.capacity_pps
 
     def equilibrium(self) -> tuple[float, float]:
-        """Return mean window and mean marking: W = R C/N and p = √(2/W)."""
+        """Return mean window in packets and mean share of marks: W = R C/N and p = √(2/W)."""
         window = self.rtt_s * self.capacity_pps / self.flows
         return window, min(1.0, math.sqrt(2 / window))
 

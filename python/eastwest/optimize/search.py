@@ -47,7 +47,7 @@ BASELINE, CANDIDATE, PROPOSAL = "baseline", "candidate", "proposal"
 
 @dataclass(eq=False)
 class Point:
-    """A combination of settings with its measurements."""
+    """A point of the search space: a combination of settings, with its measurements."""
 
     number: int
     name: str

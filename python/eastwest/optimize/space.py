@@ -39,7 +39,7 @@ class Axis:
 
     @property
     def count(self) -> int:
-        """Number of choices."""
+        """Number of choices on the axis: its listed rows, or the steps between its bounds."""
         return len(self.rows) if self.span is None else STEPS + 1
 
     @property
@@ -55,7 +55,7 @@ class Axis:
         return all(same_kind(a, b) and a.number < b.number for a, b in pairs)
 
     def row(self, choice: int) -> tuple[Any, ...]:
-        """Return the values of a choice."""
+        """Return the values of one choice on the axis, in the order of ``paths``."""
         if self.span is None:
             return self.rows[choice]
         low, high, log = self.span
@@ -69,7 +69,7 @@ class Axis:
         )
 
     def say(self, choice: int) -> str:
-        """Return the settings of a choice as text, for messages and tables."""
+        """Return the settings of one choice on the axis as text, for messages and tables."""
         return self.names[choice] if self.names else ", ".join(text(v) for v in self.row(choice))
 
 
@@ -81,7 +81,7 @@ class Space:
 
     @property
     def paths(self) -> list[str]:
-        """Paths of all settings that are chosen."""
+        """Paths of all settings that the axes choose."""
         return [path for axis in self.axes for path in axis.paths]
 
     def count(self, most: int) -> int:

@@ -37,7 +37,7 @@ def title_of(result: Result) -> str:
 
 
 def single(result: Result) -> str:
-    """Return the page about one result."""
+    """Return the HTML page about one result."""
     facts = Facts(result)
     result = facts.result
     loads = LinkLoad(facts) if facts.samples.height and facts.links.height else None

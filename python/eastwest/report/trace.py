@@ -269,7 +269,7 @@ def _arrival(arrival: Arrival) -> Section:
 
 
 def interval(estimate: Hurst) -> str:
-    """Return the interval of an estimate as text."""
+    """Return the 95 % interval of an estimate of the Hurst parameter as text."""
     return f"{estimate.low:.2f} to {estimate.high:.2f}"
 
 

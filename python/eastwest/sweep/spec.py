@@ -85,12 +85,12 @@ class Spec:
 
     @property
     def paths(self) -> list[str]:
-        """All paths that are varied."""
+        """Paths of all settings that the sweep varies."""
         return [path for axis in self.axes for path in axis.paths]
 
     @property
     def count(self) -> int:
-        """Number of points."""
+        """Number of points of the sweep: combinations of the values of all axes."""
         return math.prod(len(axis.values) for axis in self.axes)
 
     @property

@@ -73,12 +73,12 @@ class Facts:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """Events of connections, in order of time."""
+        """The table ``events`` of the result: events of connections, in order of time."""
         return self.result.table("events")
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """Bytes and drops of each link over time."""
+        """The table ``link_samples`` of the result: bytes and drops of each link over time."""
         return self.result.table("link_samples")
 
     @cached_property

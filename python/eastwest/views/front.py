@@ -19,7 +19,7 @@ GROUPS = (
 
 
 def pairs(summary: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return the numbers of goals to draw against each other: pairs of the first three."""
+    """Return the index pairs of goals to draw against each other: pairs of the first three."""
     return list(combinations(range(min(len(summary["goals"]), _MOST_GOALS)), 2))
 
 
