@@ -51,7 +51,7 @@ class DeclaredTable(TypedDict):
 
 
 class Problem(TypedDict):
-    """A problem of a scenario or trace."""
+    """A problem of a scenario or trace: path and line, the wrong value, message and hint."""
 
     path: str
     """Where in the file, such as ``fabric.queue.limit``."""
@@ -102,7 +102,7 @@ def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
 
 
 class CoreResult(TypedDict):
-    """Result of a finished simulation: tables, summary and files."""
+    """Result of a finished simulation: tables, summary, files, and notes for the user."""
 
     summary_json: str
     scenario_toml: str

@@ -63,7 +63,7 @@ class Plan:
 
 
 class Cost(TypedDict):
-    """Time, memory and packet-hops of one run."""
+    """Wall time, CPU time, memory and packet-hops of one run, as ``costs.jsonl`` has them."""
 
     key: str
     identity: str

@@ -69,7 +69,7 @@ pub struct Parcel {
     pub frame: u16,
     /// Traffic class of its frames.
     pub class: ClassId,
-    /// Returned in [`Event::Arrived`].
+    /// Tag that [`Event::Arrived`] returns.
     pub tag: u64,
 }
 
@@ -80,7 +80,7 @@ pub enum Action {
     Wake {
         /// Time of the wake-up, not before now.
         at: Time,
-        /// Returned in [`Event::Wake`].
+        /// Token that [`Event::Wake`] returns.
         token: u64,
     },
     /// Open a TCP connection: the client sends its SYN now.
@@ -105,11 +105,11 @@ pub enum Action {
         payload: u64,
         /// Bytes of application framing before the payload (HTTP header and the like).
         header: u32,
-        /// Returned in [`Event::Delivered`].
+        /// Tag that [`Event::Delivered`] returns.
         tag: u64,
         /// Purpose of the message.
         purpose: Purpose,
-        /// Number of its job, for the flow table.
+        /// Number of the job of the message, for the flow table; `None` for a message of no job.
         job: Option<u32>,
         /// Whether the message gets a row in the flow table.
         record: bool,

@@ -99,7 +99,7 @@ class Calibration:
     warnings: list[str]
 
     def value(self, key: str) -> float:
-        """Return the estimate of a key, in seconds or bytes per second."""
+        """Return the estimated value of a parameter by its key, in seconds or bytes per second."""
         for estimate in self.estimates:
             if estimate.key == key:
                 return estimate.value

@@ -71,7 +71,7 @@ class Open:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number that is measured, and the band of a metric that has one."""
+    """One number that a claim measures, and the band in which it must lie, if it has one."""
 
     name: str
     #: Names of the runs on which it is measured, mostly one.

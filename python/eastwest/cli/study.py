@@ -80,7 +80,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Missing:
-    """The runs of a sweep that the store does not have, and their estimated CPU time."""
+    """Number of a sweep's runs that the store lacks, and their estimated CPU time in s."""
 
     runs: int
     cpu_s: float

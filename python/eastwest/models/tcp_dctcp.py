@@ -43,7 +43,7 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Dctcp:
-    """N flows at a step: capacity in packets per second, round trip without queue, threshold."""
+    """DCTCP flows at a queue that marks above a threshold; units are packets and seconds."""
 
     flows: float
     capacity_pps: float
@@ -85,7 +85,7 @@ class Dctcp:
         )  # fmt: skip
 
     def described(self) -> tuple[float, float]:
-        """Return peak-to-peak amplitude and period of the cycle by the describing function."""
+        """Return peak-to-peak amplitude (packets) and period (s), by the describing function."""
         loop = self.linear()
         omega = np.geomspace(1e-3 / self.rtt_s, 10 / self.rtt_s, 20_000)
         gain = loop.gain(omega)

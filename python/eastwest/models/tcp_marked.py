@@ -25,7 +25,7 @@ from eastwest.models.network import Flow, Network, Queue
 
 @dataclass(frozen=True)
 class TcpMarked:
-    """N flows at a queue with a set point. Units: packets and seconds."""
+    """TCP flows at a queue whose length is held at a set point. Units: packets and seconds."""
 
     flows: float
     capacity_pps: float

@@ -33,7 +33,7 @@ _KEY = ("trace_id", "span_id")
 
 @dataclass
 class Mended:
-    """Number of repairs of each kind."""
+    """Numbers of repaired spans, by kind of repair."""
 
     repeated: int = 0
     differing: int = 0

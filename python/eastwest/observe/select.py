@@ -38,7 +38,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Settings of a selection."""
+    """Settings of a selection of metrics."""
 
     count: int = 10
     scheme: Scheme = Scheme.DIFFERENCE

@@ -67,7 +67,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """Number of planned proposals and runs, announced before the first is measured."""
+    """Planned proposals and runs with their estimated time, announced before the search."""
 
     proposals: int
     exhaustive: bool

@@ -25,7 +25,7 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Axis:
-    """Settings that are chosen together."""
+    """Axis of the search space: settings that are chosen together."""
 
     paths: tuple[str, ...]
     #: Values to choose from, one row for each choice; empty where the axis lies between bounds.
@@ -75,7 +75,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Space:
-    """All axes of an optimisation."""
+    """Search space of an optimisation: all of its axes."""
 
     axes: tuple[Axis, ...]
 

@@ -32,7 +32,7 @@ _MOST_SCENARIO = 400_000
 
 
 def title_of(result: Result) -> str:
-    """Return the name of a result's scenario."""
+    """Return the name of a result's scenario, as the title of its page."""
     return shown(result.summary.get("scenario", result.path.name), 100)
 
 

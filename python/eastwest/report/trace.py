@@ -46,7 +46,7 @@ def table_of(
 
 @dataclass
 class Section:
-    """A part of the page."""
+    """A section of the page about a trace: title, charts and tables."""
 
     name: str
     title: str

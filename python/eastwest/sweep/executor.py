@@ -59,7 +59,7 @@ class SweepStoppedError(InputError):
 
 
 class Executor(Generic[Place]):
-    """Pool, store and counters of the runs of one scenario."""
+    """Runs of one scenario: a pool executes them, a store keeps them, counters show progress."""
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ _SPAN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zµ]*)\s*")
 
 @dataclass(frozen=True)
 class Event:
-    """Row of the table ``events``."""
+    """Row of the table ``events``: a drop, timeout or other event of a connection."""
 
     time_s: float
     what: str
@@ -43,7 +43,7 @@ class Event:
 
 
 class Evidence:
-    """Tables of one result, with checks."""
+    """Tables of one result for explanations; damaged ones raise ``InputError``."""
 
     def __init__(self, result: Result) -> None:
         self.result = result

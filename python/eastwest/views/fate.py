@@ -28,7 +28,7 @@ _HANDSHAKE = {"syn", "syn_ack"}
 
 @dataclass(frozen=True)
 class Message:
-    """Message on a connection."""
+    """Message on a connection: its ends, bytes, times, and its place in the TCP stream."""
 
     src: int
     dst: int
@@ -58,7 +58,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Silence:
-    """Wait for the retransmission timer."""
+    """Wait of a message for the retransmission timer of its sender."""
 
     begin_s: float
     timeout_s: float

@@ -131,7 +131,7 @@ def time_by_service(result: Result) -> dict[str, float]:
 
 
 def means(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Return means over runs, with names in the order of the first run."""
+    """Return the mean over runs of each named number; names are in the order of the first run."""
     order = dict.fromkeys(name for found in runs for name in found)
     return {name: math.fsum(found.get(name, 0.0) for found in runs) / len(runs) for name in order}
 

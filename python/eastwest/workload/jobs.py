@@ -136,7 +136,7 @@ class Jobs:
         return int(full) + (rest >= _WHOLE * length_s)
 
     def window(self, length_s: float) -> Whole:
-        """Return the window of each job."""
+        """Return for each job the number of the window in which it was submitted."""
         return np.asarray(np.floor_divide(self.submit_s, length_s), dtype=np.int64)
 
     def gaps(self, length_s: float) -> Floats:

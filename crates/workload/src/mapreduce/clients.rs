@@ -65,7 +65,7 @@ pub struct StandAlone {
 }
 
 impl StandAlone {
-    /// Starts the clients of a job.
+    /// Starts the stand-alone HDFS clients of a job.
     pub fn start(&mut self, cx: &mut Context, job: u32, clients: Clients) {
         for index in 0..cx.spec(job).maps {
             let at = match clients {
@@ -156,7 +156,8 @@ impl StandAlone {
         }
     }
 
-    /// Handles a client's request at a datanode, which reads from disk while it sends.
+    /// Handles a client's request for a block at the datanode `holder`, which reads from disk while
+    /// it sends.
     pub fn send_block(&mut self, cx: &mut Context, (client, holder): (u32, u32), conn: ConnId) {
         let c = self.clients.get(client);
         let (job, bytes, round) = (c.job, c.block, c.failures);
@@ -168,7 +169,8 @@ impl StandAlone {
         cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
     }
 
-    /// Counts a finished part of reading a block (transfer, disk read).
+    /// Counts a finished part (transfer or disk read) of a client's read of a block; after the last
+    /// part the client continues.
     pub fn read_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.parts -= 1;
@@ -228,7 +230,7 @@ impl StandAlone {
         hdfs.hand_over(cx, writer, bytes);
     }
 
-    /// Handles the end of a client that has written these blocks.
+    /// Handles the end of a client that has written the blocks of its file.
     pub fn client_done(
         &mut self,
         cx: &mut Context,

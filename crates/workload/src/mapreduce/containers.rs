@@ -24,16 +24,16 @@ pub struct Containers {
 /// Resources of a YARN container.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Container {
-    /// Memory in bytes.
+    /// Memory of the container in bytes.
     pub memory: u64,
-    /// Number of virtual cores.
+    /// Number of virtual cores of the container.
     pub vcores: u32,
     /// Whether the container runs a reduce or an application master, which last longer than a map.
     pub lasting: bool,
 }
 
 impl Container {
-    /// Returns the container of a task of this kind.
+    /// Returns the resources of a container for a task of this kind.
     pub fn of(yarn: &YarnConfig, kind: TaskKind) -> Container {
         let (memory, vcores) = match kind {
             TaskKind::Map => (yarn.map_memory, yarn.map_vcores),
@@ -55,7 +55,7 @@ impl Containers {
         u32::try_from(memory).unwrap_or(u32::MAX).min(vcores)
     }
 
-    /// Allocates the resources of a container.
+    /// Allocates resources of the node to a container.
     pub fn take(&mut self, c: Container) {
         self.memory += c.memory;
         self.vcores += c.vcores;

@@ -53,7 +53,8 @@ impl Context {
         self.hosts[worker as usize]
     }
 
-    /// Returns the random stream of one decision of one job or task, independent of other draws.
+    /// Returns the random stream of the decision `what` of a job or task, independent of all other
+    /// random numbers.
     pub fn stream(&self, what: &str, job: u32, task: u32) -> Stream {
         Stream::new(self.seed, &format!("mapreduce/{what}/{job}/{task}"))
     }
@@ -73,12 +74,14 @@ impl Context {
         self.wake(self.now + wait, timer);
     }
 
-    /// Opens a connection for data, from a client to a server.
+    /// Opens a connection in the traffic class of data; `ends` are the client, which connects, and
+    /// the server.
     pub fn open(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.class, &mut self.out)
     }
 
-    /// Opens a connection for control messages, from a client to a server.
+    /// Opens a connection in the traffic class of control messages; `ends` are the client, which
+    /// connects, and the server.
     pub fn open_control(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.control_class, &mut self.out)
     }

@@ -39,7 +39,7 @@ impl Dedicated {
         out.push(Timer::Dedicated(place).at(end));
     }
 
-    /// Removes the finished piece in a slot. Returns its purpose.
+    /// Removes the finished piece of work in the slot `place`. Returns its purpose.
     pub fn ended(&mut self, place: u32) -> Work {
         self.free.push(place);
         self.pieces[place as usize].take().expect("a piece ends once")

@@ -12,7 +12,7 @@ pub enum Owner {
     Client(u32),
 }
 
-/// Place of a client of the file system.
+/// Host of a client of HDFS, and the worker on this host.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Host of the client.
@@ -24,7 +24,7 @@ pub struct Place {
 /// A written block of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Written {
-    /// Size in bytes.
+    /// Size of the block in bytes.
     pub bytes: u64,
     /// Number of replicas that the block should have.
     pub wanted: u32,

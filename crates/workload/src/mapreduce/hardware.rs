@@ -254,7 +254,7 @@ impl Hardware {
         most.is_none_or(|most| after <= most)
     }
 
-    /// Handles a wake-up for the cores of a machine. Returns the finished work.
+    /// Handles a wake-up for the cores of the machine `number`. Returns the work that has finished.
     pub fn cores_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
         let cores = &mut self.machines[number as usize].cores;
         ended(cores, Timer::Cores(number), now, out)

@@ -291,7 +291,7 @@ impl Hdfs {
         self.writers.count().0
     }
 
-    /// Begins a block if there is data for it, or completes the file.
+    /// Begins the next block of a file if there is data for it, or completes the file.
     pub fn next_block(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let complete = w.written == w.total;

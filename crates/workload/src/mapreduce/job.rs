@@ -205,17 +205,17 @@ impl JobTable {
         JobTable { table: vec![None; jobs] }
     }
 
-    /// Returns a running job, mutable.
+    /// Returns the state of a job, which must be running, to change it.
     pub fn get(&mut self, job: u32) -> &mut Job {
         self.find(job).expect("the job runs")
     }
 
-    /// Returns a running job.
+    /// Returns the state of a job, which must be running.
     pub fn running(&self, job: u32) -> &Job {
         self.table[job as usize].as_ref().expect("the job runs")
     }
 
-    /// Returns a job, or `None` if it is not running.
+    /// Returns the state of a job, or `None` if the job is not running.
     pub fn find(&mut self, job: u32) -> Option<&mut Job> {
         self.table[job as usize].as_deref_mut()
     }

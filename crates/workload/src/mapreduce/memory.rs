@@ -149,7 +149,8 @@ impl Memory {
         self.files.push(std::mem::take(&mut self.making));
     }
 
-    /// Counts a finished part of a merge from memory. Returns whether the merge is complete.
+    /// Counts a finished part (CPU, disk) of the merge from memory to disk. Returns whether the
+    /// merge is complete.
     pub fn memory_merge_part(&mut self) -> bool {
         self.memory_parts -= 1;
         let over = self.memory_parts == 0;
@@ -159,7 +160,8 @@ impl Memory {
         over
     }
 
-    /// Counts a finished part of a merge of files. Returns whether the merge is complete.
+    /// Counts a finished part (CPU, disk) of the merge of files. Returns whether the merge is
+    /// complete.
     pub fn file_merge_part(&mut self) -> bool {
         self.file_parts -= 1;
         let over = self.file_parts == 0;

@@ -364,12 +364,14 @@ impl Fetching {
         Step { cpu, read: if from_disk { read } else { 0 }, write }
     }
 
-    /// Handles the end of a part of a merge from memory. Returns whether the merge is complete.
+    /// Handles the end of one parallel part (CPU, disk) of a merge from memory to disk. Returns
+    /// whether the merge is complete.
     pub fn memory_merge_part(&mut self) -> bool {
         self.memory.memory_merge_part()
     }
 
-    /// Handles the end of a part of a merge of files. Returns whether the merge is complete.
+    /// Handles the end of one parallel part (CPU, disk) of a merge of files. Returns whether the
+    /// merge is complete.
     pub fn file_merge_part(&mut self) -> bool {
         self.memory.file_merge_part()
     }

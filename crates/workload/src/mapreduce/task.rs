@@ -61,13 +61,13 @@ pub struct SplitRead {
 /// An attempt of a task from its assignment to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// Number of its job.
+    /// Number of the task's job.
     pub job: u32,
     /// Number of the task within its job and kind.
     pub index: u32,
     /// Kind of task.
     pub kind: TaskKind,
-    /// Worker of the attempt.
+    /// Number of the worker that runs the attempt.
     pub worker: u32,
     /// Times of the task's steps.
     pub times: Times,

@@ -24,7 +24,7 @@ pub struct Worker {
     conn: ConnId,
     /// Free map and reduce slots.
     free: [u32; 2],
-    /// Free slots at the departure of the last heartbeat.
+    /// Free map and reduce slots at the departure of the last heartbeat: what the master knows.
     pub free_sent: [u32; 2],
     /// Attempts finished since the last heartbeat.
     finished: Vec<Report>,
@@ -106,7 +106,7 @@ impl Workers {
         }
     }
 
-    /// Returns a worker, mutable.
+    /// Returns the state of a worker, to change it.
     pub fn get(&mut self, worker: u32) -> &mut Worker {
         &mut self.table[worker as usize]
     }

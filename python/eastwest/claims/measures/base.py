@@ -72,7 +72,7 @@ RunValue = Callable[[Result], float]
 
 
 class Data:
-    """Runs of one or several sweeps, as the input of measures."""
+    """Runs of one or several sweeps, from which measures compute their numbers."""
 
     def __init__(self, *sweeps: SweepResult, values: Mapping[str, RunValue] | None = None) -> None:
         self.sweeps = sweeps
