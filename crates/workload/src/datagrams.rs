@@ -67,8 +67,8 @@ impl Datagrams {
         (self.sent, self.config.packets.unwrap_or(0))
     }
 
-    /// Handles an event and appends the actions that follow to `out`. Finished means that all
-    /// packets were sent: arrivals are not reported.
+    /// Handles an event and appends the actions that follow to `out`. The workload finishes when
+    /// all packets were sent: arrivals are not reported.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {

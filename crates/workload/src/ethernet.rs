@@ -179,8 +179,8 @@ impl Ethernet {
         self.config.frames.is_some_and(|frames| self.sent >= frames)
     }
 
-    /// Handles an event and appends the actions that follow to `out`. Finished means that all
-    /// frames were handed to the network cards; the simulation waits for their arrival.
+    /// Handles an event and appends the actions that follow to `out`. The workload finishes when
+    /// all frames were handed to the network cards; the simulation waits for their arrival.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {

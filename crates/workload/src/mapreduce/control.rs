@@ -21,7 +21,7 @@ use crate::protocol::Action;
 use eastwest_types::{JobRecord, Span, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
-/// The master of the cluster.
+/// The master of the cluster: jobtracker, or on YARN resource manager and application masters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
     /// Scheduler, which chooses the job of the next slot or container.

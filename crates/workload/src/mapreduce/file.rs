@@ -15,7 +15,7 @@ pub enum Owner {
 /// Host of a client of HDFS, and the worker on this host.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// Host of the client.
+    /// Host on which the client of HDFS runs.
     pub host: HostId,
     /// Worker on the host; `None` if the host stores no data.
     pub worker: Option<u32>,

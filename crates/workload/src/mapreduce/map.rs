@@ -158,7 +158,8 @@ impl Tasks {
         }
     }
 
-    /// Handles a map's request at the datanode, which reads from disk while it sends.
+    /// Handles a map's request for its split at the datanode `holder`, which reads from disk while
+    /// it sends.
     pub fn send_split(&mut self, cx: &mut Context, task: u32, holder: u32, conn: ConnId) {
         let t = self.attempts.get(task);
         let (job, bytes, round) = (t.job, t.bytes_in, t.split.sought);

@@ -25,7 +25,7 @@ pub struct Held {
     pub files: Vec<u64>,
 }
 
-/// Memory and files of a reduce.
+/// Memory and local files in which a reduce stores the map outputs that it fetches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Memory {
     limit: u64,
@@ -52,7 +52,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Returns empty memory without files.
+    /// Returns the empty storage of a reduce: nothing in memory, no files.
     pub fn new(shuffle: &ShuffleConfig, sort: &SortConfig) -> Memory {
         let part = |of: u64, fraction: f64| (of as f64 * fraction) as u64;
         let limit = part(shuffle.heap_bytes, shuffle.input_buffer_fraction);

@@ -103,7 +103,8 @@ impl Namenode {
         Some(caller)
     }
 
-    /// Repeats the request after the connection to the namenode was lost.
+    /// Repeats the unanswered request of a session, if there is one, after its connection to the
+    /// namenode was lost.
     pub fn lost(&mut self, cx: &mut Context, session: u32) {
         let s = self.sessions.get(session);
         s.conn = None;

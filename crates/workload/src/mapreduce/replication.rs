@@ -176,7 +176,8 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Handles a heartbeat of a datanode at the namenode.
+    /// Handles a heartbeat of a datanode at the namenode: a dead datanode returns with its
+    /// replicas.
     pub fn heard(&mut self, cx: &mut Context, worker: u32) {
         let node = &mut self.datanodes[worker as usize];
         node.heard = cx.now;
@@ -333,7 +334,7 @@ impl Replicas {
         (c.conn, c.parts) = (Some(conn), 1 + u32::from(reads));
     }
 
-    /// Handles the arrival of a copy at its target, which stores it.
+    /// Handles the arrival of the copy of a block at its target datanode, which stores it.
     pub fn copy_arrived(&mut self, cx: &mut Context, copy: u32) {
         let &mut BlockCopy { target, bytes, .. } = self.queue.copies.get(copy);
         if let Some(conn) = self.queue.copies.get(copy).conn.take() {
@@ -344,7 +345,8 @@ impl Replicas {
         }
     }
 
-    /// Counts a finished part of a copy; after the last one the block has one more replica.
+    /// Counts a finished part (transfer, read, write) of the copy of a block; after the last part
+    /// the block has one more replica.
     pub fn copy_part(&mut self, cx: &mut Context, copy: u32) {
         let c = self.queue.copies.get(copy);
         if c.failed {

@@ -92,7 +92,7 @@ impl Speculation {
         }
     }
 
-    /// Notes that a finished attempt will never be reported.
+    /// Notes that the report of a finished attempt is lost, so that its task is not finished.
     pub fn unreported(&mut self, report: &Report) {
         let key = (report.job, index(report.kind), report.index);
         if let Some(twin) = self.twins.get_mut(&key).filter(|_| report.failed.is_none()) {

@@ -39,7 +39,7 @@ pub struct CgConfig {
     pub nonzeros: u64,
     /// Number of timed outer iterations; one more precedes them.
     pub outer: u32,
-    /// Number of inner iterations of each outer one.
+    /// Number of inner iterations in each outer iteration.
     pub inner: u32,
 }
 

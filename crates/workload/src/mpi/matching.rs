@@ -107,7 +107,7 @@ pub(super) struct Message {
     pub sent: Time,
     pub arrived: Time,
     pub matched: Time,
-    /// Request of the send, if the message needs a rendezvous.
+    /// Request of the send; `None` for an eager message, whose send is complete at once.
     pub send: Option<u32>,
     /// Request of the receive with which the message was matched; `None` before the match.
     pub receive: Option<u32>,

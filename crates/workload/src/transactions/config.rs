@@ -16,7 +16,7 @@ pub enum Arrivals {
     Periodic(Span),
 }
 
-/// Settings of a replay.
+/// Settings of a replay of recorded transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransactionsConfig {
     /// Recorded transactions to replay.

@@ -15,9 +15,9 @@ use std::ops::Range;
 pub(super) struct Shape {
     children: Lists,
     followers: Lists,
-    /// Per call: number of unfinished calls in its `after`.
+    /// For each call: number of unfinished calls that must be done before it is made.
     pub before: Vec<u32>,
-    /// Per call: number of unfinished calls that it makes and waits for.
+    /// For each call: number of unfinished calls that it has made or will make and waits for.
     pub awaited: Vec<u32>,
 }
 

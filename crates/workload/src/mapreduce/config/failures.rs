@@ -35,9 +35,8 @@ pub struct FailureConfig {
     /// (`mapreduce.reduce.shuffle.max-fetch-failures-notifications`: 3).
     pub fetch_reports: u32,
     /// Least number of reports of failed fetches of a map's output, as a fraction of the job's
-    /// running reduces, after which the map runs again
-    /// (`mapreduce.reduce.shuffle.max-fetch-failures-fraction`: 0.5). Both this and `fetch_reports`
-    /// must be reached.
+    /// running reduces, after which the map runs again, if it also reaches `fetch_reports`
+    /// (`mapreduce.reduce.shuffle.max-fetch-failures-fraction`: 0.5).
     pub fetch_fraction: f64,
     /// Number of times that a writer begins a block anew with other datanodes because its pipeline
     /// could not be set up, before the write fails (`dfs.client.block.write.retries`: 3).

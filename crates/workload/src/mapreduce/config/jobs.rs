@@ -45,7 +45,7 @@ pub enum Clients {
     Workers,
 }
 
-/// Bytes of a job.
+/// Bytes that a job reads, shuffles and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobBytes {
     /// Input bytes of the maps.

@@ -53,7 +53,7 @@ pub struct RecoveryConfig {
     /// Largest number of copies that a datanode sends at once if it has a block's last replica
     /// (`dfs.namenode.replication.max-streams-hard-limit`: 4).
     pub streams_hard: u32,
-    /// Time after which an unfinished copy is started again
+    /// Time after which the namenode starts the unfinished copy of a block again
     /// (`dfs.namenode.reconstruction.pending.timeout-sec`: 300 s).
     pub pending: Span,
     /// Policy for replacing a lost datanode in a pipeline.

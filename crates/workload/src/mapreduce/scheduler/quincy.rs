@@ -63,7 +63,8 @@ enum Place {
     Anywhere,
 }
 
-/// Free slots, and maps placed and not yet assigned.
+/// Scheduler Quincy: free slots of workers, and maps that are placed on workers and not yet
+/// assigned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Quincy {
     rack_cost: u64,
