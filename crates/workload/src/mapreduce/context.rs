@@ -147,7 +147,7 @@ impl Context {
         self.hardware.read(self.now, worker, bytes, what, &mut self.out);
     }
 
-    /// Starts the write of a file. Returns true if the data fits into the page cache, so that the
+    /// Starts the write of a file. Returns true if the page cache takes the data, so that the
     /// writer continues at once; false if the end of the write is reported later by `what`.
     pub fn write(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.write(self.now, worker, bytes, what, &mut self.out)

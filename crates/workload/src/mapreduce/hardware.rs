@@ -172,7 +172,7 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
-    /// Starts the write of a file. Returns true if the data fits into the page cache, so that the
+    /// Starts the write of a file. Returns true if the page cache takes the data, so that the
     /// writer continues at once; false if the end of the write is reported later by `what`.
     pub fn write(
         &mut self,
