@@ -152,7 +152,7 @@ def folder_stem(scenario: str, seed: int) -> str:
 
 
 def frame(columns: list[Column]) -> pl.DataFrame:
-    """Return a table with the columns of the core."""
+    """Return a polars frame made of the columns that the simulator core returns."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     series = []
@@ -182,7 +182,7 @@ def _numbers(name: str, data: bytes, dtype: str) -> pl.Series:
 
 
 def parquet(columns: list[Column]) -> bytes:
-    """Return the Parquet file of these columns."""
+    """Return columns of the simulator core as the bytes of a Parquet file."""
     # Through memory, so that a full disk is an OSError with its number, not one of polars.
     stream = io.BytesIO()
     frame(columns).write_parquet(stream)
