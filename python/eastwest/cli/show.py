@@ -15,7 +15,7 @@ from eastwest.deadlock import deadlock
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
 from eastwest.views.labels import plural
-from eastwest.work_units import first_unit, window_words
+from eastwest.work_units import Unit, first_unit, window_words
 
 #: Maximum number of notes: with two lines each, the summary stays below 24 lines.
 _MOST_NOTES = 2
@@ -154,15 +154,23 @@ def _workloads(
         if unit.name == "rank_s":
             yield clean(name, 12), f"runtime {span(pick(measures, 'rank_s', 'max'))}"
             continue
-        scale = 1e-6 if unit.name.endswith("_us") else 1.0
-        count_of = f"{plural(measures[unit.name]['count'], unit.noun)}: "
-        yield clean(name, 12), count_of + spread(measures, unit.name, scale)
+        yield clean(name, 12), _in_its_unit(measures, unit)
         for other, beside in s.get("while", {}).items():
             if unit.name in beside.get(name, {}):
-                shown = spread(beside[name], unit.name, scale)
-                yield "", f"while {clean(other, 20)}: {shown}"
+                during = _in_its_unit(beside[name], unit)
+                yield "", f"while {clean(other, 30)}, {during}"
     if len(workloads) > _MOST_WORKLOADS:
         yield "", f"and {len(workloads) - _MOST_WORKLOADS} more workloads in summary.json"
+
+
+def _in_its_unit(measures: Mapping[str, Any], unit: Unit) -> str:
+    """Return the number of units and the percentiles of their times."""
+    found = measures[unit.name]
+    scale = 1e-6 if unit.name.endswith("_us") else 1.0
+    counted = plural(found["count"], unit.noun)
+    if found["count"] == 1:
+        return f"{counted}: {span(found['max'] * scale)}"
+    return f"{counted}: {spread({'of': {**found, 'mean': None}}, 'of', scale)}"
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:
