@@ -7,7 +7,7 @@ use eastwest_types::{Limit, PacketKind, Time, flag};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A class that decides about packets, with its settings.
+/// A queue discipline written in Python: a class and its settings.
 #[derive(Debug)]
 pub struct Model {
     pub origin: Origin,
