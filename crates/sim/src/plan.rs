@@ -30,7 +30,7 @@ pub struct ClassPlan {
 pub struct WorkloadPlan {
     /// Name in tables.
     pub name: String,
-    /// Whether the run may end without it.
+    /// Whether the run may end before this workload has finished.
     pub background: bool,
     /// Transport of its connections.
     pub transport: Transport,
@@ -42,19 +42,19 @@ pub struct WorkloadPlan {
 pub struct Plan {
     /// Seed of all random streams.
     pub seed: u64,
-    /// Latest end of the run.
+    /// Latest end of the run; [`Time::NEVER`] if the run ends with its workloads.
     pub until: Time,
     /// Links, switches, routes.
     pub fabric: FabricConfig,
-    /// Power of switches.
+    /// Power model of switches.
     pub switch_power: SwitchPower,
     /// Settings of all TCP endpoints that no override matches.
     pub tcp: TcpConfig,
-    /// Overrides of settings for some endpoints.
+    /// Overrides of TCP settings for some endpoints, of which the first that matches applies.
     pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of the transports beside TCP that workloads use.
     pub further: FurtherSettings,
-    /// Traffic classes; actions name them by index.
+    /// Traffic classes; workloads name them by index.
     pub classes: Vec<ClassPlan>,
     /// Workloads of the run.
     pub workloads: Vec<WorkloadPlan>,

@@ -5,7 +5,7 @@ use crate::world::World;
 use eastwest_types::{Span, Time};
 use serde::Serialize;
 
-/// All parts of a run between two windows, for a checkpoint.
+/// All parts of a partitioned run between two windows, for a checkpoint.
 #[derive(Serialize)]
 pub struct PartsSnapshot<'a> {
     /// The parts of the run.
@@ -23,16 +23,17 @@ impl PartsSnapshot<'_> {
     }
 }
 
-/// Observer of a partitioned run.
+/// Observer of a partitioned run on several threads.
 pub trait Watcher {
-    /// Receives the progress, regularly. Returns what the run is to do.
+    /// Receives the progress, regularly. Returns whether the run continues, and whether a
+    /// checkpoint is written.
     fn on_progress(&mut self, progress: &Progress) -> Request;
 
-    /// Writes a checkpoint of all parts, after it was requested.
+    /// Writes a checkpoint of all parts, after [`Watcher::on_progress`] has requested one.
     fn checkpoint(&mut self, parts: &PartsSnapshot);
 }
 
-/// Request of a watcher.
+/// Request of the observer of a partitioned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Whether the run continues.
