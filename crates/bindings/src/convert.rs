@@ -45,6 +45,7 @@ pub fn context(
     })
 }
 
+/// Returns the problems of a scenario as a list of dicts.
 pub fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for p in problems {
@@ -59,6 +60,7 @@ pub fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Boun
     Ok(list)
 }
 
+/// Returns the Python exception `ScenarioError` for a scenario with these problems.
 pub fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
     let error = ScenarioError::new_err(format!("{} problems in the scenario", problems.len()));
     match problem_list(py, problems).and_then(|l| error.value(py).setattr("problems", l)) {
@@ -146,6 +148,8 @@ fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<(&'static str, Boun
     })
 }
 
+/// Returns the progress of a run as a dict. `started` is the wall-clock time at which the run
+/// began.
 pub fn progress_dict<'py>(
     py: Python<'py>,
     p: &Progress,

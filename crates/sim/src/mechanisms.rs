@@ -17,8 +17,11 @@ use std::sync::Arc;
 /// choices among equal paths.
 #[derive(Clone, Default)]
 pub struct Mechanisms {
+    /// Queue disciplines, in the order in which they were added.
     pub(crate) queues: Vec<Entry<ReadQueue>>,
+    /// Congestion controls, in the order in which they were added.
     pub(crate) congestion: Vec<Entry<ReadCongestion>>,
+    /// Choices among equal paths, in the order in which they were added.
     pub(crate) routing: Vec<Entry<ReadRouting>>,
 }
 

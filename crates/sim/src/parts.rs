@@ -183,6 +183,7 @@ impl World {
         self.set_other(None);
     }
 
+    /// Sets the order of the current event if it is no event of a link; `None` after the event.
     pub(crate) fn set_other(&mut self, order: Option<EventOrder>) {
         if let Some(partition) = &mut self.site.network.fabric.partition {
             partition.other = order;

@@ -186,10 +186,12 @@ impl Parts {
         self.worlds.iter().map(|world| world.site.network.now).max().unwrap_or(Time::ZERO)
     }
 
+    /// Returns the world of the first part.
     pub(crate) fn first(&self) -> &World {
         self.worlds.first().expect("there are parts")
     }
 
+    /// Returns the worlds of all parts for changes.
     pub(crate) fn worlds_mut(&mut self) -> &mut [World] {
         &mut self.worlds
     }

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 /// A congestion control written in Python: a class and its settings.
 #[derive(Debug)]
 pub struct Model {
+    /// The class and its settings.
     pub origin: Origin,
 }
 

@@ -29,6 +29,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
+    /// Whether the Python class defines a method with this name.
     pub fn has(&self, method: &str) -> bool {
         self.methods.iter().any(|m| m == method)
     }
@@ -88,6 +89,7 @@ impl Watch {
 pub struct Origin {
     /// The Python class and its description.
     pub sketch: Arc<Sketch>,
+    /// Values of the parameters of the sketch.
     pub settings: Settings,
     watch: Arc<Watch>,
 }
@@ -99,6 +101,7 @@ impl std::fmt::Debug for Origin {
 }
 
 impl Origin {
+    /// Reads the settings of a sketch from a scenario. `watch` counts the calls of its objects.
     pub fn read(
         s: &mut eastwest_sim::parameters::Section,
         sketch: &Arc<Sketch>,

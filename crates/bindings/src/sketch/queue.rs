@@ -10,7 +10,9 @@ use pyo3::prelude::*;
 /// A queue discipline written in Python: a class and its settings.
 #[derive(Debug)]
 pub struct Model {
+    /// The class and its settings.
     pub origin: Origin,
+    /// Limit of the queue, in packets or IP bytes.
     pub limit: Limit,
 }
 

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 /// A choice among equal paths written in Python: a class and its settings.
 #[derive(Debug)]
 pub struct Model {
+    /// The class and its settings.
     pub origin: Origin,
 }
 

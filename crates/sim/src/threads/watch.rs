@@ -10,9 +10,13 @@ use serde::Serialize;
 pub struct PartsSnapshot<'a> {
     /// The parts of the run.
     pub(super) worlds: Vec<&'a World>,
+    /// Time by which a part can run ahead of other parts: the smallest delay of all cables.
     pub(super) lookahead: Span,
+    /// Latest end of the run.
     pub(super) until: Time,
+    /// Number of flows in the run.
     pub(super) total: u64,
+    /// For each workload: true if the run may end before this workload has finished.
     pub(super) background: &'a [bool],
 }
 

@@ -19,7 +19,9 @@ pub struct PartReport {
     next: Time,
     /// Next time at which it has to be executed in step with the others.
     step: Time,
+    /// Number of delivered messages (flows).
     pub done: u64,
+    /// Number of executed events, without those that every part executes.
     pub events: u64,
     /// Packet transmissions, as of a few windows ago.
     hops: u64,
@@ -90,6 +92,7 @@ impl PartReport {
 /// State that the threads of a partitioned run share: parts, barrier, messages and reports.
 pub struct Exchange<'a> {
     worlds: Vec<Mutex<&'a mut World>>,
+    /// Barrier between two windows.
     pub meeting: Meeting,
     /// Messages by parity of the window, sending part and receiving part.
     mail: Vec<Mutex<Mail>>,
@@ -101,6 +104,7 @@ pub struct Exchange<'a> {
     flows: u64,
 }
 
+/// Locks a mutex, also after a thread that held it has panicked.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -201,6 +205,7 @@ pub struct Coordinator<'a> {
     pub watcher: &'a mut dyn Watcher,
     /// Time between two calls of the observer.
     pub check_interval: Duration,
+    /// Clock of the caller.
     pub clock: Clock<'a>,
     /// Time of the last call of the observer, on the clock of the caller.
     pub last_check: Duration,
@@ -214,6 +219,7 @@ pub struct Coordinator<'a> {
     /// For each workload: true if the run may end before this workload has finished. Used only to
     /// write checkpoints.
     pub background: Vec<bool>,
+    /// Time by which a part can run ahead of other parts: the smallest delay of all cables.
     pub lookahead: Span,
     /// Chooses between several threads and one; `None`: always several threads.
     pub mode_chooser: Option<ModeChooser<'a>>,

@@ -56,7 +56,7 @@ enum Kind {
     MpiCg,
 }
 
-/// Reads all tables `[[workload]]`; returns those that are on.
+/// Reads all tables `[[workload]]`. Returns the workloads that are not switched off (`off = true`).
 pub fn read(
     s: &mut Section,
     ground: &Ground,
