@@ -1,16 +1,16 @@
-//! Behaviour of a world that is one part of a run: it simulates its own hosts, and informs other parts
-//! in time.
+//! Behaviour of a world that is one part of a run: it simulates its own hosts, and informs other
+//! parts in time.
 //!
-//! Every part has all connections and all openings in equal order, so that slots and hashes are those
-//! of an undivided run; an endpoint is simulated in the part of its host. Two effects reach the other
-//! end at once, faster than any packet:
+//! Every part has all connections and all openings in equal order, so that slots and hashes are
+//! those of an undivided run; an endpoint is simulated in the part of its host. Two effects reach
+//! the other end at once, faster than any packet:
 //!
 //! * The arrival of a message makes a row with the sender's counters, and the workload closes both
-//!   ends. The part of the receiver knows of it early: when the packet that completes the message is
-//!   enqueued at the last port, at least the delay of a cable before. It *promises* the time to the
-//!   part of the sender, where the arrival is an event of that link.
-//! * A timeout of a sender inspects the data of the receiver. Such a timer is known before; a window
-//!   ends there, and the event is executed with all parts at that time ([`crate::threads`]).
+//!   ends. The part of the receiver knows of it early: when the packet that completes the message
+//!   is enqueued at the last port, at least the delay of a cable before. It *promises* the time to
+//!   the part of the sender, where the arrival is an event of that link.
+//! * A timeout of a sender inspects the data of the receiver. Such a timer is known before; a
+//!   window ends there, and the event is executed with all parts at that time ([`crate::threads`]).
 //!
 //! Any other effect is detected, and the run is repeated undivided.
 
@@ -224,8 +224,9 @@ impl World {
             .fold(bound, Time::min)
     }
 
-    /// Checks whether a packet has arrived at a finished endpoint whose peer is in another part. If so,
-    /// requests that the run is repeated undivided: both parts decide whether the connection has ended.
+    /// Checks whether a packet has arrived at a finished endpoint whose peer is in another part. If
+    /// so, requests that the run is repeated undivided: both parts decide whether the connection
+    /// has ended.
     pub(crate) fn check_late(&mut self) {
         if self
             .site

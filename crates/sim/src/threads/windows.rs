@@ -223,7 +223,8 @@ pub struct Coordinator<'a> {
     pub lookahead: Span,
     /// Chooses between several threads and one; `None`: always several threads.
     pub mode_chooser: Option<ModeChooser<'a>>,
-    /// Request of the observer for a checkpoint, which is written when all parts have ended a window.
+    /// Request of the observer for a checkpoint, which is written when all parts have ended a
+    /// window.
     pub request: Request,
     /// Number of windows executed so far.
     pub windows: u64,

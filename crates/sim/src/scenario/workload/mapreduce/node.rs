@@ -14,8 +14,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// Returns the hardware. A disk rate that the table `node` does not give is `disk_rate`, the value
-    /// of `costs.disk_rate`; the write rate remains that of the preset if the preset reads at
+    /// Returns the hardware. A disk rate that the table `node` does not give is `disk_rate`, the
+    /// value of `costs.disk_rate`; the write rate remains that of the preset if the preset reads at
     /// `disk_rate`.
     pub fn with_rate(self, disk_rate: Rate) -> NodeConfig {
         let preset = self.node.read_rate == disk_rate;
