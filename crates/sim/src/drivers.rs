@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 /// A workload of a run, which drives the network.
 #[derive(Serialize, Deserialize)]
 pub struct Driver {
-    /// Name in tables.
+    /// Name of the workload in the tables of results.
     pub name: String,
     /// Whether the run may end before this workload has finished.
     pub background: bool,
-    /// Transport of its connections.
+    /// Transport of the workload's connections.
     pub transport: Transport,
     /// Whether the workload has nothing more to do.
     pub finished: bool,

@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    /// Requests that the run is repeated undivided. `why` continues "one thread, since".
+    /// Requests that the partitioned run is repeated on one thread, for the reason `why`.
     pub(crate) fn abort_partitioned(&mut self, why: &'static str) {
         if let Some(part_state) = &mut self.part_state {
             part_state.abort_reason = part_state.abort_reason.or(Some(why));
@@ -241,7 +241,8 @@ impl World {
         }
     }
 
-    /// Promises to other parts the arrival times of messages that are certain to arrive.
+    /// Informs the other parts of a partitioned run of messages that are certain to arrive, with
+    /// their arrival times (promises).
     pub(crate) fn promise(&mut self) {
         let Some(partition) = &mut self.site.network.fabric.partition else { return };
         if partition.checks.is_empty() {

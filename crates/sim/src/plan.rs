@@ -20,19 +20,19 @@ use serde::{Deserialize, Serialize};
 /// A traffic class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassPlan {
-    /// Name in tables.
+    /// Name in the tables of results.
     pub name: String,
-    /// Differentiated services codepoint of its packets, 0–63.
+    /// Differentiated services codepoint (DSCP) of the packets of the class, 0–63.
     pub dscp: u8,
 }
 
 /// A workload and its role in the run.
 pub struct WorkloadPlan {
-    /// Name in tables.
+    /// Name in the tables of results.
     pub name: String,
     /// Whether the run may end before this workload has finished.
     pub background: bool,
-    /// Transport of its connections.
+    /// Transport of the workload's connections.
     pub transport: Transport,
     /// State machine of the workload.
     pub workload: Workload,

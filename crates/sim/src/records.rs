@@ -26,7 +26,7 @@ pub struct Records {
     pub latency: Vec<[Histogram; 2]>,
     /// Messages that have arrived.
     pub flows: FlowTable,
-    /// Events of connections.
+    /// Events of connections (drops, timeouts, recoveries): the table of events.
     pub events: EventLog,
     /// Finished jobs, each with the number of its workload.
     pub jobs: Vec<(u16, JobRecord)>,

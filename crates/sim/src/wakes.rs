@@ -15,7 +15,7 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Returns the list without wake-ups.
+    /// Returns an empty list of wake-ups. The seed decides the order of wake-ups at the same time.
     pub fn new(seed: u64) -> Wakes {
         Wakes { timers: Timers::new(Class::Wake, seed), tokens: Vec::new(), free: Vec::new() }
     }

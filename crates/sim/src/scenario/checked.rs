@@ -48,7 +48,8 @@ pub struct Scenario {
     pub measure: MeasureConfig,
     /// Notes to the user about unusual but valid settings.
     pub notes: Vec<String>,
-    /// Files to which the scenario refers, with their names in the resolved text. They belong beside it.
+    /// Files to which the scenario refers, by their names in the resolved text. Whoever stores that
+    /// text must store these files beside it.
     pub attached: Vec<Attached>,
     /// The scenario as TOML text with all defaults.
     pub(super) resolved: String,

@@ -17,7 +17,7 @@ use eastwest_types::ClassId;
 pub struct TrafficClassConfig {
     /// Name of the class.
     pub name: String,
-    /// Differentiated services codepoint of its packets, 0–63.
+    /// Differentiated services codepoint (DSCP) of the packets of the class, 0–63.
     pub dscp: u8,
 }
 

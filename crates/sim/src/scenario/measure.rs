@@ -18,7 +18,7 @@ pub struct MeasureConfig {
     pub events: u64,
     /// Ports whose queues are measured packet by packet.
     pub ports: PortSet,
-    /// Senders whose windows are traced.
+    /// TCP senders whose congestion windows are traced.
     pub tcp_trace: Senders,
     /// Maximum number of rows of the table of congestion windows, `tcp_trace`.
     pub tcp_trace_rows: u64,

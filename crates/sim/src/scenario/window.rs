@@ -47,7 +47,7 @@ impl WindowConfig {
     }
 }
 
-/// Reads the window from `s`. `names` are the names of all workloads of the file.
+/// Reads the section `measure.window`. `names` are the names of all workloads of the file.
 pub fn read(s: &mut Section, names: &BTreeSet<String>) -> WindowConfig {
     let from = s.find(
         key("from", "Time before which nothing counts.")

@@ -201,7 +201,7 @@ pub enum Windows {
 
 /// State of the thread of part 0, which also coordinates the others.
 pub struct Coordinator<'a> {
-    /// Observer of the run.
+    /// Observer of the run, which receives the progress and writes checkpoints.
     pub watcher: &'a mut dyn Watcher,
     /// Time between two calls of the observer.
     pub check_interval: Duration,

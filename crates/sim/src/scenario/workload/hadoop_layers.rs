@@ -19,7 +19,7 @@ pub struct Given {
     pub value: String,
     /// Name of the file and line; `None` for properties in the scenario.
     pub place: Option<(String, usize)>,
-    /// Whether later files must not replace it (`final`).
+    /// Whether later files must not replace the value (`final`).
     pub fixed: bool,
 }
 

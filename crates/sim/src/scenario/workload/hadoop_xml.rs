@@ -25,7 +25,7 @@ pub struct Property {
     pub name: String,
     /// Value, with references `${name}` not yet replaced.
     pub value: String,
-    /// Whether later files must not change it (`final`).
+    /// Whether later files must not change the value of the property (`final`).
     pub fixed: bool,
     /// Line in the file, from 1.
     pub line: usize,

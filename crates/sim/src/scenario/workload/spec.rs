@@ -22,11 +22,11 @@ use eastwest_workload::{Cluster, Workload};
 pub struct WorkloadSpec {
     /// Name, which is unique.
     pub name: String,
-    /// Traffic class of its packets.
+    /// Traffic class of the workload's packets.
     pub class: ClassId,
     /// Whether the run may end before this workload has finished.
     pub background: bool,
-    /// Transport of its connections.
+    /// Transport of the workload's connections.
     pub transport: Transport,
     /// Kind of the workload, with its settings.
     pub kind: WorkloadKind,
