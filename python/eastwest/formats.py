@@ -110,7 +110,7 @@ def writer(summary: Mapping[str, Any]) -> str:
 
 
 def empty(name: str) -> pl.DataFrame:
-    """Return an empty frame with the columns that this version has for a table."""
+    """Return an empty table ``name`` with the columns that this version writes."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     return pl.DataFrame(schema={column: polars_type(kind) for column, kind in TABLES[name].items()})

@@ -67,8 +67,8 @@ pub fn read(s: &mut Section, names: &BTreeSet<String>) -> WindowConfig {
     let during = s.find(
         key::<Name>(
             "while",
-            "Workload: only the time counts in which it is active, from its first start to its \
-             last end.",
+            "Workload: only the time counts in which it is active: a job, rank, round or flow of \
+             it is in progress.",
         )
         .optional("the whole run"),
     );
