@@ -18,7 +18,8 @@ use eastwest_transport::settings::Below;
 use eastwest_transport::tcp::{self, config::TcpConfig};
 use eastwest_types::Span;
 
-/// Reads the top level of the file.
+/// Reads all settings of a scenario from `s`, the top level of its file. Problems are reported in
+/// `s`.
 pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let (mut notes, mut files) = (Vec::new(), Files::default());
     let schema: u32 = s.get(key("schema", "Version of the scenario format: 1.").range("1", "1"));
