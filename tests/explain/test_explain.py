@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +17,7 @@ from eastwest.errors import InputError
 from eastwest.explain import Story, explain, slowest
 from eastwest.explain.flow import message
 from eastwest.timeline import trace
-from eastwest.views import fate
+from eastwest.views import fate, timeouts
 from eastwest.views.evidence import Event, Evidence, propagation_us, seconds
 from hand_made import SCENARIO, TO_H3, drop, event, flow, folder
 from trace_events import check
@@ -70,6 +71,26 @@ def test_a_timeout_without_a_known_loss_gives_a_lower_bound(tmp_path: Path) -> N
         "timeout: byte 5,000 is sent again, silent for at least 200 ms (tcp.min_rto); "
         "it was spurious"
     )
+
+
+def test_a_timeout_has_its_cause_and_the_fast_retransmit_before_it(tmp_path: Path) -> None:
+    lost = "lost_retransmission"
+    events = [
+        drop(1.01, 0),
+        event(1.02, "recovery"),
+        event(1.21, "timeout", cause=lost),
+        event(1.25, "timeout", src=3, dst=0, cause="syn_ack"),
+    ]
+    tables = {"flows": [flow(fct_us=300_000.0, timeouts=1)], "events": events}
+    story = explain(folder(tmp_path / "r", tables), "flow", 0)
+    assert story.parts[0].what == (
+        "waiting for the retransmission timer (1 timeout; fast retransmit 1 time meanwhile)"
+    )
+    assert [m.text for m in story.moments][-2:] == [
+        "timeout: byte 0 is sent again, 200 ms after its loss (its retransmission was lost)",
+        "timeout of h3 (the SYN-ACK, or the ACK that answers it, was lost); "
+        "the other direction of the connection",
+    ]
 
 
 def test_a_second_timeout_is_counted_from_the_first(tmp_path: Path) -> None:
@@ -343,8 +364,22 @@ def test_what_is_worth_explaining(tmp_path: Path) -> None:
     assert story.facts["flows_by_slowdown"] == [0, 1, 2]
     assert story.facts["flows_recovered"] == [7, 6, 5]
     assert story.facts["jobs_by_runtime"] == [4]
+    assert [section.title for section in story.sections][:2] == [
+        "Flows that took longest",
+        "Flows that took longest compared with their ideal time",
+    ]
+    alike = slowest(folder(tmp_path / "alike", {"flows": [flow()]}))
+    assert alike.facts["flows_by_fct"] == alike.facts["flows_by_slowdown"] == [0]
+    assert [section.title for section in alike.sections] == [
+        "Flows that took longest, also compared with their ideal time"
+    ]
     empty = slowest(folder(tmp_path / "empty"))
     assert "0 flows and 0 jobs" in empty.summary
+
+
+def test_all_causes_of_timeouts_have_words() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "results.md").read_text("utf-8")
+    assert set(timeouts.WORDS) == set(re.findall(r"`tcp\.timeout_causes\.(\w+)`", page))
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
