@@ -26,7 +26,7 @@ _MOST_TEXT = 400
 
 @dataclass
 class Found:
-    """Rows left out, changed or noted for one reason: their number and where they were first."""
+    """Rows that were left out, changed or noted for one reason: their number and first places."""
 
     count: int = 0
     #: Consequence for the user of the result; empty where it is obvious.
@@ -154,7 +154,7 @@ class Account:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines for a terminal: one line for each reason."""
+        """Yield the entries of the account as lines of text: one line for each reason."""
         for word, kinds in zip(
             KINDS.values(), (self.skipped, self.changed, self.noted), strict=True
         ):
@@ -222,7 +222,7 @@ def read_entry(given: Any) -> dict[str, Any] | None:
 
 
 def place(file: str, line: int) -> str:
-    """Return a file's name and the line in it; without the line where it is 0."""
+    """Return a file's name and the number of a line in it; only the name if the number is 0."""
     return f"{clean(file, 120)}:{line}" if line else clean(file, 120)
 
 

@@ -51,7 +51,7 @@ class DeclaredTable(TypedDict):
 
 
 class Problem(TypedDict):
-    """A problem of a scenario or trace."""
+    """A problem of a scenario or trace: path and line, the wrong value, message and hint."""
 
     path: str
     """Where in the file, such as ``fabric.queue.limit``."""
@@ -66,7 +66,7 @@ class Problem(TypedDict):
 
 
 class Progress(TypedDict):
-    """Progress of a running simulation."""
+    """Progress of a running simulation: simulated time, jobs, packet-hops and wall time."""
 
     simulated_s: float
     target_s: float | None
@@ -97,12 +97,12 @@ Content = bytes | Path
 
 
 def held(attached: Sequence[tuple[str, Content]]) -> list[tuple[str, bytes]]:
-    """Return (name, content) of each file that a scenario reads."""
+    """Return (name, content) of each file that a scenario reads, with contents in memory."""
     return [(name, c.read_bytes() if isinstance(c, Path) else c) for name, c in attached]
 
 
 class CoreResult(TypedDict):
-    """Result of a finished simulation: tables, summary and files."""
+    """Result of a finished simulation: tables, summary, files, and notes for the user."""
 
     summary_json: str
     scenario_toml: str
@@ -227,7 +227,7 @@ class Extras:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments of the extension that pass these sketches."""
+        """Arguments of the extension module that pass the user's sketches to the simulator."""
         return (list(self.sketches),) if self.sketches else ()
 
 

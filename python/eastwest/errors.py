@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def nearest(name: object, among: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the most similar of some names, or None if no similarity (0 to 1) is ``cutoff``."""
+    """Return the name most similar to ``name``; None if no similarity (0 to 1) is ``cutoff``."""
     return next(iter(difflib.get_close_matches(str(name), [*among], 1, cutoff)), None)
 
 

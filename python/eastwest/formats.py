@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Format of the folders that this version writes: ``format`` in ``summary.json``.
-RESULT_FORMAT = 7
+RESULT_FORMAT = 8
 
 #: Tables that this version writes: their columns, in order, with their types.
 TABLES: dict[str, dict[str, str]] = {
@@ -110,7 +110,7 @@ def writer(summary: Mapping[str, Any]) -> str:
 
 
 def empty(name: str) -> pl.DataFrame:
-    """Return an empty frame with the columns that this version has for a table."""
+    """Return an empty table ``name`` with the columns that this version writes."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     return pl.DataFrame(schema={column: polars_type(kind) for column, kind in TABLES[name].items()})

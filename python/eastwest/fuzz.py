@@ -54,7 +54,11 @@ class Tally:
     campaigns: list[dict[str, Any]] = field(default_factory=list)
 
     def counts(self, levels: Sequence[Level]) -> list[tuple[int, int]]:
-        """Return the counts of all pairs of these levels, in the order of the core."""
+        """Return how often each pair of levels was tried and refused, in the order of the core.
+
+        A level is a setting and its value; pairs are in the order of their higher, then lower
+        index.
+        """
         return [
             self.pairs.get((levels[low], levels[high]), (0, 0))
             for high in range(len(levels))
@@ -62,7 +66,7 @@ class Tally:
         ]
 
     def add(self, levels: Sequence[Level], result: dict[str, Any]) -> None:
-        """Add the counts of a campaign."""
+        """Add a campaign's numbers of cases, events, packets and tried pairs to the tally."""
         for name in SUMS:
             setattr(self, name, getattr(self, name) + result[name])
         numbered = (
@@ -83,7 +87,7 @@ class Tally:
         return found
 
     def never(self) -> list[tuple[Level, Level, int]]:
-        """Return the pairs that ``check`` refused each time, with the number of tries."""
+        """Return the pairs of levels that ``check`` refused each time, with the number of tries."""
         return [
             (*pair, refused)
             for pair, (tried, refused) in self.pairs.items()
@@ -162,13 +166,13 @@ class Watchdog:
 
 
 def levels() -> list[Level]:
-    """Return all levels of all axes, in the order of their numbers in the core."""
+    """Return all levels (path and value of a setting) in the order of their numbers in the core."""
     return core.fuzz_levels()
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """Cases of a fuzzing campaign."""
+    """Settings of a fuzzing campaign: which cases it generates, and how many at once."""
 
     cases: int
     seed: int
@@ -183,10 +187,12 @@ class Campaign:
 
 
 def run(wanted: Campaign, tally: Tally, progress: Callable[[int, int], None]) -> dict[str, Any]:
-    """Generate and check cases, add them to ``tally``, and return the sums of the core.
+    """Run a fuzzing campaign: generate scenarios, check them, and add the counts to ``tally``.
 
-    The result has sums, counts of pairs, and the cases that break an oracle (``found``). Raises
-    ``InputError`` for a setting of each case that is no level.
+    ``wanted`` names the cases; ``progress`` is called with the numbers of done and of failed cases.
+    The result is that of ``core.fuzz``: the numbers of cases, events and packets, how often each
+    pair of settings was tried and refused, and in ``found`` the cases that failed a check. Raises
+    ``InputError`` where ``wanted.have`` names a setting that fuzzing does not vary.
     """
     all_levels = levels()
     with tempfile.TemporaryDirectory(prefix="eastwest-fuzz-") as folder:

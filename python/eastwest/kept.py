@@ -60,7 +60,7 @@ def read_table(folder: Path, name: str) -> pl.DataFrame:
 
 
 def fill(folder: Path, texts: Mapping[str, str], tables: Mapping[str, pl.DataFrame]) -> None:
-    """Write files of text and tables into a folder."""
+    """Write files of text and tables (as Parquet) into a folder, by their names."""
     for name, content in texts.items():
         (folder / name).write_text(content, encoding="utf-8")
     for name, table in tables.items():

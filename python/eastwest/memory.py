@@ -69,7 +69,7 @@ def available_bytes(
 
 
 def allowed_bytes(processes: int = 1) -> int | None:
-    """Return the default limit of a process in bytes, with the memory that it has now.
+    """Return the default memory limit of a process in bytes, including what it holds now.
 
     The memory available is shared by ``processes`` processes.
     """

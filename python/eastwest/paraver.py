@@ -94,7 +94,7 @@ class _ParaverTrace:
         self.calls = sorted({str(call) for call in self.states["call"].unique().to_list()})
 
     def header(self) -> str:
-        """Return the header line."""
+        """Return the header line of the ``.prv`` file."""
         ends = [self.ranks["finished_s"].max(), self.messages["received_s"].max()]
         last = max(nanoseconds(end) for end in ends if end is not None)
         if self.queues.height:

@@ -85,6 +85,16 @@ class Result(Tables):
         """The resolved scenario, as TOML."""
         return (self.path / "scenario.toml").read_text(encoding="utf-8")
 
+    @cached_property
+    def exchanges(self) -> pl.DataFrame:
+        """One row for each request with its response, from the table ``flows``.
+
+        Columns: see :func:`eastwest.exchanges.exchanges`.
+        """
+        from eastwest.exchanges import exchanges  # noqa: PLC0415  large: polars
+
+        return exchanges(self.flows.lazy()).collect()
+
     def table(self, name: str) -> pl.DataFrame:
         """Read one table by name, such as ``links``."""
         return formats.read_table(self.path, name, self.format)
@@ -142,7 +152,7 @@ def folder_stem(scenario: str, seed: int) -> str:
 
 
 def frame(columns: list[Column]) -> pl.DataFrame:
-    """Return a table with the columns of the core."""
+    """Return a polars frame made of the columns that the simulator core returns."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     series = []
@@ -172,7 +182,7 @@ def _numbers(name: str, data: bytes, dtype: str) -> pl.Series:
 
 
 def parquet(columns: list[Column]) -> bytes:
-    """Return the Parquet file of these columns."""
+    """Return columns of the simulator core as the bytes of a Parquet file."""
     # Through memory, so that a full disk is an OSError with its number, not one of polars.
     stream = io.BytesIO()
     frame(columns).write_parquet(stream)

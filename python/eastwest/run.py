@@ -18,7 +18,7 @@ from eastwest import core, shipped
 from eastwest.errors import InputError
 from eastwest.files import is_folder
 from eastwest.memory import Watched
-from eastwest.results import Result, TargetFolder, write_result
+from eastwest.results import Result, TargetFolder, frame, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
 
@@ -199,6 +199,7 @@ def measured(
     summary.setdefault("wall_s", before["wall_s"] + time.perf_counter() - wall)
     summary.setdefault("cpu_s", before["cpu_s"] + time.process_time() - cpu)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
+    summary |= _by_workload(raw, summary, keeper)
     summary["notes"] = [*raw["notes"], *_of_mechanisms(summary)]
     if "transactions" in source.text:
         from eastwest.observe.kept_account import of_run  # noqa: PLC0415  few runs have spans
@@ -207,6 +208,22 @@ def measured(
         raw["attached"] = [*raw["attached"], *kept]
         summary["notes"] += said
     return raw, summary
+
+
+def _by_workload(
+    raw: core.CoreResult, summary: dict[str, Any], keeper: Keeper | None
+) -> dict[str, Any]:
+    """Return ``workloads`` and ``while`` of a summary, also from rows in the files of a keeper."""
+    import polars as pl  # noqa: PLC0415  large: not before the simulation has run
+
+    from eastwest import by_workload  # noqa: PLC0415
+
+    tables = {}
+    for name in by_workload.TABLES:
+        first = [] if keeper is None else keeper.parts(name)
+        parts = [pl.scan_parquet(part, glob=False) for part in first]
+        tables[name] = pl.concat([*parts, frame(raw["tables"][name]).lazy()])
+    return by_workload.measured(tables, float(summary["simulated_s"]), summary.get("window", {}))
 
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:

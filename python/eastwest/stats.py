@@ -66,7 +66,7 @@ def standard_deviation(values: Sequence[float]) -> float | None:
 
 @functools.cache
 def t_quantile(probability: float, degrees: int) -> float:
-    """Return the quantile of Student's t distribution."""
+    """Return the quantile of Student's t distribution with this number of degrees of freedom."""
     from scipy.special import stdtrit  # noqa: PLC0415  slow to load
 
     return float(stdtrit(degrees, probability))

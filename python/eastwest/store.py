@@ -63,7 +63,7 @@ class Plan:
 
 
 class Cost(TypedDict):
-    """Time, memory and packet-hops of one run."""
+    """Wall time, CPU time, memory and packet-hops of one run, as ``costs.jsonl`` has them."""
 
     key: str
     identity: str
@@ -106,7 +106,7 @@ class Store:
         return self.path / "costs.jsonl"
 
     def folder(self, key: str) -> Path:
-        """Return the path of the run of this key, whether it exists or not."""
+        """Return the path of the folder for the run of this key, whether it exists or not."""
         return self.path / "runs" / key[:2] / key
 
     def find(self, key: str, *, tables: bool = False, files: tuple[str, ...] = ()) -> Result | None:

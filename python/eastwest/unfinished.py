@@ -159,7 +159,7 @@ class Keeper:
     # Methods that the caller of the run uses.
 
     def spent(self) -> dict[str, float]:
-        """Return the wall and CPU time of this process and earlier ones, in s."""
+        """Return the wall and CPU time that this process and earlier ones have spent, in s."""
         wall, cpu = self._started
         return {
             "wall_s": self.earlier["wall_s"] + time.perf_counter() - wall,

@@ -417,7 +417,7 @@ def commands(page: Path) -> Iterator[list[str]]:
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
             if words:
-                yield words
+                yield words[: words.index(">")] if ">" in words else words
 
 
 def parsed(words: list[str]) -> tuple[str, dict[str, Any]]:

@@ -16,14 +16,17 @@ const PIECE: u64 = 10;
 /// Largest chunk (Linux, `GSO_LEGACY_MAX_SIZE` less headers).
 const MOST_CHUNK: u64 = 65_160;
 
-/// Limits of a send buffer, and its current chunk.
+/// Send buffer of a socket: its limits (`SO_SNDBUF`, `TCP_NOTSENT_LOWAT`), and the chunk that is
+/// being filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendBuffer {
-    /// Size as the kernel keeps it: twice the value of `SO_SNDBUF`.
+    /// Limit of the buffer's kernel memory in bytes, which is twice the value of `SO_SNDBUF`;
+    /// `None` for no limit.
     pub size: Option<u64>,
-    /// `TCP_NOTSENT_LOWAT` of the socket; 0 uses the value of the host.
+    /// `TCP_NOTSENT_LOWAT` of the socket: limit of unsent bytes; 0 uses the limit of the host,
+    /// `u32::MAX` is no limit.
     pub socket_lowat: u32,
-    /// `tcp_notsent_lowat` of the host; `None` for no limit.
+    /// `net.ipv4.tcp_notsent_lowat` of the host: limit of unsent bytes; `None` for no limit.
     pub host_lowat: Option<u32>,
     /// First position of the current chunk.
     chunk: u64,
@@ -59,8 +62,9 @@ impl SendBuffer {
             && self.lowat().is_none_or(|lowat| 2 * host.unsent() < lowat)
     }
 
-    /// Handles a write of `bytes`, which may be held back if `more` is set. Returns the number of
-    /// bytes that fit.
+    /// Writes `bytes` bytes of the application to the connection as far as they fit into the
+    /// buffer. Returns the number of bytes written. `more`: the last ones may be held back
+    /// (`MSG_MORE`).
     pub fn take(&mut self, host: &mut Host, now: Time, bytes: u64, more: bool) -> u64 {
         self.window = self.window.max(host.peer_window());
         if self.size.is_none() && self.lowat().is_none() {

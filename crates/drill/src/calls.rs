@@ -15,7 +15,7 @@ use eastwest_types::{Span, Time};
 /// Function that carries out a system call.
 type CarryOut = fn(&mut System, &Call) -> Answer;
 
-/// The supported system calls, each with the function that carries it out.
+/// Names of the supported system calls, each with the function that carries it out.
 pub const CALLS: [(&str, CarryOut); 26] = [
     ("accept", accept),
     ("bind", bind),
@@ -45,7 +45,8 @@ pub const CALLS: [(&str, CarryOut); 26] = [
     ("write", write),
 ];
 
-/// Carries out a call and compares its result. A blocking call is expected to return at `returns`.
+/// Carries out a system call of the script and compares its result with the expected one. A
+/// blocking call must return at `returns` ± `tolerance`; with `None` the call must not block.
 pub fn carry_out(
     system: &mut System,
     call: &Call,

@@ -5,7 +5,7 @@
 
 use eastwest_types::{Span, Time};
 
-/// Data held back at an endpoint.
+/// Written data that an endpoint holds back, because of `MSG_MORE` or `TCP_CORK`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cork {
     /// Whether `TCP_CORK` is set.
@@ -16,18 +16,19 @@ pub struct Cork {
 }
 
 impl Cork {
-    /// Returns the bytes held back.
+    /// Returns the number of written bytes that are held back.
     pub fn held(&self) -> u64 {
         self.held
     }
 
-    /// Returns the latest time at which they are sent, if it is known.
+    /// Returns the time at which the bytes held back are sent at the latest; `None` if no time is
+    /// set.
     pub fn due(&self) -> Option<Time> {
         self.due
     }
 
-    /// Adds `bytes` while `unsent` bytes of the connection are not sent. Removes and returns the
-    /// bytes that fill segments.
+    /// Adds `bytes` to those held back. Removes and returns the bytes that, with the `unsent` bytes
+    /// of the connection, fill whole segments of `segment` bytes.
     pub fn add(&mut self, bytes: u64, unsent: u64, segment: u64) -> u64 {
         self.held += bytes;
         let full = (unsent + self.held) / segment * segment;
@@ -36,14 +37,15 @@ impl Cork {
         leaves
     }
 
-    /// Sets the latest time of sending, if data is held back, nothing is outstanding and no time is set.
+    /// Sets the latest time of sending to `now` + `timeout`, if data is held back, no data is
+    /// outstanding and no time is set.
     pub fn arm(&mut self, now: Time, outstanding: u64, timeout: Span) {
         if self.held > 0 && outstanding == 0 && self.due.is_none() {
             self.due = Some(now + timeout);
         }
     }
 
-    /// Removes all data held back and returns its bytes.
+    /// Removes all data held back and returns its number of bytes.
     pub fn release(&mut self) -> u64 {
         self.due = None;
         std::mem::take(&mut self.held)

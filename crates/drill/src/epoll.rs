@@ -5,15 +5,15 @@ use crate::script::Value;
 use eastwest_types::Time;
 use std::collections::BTreeMap;
 
-/// Data can be read, or the end of the stream has been reached.
+/// Event `EPOLLIN`: data can be read, or the end of the stream has been reached.
 pub const IN: u32 = 0x1;
-/// Data can be written.
+/// Event `EPOLLOUT`: data can be written.
 pub const OUT: u32 = 0x4;
-/// An error, or a notification in the error queue.
+/// Event `EPOLLERR`: an error, or a notification in the error queue.
 pub const ERR: u32 = 0x8;
-/// The connection is closed in both directions.
+/// Event `EPOLLHUP`: the connection is closed in both directions.
 pub const HUP: u32 = 0x10;
-/// The other end has closed its direction.
+/// Event `EPOLLRDHUP`: the other end has closed its direction.
 pub const RDHUP: u32 = 0x2000;
 /// Events that are reported even if not requested.
 const ALWAYS: u32 = ERR | HUP;
@@ -32,7 +32,7 @@ const EVENTS: [(&str, u32); 8] = [
     ("ET", EDGE),
 ];
 
-/// Epoll sets by their number.
+/// Epoll sets of a script by file descriptor.
 pub type Epolls = BTreeMap<i64, Epoll>;
 
 /// An epoll set: sockets watched together.
@@ -53,36 +53,38 @@ struct Entry {
     seen: Seen,
 }
 
-/// State that triggers edges: counts that grow, and whether data can be written.
+/// State of a connection whose changes trigger edge-triggered epoll events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     /// Bytes received in order.
     pub received: u64,
-    /// Whether nothing more can arrive.
+    /// Whether no more data can arrive: the other end has closed, or the connection has failed.
     pub over: bool,
-    /// Number of notifications so far.
+    /// Number of `MSG_ZEROCOPY` sends that are complete so far.
     pub notifications: u64,
-    /// Whether data can be written.
+    /// Whether the application can write data.
     pub writable: bool,
 }
 
-/// Events that poll() or epoll_wait() waits for, and the time limit.
+/// Arguments of a poll() or epoll_wait() call: the events that it waits for, and the time limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watch {
-    /// Number of the socket or of the epoll set.
+    /// File descriptor of the socket of poll(), or of the epoll set of epoll_wait().
     pub number: i64,
-    /// Whether it is an epoll set.
+    /// Whether `number` is an epoll set, not a socket.
     pub set: bool,
-    /// Requested events of a poll() call.
+    /// Events that poll() requests, as a bit mask; 0 for epoll_wait().
     pub asked: u32,
-    /// Events expected by the script.
+    /// Events that the script expects, as a bit mask; `None` if it names none.
     pub expected: Option<u32>,
-    /// Time at which the call returns without an event.
+    /// Time at which the call returns 0 if no event has occurred.
     pub until: Time,
 }
 
 impl Watch {
-    /// Returns the events to report; `ready` returns the events for which a socket is ready.
+    /// Returns the events that the call reports, as a bit mask: those of its socket, or of the
+    /// first ready socket of its epoll set; 0 if there are none. `ready` returns the events for
+    /// which a socket is ready.
     pub fn events(self, sets: &Epolls, ready: impl Fn(i64) -> u32) -> u32 {
         if !self.set {
             return ready(self.number) & (self.asked | ALWAYS);
@@ -99,24 +101,26 @@ impl Epoll {
         self.watched.contains_key(&socket)
     }
 
-    /// Adds a socket with the requested events, or changes it; `seen` is the present state.
+    /// Adds a socket to the set or changes its entry. `asked` is a bit mask of requested events and
+    /// flags, `seen` the present state of the connection.
     pub fn watch(&mut self, socket: i64, asked: u32, seen: Seen) {
         self.watched.insert(socket, Entry { asked, news: true, seen });
     }
 
-    /// Removes a socket.
+    /// Removes a socket from the set.
     pub fn forget(&mut self, socket: i64) {
         self.watched.remove(&socket);
     }
 
-    /// Updates the state of the sockets for which `concerned` is true.
+    /// Updates the recorded state of the sockets for which `concerned` is true, and notes their
+    /// edges.
     pub fn note(&mut self, seen: Seen, concerned: impl Fn(i64) -> bool) {
         for (_, entry) in self.watched.iter_mut().filter(|(number, _)| concerned(**number)) {
             entry.note(seen);
         }
     }
 
-    /// Notes that the first ready socket has been reported.
+    /// Notes that the first ready socket of the set has been reported to the application.
     pub fn note_told(&mut self, ready: impl Fn(i64) -> u32) {
         let told = self.watched.iter_mut().find(|(number, e)| e.events(ready(**number)) > 0);
         if let Some((_, entry)) = told {
@@ -153,13 +157,14 @@ impl Entry {
     }
 }
 
-/// Returns events in the syntax of a script.
+/// Returns a bit mask of events in the syntax of a script: `IN|OUT`.
 pub fn write(events: u32) -> String {
     let names: Vec<&str> = EVENTS.iter().filter(|e| events & e.1 != 0).map(|e| e.0).collect();
     if names.is_empty() { "no event".into() } else { names.join("|") }
 }
 
-/// Parses the names of events.
+/// Returns the bit mask of the events that a script names (`POLLIN|POLLOUT`, `EPOLLET`). An unknown
+/// event is an error at `place`.
 pub fn read(value: &Value, place: Place) -> Result<u32, Problem> {
     if let Value::Number(n) = value {
         return Ok(*n as u32);

@@ -5,7 +5,8 @@ use crate::script::{Call, Value};
 use crate::system::{Answer, System, error, value};
 use crate::transfer::send;
 
-/// Opens a file.
+/// Carries out open(): opens a file that the script has created with `dd`; otherwise returns
+/// `ENOENT`.
 pub fn open(system: &mut System, call: &Call) -> Answer {
     let Some(Value::Text(name)) = call.argument(0) else {
         return call.fail("open() needs a name");
@@ -16,7 +17,7 @@ pub fn open(system: &mut System, call: &Call) -> Answer {
     value(number)
 }
 
-/// Writes a part of a file to a socket.
+/// Carries out sendfile(): writes a part of an open file to a socket.
 pub fn sendfile(system: &mut System, call: &Call) -> Answer {
     let file = call.number(1).and_then(|n| system.sockets.files.get(&n).copied());
     let (Some(size), Some(Value::Number(offset)), Some(count)) =

@@ -11,21 +11,21 @@ use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
 use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Span, Time, flag};
 use std::collections::VecDeque;
 
-/// A packet sent by the endpoint.
+/// A packet that the endpoint under test has sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// Time of sending.
     pub at: Time,
-    /// Packet as the stack sent it.
+    /// The packet with stream positions and times of the simulation.
     pub packet: Packet,
-    /// SACK blocks of the packet.
+    /// SACK blocks of the packet in stream positions; unused blocks are (0, 0).
     pub sack: SackBlocks,
 }
 
 /// Most packets of a script that have not been compared.
 const MOST: usize = 1 << 20;
 
-/// The endpoint under test.
+/// The TCP endpoint under test: one end of a connection whose other end is the script.
 pub struct Host {
     stack: Stack,
     id: EndpointId,
@@ -84,7 +84,8 @@ const CLIENT: HostId = HostId(0);
 const SERVER: HostId = HostId(1);
 
 impl Host {
-    /// Returns a connection; `active` sends its SYN at once, otherwise it waits for one.
+    /// Opens the connection: with `active` the endpoint sends a SYN at once, otherwise it waits for
+    /// one. Returns `None` if the stack has no free slot.
     pub fn open(now: Time, config: TcpConfig, active: bool) -> Option<Host> {
         let connect = Connect {
             client: CLIENT,
@@ -126,42 +127,43 @@ impl Host {
         })
     }
 
-    /// Returns the stack, read-only.
+    /// Returns the TCP stack that holds the endpoint under test.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
 
-    /// Returns the endpoint under test.
+    /// Returns the identifier of the endpoint under test.
     pub fn id(&self) -> EndpointId {
         self.id
     }
 
-    /// Returns state and counters of the endpoint.
+    /// Returns the state of the endpoint in the terms of Linux's `tcp_info`.
     pub fn info(&self) -> Info {
         self.stack.info(self.id)
     }
 
-    /// Returns the name of the error with which the connection failed.
+    /// Returns the name of the error with which the connection failed (`ECONNRESET`, `ETIMEDOUT`
+    /// …); `None` if it has not failed.
     pub fn error(&self) -> Option<&'static str> {
         self.error
     }
 
-    /// Returns the bytes written, including those held back.
+    /// Returns the bytes that the application has written, including those held back.
     pub fn written(&self) -> u64 {
         self.stack.endpoint(self.id).written() + self.cork.held()
     }
 
-    /// Returns the bytes acknowledged.
+    /// Returns the written bytes that the other end has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.info().acknowledged
     }
 
-    /// Returns the bytes written and not sent.
+    /// Returns the bytes that are written and not sent, including those held back.
     pub fn unsent(&self) -> u64 {
         self.info().unsent + self.cork.held()
     }
 
-    /// Returns the window of the other end in bytes.
+    /// Returns the receive window of the other end in bytes.
     pub fn peer_window(&self) -> u64 {
         u64::from(self.info().peer_window)
     }
@@ -171,7 +173,9 @@ impl Host {
         u64::from(self.stack.config().segment)
     }
 
-    /// Returns the busy time, and the part of it limited by the window of the other end.
+    /// Returns the time for which the sender has had data to send or to be acknowledged
+    /// (`tcpi_busy_time`), and the part of it in which the other end's window was the limit
+    /// (`tcpi_rwnd_limited`).
     pub fn limits(&self, now: Time) -> (Span, Span) {
         self.limits.until(now)
     }
@@ -181,22 +185,23 @@ impl Host {
         self.last_data
     }
 
-    /// Returns the oldest sent packet that has not been compared.
+    /// Returns the oldest sent packet that has not been compared with the script; `None` if there
+    /// is none.
     pub fn next_sent(&self) -> Option<&Sent> {
         self.wires.sent.front()
     }
 
-    /// Removes and returns the oldest sent packet that has not been compared.
+    /// Removes and returns the oldest sent packet that has not been compared with the script.
     pub fn take_sent(&mut self) -> Option<Sent> {
         self.wires.sent.pop_front()
     }
 
-    /// Returns the earliest possible expiry of a timer.
+    /// Returns the earliest possible expiry of a timer; `None` if no timer is armed.
     pub fn next_wake(&self) -> Option<Time> {
         self.wires.wakes.iter().copied().chain(self.cork.due()).chain(self.expires).min()
     }
 
-    /// Executes the next timer expiry.
+    /// Executes the timer that expires next, at its time.
     pub fn wake(&mut self) {
         let Some(at) = self.next_wake() else { return };
         self.wires.now = at;
@@ -217,7 +222,7 @@ impl Host {
         self.after(at);
     }
 
-    /// Handles the arrival of a packet.
+    /// Handles the arrival of a packet from the other end.
     pub fn receive(&mut self, now: Time, mut packet: Packet, sack: Option<&SackBlocks>) {
         packet.dst_endpoint = self.id;
         packet.dst = self.wires.me;
@@ -300,7 +305,8 @@ impl Host {
         };
     }
 
-    /// Handles a write of the application; with `more` a part of a segment is held back.
+    /// Handles a write of `bytes` by the application; with `more` (`MSG_MORE`) bytes that do not
+    /// fill a segment are held back.
     pub fn write(&mut self, now: Time, bytes: u64, more: bool) {
         self.wires.now = now;
         let leaves = if more || self.cork.on {
@@ -324,7 +330,7 @@ impl Host {
         self.after(now);
     }
 
-    /// Switches the Nagle algorithm on or off.
+    /// Switches the Nagle algorithm on or off (`TCP_NODELAY` switches it off).
     pub fn set_nagle(&mut self, now: Time, nagle: bool) {
         self.stack.config_mut().nagle = nagle;
         self.wires.now = now;
@@ -343,12 +349,13 @@ impl Host {
         }
     }
 
-    /// Sets `TCP_USER_TIMEOUT`: how long data may stay unacknowledged after its first retransmission.
+    /// Sets `TCP_USER_TIMEOUT`: how long data may stay unacknowledged after its first
+    /// retransmission; `None` for no limit.
     pub fn set_user_timeout(&mut self, limit: Option<Span>) {
         self.user_timeout = limit;
     }
 
-    /// Closes the sending direction (FIN after the data).
+    /// Closes the sending direction, as shutdown() does: a FIN follows the data.
     pub fn finish(&mut self, now: Time) {
         self.release(now);
         self.finished = true;

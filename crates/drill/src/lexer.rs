@@ -5,18 +5,18 @@
 
 use crate::problem::{Place, Problem};
 
-/// A terminal of the language.
+/// A token of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Token {
     /// A name, or letters of TCP flags.
     Word(String),
     /// A whole number, decimal or hexadecimal.
     Number(u64),
-    /// A decimal fraction in millionths: times are in seconds.
+    /// A decimal fraction, in millionths: 0.5 is 500,000.
     Fraction(u64),
-    /// Text between quotation marks.
+    /// Text between quotation marks, without them.
     Text(String),
-    /// Shell commands between back-ticks.
+    /// Shell commands between back-ticks, without them.
     Shell(String),
     /// Assertions between `%{` and `}%`.
     Code(String),
@@ -45,14 +45,14 @@ impl Token {
     }
 }
 
-/// A token and its place.
+/// A token and its place in the script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lexeme {
     /// Token.
     pub token: Token,
     /// Line and column of its first character.
     pub place: Place,
-    /// Whether nothing, not even a blank, is between it and the token before.
+    /// Whether the token follows the one before it directly, without a blank.
     pub glued: bool,
 }
 
@@ -69,22 +69,22 @@ impl<'a> Cursor<'a> {
         Cursor { rest: text.chars(), place }
     }
 
-    /// Returns the next character without taking it.
+    /// Returns the next character without skipping it; `None` at the end of the text.
     pub fn peek(&self) -> Option<char> {
         self.rest.clone().next()
     }
 
-    /// Whether the rest begins with `text`.
+    /// Whether the text that is not read yet begins with `text`.
     pub fn sees(&self, text: &str) -> bool {
         self.rest.as_str().starts_with(text)
     }
 
-    /// Returns the rest of the text.
+    /// Returns the text that is not read yet.
     pub fn rest(&self) -> &'a str {
         self.rest.as_str()
     }
 
-    /// Takes and returns the next character.
+    /// Skips and returns the next character; `None` at the end of the text.
     pub fn advance(&mut self) -> Option<char> {
         let c = self.rest.next()?;
         if c == '\n' {
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes characters while `wanted` is true for them.
+    /// Skips and returns the next characters, as long as `wanted` is true for them.
     pub fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
         let before = self.rest.as_str();
         while self.peek().is_some_and(&wanted) {
@@ -112,7 +112,8 @@ impl<'a> Cursor<'a> {
         &before[..before.len() - self.rest.as_str().len()]
     }
 
-    /// Returns everything before `end`, and skips `end` too.
+    /// Returns the text before the next `end`, and skips both. If there is no `end`, returns an
+    /// error that calls the text `what`.
     pub fn take_to(&mut self, end: &str, what: &str) -> Result<&'a str, Problem> {
         let start = self.place;
         let before = self.rest.as_str();
@@ -135,7 +136,7 @@ pub fn in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Returns all tokens of a script.
+/// Returns all tokens of a script, or the first error.
 pub fn tokens(text: &str) -> Result<Vec<Lexeme>, Problem> {
     let mut cursor = Cursor::new(text, Place { line: 1, column: 1 });
     let mut all = Vec::new();

@@ -40,12 +40,12 @@ mod wire;
 use problem::Problem;
 use profile::Profile;
 
-/// Result of a script.
+/// Result of running a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Whether the script could be parsed.
     pub readable: bool,
-    /// Cause of failure; `None` if it passed.
+    /// Cause of failure; `None` if the script passed.
     pub problem: Option<Problem>,
     /// Number of [alterations](mutation) of the script that were tried.
     pub alterations: usize,

@@ -15,7 +15,8 @@ enum Waits {
     Window,
 }
 
-/// Times of a sender in each state since the connection opened.
+/// Time since the connection opened in which a sender was busy, and in which the other end's window
+/// limited it (Linux, `tcpi_busy_time` and `tcpi_rwnd_limited`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     waits: Waits,
@@ -25,7 +26,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Updates the state after an event; `held` bytes wait at the socket, `cwnd` is the congestion window.
+    /// Updates the state after an event. The triple has three numbers of bytes: those held back at
+    /// the socket, the congestion window, and the payload of a full segment.
     pub fn note(&mut self, now: Time, info: &Info, (held, cwnd, segment): (u64, u64, u64)) {
         let next = info.unsent.min(segment);
         let waits = if info.outstanding + info.unsent + held == 0 {
@@ -42,7 +44,8 @@ impl Limits {
         (self.waits, self.since) = (waits, now);
     }
 
-    /// Returns the busy time, and the part of it limited by the window of the other end.
+    /// Returns the busy time until `now`, and the part of it in which the other end's window was
+    /// the limit.
     pub fn until(&self, now: Time) -> (Span, Span) {
         let passed = now.since(self.since);
         match self.waits {

@@ -11,8 +11,9 @@ use eastwest_types::flag;
 /// Flags that are compared.
 const COMPARED: u8 = flag::FIN | flag::SYN | flag::RST | flag::ACK | flag::ECE | flag::CWR;
 
-/// Returns the differences between an expected packet and a sent one, which is joined from all
-/// segments of a run.
+/// Returns a message for each difference between an expected packet and a sent one, which is joined
+/// from all segments of a run. `stamp_tolerance` is the largest difference of timestamp values, in
+/// ticks; with `None` they are not compared.
 pub fn differences(expected: &Packet, seen: &Packet, stamp_tolerance: Option<u32>) -> Vec<String> {
     let mut all = Vec::new();
     let mut compare = |what: &str, expected: String, seen: String| {
@@ -70,8 +71,8 @@ fn sorted(options: &[TcpOption]) -> Vec<TcpOption> {
     all
 }
 
-/// Joins the next segment to a run, if it follows and all other fields are equal. Returns whether
-/// it was joined.
+/// Appends the next segment to a run, if it begins where the run ends and has the same ACK and ECN
+/// field. Returns whether it was appended.
 pub fn join(run: &mut Packet, next: &Seen) -> bool {
     let p = &next.packet;
     let follows = p.start == run.start.wrapping_add(run.length) && p.length > 0;

@@ -64,7 +64,7 @@ fn compare_control<'a>(
     one.member("cmsg_data").ok_or_else(|| Problem::new(call.place, "cmsg_data is missing"))
 }
 
-/// Writes several buffers.
+/// Carries out sendmsg(): writes the bytes of all buffers.
 pub fn sendmsg(system: &mut System, call: &Call) -> Answer {
     let message = message(call)?;
     if !message.control.is_empty() {
@@ -73,7 +73,8 @@ pub fn sendmsg(system: &mut System, call: &Call) -> Answer {
     send(system, call, message.bytes, call.argument(2))
 }
 
-/// Reads into several buffers, or takes a notification.
+/// Carries out recvmsg(): reads into all buffers, or with `MSG_ERRQUEUE` takes a notification of
+/// `MSG_ZEROCOPY` from the error queue.
 pub fn recvmsg(system: &mut System, call: &Call) -> Answer {
     let message = message(call)?;
     let flags = call.argument(2);

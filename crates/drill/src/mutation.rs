@@ -56,13 +56,14 @@ fn step(n: u32, by: u32, sign: i8) -> u32 {
 /// An alteration with which a script still passes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unnoticed {
-    /// Place of the altered event.
+    /// Place of the altered event in the script.
     pub place: Place,
     /// Description of the alteration.
     pub what: String,
 }
 
-/// Tries every alteration of a passing script. Returns their number and those with which it still passes.
+/// Runs a passing script with each alteration of it. Returns the number of alterations, and those
+/// with which the script still passes.
 pub fn mutate(script: &Script, profile: Profile) -> (usize, Vec<Unnoticed>) {
     let mut tried = 0;
     let mut unnoticed = Vec::new();

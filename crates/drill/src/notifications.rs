@@ -5,10 +5,11 @@
 
 use std::collections::VecDeque;
 
-/// Sends whose memory is in use, and notifications not yet read.
+/// Error queue of a socket: notifications that `MSG_ZEROCOPY` sends are complete, which the
+/// application has not read. Also keeps the `MSG_ZEROCOPY` sends that are not yet acknowledged.
 #[derive(Clone, Debug, Default)]
 pub struct Notifications {
-    /// Whether `SO_ZEROCOPY` is set.
+    /// Whether `SO_ZEROCOPY` is set on the socket.
     pub on: bool,
     /// Position in the stream of the end of each unacknowledged send, in bytes.
     ends: VecDeque<u64>,
@@ -16,17 +17,18 @@ pub struct Notifications {
     next: u32,
     /// Ranges of finished sends (first, last) that the application has not read.
     queue: VecDeque<(u32, u32)>,
-    /// Number of additions to the queue so far.
+    /// Number of complete sends so far.
     count: u64,
 }
 
 impl Notifications {
-    /// Notes a send that ends at position `end` of the stream.
+    /// Records a `MSG_ZEROCOPY` send whose data ends at position `end` of the stream, in bytes.
     pub fn sent(&mut self, end: u64) {
         self.ends.push_back(end);
     }
 
-    /// Notes that the first `acknowledged` bytes of the stream are acknowledged.
+    /// Handles the acknowledgement of the first `acknowledged` bytes of the stream: queues a
+    /// notification for the `MSG_ZEROCOPY` sends that this completes.
     pub fn note(&mut self, acknowledged: u64) {
         while self.ends.front().is_some_and(|end| *end <= acknowledged) {
             self.ends.pop_front();
@@ -39,17 +41,19 @@ impl Notifications {
         }
     }
 
-    /// Whether the error queue is empty.
+    /// Whether the application has read all notifications.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Returns the number of additions to the queue so far.
+    /// Returns the number of `MSG_ZEROCOPY` sends that are complete, whether or not the application
+    /// has read their notification.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Removes and returns the oldest range.
+    /// Removes and returns the oldest notification: the numbers of the first and the last send of a
+    /// range that is complete. `None` if the queue is empty.
     pub fn take(&mut self) -> Option<(u32, u32)> {
         self.queue.pop_front()
     }

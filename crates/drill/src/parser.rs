@@ -38,7 +38,7 @@ const OPTIONS: [&str; 6] = [
     "profile",
 ];
 
-/// Parses a script.
+/// Parses a script. The error names the first place that does not follow the syntax.
 pub fn parse(text: &str) -> Result<Script, Problem> {
     if text.len() > LONGEST {
         return Err(Problem::new(Place { line: 1, column: 1 }, "longer than 4 MiB"));
@@ -104,7 +104,7 @@ impl Parser<'_> {
         self.peek() == Some(&Token::Sign(sign))
     }
 
-    /// Takes a character if it comes next. Returns whether it did.
+    /// Skips the next token if it is the character `sign`. Returns whether it was.
     pub(crate) fn takes(&mut self, sign: char) -> bool {
         let there = self.sees(sign);
         self.at += usize::from(there);
@@ -115,14 +115,15 @@ impl Parser<'_> {
         if self.takes(sign) { Ok(()) } else { Err(self.expected(&format!("'{sign}'"))) }
     }
 
-    /// Takes a word if it comes next. Returns whether it did.
+    /// Skips the next token if it is the word `word`. Returns whether it was.
     pub(crate) fn takes_word(&mut self, word: &str) -> bool {
         let there = matches!(self.peek(), Some(Token::Word(w)) if w == word);
         self.at += usize::from(there);
         there
     }
 
-    /// Takes a whole number in the range of `T`.
+    /// Skips and returns the next token, a whole number in the range of `T`. Otherwise returns an
+    /// error that calls the number `what`.
     pub(crate) fn whole<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, Problem> {
         let Some(&Token::Number(n)) = self.peek() else { return Err(self.expected(what)) };
         let fits = T::try_from(n).map_err(|_| self.problem(format!("{what}: {n} is too large")))?;

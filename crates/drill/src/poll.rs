@@ -45,7 +45,7 @@ pub fn poll(system: &mut System, call: &Call) -> Answer {
     Ok(wait_for(system, Watch { number, set: false, asked, expected, until }))
 }
 
-/// Creates an epoll set.
+/// Carries out epoll_create(): creates an epoll set.
 pub fn epoll_create(system: &mut System, call: &Call) -> Answer {
     let number = system.new_number(call);
     system.sockets.epolls.insert(number, Epoll::default());

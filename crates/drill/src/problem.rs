@@ -24,10 +24,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// Error of a script: it cannot be parsed, or does not pass.
+/// Error of a script that cannot be parsed or does not pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Place of the error.
+    /// Place of the error in the script.
     pub place: Place,
     /// Error message of one or more lines.
     pub message: String,
@@ -46,7 +46,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Returns the name in `known` that is nearest to `name`, if it is near enough for a typing error.
+/// Returns the name in `known` that is nearest to `name`; `None` if none is near enough for a
+/// typing error.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (name.chars().count() / 3).max(1);
     let near = known.into_iter().map(|k| (distance(name, k), k)).min()?;

@@ -21,7 +21,7 @@ impl Profile {
     pub const NAMES: [(&'static str, Profile); 2] =
         [("linux", Profile::Linux), ("classic", Profile::Classic)];
 
-    /// Returns the profile with this name.
+    /// Returns the profile with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<Profile> {
         Profile::NAMES.iter().find(|p| p.0 == name).map(|p| p.1)
     }

@@ -17,17 +17,18 @@ pub struct Script {
 /// Options of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Tolerance of times in µs; `tolerance_permille` applies if it gives more.
+    /// Tolerance of the time of an event in µs; `tolerance_permille` applies if it gives more.
     pub tolerance_us: u64,
-    /// Tolerance of times in thousandths of the time since the event before.
+    /// Tolerance of the time of an event, in thousandths of the time since the event before.
     pub tolerance_permille: u64,
-    /// Unit of timestamps whose values are checked, in µs; 0 checks none.
+    /// Unit of TCP timestamps in µs, by which their values are checked; with 0 they are not
+    /// checked.
     pub timestamp_tick_us: u64,
     /// Whether an expected packet must be sent as one packet, not as a run of segments.
     pub strict_segments: bool,
-    /// MSS that follows from the largest packet size.
+    /// Maximum segment size in bytes that the endpoint announces.
     pub mss: u16,
-    /// Profile for which the script is written.
+    /// TCP profile for which the script is written; `None` if the script does not name one.
     pub profile: Option<Profile>,
 }
 
@@ -61,9 +62,9 @@ pub struct Event {
 pub enum When {
     /// At any time: `*`, and shell commands without a time.
     Any,
-    /// Between two times since the start, which may be equal.
+    /// Between two times since the start of the script, in µs; they may be equal.
     At(u64, u64),
-    /// Between two times after the event before.
+    /// Between two times after the event before, in µs; they may be equal.
     After(u64, u64),
 }
 
@@ -85,19 +86,19 @@ pub enum Action {
 /// A packet with the numbers of the script: sequence numbers as written, the window as in the header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// ECN field of the IP header, if given.
+    /// ECN field of the IP header (2 bits); `None` if the script does not give it.
     pub ecn: Option<u8>,
-    /// Flags, see `eastwest_types::flag`.
+    /// TCP flags, see `eastwest_types::flag`.
     pub flags: u8,
-    /// First sequence number.
+    /// Sequence number.
     pub start: u32,
     /// Payload in bytes.
     pub length: u32,
-    /// Acknowledgement number.
+    /// Acknowledgement number; `None` without ACK.
     pub ack: Option<u32>,
-    /// Window field of the header.
+    /// Window field of the header, not scaled; `None` if the script does not give it.
     pub window: Option<u16>,
-    /// Options; `None` for `<...>`: any options.
+    /// TCP options; `None` for `<...>`: any options.
     pub options: Option<Vec<TcpOption>>,
 }
 
@@ -106,51 +107,52 @@ pub struct Packet {
 pub enum TcpOption {
     /// Maximum segment size.
     Mss(u16),
-    /// Window scale.
+    /// Window scale (shift count).
     Wscale(u8),
     /// SACK permitted.
     SackOk,
-    /// SACK blocks.
+    /// SACK blocks: first sequence number, and the one after the last.
     Sack(Vec<(u32, u32)>),
     /// Timestamp value and echo.
     Timestamp(u32, u32),
 }
 
-/// A system call.
+/// A system call with its expected result.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
     /// Place in the script.
     pub place: Place,
-    /// Expected time of return in µs if the call blocks; relative to the event before, like its start.
+    /// For a blocking call: expected time of return in µs, counted like the time of its event from
+    /// the start of the script or from the event before. `None` for a call that returns at once.
     pub returns: Option<u64>,
-    /// Name of the call.
+    /// Name of the system call.
     pub name: String,
-    /// Arguments of the call.
+    /// Arguments of the system call.
     pub arguments: Vec<Value>,
     /// Expected return value.
     pub result: Value,
-    /// Expected error.
+    /// Name of the expected error (`EAGAIN` …); `None` if no error is expected.
     pub errno: Option<String>,
 }
 
-/// An argument or a return value.
+/// An argument or a return value of a system call, as the script writes it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// `...`: not compared.
+    /// `...`: any value.
     Any,
-    /// A number.
+    /// A whole number.
     Number(i64),
-    /// A constant.
+    /// Name of a constant, such as `SOL_TCP`.
     Name(String),
-    /// A text.
+    /// Text in quotation marks.
     Text(String),
-    /// `[a, b]`
+    /// List `[a, b]`.
     List(Vec<Value>),
-    /// `{a, b}`, where members may have names.
+    /// Structure `{a, b}`, whose members may have names: `{fd=3, events=POLLIN}`.
     Group(Vec<(Option<String>, Value)>),
-    /// `a | b`
+    /// Flags joined by bars: `a | b`.
     Either(Vec<Value>),
-    /// `name(a, b)`
+    /// Function call: `name(a, b)`.
     Function(String, Vec<Value>),
 }
 
@@ -160,17 +162,17 @@ impl Call {
         self.place.fail(message)
     }
 
-    /// Returns an argument by its index from 0.
+    /// Returns the argument with this index from 0; `None` if there are fewer.
     pub fn argument(&self, index: usize) -> Option<&Value> {
         self.arguments.get(index)
     }
 
-    /// Returns an argument if it is a number.
+    /// Returns the argument with this index from 0, if it is a number.
     pub fn number(&self, index: usize) -> Option<i64> {
         self.argument(index).and_then(Value::number)
     }
 
-    /// Returns an argument if it is a constant.
+    /// Returns the argument with this index from 0, if it is the name of a constant.
     pub fn constant(&self, index: usize) -> Option<&str> {
         match self.argument(index) {
             Some(Value::Name(name)) => Some(name),
@@ -178,7 +180,7 @@ impl Call {
         }
     }
 
-    /// Returns an argument, or its first element if it is `[a, …]`.
+    /// Returns the argument with this index from 0, or its first element if it is a list `[a, …]`.
     pub fn first_of(&self, index: usize) -> Option<&Value> {
         match self.argument(index) {
             Some(Value::List(all)) => all.first(),
@@ -186,7 +188,8 @@ impl Call {
         }
     }
 
-    /// Compares the expected output argument `[n]` with the actual number.
+    /// Compares the number `[n]` that the script expects in an output argument with the actual
+    /// number. `index` is that of the argument, from 0.
     pub fn compare_filled(&self, index: usize, actual: i64) -> Result<(), Problem> {
         match self.argument(index) {
             Some(Value::List(all)) => match all[..] {
@@ -201,12 +204,12 @@ impl Call {
 }
 
 impl Value {
-    /// Returns the number, if it is one.
+    /// Returns the value if it is a number.
     pub fn number(&self) -> Option<i64> {
         if let Value::Number(n) = self { Some(*n) } else { None }
     }
 
-    /// Returns the names in `A | B`.
+    /// Returns the names in a value `A | B`; nothing if the value has no names.
     pub fn names(&self) -> Vec<&str> {
         match self {
             Value::Name(n) => vec![n],
@@ -215,7 +218,7 @@ impl Value {
         }
     }
 
-    /// Returns the member with this name, if it is a group that has one.
+    /// Returns the member with this name of a structure `{…}`; `None` if there is none.
     pub fn member(&self, name: &str) -> Option<&Value> {
         let Value::Group(members) = self else { return None };
         members.iter().find(|m| m.0.as_deref() == Some(name)).map(|m| &m.1)

@@ -11,24 +11,25 @@ use eastwest_transport::tcp::rules::RackRule;
 use eastwest_types::Span;
 use std::collections::BTreeMap;
 
-/// The host under test before it has a connection.
+/// Settings of the host under test, before it has a connection.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Profile from which it started.
+    /// TCP profile from which the settings started.
     pub profile: Profile,
     /// TCP settings of the endpoint.
     pub config: TcpConfig,
-    /// MSS that it announces.
+    /// Maximum segment size in bytes that the endpoint announces.
     pub mss: u16,
-    /// Whether it offers window scaling.
+    /// Whether the endpoint offers window scaling.
     pub window_scaling: bool,
     /// Largest receive buffer in bytes, from which the window scale follows.
     pub receive_buffer: u64,
-    /// Most retransmissions of a SYN, and of a SYN-ACK.
+    /// Maximum number of retransmissions of a SYN, and of a SYN-ACK.
     pub syn_retries: (u32, u32),
-    /// Most unsent bytes before writes wait; `None` for no limit.
+    /// Limit of unsent bytes above which writes wait (`tcp_notsent_lowat`); `None` for no limit.
     pub notsent_lowat: Option<u32>,
-    /// Time for which data may stay unacknowledged after its first retransmission.
+    /// Time for which data may stay unacknowledged after its first retransmission
+    /// (`TCP_USER_TIMEOUT`); `None` for no limit.
     pub user_timeout: Option<Span>,
     /// Whether `TCP_CORK` is set.
     pub cork: bool,
@@ -132,7 +133,7 @@ const SYSCTLS: [(&str, Make); 23] = [
 ];
 
 impl Setup {
-    /// Returns the settings of the profile.
+    /// Returns the settings of the profile, for a host that announces `mss` bytes as its MSS.
     pub fn new(profile: Profile, mss: u16) -> Setup {
         // a socket uses the Nagle algorithm until TCP_NODELAY; hosts of scenarios set it
         let mut config = TcpConfig { nagle: true, ..profile.config() };
@@ -155,8 +156,8 @@ impl Setup {
         }
     }
 
-    /// Returns the window scale that it offers (Linux, `tcp_select_initial_window`): the largest
-    /// receive buffer must fit into the field.
+    /// Returns the window scale (shift count) that the endpoint offers (Linux,
+    /// `tcp_select_initial_window`): the largest receive buffer must fit into the window field.
     pub fn window_scale(&self) -> u8 {
         if !self.window_scaling {
             return 0;
@@ -165,7 +166,7 @@ impl Setup {
         (space.ilog2().saturating_sub(15)).min(14) as u8
     }
 
-    /// Applies a setting.
+    /// Applies a setting of the script; an error if it is not simulated.
     pub fn apply(&mut self, setting: &Setting) -> Result<(), Problem> {
         let wrong = |message: String| Problem::new(setting.place, message);
         match &setting.what {
@@ -193,7 +194,8 @@ impl Setup {
         Ok(())
     }
 
-    /// Sets the congestion control algorithm by its name in Linux.
+    /// Sets the congestion control algorithm by its name in Linux; an error message if it is not
+    /// simulated.
     pub fn set_congestion(&mut self, name: &str) -> Result<(), String> {
         let Some((_, kind)) = IN_LINUX.iter().find(|(known, _)| *known == name) else {
             let near = hint(name, IN_LINUX.iter().map(|(known, _)| *known));

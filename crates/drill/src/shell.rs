@@ -6,29 +6,29 @@
 
 use crate::problem::{Place, Problem};
 
-/// A setting outside the connection.
+/// A setting of the host that a shell command of the script makes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
     /// Place in the script.
     pub place: Place,
-    /// Setting with its value.
+    /// Kind and value of the setting.
     pub what: What,
 }
 
-/// Kinds of settings.
+/// Kind and value of a setting of the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
     /// The production settings of the public collection's `defaults.sh`.
     Defaults,
     /// Kernel setting: name below `net.ipv4`, and value.
     Sysctl(String, String),
-    /// Queueing discipline of the host with or without pacing.
+    /// Queueing discipline of the host: with pacing (`fq`) or without.
     Pacing(bool),
-    /// No packet can be sent any more.
+    /// Queueing discipline that accepts no packet of the host (`pfifo limit 0`).
     NoQueue,
-    /// Detection of CUBIC's HyStart: 1 ACK trains, 2 delay, 3 both, 0 off.
+    /// Signals by which CUBIC's HyStart ends slow start: 1 ACK trains, 2 delay, 3 both, 0 none.
     Hystart(u8),
-    /// Initial window in segments.
+    /// Initial congestion window in segments.
     InitialWindow(u32),
     /// File of zeroes: name, and size in bytes.
     File(String, u64),
@@ -41,7 +41,8 @@ struct Word {
     place: Place,
 }
 
-/// Returns the settings in the text of a command, whose back-tick is at `place`.
+/// Returns the settings that shell commands make. `text` is what stands between the back-ticks,
+/// `place` is that of the first one.
 pub fn settings(text: &str, place: Place) -> Result<Vec<Setting>, Problem> {
     let mut all = Vec::new();
     for command in commands(text, place)? {

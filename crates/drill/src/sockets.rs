@@ -10,43 +10,43 @@ use eastwest_transport::tcp::info::ConnectionState;
 use eastwest_types::{Span, Time};
 use std::collections::BTreeMap;
 
-/// Role of a socket.
+/// Role of a socket in the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// New: neither listening nor connected.
     Fresh,
-    /// Listening.
+    /// The socket listens for connections.
     Listening,
-    /// Connected.
+    /// The socket is an end of the connection.
     Connected,
 }
 
-/// A socket.
+/// State of one socket of a script.
 #[derive(Clone, Copy, Debug)]
 pub struct Socket {
     /// Role of the socket.
     pub role: Role,
     /// Whether the socket is non-blocking: calls return at once.
     pub nonblocking: bool,
-    /// Whether the sending direction is closed.
+    /// Whether the application has closed the sending direction.
     pub shut: bool,
-    /// Whether the receiving direction is closed by the application.
+    /// Whether the application has closed the receiving direction.
     pub shut_for_reading: bool,
 }
 
 impl Socket {
-    /// Returns a new socket with this role.
+    /// Returns a blocking socket with this role.
     pub fn new(role: Role) -> Socket {
         Socket { role, nonblocking: false, shut: false, shut_for_reading: false }
     }
 }
 
-/// Condition for which a call waits.
+/// Condition for which a blocking system call waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish {
     /// The connection is established, or has failed.
     Connection,
-    /// A connection can be accepted; the new socket gets this number.
+    /// A connection can be accepted; the new socket gets this file descriptor.
     Accept(i64),
     /// Data can be read, at most this many bytes.
     Data(u64),
@@ -59,7 +59,7 @@ pub enum Wish {
         /// Whether more data is to follow (`MSG_MORE`).
         more: bool,
     },
-    /// A socket is ready.
+    /// A socket is ready, or the time limit of poll() or epoll_wait() is over.
     Events(Watch),
 }
 
@@ -73,43 +73,44 @@ struct Blocked {
     returned: Option<(Time, Outcome)>,
 }
 
-/// Result of a call.
+/// Result of a system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// A number.
+    /// The number that the call returns.
     Value(i64),
-    /// −1 with this error.
+    /// The number −1, and the error with this name.
     Error(&'static str),
-    /// The number 1, the events of a socket, and the events that the script expects.
+    /// The number 1, the events of a socket, and the events that the script expects (`None`: any).
+    /// Events are bit masks.
     Events(u32, Option<u32>),
 }
 
 /// All sockets of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Sockets {
-    /// Sockets by number.
+    /// Sockets by file descriptor.
     pub all: BTreeMap<i64, Socket>,
-    /// Whether the connection has been accepted.
+    /// Whether the application has accepted the connection, or opened it itself.
     pub accepted: bool,
-    /// Bytes read by the application.
+    /// Bytes that the application has read from the connection.
     pub read: u64,
     /// Whether the failure of the connection has been reported to the application.
     pub told_failure: bool,
-    /// The send buffer of the connection.
+    /// Send buffer of the connection.
     pub buffer: SendBuffer,
     /// Whether `recvmsg` reports the bytes left to read (`TCP_INQ`).
     pub tells_rest: bool,
-    /// Notifications in the error queue of the connection (MSG_ERRQUEUE).
+    /// Notifications of `MSG_ZEROCOPY` in the error queue of the connection.
     pub notifications: Notifications,
-    /// Epoll sets.
+    /// Epoll sets by file descriptor.
     pub epolls: Epolls,
-    /// Open files by number, with their sizes in bytes.
+    /// Sizes in bytes of open files, by file descriptor.
     pub files: BTreeMap<i64, u64>,
     blocked: Option<Blocked>,
 }
 
 impl Outcome {
-    /// Compares the result with the one expected by the script.
+    /// Compares the result of a system call with the one that the script expects.
     pub fn check(self, call: &Call) -> Result<(), Problem> {
         let name = &call.name;
         let number = match self {
@@ -148,18 +149,18 @@ impl Sockets {
         self.all.values().any(|s| s.role == Role::Listening)
     }
 
-    /// Whether a connection can be accepted.
+    /// Whether accept() finds a connection.
     pub fn can_accept(&self, host: Option<&Host>) -> bool {
         host.is_some_and(|h| !h.info().connection.is_opening() && !self.accepted)
     }
 
-    /// Accepts the connection; the new socket gets this number.
+    /// Accepts the connection; the new socket gets the file descriptor `number`.
     pub fn accept(&mut self, number: i64) {
         self.accepted = true;
         self.all.insert(number, Socket::new(Role::Connected));
     }
 
-    /// Returns the lowest unused number from 3 on.
+    /// Returns the lowest unused file descriptor, from 3 on.
     pub fn free_number(&self) -> i64 {
         let taken = |n: &i64| {
             self.all.contains_key(n) || self.epolls.contains_key(n) || self.files.contains_key(n)
@@ -190,12 +191,12 @@ impl Sockets {
         found.iter().filter(|f| f.0).fold(0, |events, f| events | f.1)
     }
 
-    /// Returns the events that a poll() or epoll_wait() call reports now.
+    /// Returns the events that a poll() or epoll_wait() call reports now, as a bit mask.
     pub fn events(&self, watch: Watch, host: Option<&Host>) -> u32 {
         watch.events(&self.epolls, |number| self.ready(number, host))
     }
 
-    /// Returns the state that triggers edges of epoll sets.
+    /// Returns the state of the connection whose changes trigger edge-triggered epoll events.
     pub fn seen(&self, host: &Host) -> Seen {
         let info = host.info();
         Seen {
@@ -206,7 +207,8 @@ impl Sockets {
         }
     }
 
-    /// Notes that the first ready socket of an epoll set has been reported.
+    /// Notes that the first ready socket of the epoll set `set` has been reported to the
+    /// application.
     pub fn note_told(&mut self, set: i64, host: Option<&Host>) {
         let Some(mut epoll) = self.epolls.remove(&set) else { return };
         epoll.note_told(|number| self.ready(number, host));
@@ -220,23 +222,26 @@ impl Sockets {
         self.epolls.values_mut().for_each(|set| set.note(seen, connected));
     }
 
-    /// Starts a blocking call that the script expects to return at `due`.
+    /// Records that a system call blocks until the condition `wish`; the script expects its return
+    /// at `due` ± `tolerance`.
     pub fn block(&mut self, call: &Call, wish: Wish, due: Time, tolerance: Span) {
         let call = call.clone();
         self.blocked = Some(Blocked { call, wish, due, tolerance, returned: None });
     }
 
-    /// Whether a call is blocked.
+    /// Whether a system call blocks, or its result is not yet compared.
     pub fn is_blocked(&self) -> bool {
         self.blocked.is_some()
     }
 
-    /// Returns the latest time at which the blocked call may return.
+    /// Returns the latest time at which the blocking system call may return; `None` if no call
+    /// blocks.
     pub fn blocked_until(&self) -> Option<Time> {
         self.blocked.as_ref().map(|b| b.due + b.tolerance)
     }
 
-    /// Checks after an event whether the blocked call can return.
+    /// Updates the sockets after an event: the error queue, the epoll sets, and the blocking system
+    /// call, which may return.
     pub fn look(&mut self, host: Option<&mut Host>, now: Time) {
         let Some(host) = host else {
             self.end_waiting(now);
@@ -286,7 +291,8 @@ impl Sockets {
         }
     }
 
-    /// Returns the result of a call with this condition, or `None` while it has to wait.
+    /// Returns the result of a system call that waits for the condition `wish`; `None` while it has
+    /// to wait.
     pub fn outcome(&self, wish: Wish, host: &Host, now: Time) -> Option<Outcome> {
         let info = host.info();
         match wish {
@@ -306,7 +312,9 @@ impl Sockets {
         }
     }
 
-    /// Compares a call that has returned, or should have returned.
+    /// Compares result and return time of the blocking system call with the expected ones, if it
+    /// has returned or should have returned before `now`. `start` is the time at which the script
+    /// began.
     pub fn check_blocked(&mut self, now: Time, start: Time) -> Result<(), Problem> {
         let Some(b) = &self.blocked else { return Ok(()) };
         let (name, seconds) = (&b.call.name, |t: Time| t.since(start).as_secs_f64());

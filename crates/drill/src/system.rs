@@ -11,45 +11,45 @@ use eastwest_types::Time;
 /// Start time of a script, not 0: an echoed timestamp of 0 would mean that there is none.
 pub const START: Time = Time(1_000_000_000_000);
 
-/// Returns a time relative to the start of the script, in seconds.
+/// Returns the time since the start of the script in seconds, as text with six decimals.
 pub fn seconds(t: Time) -> String {
     let us = t.since(START).0 / 1_000_000;
     format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }
 
-/// Result of a call: an outcome at once, or a condition to wait for.
+/// Result of a system call: an outcome at once, or a condition to wait for.
 pub enum Does {
-    /// Result at once.
+    /// The call returns at once with this outcome.
     Returns(Outcome),
-    /// Condition to wait for.
+    /// The call waits for this condition.
     Waits(Wish),
 }
 
-/// Result of a call, or the problem that ends the script.
+/// Result of a system call, or the error that ends the script.
 pub type Answer = Result<Does, Problem>;
 
-/// Returns a call that returns this number at once.
+/// Returns the answer of a system call that returns the number `n` at once.
 pub fn value(n: i64) -> Answer {
     Ok(Does::Returns(Outcome::Value(n)))
 }
 
-/// Returns a call that returns this error at once.
+/// Returns the answer of a system call that fails at once with the error `name` (`EINVAL` …).
 pub fn error(name: &'static str) -> Answer {
     Ok(Does::Returns(Outcome::Error(name)))
 }
 
-/// Returns a call that waits for this condition.
+/// Returns the answer of a system call that waits for the condition `wish`.
 pub fn waits(wish: Wish) -> Answer {
     Ok(Does::Waits(wish))
 }
 
-/// The system under the script's calls.
+/// The system on which a script runs: its settings, its sockets and the endpoint under test.
 pub struct System {
     /// Simulated time.
     pub now: Time,
-    /// Settings until the connection opens.
+    /// Settings of the host; the connection takes them when it opens.
     pub setup: Setup,
-    /// Endpoint under test, once there is a connection.
+    /// Endpoint under test; `None` before there is a connection.
     pub host: Option<Host>,
     /// Relation of the script's sequence numbers and timestamps to those of the endpoint.
     pub wire: Wire,
@@ -57,7 +57,8 @@ pub struct System {
     pub sockets: Sockets,
     /// Log with one line for each event so far.
     pub log: Vec<String>,
-    /// SYN-ACK with which the script will answer, during a call.
+    /// During a system call: the next SYN-ACK of the script, with which connect() negotiates;
+    /// `None` if there is none.
     pub syn_ack: Option<Packet>,
 }
 
@@ -75,8 +76,9 @@ impl System {
         }
     }
 
-    /// Opens the connection after the first packet of the other end, with which features are
-    /// negotiated. `active` sends the SYN. Returns whether there is room for the connection.
+    /// Opens the connection. `theirs` is the SYN or SYN-ACK of the other end, with which features
+    /// are negotiated; `active`: the endpoint sends the SYN. Returns whether there is room for the
+    /// connection.
     pub fn open(&mut self, theirs: Option<&Packet>, active: bool) -> bool {
         self.wire = Wire::agree(&mut self.setup, theirs, active);
         self.wire.remote_base = theirs.map_or(0, |p| p.start);
@@ -89,17 +91,18 @@ impl System {
         self.host.is_some()
     }
 
-    /// Checks after an event whether the blocked call can return.
+    /// Updates the sockets after an event; the blocking system call may return.
     pub fn look(&mut self) {
         self.sockets.look(self.host.as_mut(), self.now);
     }
 
-    /// Adds a line to the log.
+    /// Adds a line to the log: time, sign of the kind of event (`<`, `>`, `#` or `%`), text.
     pub fn note(&mut self, at: Time, what: char, line: &str) {
         self.log.push(format!("{} {what} {line}", seconds(at)));
     }
 
-    /// Returns the number of a new socket, epoll set or file. Numbers are names: the script chooses them.
+    /// Returns the file descriptor of a new socket, epoll set or file: the one that the script
+    /// expects, or the lowest unused one.
     pub fn new_number(&self, call: &Call) -> i64 {
         match call.result {
             Value::Number(n) if n >= 0 => n,
@@ -107,7 +110,8 @@ impl System {
         }
     }
 
-    /// Returns the number of the socket in the first argument.
+    /// Returns the file descriptor in the first argument of a system call; an error if it is not
+    /// that of a socket.
     pub fn number_of(&self, call: &Call) -> Result<i64, Problem> {
         let Some(number) = call.number(0) else {
             return call.fail(format!("{}() needs a socket", call.name));
@@ -118,14 +122,16 @@ impl System {
         }
     }
 
-    /// Returns the socket in the first argument.
+    /// Returns the socket whose file descriptor is the first argument of a system call; an error if
+    /// there is none.
     pub fn socket_of(&mut self, call: &Call) -> Result<&mut Socket, Problem> {
         let number = self.number_of(call)?;
         let missing = || Problem::new(call.place, format!("there is no socket {number}"));
         self.sockets.all.get_mut(&number).ok_or_else(missing)
     }
 
-    /// Returns the error of a failed connection; only the first call returns it.
+    /// Returns the name of the error with which the connection failed. Only the first call returns
+    /// it, as `SO_ERROR` does; otherwise `None`.
     pub fn failure(&mut self) -> Option<&'static str> {
         let error = self.host.as_ref().and_then(|h| h.error());
         let tell = error.filter(|_| !self.sockets.told_failure);

@@ -12,7 +12,7 @@ use crate::system::{Answer, Does, System, error, value, waits};
 /// Most bytes that a script may write in all: half of the range that 32-bit sequence numbers can distinguish.
 const MOST_WRITTEN: u64 = 1 << 30;
 
-/// Carries out a write of one buffer.
+/// Carries out write(), send() or sendto(): writes one buffer.
 pub fn write(system: &mut System, call: &Call) -> Answer {
     let Some(bytes) = call.number(2) else {
         return call.fail(format!("{}() needs a number of bytes", call.name));
@@ -24,7 +24,8 @@ pub fn write(system: &mut System, call: &Call) -> Answer {
     send(system, call, bytes, call.argument(3))
 }
 
-/// Carries out a write with the flags of a call.
+/// Writes `bytes` bytes to the socket of a system call, with its `flags` (`MSG_MORE`,
+/// `MSG_ZEROCOPY`, `MSG_DONTWAIT`).
 pub fn send(system: &mut System, call: &Call, bytes: i64, flags: Option<&Value>) -> Answer {
     let socket = *system.socket_of(call)?;
     let flags = known_flags(call, flags, &["MSG_MORE", "MSG_ZEROCOPY"])?;
@@ -59,7 +60,7 @@ pub fn send(system: &mut System, call: &Call, bytes: i64, flags: Option<&Value>)
     }
 }
 
-/// Carries out a read into one buffer.
+/// Carries out read(), readv(), recv() or recvfrom(): reads into one buffer.
 pub fn read(system: &mut System, call: &Call) -> Answer {
     let Some(most) = call.number(2) else {
         return call.fail(format!("{}() needs a size", call.name));
@@ -67,7 +68,7 @@ pub fn read(system: &mut System, call: &Call) -> Answer {
     receive(system, call, u64::try_from(most).unwrap_or(0), call.argument(3))
 }
 
-/// Carries out a read with the flags of a call.
+/// Reads at most `most` bytes from the socket of a system call, with its `flags` (`MSG_DONTWAIT`).
 pub fn receive(system: &mut System, call: &Call, most: u64, flags: Option<&Value>) -> Answer {
     let socket = *system.socket_of(call)?;
     let flags = known_flags(call, flags, &[])?;
@@ -90,7 +91,8 @@ pub fn receive(system: &mut System, call: &Call, most: u64, flags: Option<&Value
     }
 }
 
-/// Returns the flags of a send or receive call; flags other than the common ones and `others` are errors.
+/// Returns the names in the flags of a send or receive call. A flag other than `MSG_DONTWAIT`,
+/// `MSG_NOSIGNAL` and `others` is an error.
 pub fn known_flags<'a>(
     call: &Call,
     flags: Option<&'a Value>,

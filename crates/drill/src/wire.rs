@@ -17,14 +17,15 @@ const TIMESTAMPS: u32 = 12;
 /// MSS if the other end names none (RFC 9293, 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
-/// Result of the handshake, and the mapping of numbers.
+/// Features that the handshake has negotiated, and the relation between sequence numbers and
+/// timestamps of the script and those of the simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
     /// Sequence number of the other end's SYN in the script; the simulated one is 0.
     pub remote_base: u32,
     /// Sequence number of the endpoint's SYN in the script; the simulated one is 0.
     pub local_base: u32,
-    /// Window scales of the other end and of the endpoint.
+    /// Window scales (shift counts) of the other end and of the endpoint; 0 without window scaling.
     pub scales: (u8, u8),
     /// Whether both ends use timestamps.
     pub timestamps: bool,
@@ -34,18 +35,20 @@ pub struct Wire {
     pub offers_timestamps: bool,
     /// Timestamp values of the script, with the sending times of their packets in µs.
     pub stamps: Vec<(u32, u32)>,
-    /// Latest timestamp of the other end; a segment without timestamp does not change it.
+    /// Latest timestamp of the other end, as a time; `None` before the first. A segment without
+    /// timestamp does not change it.
     pub their_stamp: Option<Time>,
 }
 
-/// A sent packet with the numbers of a script.
+/// A packet that the endpoint has sent, with sequence numbers, window and timestamps as in the
+/// script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Time of sending.
+    /// Time at which the endpoint sent the packet.
     pub at: Time,
-    /// Packet with all fields set.
+    /// The packet in the form of the script, with all fields set.
     pub packet: script::Packet,
-    /// Time of its timestamp in µs.
+    /// Time for which the packet's timestamp stands, in µs of the simulation.
     pub born_us: u32,
 }
 
@@ -95,8 +98,9 @@ impl Wire {
         Wire { scales, timestamps, offered, offers_timestamps, ..Wire::default() }
     }
 
-    /// Returns a packet of the script as the endpoint gets it; the endpoint has everything before
-    /// position `una` acknowledged.
+    /// Converts a packet of the script to the numbers of the simulation: stream positions, window
+    /// in bytes, timestamps in µs. `una` is the first position of the endpoint's stream that is not
+    /// acknowledged (SND.UNA).
     pub fn inward(
         &mut self,
         p: &script::Packet,
@@ -150,7 +154,7 @@ impl Wire {
         }
     }
 
-    /// Returns a packet of the endpoint with the numbers of the script.
+    /// Converts a packet of the endpoint to the numbers of the script.
     pub fn outward(&self, sent: &Sent) -> Seen {
         let p = &sent.packet;
         let syn = p.flags & flag::SYN != 0;

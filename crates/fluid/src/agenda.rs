@@ -19,7 +19,7 @@ struct Entry {
     place: u32,
 }
 
-/// Entries by time.
+/// Event list with at most one entry for each place; the entry with the earliest time comes first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agenda {
     heap: Vec<Entry>,
@@ -28,12 +28,12 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// Returns the earliest entry: time, rank and place.
+    /// Returns the earliest entry (time, tie rank and place), or `None` if there are no entries.
     pub fn first(&self) -> Option<(Time, u64, u32)> {
         self.heap.first().map(|e| (e.at, e.rank, e.place))
     }
 
-    /// Sets or replaces the entry of a place.
+    /// Sets or replaces the entry of a place: its time, and its rank among entries of one time.
     pub fn set(&mut self, place: u32, at: Time, rank: u64) {
         if self.position.len() <= place as usize {
             self.position.resize(place as usize + 1, ABSENT);

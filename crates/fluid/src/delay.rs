@@ -30,12 +30,13 @@ pub(crate) fn bits(rate_bps: u64, span: Span) -> f64 {
 pub enum Queue {
     /// Drop-tail queue with this capacity in bytes.
     DropTail(u64),
-    /// Queue with a target delay, and its capacity in bytes.
+    /// Queue of a discipline with a target delay (CoDel, PIE, RED, marking): the target, and the
+    /// capacity in bytes.
     Aims(Span, u64),
 }
 
 impl Queue {
-    /// Returns the capacity in bytes.
+    /// Returns the capacity of the queue in bytes.
     pub fn room(self) -> u64 {
         match self {
             Queue::DropTail(room) | Queue::Aims(_, room) => room,
@@ -43,7 +44,7 @@ impl Queue {
     }
 }
 
-/// One direction of a link.
+/// Rate, delay and queue of one direction of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct PortSpec {
     /// Rate of the link.
@@ -67,7 +68,8 @@ pub fn standing(port: &PortSpec, flows: usize, windows_bits: f64, base: Span) ->
     Span((queue / port.rate.0 as f64 * 1e12) as u64)
 }
 
-/// Whether windows exceed the capacity of path and queue of a port, so that it drops or marks.
+/// Whether flows with windows of `windows_bits` in all exceed the capacity of their path (rate ·
+/// round-trip time `base`) and of the queue of a port, so that the port drops or marks.
 pub fn is_over(port: &PortSpec, windows_bits: f64, base: Span) -> bool {
     let room = match port.queue {
         Queue::Aims(target, _) => bits(port.rate.0, target),

@@ -14,7 +14,7 @@ use std::collections::BinaryHeap;
 pub struct Pace {
     /// Minimum time, independent of the number of flows.
     pub least: Span,
-    /// Additional time for each flow.
+    /// Additional time for each flow that the last computation included.
     pub per_flow: Span,
 }
 
@@ -23,7 +23,7 @@ pub struct Pace {
 pub struct Carried {
     /// Number of packets.
     pub packets: u64,
-    /// Bytes, framing included.
+    /// Bytes on the link, framing included.
     pub bytes: u64,
 }
 
@@ -34,16 +34,16 @@ pub struct Overflows {
     pub starts: u64,
     /// Starts at a port that was full: some of their packets may be lost.
     pub at_full: u64,
-    /// All starts of more than one packet.
+    /// All starts of flows with more than one packet.
     pub of: u64,
 }
 
-/// A delivered message: the first one of its direction that had not arrived.
+/// A delivered message: the first one of its connection and direction that had not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// The connection.
+    /// Number of the connection, see [`Network::open`].
     pub conn: u32,
-    /// Sending side.
+    /// Side of the connection that sent the message.
     pub from: Side,
 }
 
@@ -78,7 +78,7 @@ struct Conn {
     streams: [Stream; 2],
 }
 
-/// Ports, connections and scheduled events.
+/// Network as fluid: ports, connections whose messages get fair rates, and scheduled events.
 pub struct Network {
     rules: Rules,
     ports: Vec<PortSpec>,
@@ -105,7 +105,7 @@ pub struct Network {
     rests_until: Time,
     /// Time and rank of the next computation of rates.
     settles: Option<(Time, u64)>,
-    /// Number of events so far.
+    /// Number of events executed so far.
     pub happened: u64,
 }
 
@@ -120,7 +120,8 @@ fn of(stream: u32) -> (usize, usize) {
 }
 
 impl Network {
-    /// Returns a network of these ports without traffic.
+    /// Returns a network of these ports without traffic; the index of a port is its number in
+    /// paths.
     pub fn new(ports: Vec<PortSpec>, rules: Rules, pace: Pace) -> Network {
         Network {
             share: Share::new(ports.iter().map(|p| p.rate.0)),
@@ -151,8 +152,9 @@ impl Network {
         (size_of::<PortSpec>() + counts + size_of::<u32>()) as u64 + Share::bytes_per_port()
     }
 
-    /// Opens a connection: the client sends over the ports of the first path, the server over those
-    /// of the second. Returns its number, which may be one of a freed connection.
+    /// Opens a connection: the client sends over the ports of the first path, the server over the
+    /// ports of the second path. Returns the number of the connection, which may be that of a freed
+    /// one.
     pub fn open(&mut self, now: Time, paths: [Box<[u32]>; 2]) -> u32 {
         let flight = [0, 1].map(|side: usize| {
             paths[side].iter().fold(Span::ZERO, |sum, &l| sum + self.ports[l as usize].delay)
@@ -189,7 +191,7 @@ impl Network {
         }
     }
 
-    /// Sends a message of this size from one side of a connection.
+    /// Sends a message of `bytes` payload bytes from one side of a connection.
     pub fn send(&mut self, now: Time, conn: u32, from: Side, bytes: u64) {
         self.share.at(now);
         let side = from as usize;
@@ -220,13 +222,14 @@ impl Network {
         }
     }
 
-    /// Closes a connection after everything sent has arrived. Returns whether its number is free already.
+    /// Closes a connection after everything sent has arrived. Returns whether the number of the
+    /// connection is free already.
     pub fn close(&mut self, conn: u32) -> bool {
         self.conns[conn as usize].closing = true;
         self.free_if_quiet(conn)
     }
 
-    /// Aborts a connection at once.
+    /// Aborts a connection at once: messages that have not arrived are lost.
     pub fn abort(&mut self, now: Time, conn: u32) {
         self.share.at(now);
         for stream in [2 * conn, 2 * conn + 1] {
@@ -252,7 +255,7 @@ impl Network {
         [s[1].received, s[0].received]
     }
 
-    /// Returns the time of the next event, or never.
+    /// Returns the time of the next event, or [`Time::NEVER`].
     pub fn next(&self) -> Time {
         self.first().map_or(Time::NEVER, |(at, ..)| at)
     }
@@ -265,7 +268,7 @@ impl Network {
         [arrival, settle, planned].into_iter().flatten().min()
     }
 
-    /// Executes the next event. Returns the message that it delivers, if any.
+    /// Executes the next event. Returns the message that it delivers, or `None`.
     pub fn advance(&mut self) -> Option<Delivered> {
         let (now, rank, planned) = self.first()?;
         self.happened += 1;
@@ -307,8 +310,8 @@ impl Network {
         [0, 1].map(|side: usize| self.conns[conn as usize].streams[side].written)
     }
 
-    /// Frees a closed connection if everything has arrived; to be called after each delivery has
-    /// been handled. Returns whether it is free.
+    /// Frees the number of a closed connection if everything has arrived; to be called after each
+    /// delivery has been handled. Returns whether the number was freed.
     pub fn free_if_quiet(&mut self, conn: u32) -> bool {
         let c = &mut self.conns[conn as usize];
         if !(c.open && c.closing && c.streams.iter().all(Stream::is_quiet)) {
@@ -349,22 +352,24 @@ impl Network {
         self.share.keep_times();
     }
 
-    /// Returns how long ports have had each load until `now`; empty if it is not recorded.
+    /// Returns, for each port, the times at each load until `now`; empty without
+    /// [`Network::keep_times`].
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.share.times(now)
     }
 
-    /// Returns the single-packet messages that ports have carried; they get no share of the rate.
+    /// Returns, for each port, the packets and bytes of single-packet messages, which get no share
+    /// of the rate.
     pub fn singles(&self) -> &[Carried] {
         &self.singles
     }
 
-    /// Returns the number of starts at which packets would have been lost.
+    /// Returns the number of flow starts at which packets would have been lost.
     pub fn overflows(&self) -> Overflows {
         self.overflows
     }
 
-    /// Returns the number of overflows of each port.
+    /// Returns, for each port, the number of flow starts whose window did not fit into its queue.
     pub fn overflows_of(&self) -> &[u32] {
         &self.overflows_of
     }

@@ -23,16 +23,17 @@ use std::collections::BinaryHeap;
 
 /// Minimum rate of a flow in bit/s.
 const SLOWEST_BPS: u64 = 1_000;
-/// Cap of a flow without cap; level of a port that is not full.
+/// Value for no limit, in bit/s: the cap of a flow without cap, and the level of a port that is not
+/// full.
 pub const NO_LIMIT: u64 = u64::MAX;
 /// A change of acknowledgements below this fraction (1/200) of a port's rate causes no further filling.
 const ECHO_PART: u64 = 200;
 /// Most repetitions of filling after changes of acknowledgements.
 const ECHO_PASSES: u32 = 2;
 
-/// Number of load levels of a port that are recorded.
+/// Number of load levels of a port for which times are recorded; each is 1/32 of the capacity.
 pub const LOADS: usize = 32;
-/// Time for which a port carried nothing, and time at each load level.
+/// Time for which a port carried nothing, then time at each of the [`LOADS`] load levels.
 pub type LoadTimes = [Span; LOADS + 1];
 
 /// One direction of a link as the allocation sees it.
@@ -76,7 +77,7 @@ struct Flow {
     frozen: bool,
 }
 
-/// Path, weight and cap of a flow.
+/// Path, weight and cap of a flow for which a fair rate is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
     /// Ports of the path.
@@ -85,7 +86,7 @@ pub struct Demand<'a> {
     pub back: &'a [u32],
     /// Bits of acknowledgements per million bits of data.
     pub echo_ppm: u32,
-    /// Number of flows that it represents; at least 1.
+    /// Number of flows that this one represents; at least 1.
     pub weight: u32,
     /// Largest rate in bit/s.
     pub cap_bps: u64,
@@ -105,7 +106,7 @@ struct Vessel {
     level_bps: u64,
 }
 
-/// Ports and flows with their fair rates.
+/// Ports and flows with their weighted max–min fair rates.
 #[derive(Clone, Debug, Default)]
 pub struct Share {
     ports: Vec<Port>,
@@ -121,7 +122,7 @@ pub struct Share {
     rates: Vec<u64>,
     /// Changed flows and their rates before.
     changed: Vec<(u32, u64)>,
-    /// Number of flows filled so far: a measure of work.
+    /// Number of computed rates of flows so far: a measure of work.
     pub work: u64,
     /// Time of the present change.
     now: Time,
@@ -155,7 +156,8 @@ impl Share {
         self.times = vec![[Span::ZERO; LOADS + 1]; self.ports.len()];
     }
 
-    /// Returns how long ports have had each load until `now`; empty if it is not recorded.
+    /// Returns, for each port, the times at each load until `now`; empty without
+    /// [`Share::keep_times`].
     pub fn times(&mut self, now: Time) -> &[LoadTimes] {
         self.now = now;
         for port in 0..self.times.len() {
@@ -164,7 +166,7 @@ impl Share {
         &self.times
     }
 
-    /// Sets the time of the changes that follow.
+    /// Sets the time at which the changes that follow take effect.
     pub fn at(&mut self, now: Time) {
         self.now = now;
     }
@@ -200,7 +202,7 @@ impl Share {
         id
     }
 
-    /// Removes a flow.
+    /// Removes a flow; other flows get the freed rate with the next [`Share::settle`].
     pub fn remove(&mut self, id: u32) {
         self.set_rate(id, 0);
         let hops = std::mem::take(&mut self.flows[id as usize].hops);
@@ -221,7 +223,7 @@ impl Share {
         self.free.push(id);
     }
 
-    /// Changes the cap of a flow.
+    /// Changes the cap of a flow, in bit/s; rates change with the next [`Share::settle`].
     pub fn set_cap(&mut self, id: u32, cap_bps: u64) {
         let f = &mut self.flows[id as usize];
         // a cap that does not limit the flow, before or after, changes no rate
@@ -232,13 +234,14 @@ impl Share {
         f.cap_bps = cap_bps;
     }
 
-    /// Reduces a flow to this rate at once; other flows get the freed rate with the next [`Share::settle`].
+    /// Reduces the rate of a flow at once, in bit/s; other flows get the freed rate with the next
+    /// [`Share::settle`].
     pub fn lower(&mut self, id: u32, rate_bps: u64) {
         self.set_rate(id, rate_bps.clamp(SLOWEST_BPS, self.rate(id).max(SLOWEST_BPS)));
         self.touched_flows.push(id);
     }
 
-    /// Whether a flow is limited by its cap only.
+    /// Whether the rate of a flow has reached its cap.
     pub fn is_held_by_cap(&self, id: u32) -> bool {
         let f = &self.flows[id as usize];
         f.rate_bps >= f.cap_bps
@@ -255,7 +258,7 @@ impl Share {
         (p.load_bps + p.echo_bps).min(p.capacity_bps)
     }
 
-    /// Whether a port is full.
+    /// Whether a port is full, so that it limits the rates of flows.
     pub fn is_full(&self, port: u32) -> bool {
         self.ports[port as usize].level_bps < NO_LIMIT
     }
@@ -275,7 +278,8 @@ impl Share {
         !(self.touched_flows.is_empty() && self.touched_ports.is_empty())
     }
 
-    /// Makes rates fair again. Returns the flows with changed rates, each with its rate before.
+    /// Makes rates fair again. Returns the flows with changed rates, each with its previous rate in
+    /// bit/s.
     pub fn settle(&mut self) -> &[(u32, u64)] {
         self.changed.clear();
         if !self.is_touched() {

@@ -4,7 +4,7 @@ use crate::transfer::{Train, Window};
 use eastwest_types::{Span, Time};
 use std::collections::VecDeque;
 
-/// A message that is not sent completely.
+/// A message of which the sender has not sent the last byte.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     pub train: Train,
@@ -18,32 +18,36 @@ pub(crate) struct Stream {
     pub waiting: VecDeque<Pending>,
     /// Bytes of each message in flight.
     pub under_way: VecDeque<u64>,
-    /// Bytes written, and bytes that have arrived.
+    /// Bytes written by the sender.
     pub written: u64,
+    /// Bytes that have arrived.
     pub received: u64,
-    /// Number of its flow while it sends.
+    /// Number of the flow in the rate allocation; `None` while nothing is sent.
     pub flow: Option<u32>,
     /// A start event is scheduled.
     pub starting: bool,
-    /// Rate of its flow in bit/s, and the time from which it holds.
+    /// Present rate of the flow in bit/s.
     pub rate_bps: u64,
+    /// Time from which `rate_bps` holds and up to which `left` is computed.
     pub since: Time,
-    /// Bits left of the first message, and of all messages.
+    /// Bits of the first message that are not sent yet.
     pub left: f64,
+    /// Bits of all messages that are not sent yet.
     pub left_in_all: f64,
     /// Bytes of the first message that ports have counted.
     pub counted: u64,
-    /// Time at which the first message will have been sent, and the event that checks it.
+    /// Time at which the first message will have been sent at the present rate.
     pub due: Time,
+    /// Time of the event that checks whether the first message has been sent, or never.
     pub look: Time,
     /// Time of the next doubling of the window; never outside slow start.
     pub tick: Time,
     pub window: Window,
-    /// Largest window at the ports, in bits.
+    /// Window of this direction that its ports count, in bits.
     pub held: u64,
-    /// Time at which it last had data to send.
+    /// Time at which this direction last had data to send.
     pub active: Time,
-    /// Queueing delay of the path when it started.
+    /// Queueing delay of the path when sending started.
     pub lag: Span,
     /// Time of the last arrival: no arrival may be earlier.
     pub last_arrival: Time,

@@ -22,17 +22,17 @@ pub struct Rules {
     pub ack_every: u32,
     /// Framing bytes of a packet on a link, beyond its IP length.
     pub framing: u32,
-    /// Bytes of the shortest packet on a link.
+    /// Smallest number of bytes of a packet on a link, framing included.
     pub min_frame: u32,
     /// Initial window in bytes.
     pub initial_window: u64,
     /// Largest window in bytes.
     pub max_window: u64,
-    /// Idle time after which the window is the initial one again.
+    /// Idle time after which the window is the initial one again; `None`: never.
     pub idle_restart: Option<Span>,
 }
 
-/// Packets of a message on a link.
+/// Packets of one message on a link, and their acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Train {
     /// Number of packets.
@@ -46,12 +46,12 @@ pub struct Train {
 }
 
 impl Rules {
-    /// Returns the bytes of a packet on a link, framing included.
+    /// Returns the bytes on a link, framing included, of a packet of `ip` IP bytes.
     pub fn wire(&self, ip: u32) -> u64 {
         u64::from((ip + self.framing).max(self.min_frame))
     }
 
-    /// Returns the packets of a message of this size.
+    /// Returns the packets of a message of `bytes` payload bytes.
     pub fn train(&self, bytes: u64) -> Train {
         let segment = u64::from(self.segment);
         let packets = bytes.div_ceil(segment).max(1);
@@ -62,7 +62,8 @@ impl Rules {
         Train { packets, wire: (packets - 1) * full + last, last, acks }
     }
 
-    /// Returns the bits on a link of a window of payload.
+    /// Returns the bits on a link, headers and framing included, of a window of `window` payload
+    /// bytes.
     pub fn window_bits(&self, window: u64) -> f64 {
         let full = self.wire(self.segment + self.header);
         window as f64 * (full as f64 / f64::from(self.segment)) * 8.0
@@ -78,9 +79,9 @@ impl Rules {
 /// Congestion window of one direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Payload in bytes.
+    /// Congestion window in payload bytes.
     pub bytes: u64,
-    /// Whether it is in slow start.
+    /// Whether the connection is in slow start in this direction.
     pub slow_start: bool,
 }
 

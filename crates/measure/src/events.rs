@@ -6,7 +6,7 @@ use crate::table::Table;
 use eastwest_types::{HostId, PacketKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// Kind of an event.
+/// Kind of an event in the table `events`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum What {
@@ -25,11 +25,11 @@ pub enum What {
 }
 
 impl What {
-    /// Names in tables, in the order of the numbers of [`What`].
+    /// Names of the kinds of events in the table `events`; the index is the number of the kind.
     pub const NAMES: [&str; 6] = ["drop", "timeout", "recovery", "recovered", "spurious", "failed"];
 }
 
-/// An event.
+/// Event of a connection or datagram: one row of the table `events`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct EventRow {
     /// Time of the event.
@@ -38,17 +38,20 @@ pub struct EventRow {
     pub what: What,
     /// Number of the connection; `None` for datagrams.
     pub connection: Option<u64>,
-    /// Sender of the stream or packet.
+    /// Host that sent the stream or packet.
     pub src: HostId,
-    /// Receiver of the stream or packet.
+    /// Host to which the stream or packet was sent.
     pub dst: HostId,
-    /// Position in the stream of the first payload byte concerned.
+    /// Position in the sender's stream of the first payload byte of the event; the first byte of
+    /// the stream is 0.
     pub stream_start: u64,
-    /// Payload bytes concerned.
+    /// Payload bytes of the event: the lost, outstanding or acknowledged ones, depending on its
+    /// kind.
     pub bytes: u32,
-    /// Kind of the packet, link, and number of the cause; for drops only.
+    /// For a drop: kind of the lost packet, number of the link, number of the drop's cause.
+    /// Otherwise `None`.
     pub drop: Option<(PacketKind, u32, u8)>,
-    /// Number of the cause; for timeouts only.
+    /// For a timeout: number of its cause. Otherwise `None`.
     pub timeout: Option<u8>,
 }
 
@@ -98,7 +101,7 @@ impl Kept {
     }
 }
 
-/// Events of a run.
+/// Log of the events of a run: the first `most` events, and the number of the others.
 #[derive(Default, Serialize, Deserialize)]
 pub struct EventLog {
     rows: Vec<Kept>,
@@ -107,17 +110,17 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Returns the largest number of rows that are kept.
+    /// Returns the largest number of events that the log keeps; 0 if events are not recorded.
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// Counts `more` further events that are not in the table.
+    /// Adds `more` to the number of events that occurred and are not in the log.
     pub fn leave_out(&mut self, more: u64) {
         self.left_out += more;
     }
 
-    /// Returns an empty log for at most `most` rows.
+    /// Returns an empty log that keeps at most `most` events.
     pub fn new(most: usize) -> EventLog {
         EventLog { rows: Vec::new(), most, left_out: 0 }
     }
@@ -127,7 +130,7 @@ impl EventLog {
         self.most > 0
     }
 
-    /// Adds an event, not earlier than the last one.
+    /// Adds an event, which must not be earlier than the last one. A full log only counts it.
     pub fn push(&mut self, row: EventRow) {
         debug_assert!(self.rows.last().is_none_or(|last| last.at <= row.at), "events out of order");
         if self.rows.len() < self.most {
@@ -137,12 +140,12 @@ impl EventLog {
         }
     }
 
-    /// Returns the number of rows kept.
+    /// Returns the number of events that the log keeps.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether the log has no rows.
+    /// Whether the log keeps no event.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -152,8 +155,8 @@ impl EventLog {
         self.left_out
     }
 
-    /// Returns the table `events`; `drops` and `timeouts` name the causes of drops and timeouts. Releases the
-    /// rows.
+    /// Returns the table `events` and releases the log. `drops` and `timeouts` are the names of the
+    /// causes of drops and timeouts, by number.
     pub fn into_table(self, drops: &[&str], timeouts: &[&str]) -> Table {
         Events::of(&self.rows, &Causes { drops, timeouts })
     }

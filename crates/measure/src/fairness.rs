@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Sums of shares, from which the index is computed.
+/// Number, sum and sum of squares of the shares of users, from which Jain's index of fairness is
+/// computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     n: f64,
@@ -13,12 +14,12 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Adds a share, in any unit.
+    /// Adds the share of one user. All shares must have the same unit.
     pub fn add(&mut self, share: f64) {
         *self = self.and(&Shares { n: 1.0, sum: share, squares: share * share });
     }
 
-    /// Returns the sums over both sets of shares.
+    /// Returns the sums over the shares of `self` and of `other`.
     #[must_use]
     pub fn and(&self, other: &Shares) -> Shares {
         Shares {
@@ -28,7 +29,8 @@ impl Shares {
         }
     }
 
-    /// Returns Jain's index; 1 for an empty set or if all shares are 0.
+    /// Returns Jain's index of fairness, from 1/n for n users (unfair) to 1 (fair); 1 if there are
+    /// no shares or all are 0.
     pub fn jain(&self) -> f64 {
         if self.squares == 0.0 { 1.0 } else { self.sum * self.sum / (self.n * self.squares) }
     }

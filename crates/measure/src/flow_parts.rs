@@ -10,26 +10,26 @@ use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span};
 use serde::{Deserialize, Serialize};
 
-/// Parts of a completion time.
+/// Parts of the completion time of a flow; their sum is the completion time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
     /// Time at the sending host before the first transmission.
     pub injection: Span,
     /// Waiting time in queues of switches.
     pub queueing: Span,
-    /// Time of transmission, propagation and processing.
+    /// Time of transmission, propagation and processing at the receiving host.
     pub flight: Span,
     /// Time from the first transmission of lost data to its retransmission.
     pub retransmission: Span,
 }
 
 impl Parts {
-    /// Returns the sum of the parts.
+    /// Returns the sum of the four parts: the completion time of the flow.
     pub fn sum(&self) -> Span {
         self.injection + self.queueing + self.flight + self.retransmission
     }
 
-    /// Returns the sums of both, part by part.
+    /// Returns the parts of `self` and `other` added, part by part.
     #[must_use]
     pub fn and(self, other: Parts) -> Parts {
         Parts {
@@ -40,8 +40,8 @@ impl Parts {
         }
     }
 
-    /// Returns the parts without the first `span` of the time, in which the parts follow each other in this
-    /// order: injection, queueing, flight.
+    /// Returns the parts after `span` is subtracted from the start of the time: first from
+    /// `injection`, then from `queueing`, then from `flight`.
     #[must_use]
     pub fn without_first(mut self, span: Span) -> Parts {
         let mut rest = span;
@@ -54,22 +54,24 @@ impl Parts {
     }
 }
 
-/// A complete flow: a message, or a stream of frames up to its latest arrival.
+/// Row of the table `flow_parts`: a complete message, or a stream of frames up to its latest
+/// arrival.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PartsRow {
-    /// Row of the message in `flows`, or of the stream in `streams`.
+    /// Number of the row of the message in the table `flows`, or of the stream in the table
+    /// `streams`; from 0.
     pub row: u64,
-    /// Whether the flow is a stream of frames.
+    /// Whether the flow is a stream of raw Ethernet frames, not a message.
     pub is_stream: bool,
-    /// Index of the workload.
+    /// Index of the workload, from 0.
     pub workload: u16,
     /// Traffic class.
     pub class: ClassId,
-    /// Sender.
+    /// Sending host.
     pub src: HostId,
-    /// Receiver.
+    /// Receiving host.
     pub dst: HostId,
-    /// Payload bytes of a message; bytes of a stream's frames that have arrived.
+    /// Payload bytes of the message, or bytes of the stream's frames that have arrived.
     pub bytes: u64,
     /// Whether part of the flow was retransmitted or lost.
     pub with_loss: bool,
@@ -77,7 +79,7 @@ pub struct PartsRow {
     pub parts: Parts,
 }
 
-/// Rows of a run, at most `most`: later ones are only counted.
+/// Rows of the table `flow_parts`: the first `most` flows. Later flows are only counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PartsTable {
     rows: Vec<PartsRow>,
@@ -91,7 +93,7 @@ impl PartsTable {
         PartsTable { rows: Vec::new(), most, left_out: 0 }
     }
 
-    /// Adds a row.
+    /// Adds the row of a flow. If the table is full, only counts the flow.
     pub fn push(&mut self, row: PartsRow) {
         if (self.rows.len() as u64) < self.most {
             self.rows.push(row);
@@ -105,7 +107,7 @@ impl PartsTable {
         (self.rows.len(), self.left_out)
     }
 
-    /// Returns the parts of the completion time of each flow.
+    /// Returns the parts of the completion time of each flow in the table.
     pub fn parts(&self) -> impl Iterator<Item = &Parts> {
         self.rows.iter().map(|row| &row.parts)
     }

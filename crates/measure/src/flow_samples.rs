@@ -9,24 +9,25 @@ use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Identity of a stream of bytes or frames.
+/// Identity of a stream: one direction of a connection or queue pair, or a stream of raw Ethernet
+/// frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whose {
-    /// Number of the connection or queue pair, or of the stream.
+    /// Number of the connection or queue pair, or of the stream of frames.
     pub number: u64,
-    /// Whether it is a stream of frames.
+    /// Whether the stream consists of raw Ethernet frames, without a connection or queue pair.
     pub is_stream: bool,
-    /// Index of the workload.
+    /// Index of the workload, from 0.
     pub workload: u16,
     /// Traffic class.
     pub class: ClassId,
-    /// Sender.
+    /// Sending host.
     pub src: HostId,
-    /// Receiver.
+    /// Receiving host.
     pub dst: HostId,
 }
 
-/// Byte counter of a stream in its current interval.
+/// Counter of the bytes of one stream that have arrived in its current sampling interval.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Meter {
     whose: Whose,
@@ -37,7 +38,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Returns a counter of a stream of which nothing has arrived.
+    /// Returns the counter of a stream of which nothing has arrived.
     pub fn new(whose: Whose) -> Meter {
         Meter { whose, interval: 0, bytes: 0 }
     }
@@ -51,7 +52,8 @@ struct Row {
     bytes: u64,
 }
 
-/// Rows of a run: the first `most` that were complete.
+/// Rows of the table `flow_samples` (bytes received per stream and sampling interval): the first
+/// `most` complete rows. Later ones are only counted.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FlowSamples {
     interval: Span,
@@ -61,12 +63,13 @@ pub struct FlowSamples {
 }
 
 impl FlowSamples {
-    /// Returns an empty table for at most `most` rows.
+    /// Returns an empty table of at most `most` rows for sampling intervals of length `interval`.
     pub fn new(interval: Span, most: u64) -> FlowSamples {
         FlowSamples { interval, rows: Vec::new(), most, left_out: 0 }
     }
 
-    /// Counts bytes that a receiver got at `now`.
+    /// Adds `bytes` that arrived at a receiver at `now` to the counter of their stream. If a new
+    /// sampling interval has begun, writes the row of the earlier one first.
     pub fn add(&mut self, meter: &mut Meter, now: Time, bytes: u64) {
         if bytes == 0 {
             return;
@@ -79,7 +82,7 @@ impl FlowSamples {
         meter.bytes += bytes;
     }
 
-    /// Closes the current interval of a stream: writes its row.
+    /// Ends the current sampling interval of a stream: writes its row, if bytes have arrived in it.
     pub fn close(&mut self, meter: &mut Meter) {
         let bytes = std::mem::take(&mut meter.bytes);
         if bytes == 0 {
@@ -92,14 +95,15 @@ impl FlowSamples {
         }
     }
 
-    /// Replaces the numbers of streams of frames by those of their rows in the table `streams`.
+    /// Replaces the number of each stream of frames by the number of its row in the table
+    /// `streams`; `row_of` has the row for each number.
     pub fn number_streams(&mut self, row_of: &[u64]) {
         for whose in self.rows.iter_mut().map(|row| &mut row.whose).filter(|w| w.is_stream) {
             whose.number = row_of[whose.number as usize];
         }
     }
 
-    /// Returns the length of an interval.
+    /// Returns the length of a sampling interval.
     pub fn interval(&self) -> Span {
         self.interval
     }

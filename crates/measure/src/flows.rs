@@ -6,57 +6,59 @@ use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Purpose, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A message that has arrived.
+/// Row of the table `flows`: a message that has arrived completely.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FlowRow {
-    /// Index of the workload it belongs to.
+    /// Index of the workload to which the message belongs, from 0.
     pub workload: u16,
     /// Purpose of the message.
     pub purpose: Purpose,
     /// Traffic class.
     pub class: ClassId,
-    /// Sender.
+    /// Sending host.
     pub src: HostId,
-    /// Receiver.
+    /// Receiving host.
     pub dst: HostId,
-    /// Payload bytes.
+    /// Payload bytes of the message.
     pub bytes: u64,
-    /// Time at which the application wrote it.
+    /// Time at which the application wrote the message.
     pub start: Time,
-    /// Time at which its last byte had arrived in order.
+    /// Time at which the last byte of the message had arrived in order.
     pub finish: Time,
-    /// Time that the message takes alone on the idle path.
+    /// Time that the message takes alone on the idle path, without handshake.
     pub ideal: Span,
-    /// Segments that the sender retransmitted meanwhile.
+    /// Segments that the sender retransmitted between `start` and `finish`.
     pub retransmits: u32,
-    /// Retransmission timeouts of the sender meanwhile.
+    /// Retransmission timeouts of the sender between `start` and `finish`.
     pub timeouts: u32,
-    /// Timeouts that found a whole window of data lost.
+    /// Timeouts between `start` and `finish` at which a whole window of data was lost.
     pub lost_windows: u32,
-    /// Timeouts that found every ACK of a window lost.
+    /// Timeouts between `start` and `finish` at which every ACK of a window was lost.
     pub lost_ack_windows: u32,
-    /// Job of the message.
+    /// Number of the job or transaction to which the message belongs; `None` if it belongs to none.
     pub job: Option<u32>,
-    /// Number of the connection.
+    /// Number of the connection that carried the message, from 0 in order of opening.
     pub connection: u64,
-    /// Bytes of the sender's stream before the message.
+    /// Bytes of the sender's stream on this connection before the message.
     pub stream_start: u64,
+    /// Number that the workload gave the message.
+    pub tag: u64,
 }
 
-/// Totals of the flows with one purpose, for summaries.
+/// Totals of all flows of one purpose (`shuffle`, `incast` …), for the summary of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowTotals {
-    /// Payload bytes.
+    /// Sum of the payload bytes of the flows.
     pub bytes: u64,
-    /// Flows with retransmissions.
+    /// Number of flows during which the sender retransmitted.
     pub with_loss: u64,
-    /// Sums of the mean rates of flows, in bytes per second, and of their squares.
+    /// Number and sum of the flows' mean rates, in bytes per second, and sum of their squares.
     pub rates: Shares,
-    /// Flows with timeouts that found a whole window of data lost.
+    /// Number of flows with a timeout at which a whole window of data was lost.
     pub with_lost_windows: u64,
-    /// Flows with timeouts that found every ACK of a window lost.
+    /// Number of flows with a timeout at which every ACK of a window was lost.
     pub with_lost_ack_windows: u64,
-    /// Completion time of each flow.
+    /// Completion time of each flow, in order of arrival.
     pub times: Vec<Span>,
 }
 
@@ -74,8 +76,8 @@ impl FlowTotals {
     }
 }
 
-/// All rows, in order of arrival. During a long run, [`FlowTable::hand_out`] takes rows out; their totals for
-/// summaries stay.
+/// Rows of the table `flows`, in order of arrival. During a long run, [`FlowTable::hand_out`]
+/// removes rows from memory; their totals for summaries stay.
 #[derive(Default, Serialize, Deserialize)]
 pub struct FlowTable {
     rows: Vec<FlowRow>,
@@ -86,17 +88,17 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// Adds a row.
+    /// Adds the row of a message.
     pub fn push(&mut self, row: FlowRow) {
         self.rows.push(row);
     }
 
-    /// Returns the number of flows, those handed out included.
+    /// Returns the number of flows that have arrived, including those whose rows were handed out.
     pub fn len(&self) -> u64 {
         self.handed_out + self.held() as u64
     }
 
-    /// Whether there have been no flows.
+    /// Whether no flow has arrived.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -106,12 +108,13 @@ impl FlowTable {
         self.rows.len()
     }
 
-    /// Returns the number of rows that were handed out.
+    /// Returns the number of rows that [`FlowTable::hand_out`] has removed from memory.
     pub fn handed_out(&self) -> u64 {
         self.handed_out
     }
 
-    /// Returns the totals of all flows, by the number of their purpose.
+    /// Returns the totals of all flows for each purpose; the index is the number of the
+    /// [`Purpose`].
     pub fn totals(&self) -> Vec<FlowTotals> {
         let mut totals = self.totals.clone();
         add(&mut totals, &self.rows);
@@ -202,6 +205,10 @@ table! {
 
     /// timeouts at which all ACKs of the arrived data were lost
     lost_ack_windows since 5: u32 = flow.lost_ack_windows;
+
+    /// number that the workload gave the message; a request and its response have the same
+    /// connection and tag ([exchanges](../guide/reading-results.md#exchanges))
+    tag since 8: u64 = flow.tag;
 }
 
 #[cfg(test)]
@@ -228,6 +235,7 @@ mod tests {
             job: None,
             connection: n,
             stream_start: 0,
+            tag: n,
         }
     }
 

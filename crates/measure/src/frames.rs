@@ -30,26 +30,27 @@ const ROCEV2: u16 = 4791;
 /// Bytes of the invariant CRC at the end of a RoCEv2 packet.
 pub const ICRC: u16 = 4;
 
-/// Returns the IPv4 address of a host.
+/// Returns the IPv4 address of a host in captures: 10.0.0.1 plus the number of the host.
 pub fn address(host: HostId) -> [u8; 4] {
     (0x0a00_0001 + host.0).to_be_bytes()
 }
 
-/// Options of the SYN of both ends of all connections.
+/// TCP options that both ends of every connection announce in their SYN.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct TcpOptions {
-    /// Maximum segment size, with room for TCP options.
+    /// Value of the MSS option in bytes: payload of a full segment, plus 12 for timestamps.
     pub mss: u16,
-    /// Whether timestamps are on.
+    /// Whether timestamps are used (RFC 7323).
     pub timestamps: bool,
-    /// Whether selective acknowledgements are permitted.
+    /// Whether selective acknowledgements are permitted (RFC 2018).
     pub sack: bool,
-    /// Shift of windows: the scale factor is 2 to this power.
+    /// Window scale (RFC 7323): the window field counts units of 2 to this power bytes.
     pub window_shift: u8,
 }
 
 impl TcpOptions {
-    /// Returns the options of endpoints with this payload of a full segment and this largest window.
+    /// Returns the options of endpoints whose full segment has `segment` bytes of payload and whose
+    /// largest receive window is `window` bytes.
     pub fn new(segment: u32, window: u64, timestamps: bool, sack: bool) -> TcpOptions {
         let mss = segment + if timestamps { 12 } else { 0 };
         let fits = |shift: &u8| window.div_ceil(1 << shift) <= 65_535;
@@ -58,7 +59,7 @@ impl TcpOptions {
     }
 }
 
-/// Connection and direction of a packet.
+/// Connection of a packet, and its direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction {
     /// Number of the connection.
@@ -87,7 +88,8 @@ impl Direction {
     }
 }
 
-/// Returns the headers of a TCP segment.
+/// Returns the Ethernet, IPv4 and TCP headers of a segment as bytes. `blocks` are its SACK blocks,
+/// in stream positions.
 pub fn tcp(
     packet: &Packet,
     blocks: Option<&SackBlocks>,
@@ -146,7 +148,7 @@ fn syn_options(options: &TcpOptions) -> Vec<u8> {
     vec![2, 4, high, low, 1, 3, 3, options.window_shift]
 }
 
-/// Returns the headers of a UDP datagram of a class.
+/// Returns the Ethernet, IPv4 and UDP headers of a datagram of traffic class `class` as bytes.
 pub fn udp(packet: &Packet, src: HostId, dst: HostId, class: u32) -> Vec<u8> {
     let direction = Direction { connection: 0, src, dst, from_client: true };
     let port = (50_000 + class as u16).to_be_bytes();
@@ -162,10 +164,11 @@ pub fn udp(packet: &Packet, src: HostId, dst: HostId, class: u32) -> Vec<u8> {
     frame(&direction, packet.tos, UDP, &header, packet.payload)
 }
 
-/// Returns the headers of a packet of a queue pair (RoCEv2): UDP to port 4791, the base transport header of
-/// InfiniBand (specification 9.2, annex A17), and the header of acknowledgements (9.3). `payload` is the number
-/// of bytes after them: payload and invariant CRC, all zeros. The sequence number is the position of the
-/// payload, in bytes.
+/// Returns the headers of a RoCEv2 packet as bytes: Ethernet, IPv4, UDP to port 4791, base
+/// transport header (InfiniBand specification 9.2, annex A17) and acknowledgement header (9.3).
+/// `queue_pair` is the number of the destination queue pair. The packet sequence number is the
+/// position of the payload in the stream, in bytes modulo 2²⁴. Payload and invariant CRC (all
+/// zeros) are left out.
 pub fn rocev2(packet: &Packet, direction: &Direction, queue_pair: u32) -> Vec<u8> {
     let flags = packet.flags;
     let answers = flags & (rocev2::ACK | rocev2::NAK) != 0;

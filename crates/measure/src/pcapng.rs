@@ -17,7 +17,7 @@ const ETHERNET: u16 = 1;
 /// Time stamps count 10⁻⁹ s.
 const NANOSECONDS: u8 = 9;
 
-/// A capture file being written into memory.
+/// A capture file in the pcapng format, which is written into memory.
 #[derive(Serialize, Deserialize)]
 pub struct Pcapng {
     bytes: Vec<u8>,
@@ -25,7 +25,8 @@ pub struct Pcapng {
 }
 
 impl Pcapng {
-    /// Returns a file without packets, written by `application`.
+    /// Returns a capture file without packets that names `application` as the program that wrote
+    /// it.
     pub fn new(application: &str) -> Pcapng {
         let mut file = Pcapng { bytes: Vec::new(), interfaces: 0 };
         file.block(SECTION_HEADER, |body| {
@@ -39,7 +40,8 @@ impl Pcapng {
         file
     }
 
-    /// Declares an interface; returns its number. `rate_bps` is bits per second.
+    /// Adds an interface with a rate of `rate_bps` bits per second. Returns its number in the file,
+    /// from 0.
     pub fn interface(&mut self, name: &str, description: &str, rate_bps: u64) -> u32 {
         self.block(INTERFACE, |body| {
             body.extend(ETHERNET.to_le_bytes());
@@ -55,7 +57,7 @@ impl Pcapng {
         self.interfaces - 1
     }
 
-    /// Gives an IPv4 address a name, for the packets that follow.
+    /// Adds the host name of an IPv4 address, which readers show in the packets that follow.
     pub fn name(&mut self, address: [u8; 4], name: &str) {
         self.block(NAMES, |body| {
             body.extend(1u16.to_le_bytes()); // an IPv4 address
@@ -68,8 +70,8 @@ impl Pcapng {
         });
     }
 
-    /// Adds a packet that passed an interface at `time_ns`; `captured` holds the recorded first
-    /// bytes of the packet.
+    /// Adds a packet of `original_len` bytes that passed interface number `interface` at `time_ns`
+    /// (nanoseconds); `captured` holds the recorded first bytes of the packet.
     pub fn packet(&mut self, interface: u32, time_ns: u64, captured: &[u8], original_len: u32) {
         debug_assert!(interface < self.interfaces && captured.len() <= original_len as usize);
         self.block(ENHANCED_PACKET, |body| {

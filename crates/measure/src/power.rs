@@ -4,27 +4,29 @@
 use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Sub};
 
-/// Energy of links, and the time that they spent in each state.
+/// Energy of a set of links in joules, and the time that they spent in each power state in seconds,
+/// summed over the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
-    /// Joules.
+    /// Energy that the links used, in joules.
     pub joules: f64,
-    /// Joules if all links were always awake.
+    /// Energy in joules that the links would have used if they had always been awake.
     pub always_on_j: f64,
-    /// Joules if links slept whenever they had nothing to send, without transitions.
+    /// Energy in joules that the links would have used if they had slept whenever they had nothing
+    /// to send, without transitions.
     pub ideal_j: f64,
-    /// Seconds awake.
+    /// Time awake in seconds, summed over the links.
     pub awake_s: f64,
-    /// Seconds falling asleep.
+    /// Time in transition to sleep in seconds, summed over the links.
     pub falling_s: f64,
-    /// Seconds asleep.
+    /// Time asleep in seconds, summed over the links.
     pub asleep_s: f64,
-    /// Seconds waking.
+    /// Time in transition from sleep in seconds, summed over the links.
     pub waking_s: f64,
 }
 
 impl Used {
-    /// Returns `f` of each field of both.
+    /// Returns the result of `f` for each pair of equal fields of `self` and `other`.
     fn zip(self, other: Used, f: impl Fn(f64, f64) -> f64) -> Used {
         Used {
             joules: f(self.joules, other.joules),
@@ -47,13 +49,14 @@ impl AddAssign for Used {
 impl Sub for Used {
     type Output = Used;
 
-    /// Returns the difference of two totals; rounding does not make it negative.
+    /// Returns this total minus the earlier total `before`; a difference below 0 by rounding
+    /// becomes 0.
     fn sub(self, before: Used) -> Used {
         self.zip(before, |now, then| (now - then).max(0.0))
     }
 }
 
-/// Totals of each tier at each sample; empty if they are not recorded.
+/// Energy totals of the links of each tier at each sample; empty if energy is not recorded.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PowerSeries {
     tiers: usize,
@@ -61,20 +64,21 @@ pub struct PowerSeries {
 }
 
 impl PowerSeries {
-    /// Records the totals of all tiers at a sample.
+    /// Adds a sample: for each tier the energy and times of its links since the start of the run.
     pub fn take(&mut self, totals: &[Used]) {
         self.tiers = totals.len();
         self.totals.extend_from_slice(totals);
     }
 
-    /// Removes every other sample, beginning with the first; an odd last one is removed, too.
+    /// Halves the number of samples: removes the first, third, fifth … sample.
     pub fn halve(&mut self) {
         let tiers = self.tiers.max(1);
         self.totals =
             self.totals.chunks_exact(2 * tiers).flat_map(|two| &two[tiers..]).copied().collect();
     }
 
-    /// Returns (number of the sample, tier, use since the previous sample) for every sample.
+    /// Returns for every sample and tier: index of the sample, index of the tier, and the energy
+    /// and times since the previous sample.
     pub fn rows(&self) -> impl Iterator<Item = (usize, u32, Used)> + '_ {
         let tiers = self.tiers;
         self.totals.iter().enumerate().map(move |(place, &now)| {

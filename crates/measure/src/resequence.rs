@@ -9,7 +9,8 @@ use eastwest_types::{Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Resequencing buffer of one stream, with statistics.
+/// Resequencing buffer of a receiver, which delivers the frames of one stream in order, with
+/// statistics of the frames that it had to hold.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Resequencer {
     /// Number up to which all frames were delivered or lost.
@@ -28,13 +29,14 @@ pub struct Resequencer {
 }
 
 impl Resequencer {
-    /// Whether a frame with this number would be held, because an earlier one has neither arrived nor been
-    /// lost. `number` is reduced to its low 32 bits.
+    /// Whether a frame would be held because an earlier one has neither arrived nor been lost.
+    /// `number` is the low 32 bits of the frame's number.
     pub fn would_hold(&self, number: u32) -> bool {
         Packet::widen(u64::from(number), self.done + 1) > self.done + 1
     }
 
-    /// Receives a frame. `number`, from 1, is reduced to its low 32 bits.
+    /// Handles the arrival of a frame. `number` is the low 32 bits of the frame's number; the first
+    /// frame has number 1.
     pub fn arrives(&mut self, now: Time, number: u32) {
         let number = Packet::widen(u64::from(number), self.done + 1);
         if number == self.done + 1 && self.beyond.is_empty() {
@@ -52,7 +54,8 @@ impl Resequencer {
         self.most = self.most.max(self.held);
     }
 
-    /// Records the loss of a frame: no other frame waits for it any longer.
+    /// Records the loss of a frame, for which other frames no longer wait. `number` is the low 32
+    /// bits of the frame's number.
     pub fn misses(&mut self, now: Time, number: u32) {
         self.pass(now);
         let number = Packet::widen(u64::from(number), self.done + 1);
@@ -77,12 +80,12 @@ impl Resequencer {
         }
     }
 
-    /// Returns the number up to which all frames were delivered or reported lost.
+    /// Returns the highest frame number up to which all frames were delivered or reported lost.
     pub fn handed_on(&self) -> u64 {
         self.done
     }
 
-    /// Returns the most frames held at one time.
+    /// Returns the maximum number of frames held at one time.
     pub fn most(&self) -> u64 {
         self.most
     }
@@ -92,7 +95,8 @@ impl Resequencer {
         self.waited
     }
 
-    /// Returns the mean number of frames held between two instants.
+    /// Returns the mean number of frames held: their integral over time, divided by the time
+    /// between `from` and `to`; 0 if that is 0.
     pub fn mean(&self, from: Time, to: Time) -> f64 {
         let span = to.0.saturating_sub(from.0);
         if span == 0 { 0.0 } else { self.area as f64 / span as f64 }

@@ -5,16 +5,16 @@ use crate::table::Names;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// A complete round of a synchronized read.
+/// Row of the table `rounds`: a complete round of a synchronized read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Round {
-    /// Workload.
+    /// Index of the workload, from 0.
     pub workload: u16,
-    /// Number of the round.
+    /// Number of the round, from 0.
     pub round: u32,
-    /// Time at which the requests left.
+    /// Time at which the requests of the round left, or at which its senders could start.
     pub started: Time,
-    /// Time at which the last byte had arrived.
+    /// Time at which the last byte of all senders had arrived.
     pub finished: Time,
     /// Payload bytes of all senders.
     pub bytes: u64,

@@ -7,16 +7,16 @@ use crate::table::Names;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Queue of one link at one sample.
+/// Length of the queue of one link at one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSample {
     /// Number of the sample.
     sample: u32,
-    /// Link.
+    /// Number of the link.
     pub link: u32,
-    /// Packets waiting.
+    /// Packets in the queue, without the one in transmission.
     pub packets: u32,
-    /// IP bytes waiting.
+    /// IP bytes in the queue.
     pub bytes: u64,
 }
 
@@ -25,15 +25,16 @@ pub struct QueueSample {
 pub struct LinkSample {
     /// Number of the sample at the end of the interval.
     sample: u32,
-    /// Link.
+    /// Number of the link.
     pub link: u32,
-    /// Packets lost in the interval.
+    /// Packets lost on the link in the interval.
     pub drops: u32,
-    /// Bytes carried in the interval, on the link with framing.
+    /// Bytes carried by the link in the interval, including framing.
     pub bytes: u64,
 }
 
-/// Bytes carried per tier and link between samples, queues at samples, and energy of links.
+/// Time series of a run: bytes carried per tier and per link between samples, queue lengths at
+/// samples, and energy of links.
 #[derive(Serialize, Deserialize)]
 pub struct Samples {
     interval: Span,
@@ -53,11 +54,12 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Bytes of memory for each link before any sample.
+    /// Memory in bytes that [`Samples`] needs for each link before any sample.
     pub const BYTES_PER_LINK: u64 = size_of::<(u64, u64)>() as u64;
 
-    /// Returns an empty series of `tiers` tiers and `links` links, sampled every `interval`. With `most` it is
-    /// adaptive and keeps at most `most` samples.
+    /// Returns an empty series for `tiers` tiers and `links` links, sampled every `interval`. With
+    /// `most` the series is adaptive: when it has `most` samples, it merges them in pairs and
+    /// doubles the interval.
     pub fn new(interval: Span, most: Option<usize>, tiers: usize, links: usize) -> Samples {
         let next = Time::ZERO + interval;
         Samples {
@@ -89,8 +91,9 @@ impl Samples {
         self.carried.is_empty()
     }
 
-    /// Takes a sample. Arguments: total bytes carried per tier, bytes and losses of every link, queues that are
-    /// not empty, and total energy of the links of every tier, or nothing if it is not recorded.
+    /// Takes a sample. `totals`: bytes carried so far by each tier. `links`: bytes and losses so
+    /// far of each link. `queues`: number of the link, packets and IP bytes of each queue that is
+    /// not empty. `used`: energy so far of each tier; empty if it is not recorded.
     pub fn take(
         &mut self,
         totals: &[u64],
@@ -180,12 +183,14 @@ impl Samples {
         self.links = folded;
     }
 
-    /// Returns (end of the interval in seconds, traffic) for every link and interval with traffic or losses.
+    /// Returns (end of the sampling interval in seconds, traffic) for every link and interval with
+    /// traffic or losses.
     pub fn links(&self) -> impl Iterator<Item = (f64, LinkSample)> + '_ {
         self.links.iter().map(|l| (self.time_of(l.sample as usize), *l))
     }
 
-    /// Returns (end of the interval in seconds, tier, bytes) for every sample.
+    /// Returns (end of the sampling interval in seconds, index of the tier, bytes carried in the
+    /// interval) for every interval and tier.
     pub fn carried(&self) -> impl Iterator<Item = (f64, u32, u64)> + '_ {
         self.carried
             .iter()
@@ -193,12 +198,13 @@ impl Samples {
             .map(|(i, &bytes)| (self.time_of(i / self.tiers), (i % self.tiers) as u32, bytes))
     }
 
-    /// Returns (time in seconds, sample) for every queue that was not empty.
+    /// Returns (time in seconds, sample) for every sample of a queue that was not empty.
     pub fn queues(&self) -> impl Iterator<Item = (f64, QueueSample)> + '_ {
         self.queues.iter().map(|q| (self.time_of(q.sample as usize), *q))
     }
 
-    /// Returns (end of the interval in seconds, tier, use in the interval) for every sample.
+    /// Returns (end of the sampling interval in seconds, index of the tier, energy and times in the
+    /// interval) for every interval and tier.
     pub fn power(&self) -> impl Iterator<Item = (f64, u32, Used)> + '_ {
         self.power.rows().map(|(sample, tier, used)| (self.time_of(sample), tier, used))
     }

@@ -9,34 +9,34 @@ use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Counters of one stream.
+/// Row of the table `streams`: counters of one stream of raw Ethernet frames.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StreamRow {
-    /// Index of the workload it belongs to.
+    /// Index of the workload to which the stream belongs, from 0.
     pub workload: u16,
     /// Traffic class.
     pub class: ClassId,
-    /// Sender.
+    /// Sending host.
     pub src: HostId,
-    /// Receiver.
+    /// Receiving host.
     pub dst: HostId,
-    /// Frames generated at the source.
+    /// Number of frames generated at the source.
     pub sent: u64,
-    /// Bytes of the frames generated.
+    /// Bytes of the frames generated at the source, without framing.
     pub sent_bytes: u64,
-    /// Frames that have arrived.
+    /// Number of frames that have arrived.
     pub received: u64,
-    /// Bytes of the frames that have arrived.
+    /// Bytes of the frames that have arrived, without framing.
     pub received_bytes: u64,
-    /// Frames lost.
+    /// Frames lost in the network.
     pub lost: u64,
     /// Frames that arrived after one that was sent later.
     pub reordered: u64,
     /// Resequencing buffer of the receiver.
     pub order: Resequencer,
-    /// Time of the first frame; [`Time::NEVER`] without frames.
+    /// Time at which the first frame was generated; [`Time::NEVER`] before it.
     pub first: Time,
-    /// Time of the latest arrival.
+    /// Time of the latest arrival; zero before the first.
     pub last: Time,
     latency_sum_ps: u128,
     latency_max: Span,
@@ -79,7 +79,8 @@ impl StreamRow {
         self.sent as u32
     }
 
-    /// Counts a frame that has arrived.
+    /// Counts a frame that has arrived. `number` is the low 32 bits of the frame's number,
+    /// `latency` the time since the frame was generated.
     pub fn receives(&mut self, now: Time, number: u32, bytes: u16, latency: Span) {
         self.order.arrives(now, number);
         if self.received > 0 {
@@ -99,13 +100,13 @@ impl StreamRow {
         self.latency_before = latency;
     }
 
-    /// Counts a lost frame.
+    /// Counts a lost frame; `number` is the low 32 bits of its number.
     pub fn loses(&mut self, at: Time, number: u32) {
         self.lost += 1;
         self.order.misses(at, number);
     }
 
-    /// Returns the number of frames that have neither arrived nor been lost.
+    /// Returns the number of frames in flight: neither arrived nor lost.
     pub fn under_way(&self) -> u64 {
         self.sent - self.received - self.lost
     }
@@ -131,7 +132,8 @@ impl StreamRow {
     }
 }
 
-/// States of a stream: all frames arrived; some were lost; some are in flight; none has arrived.
+/// Names of the states of a stream: all frames arrived; some were lost; some are in flight; none
+/// has arrived.
 pub const FATES: [&str; 4] = ["whole", "partial", "under-way", "not-arrived"];
 
 /// Returns the table `streams`: a row for every stream that has sent a frame.

@@ -6,20 +6,21 @@
 
 use std::collections::BTreeMap;
 
-/// Values of one column.
+/// Values of one column of a result table, one for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Unsigned 32-bit.
+    /// Unsigned 32-bit integers.
     U32(Vec<u32>),
-    /// Unsigned 64-bit.
+    /// Unsigned 64-bit integers.
     U64(Vec<u64>),
-    /// Signed 64-bit.
+    /// Signed 64-bit integers.
     I64(Vec<i64>),
-    /// Double.
+    /// Double-precision numbers.
     F64(Vec<f64>),
-    /// Text that may be untrusted.
+    /// Texts, which may be untrusted (names from a trace).
     Text(Vec<String>),
-    /// Text with few different values: indices into the second list.
+    /// Texts of which few are different: for each row an index into the list of texts, and that
+    /// list.
     Label(Vec<u32>, Vec<String>),
 }
 
@@ -68,12 +69,12 @@ impl Column {
     }
 }
 
-/// A named table of columns of equal length.
+/// A result table: named columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// File stem: `flows`, `links` …
+    /// Name of the table, and of its file without extension: `flows`, `links` …
     pub name: &'static str,
-    /// Columns in order.
+    /// Names and values of the columns, in order.
     pub columns: Vec<(&'static str, Column)>,
 }
 
@@ -90,31 +91,31 @@ impl Table {
         self.columns.first().map_or(0, |c| c.1.len())
     }
 
-    /// Returns the column with this name.
+    /// Returns the column with this name; `None` if there is none.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.0 == name).map(|c| &c.1)
     }
 }
 
-/// Declaration of a table.
+/// Declaration of a result table.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
-    /// File stem.
+    /// Name of the table, and of its file without extension.
     pub name: &'static str,
     /// Meaning of a row, in Markdown. Links lead to other pages by their paths from docs/reference/.
     pub about: &'static str,
     /// Version of the result format that introduced the table.
     pub since: u32,
-    /// Columns in order.
+    /// Declarations of the columns, in order.
     pub columns: &'static [DeclaredColumn],
 }
 
-/// Declaration of a column.
+/// Declaration of a column of a result table.
 #[derive(Clone, Copy, Debug)]
 pub struct DeclaredColumn {
-    /// Name, with its unit at the end.
+    /// Name of the column, with its unit at the end (`time_s`).
     pub name: &'static str,
-    /// `u32`, `u64`, `i64`, `f64` or `str`.
+    /// Type of the values: `u32`, `u64`, `i64`, `f64` or `str`.
     pub kind: &'static str,
     /// Version of the result format that introduced the column.
     pub since: u32,
@@ -122,7 +123,7 @@ pub struct DeclaredColumn {
     pub about: &'static str,
 }
 
-/// Names of a run to which columns of labels refer by number.
+/// Names of a run; columns of labels hold their indices.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Names of the workloads.
@@ -147,7 +148,7 @@ impl Few {
         Few { rows: Vec::with_capacity(rows), ..Few::default() }
     }
 
-    /// Adds a row.
+    /// Adds a row with this text.
     pub fn push(&mut self, text: &str) {
         let last = self.rows.last().copied();
         let number = match last.filter(|last| self.texts[*last as usize] == text) {
@@ -215,7 +216,7 @@ macro_rules! table {
         $vis struct $Table;
 
         impl $Table {
-            /// The declaration of this table.
+            /// Declaration of this table: its name, meaning and columns.
             $vis const DECLARED: $crate::table::Declared = $crate::table::Declared {
                 name: $name,
                 about: concat!($($doc),+),

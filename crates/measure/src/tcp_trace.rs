@@ -5,32 +5,32 @@ use crate::table::Table;
 use eastwest_types::{HostId, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Window of a sender from a time on.
+/// Row of the table `tcp_trace`: state of a sender's congestion control from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceRow {
-    /// Time of the change.
+    /// Time of the change; the values hold until the sender's next row.
     pub at: Time,
     /// Number of the connection.
     pub connection: u64,
-    /// Sender.
+    /// Sending host.
     pub src: HostId,
-    /// Receiver.
+    /// Receiving host.
     pub dst: HostId,
     /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Slow start threshold in bytes, once there is one.
+    /// Slow start threshold in bytes; `None` before the first loss.
     pub ssthresh: Option<u64>,
-    /// Smoothed round-trip time, once there is a sample.
+    /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Span>,
-    /// Retransmission timeout.
+    /// Current retransmission timeout.
     pub rto: Span,
     /// Bytes assumed to be in flight (RFC 6675, `pipe`).
     pub in_flight: u64,
-    /// Number of the phase of the window.
+    /// Number of the phase of congestion control; the result table has its name.
     pub phase: u8,
 }
 
-/// Rows of a run: at most `most`, later ones are only counted.
+/// Rows of the table `tcp_trace`: the first `most` changes. Later ones are only counted.
 #[derive(Serialize, Deserialize)]
 pub struct TraceTable {
     rows: Vec<TraceRow>,
@@ -44,7 +44,7 @@ impl TraceTable {
         TraceTable { rows: Vec::new(), most, left_out: 0 }
     }
 
-    /// Adds a row.
+    /// Adds a row. If the table is full, only counts the change.
     pub fn push(&mut self, row: TraceRow) {
         if self.rows.len() < self.most {
             self.rows.push(row);
@@ -58,7 +58,7 @@ impl TraceTable {
         (self.rows.len(), self.left_out)
     }
 
-    /// Returns the table `tcp_trace`; `phases` are the names of the phases.
+    /// Returns the table `tcp_trace`; `phases` are the names of the phases, by number.
     pub fn table(&self, phases: &[&str]) -> Table {
         TcpTrace::of(&self.rows, phases)
     }

@@ -7,21 +7,21 @@ use crate::losses::Cause;
 use eastwest_types::PacketKind;
 use serde::{Deserialize, Serialize};
 
-/// Group of packets that are counted together.
+/// Group of packets that a port counts together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Class of the port; 0 where the port has a single queue.
+    /// Traffic class at the port; 0 where the port has a single queue.
     pub class: u8,
     /// Kind of the packets.
     pub kind: PacketKind,
-    /// Whether their transport supports ECN.
+    /// Whether the transport of the packets supports ECN (ECT).
     pub ect: bool,
 }
 
-/// Counts of one group.
+/// Counts of one group of packets at a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Number of arrivals, where that is counted.
+    /// Number of arrivals; 0 where the scenario does not count them (`measure.ports`).
     pub arrivals: u64,
     /// Number of packets that got the CE mark ("congestion experienced").
     pub marks: u64,
@@ -30,12 +30,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the packets lost, for any cause.
+    /// Returns the number of lost packets, over all causes.
     pub fn drops(&self) -> u64 {
         self.lost.iter().sum()
     }
 
-    /// Adds other counts.
+    /// Adds the counts of another group of packets.
     pub fn add(&mut self, other: &Counts) {
         self.arrivals += other.arrivals;
         self.marks += other.marks;
@@ -46,7 +46,7 @@ impl Counts {
 /// Account of a port where nothing has happened.
 pub static NOTHING: Account = Account { classes: Vec::new() };
 
-/// Counts of one port.
+/// Counts of one port (arrivals, marks and drops) by group of packets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
     /// By class, kind, and whether they are ECT.
@@ -54,7 +54,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Returns the counts of a group.
+    /// Returns the counts of a group of packets, to be changed.
     pub fn of(&mut self, group: Group) -> &mut Counts {
         let class = usize::from(group.class);
         if class >= self.classes.len() {
@@ -63,7 +63,7 @@ impl Account {
         &mut self.classes[class][group.kind as usize][usize::from(group.ect)]
     }
 
-    /// Returns all groups that have counts.
+    /// Returns all groups of packets with at least one count above 0.
     pub fn rows(&self) -> impl Iterator<Item = (Group, &Counts)> {
         let classes = self.classes.iter().zip(0u8..);
         let all = classes.flat_map(|(kinds, class)| {
@@ -75,24 +75,24 @@ impl Account {
         all.filter(|(_, counts)| **counts != Counts::default())
     }
 
-    /// Returns sums by kind.
+    /// Returns, by kind of packet, the sum of the count that `of` selects.
     pub fn by_kind(&self, of: impl Fn(&Counts) -> u64) -> [u64; PacketKind::COUNT] {
         let mut sums = [0; PacketKind::COUNT];
         self.rows().for_each(|(group, counts)| sums[group.kind as usize] += of(counts));
         sums
     }
 
-    /// Returns the packets lost, by kind.
+    /// Returns the number of lost packets, by kind of packet.
     pub fn drops(&self) -> [u64; PacketKind::COUNT] {
         self.by_kind(Counts::drops)
     }
 
-    /// Returns the packets marked, by kind.
+    /// Returns the number of packets marked with CE, by kind of packet.
     pub fn marks(&self) -> [u64; PacketKind::COUNT] {
         self.by_kind(|counts| counts.marks)
     }
 
-    /// Returns the packets lost for one cause.
+    /// Returns the number of packets lost for one cause.
     pub fn lost_to(&self, cause: Cause) -> u64 {
         self.by_kind(|counts| counts.lost[cause as usize]).iter().sum()
     }

@@ -11,10 +11,10 @@ use crate::topology::Topology;
 use eastwest_types::Span;
 use std::collections::BTreeSet;
 
-/// The whole fabric.
+/// Settings of a whole fabric; all values are checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FabricConfig {
-    /// Nodes and cables.
+    /// Nodes and cables of the fabric.
     pub topology: Topology,
     /// Largest IP packet in bytes.
     pub mtu: u32,
@@ -26,7 +26,8 @@ pub struct FabricConfig {
     pub switch_queue: QueueConfig,
     /// Queue of every host's network card.
     pub host_queue: QueueConfig,
-    /// Memory that the ports of a switch share, in addition to the limits of their queues.
+    /// Memory that the ports of a switch share, in addition to the limits of their queues; `None`
+    /// without it.
     pub shared_buffer: Option<SharedBufferConfig>,
     /// Service of classes of different priority at each port.
     pub scheduler: SchedulerConfig,
@@ -52,11 +53,11 @@ pub struct FabricConfig {
 /// A set of ports, given by the nodes at both ends.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PortSet {
-    /// Every port.
+    /// Whether the set contains every port of the fabric.
     pub all: bool,
-    /// All ports of these nodes.
+    /// Nodes all of whose egress ports belong to the set.
     pub nodes: BTreeSet<u32>,
-    /// Ports from one node to another.
+    /// Single ports, as (sending node, receiving node).
     pub ports: BTreeSet<(u32, u32)>,
 }
 
@@ -68,7 +69,7 @@ impl PortSet {
 }
 
 impl FabricConfig {
-    /// Whether a queue only marks packets and never drops any below its limit.
+    /// Whether any queue of the fabric only marks packets and never drops any below its limit.
     pub fn only_marks(&self) -> bool {
         let classes = self.scheduler.classes();
         let own = classes.iter().filter_map(|class| class.queue.as_ref());

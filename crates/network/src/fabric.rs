@@ -48,14 +48,14 @@ struct Faults {
     reroutings: u64,
 }
 
-/// Numbers of packets.
+/// Numbers of packets of a fabric: sent, delivered, dropped and absorbed.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// Packets that hosts have handed to their network cards, and CNMs that switches have sent.
     pub sent: u64,
     /// Packets handed to hosts.
     pub delivered: u64,
-    /// Packets lost.
+    /// Packets lost, for any cause.
     pub dropped: u64,
     /// CNMs that ended at a switch which has rerouted their flow.
     pub absorbed: u64,
@@ -65,11 +65,12 @@ pub struct Tally {
 #[derive(Serialize, Deserialize)]
 pub struct Power {
     config: EnergyConfig,
-    /// By link, the time in each state, if it is given from outside.
+    /// By link, the time in each state, where a caller computes it; empty if it follows from the
+    /// packets.
     pub given_states: Vec<StateTimes>,
 }
 
-/// All links, the packets on them, and the routes between them.
+/// The fabric: all links, the packets on them, and the routes between them.
 #[derive(Serialize, Deserialize)]
 pub struct Fabric {
     /// Nodes and cables.
@@ -86,11 +87,11 @@ pub struct Fabric {
     lazy: Vec<u32>,
     /// Energy settings of links.
     pub power: Power,
-    /// Endpoint that will soon get a packet: a hint for prefetching.
+    /// Endpoint that will soon get a packet, a hint for prefetching; `None` if no delivery is near.
     pub next_reader: Option<EndpointId>,
     /// Whether all paths between two hosts have equal links.
     uniform: bool,
-    /// Numbers of packets.
+    /// Numbers of packets sent, delivered, dropped and absorbed.
     pub tally: Tally,
     /// Packets that were lost last, see [`Losses::take_before`].
     pub losses: Losses,
@@ -106,12 +107,14 @@ pub struct Fabric {
     pub(crate) deadlock_searched_at: Time,
     /// Event source that gets an event when a deadlock is found.
     pub(crate) halt: u32,
-    /// State of this part of a partitioned fabric.
+    /// State of this part of a fabric that is simulated in several parts; `None` if it is
+    /// undivided.
     pub partition: Option<Box<Partition>>,
 }
 
 impl Fabric {
-    /// Builds the fabric. Every host must have exactly one cable and a path to every other.
+    /// Builds the fabric. Every host must have exactly one cable and a path to every other,
+    /// otherwise an error is returned.
     pub fn build(config: &FabricConfig, seed: u64) -> Result<Fabric, RouteError> {
         let graph = Graph::build(&config.topology);
         let routes = || {
@@ -181,12 +184,12 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Returns when faults next begin, end or become known.
+    /// Returns the time at which faults next begin, end or become known to switches, or never.
     pub fn next_change(&self) -> Time {
         self.faults.schedule.next()
     }
 
-    /// Carries out the faults that are due by now, and sets the next events of their links.
+    /// Applies the faults that are due by now, and sets the next events of their links.
     pub fn change(&mut self, now: Time, events: &mut Tournament) {
         for link in self.apply_due_faults(now) {
             let next = self.links[link as usize].next_key(now);
@@ -281,8 +284,8 @@ impl Fabric {
         reverse(self.up[host.0 as usize])
     }
 
-    /// Returns when all packets of a host with this codepoint will have left its network card, unless later
-    /// packets go first or a fault changes the link.
+    /// Returns the time at which all packets of a host with DSCP `dscp` will have left its network
+    /// card, unless later packets go first or a fault changes the link.
     pub fn leaves_at(&self, from: HostId, dscp: u8) -> Time {
         self.links[self.up[from.0 as usize] as usize].clear_at(dscp)
     }
@@ -331,7 +334,7 @@ impl Fabric {
         self.pool.remove(handle.slot);
     }
 
-    /// Returns the counts of adaptive routing, where it is used.
+    /// Returns the counts of adaptive routing; `None` with other policies of routing.
     pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
         self.routing.adaptive_counts()
     }
@@ -355,7 +358,7 @@ impl Fabric {
         self.drop_packet(now, link, handle, cause);
     }
 
-    /// Drops a packet at a link.
+    /// Drops a packet at a link: counts it, records it in the losses and removes it from the pool.
     #[cold]
     #[inline(never)]
     pub(crate) fn drop_packet(&mut self, now: Time, link: u32, handle: PacketHandle, cause: Cause) {
@@ -385,7 +388,7 @@ impl Fabric {
         }
     }
 
-    /// Connects ports to the shared memory of their switch, after a checkpoint was read.
+    /// Connects ports to the shared buffer of their switch, after a checkpoint was read.
     pub fn share_memory(&mut self) {
         let mut memories = vec![None; self.graph.names.len()];
         for link in &mut self.links {
@@ -395,14 +398,15 @@ impl Fabric {
         }
     }
 
-    /// Has all ports catch up with the present time. To be called before queues are read, after all that moves
-    /// packets at this instant.
+    /// Executes the departures of all ports that are due by `now`. To be called before queues are
+    /// read, after all that moves packets at this instant.
     pub fn settle(&mut self, now: Time) {
         self.settle_lazy(now);
         self.settle_dcb(now);
     }
 
-    /// Has lazy ports catch up with the present time. To be called before losses are read.
+    /// Executes the departures of lazy ports that are due by `now`. To be called before losses are
+    /// read.
     pub fn settle_lazy(&mut self, now: Time) {
         for at in 0..self.lazy.len() {
             let link = self.lazy[at];
@@ -436,9 +440,9 @@ impl Fabric {
         }
     }
 
-    /// Carries out the next event of a link. Returns a packet that has reached a host; a packet that has
-    /// reached a switch is enqueued at the next link at once. [`Taps`] and [`Journeys`] observe packets only if
-    /// `TAPPED`; `DCB` is what [`Fabric::has_dcb`] returns.
+    /// Executes the next event of a link. Returns a packet that has reached a host, or `None`; a
+    /// packet that has reached a switch is enqueued at the next link at once. [`Taps`] and
+    /// [`Journeys`] observe packets only if `TAPPED`; `DCB` is what [`Fabric::has_dcb`] returns.
     // Inlined, with all that it calls on every hop: each call would cost 5 % of the time of a hop.
     #[inline(always)]
     pub fn fire<const TAPPED: bool, const DCB: bool>(
@@ -479,7 +483,7 @@ impl Fabric {
         None
     }
 
-    /// Has taps and journeys observe a packet that a link has handed over.
+    /// Records a packet that a link has handed over in the taps and journeys.
     #[inline(always)]
     pub(crate) fn observe(&mut self, now: Time, link: u32, handle: &PacketHandle) {
         self.taps.look(link, handle, &self.pool);
@@ -487,7 +491,8 @@ impl Fabric {
         self.journeys.pass(now, (l, self.graph.hosts), handle, &self.pool);
     }
 
-    /// Removes a packet that a link has handed over to a host, and returns it.
+    /// Removes and returns a packet that a link has handed over to a host; `None` if the node `to`
+    /// is a switch.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, link: u32, to: u32, handle: &PacketHandle) -> Option<Packet> {
         if to >= self.graph.hosts {
@@ -498,7 +503,8 @@ impl Fabric {
         Some(self.pool.remove(handle.slot))
     }
 
-    /// Returns the link on which a packet leaves a switch that it entered on link `ingress`.
+    /// Returns the link on which a packet leaves a switch that it entered on link `ingress`, or the
+    /// number of no link: [`NO_ROUTE`] or [`ABSORBED`].
     #[inline(always)]
     pub(crate) fn next_link(
         &mut self,
@@ -560,7 +566,8 @@ impl Fabric {
         }
     }
 
-    /// Returns the value for [`Packet::hash`], see [`Routing::flow_hash`].
+    /// Returns the value of [`Packet::hash`] for a flow with this hash of its five-tuple, see
+    /// [`Routing::flow_hash`].
     pub fn flow_hash(&self, from: HostId, to: HostId, five_tuple: u64) -> u16 {
         self.routing.flow_hash(from, to, five_tuple)
     }
@@ -584,7 +591,8 @@ impl Fabric {
         }
     }
 
-    /// Returns the packet transmissions completed on all links: the unit of simulation speed.
+    /// Returns the number of packet transmissions completed on all links: the unit of simulation
+    /// speed.
     pub fn packet_hops(&self) -> u64 {
         self.links.iter().map(|l| l.counters.packets).sum()
     }

@@ -21,18 +21,18 @@ const CLASS: u64 = 256;
 /// Numbers of nodes and cables of a fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u64,
-    /// Switches.
+    /// Number of switches.
     pub switches: u64,
-    /// Switches with hosts.
+    /// Number of switches with hosts.
     pub edges: u64,
-    /// Cables.
+    /// Number of cables.
     pub cables: u64,
 }
 
 impl Sizes {
-    /// Returns the numbers for a topology without building it.
+    /// Returns the numbers of nodes and cables of a topology without building it.
     pub fn of(topology: &Topology) -> Sizes {
         let wide = |n: u32| u64::from(n);
         let regular = topology.regular();
@@ -85,16 +85,16 @@ fn edges_of(topology: &Topology) -> u64 {
 /// Memory of a newly built fabric, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// Names, cables, and the switch of each host.
+    /// Bytes of names, cables, and the switch of each host.
     pub nodes: u64,
-    /// Next hops, including what is needed only to compute them.
+    /// Bytes of next hops, including what is needed only to compute them.
     pub routes: u64,
-    /// Ports with their queues.
+    /// Bytes of ports with their queues.
     pub ports: u64,
 }
 
 impl Footprint {
-    /// Returns the memory of a fabric with these settings.
+    /// Returns the memory of a fabric with these settings, in bytes.
     pub fn of(config: &FabricConfig) -> Footprint {
         let sizes = Sizes::of(&config.topology);
         let mut nodes = sizes.nodes() * NAME + sizes.cables * size_of::<Cable>() as u64;

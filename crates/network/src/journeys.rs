@@ -13,10 +13,10 @@ use crate::pool::PacketPool;
 use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Times of a packet, apart from waiting in switches.
+/// Times of a packet on its way, apart from waiting in switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journey {
-    /// Time of waiting at the host that sent it.
+    /// Time of waiting at the sending host.
     pub at_host: Span,
     /// Time of transmission, propagation, and processing at the receiving host.
     pub flight: Span,
@@ -33,17 +33,17 @@ pub struct Journeys {
 }
 
 impl Journeys {
-    /// Keeps journeys from now on.
+    /// Records the journeys of packets from now on.
     pub fn keep(&mut self) {
         self.kept = true;
     }
 
-    /// Whether journeys are kept.
+    /// Whether the journeys of packets are recorded.
     pub fn are_kept(&self) -> bool {
         self.kept
     }
 
-    /// Returns the slot of the last packet that has reached a host, and its journey.
+    /// Returns the slot, in the pool, of the last packet that has reached a host, and its journey.
     pub fn latest(&self) -> (u32, Journey) {
         self.latest
     }

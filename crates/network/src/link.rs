@@ -53,7 +53,7 @@ use red_fast_path::RedFastPath;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How a port serves its queue.
+/// Mode of a port: when the departures of its packets are decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Mode {
@@ -68,9 +68,9 @@ pub enum Mode {
 /// Counters of one link. The first two count a packet when it arrives at the far end.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
-    /// Packets that have arrived.
+    /// Number of packets that have arrived at the far end.
     pub packets: u64,
-    /// Bytes that have arrived, framing included.
+    /// Bytes that have arrived at the far end, framing included.
     pub bytes: u64,
     /// Running hash over the events of every packet at this port.
     pub trail: u64,
@@ -81,7 +81,7 @@ pub struct Counters {
 /// Result of [`Link::enqueue`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The packet is dropped.
+    /// The packet is dropped, for this cause.
     Dropped(Cause),
     /// The packet is queued or started; the next event of the link stays.
     Queued,
@@ -130,7 +130,7 @@ pub struct Link {
     /// Width of the random delay at the far end, and its seed.
     jitter: Span,
     jitter_seed: u64,
-    /// Node at the far end.
+    /// Number of the node at the far end.
     pub to: u32,
     /// While `on_wire` has fewer packets than this, the discipline admits every packet and need not be asked.
     admits_below: u32,
@@ -147,14 +147,14 @@ pub struct Link {
     /// Whether `started`, `started_bytes` and `next_start` are kept now, or packets that arrive in other parts.
     tracks_started: bool,
 
-    /// Queues of a two-event port.
+    /// Queues of a two-event port; `None` in other modes.
     pub(crate) queues: Option<Box<PortQueues>>,
     /// Discipline of a port that is not two-event.
     queue: Queue,
     /// Packets at the head of the ring known to have started to be sent: at ports without faults that are
     /// neither on the eager fast path nor two-event, and at DCB ports.
     pub(crate) started: u32,
-    /// Node that sends.
+    /// Number of the node that sends.
     pub from: u32,
     /// IP bytes of the packets counted in `started`; not kept at DCB ports.
     started_bytes: u64,
@@ -177,46 +177,49 @@ pub struct Link {
     lost: u64,
     /// Histograms of queue lengths and waiting times, at ports that `measure.ports` names.
     pub(crate) meter: Option<Box<Meter>>,
-    /// Rate and delay as configured.
+    /// Rate and propagation delay as configured, without the effect of faults.
     pub cable: CableConfig,
 }
 
 // A power of two: a link is addressed by a shift.
 const _: () = assert!(std::mem::offset_of!(Link, queues) == 128 && size_of::<Link>() == 256);
 
-/// Parameters of a new link.
+/// Parameters of a new link and its output port.
 pub struct LinkSpec {
-    /// Node that sends.
+    /// Number of the node that sends.
     pub from: u32,
-    /// Node that receives.
+    /// Number of the node that receives.
     pub to: u32,
-    /// Rate and delay.
+    /// Rate and propagation delay.
     pub cable: CableConfig,
-    /// Room for queued packets, and the discipline.
+    /// Limit of the queue, and its discipline.
     pub queue: QueueConfig,
-    /// Bytes per packet beyond its IP length.
+    /// Bytes on the link of each packet beyond its IP length.
     pub framing: u16,
-    /// Smallest packet on the wire, framing included.
+    /// Smallest number of bytes of a packet on the link, framing included.
     pub min_frame: u16,
     /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Width of the random delay at the far end.
+    /// Width of the uniform random delay at the far end, the processing jitter of a host.
     pub jitter: Span,
-    /// Seed of that delay.
+    /// Seed of the random delay at the far end.
     pub jitter_seed: u64,
-    /// Mode of the port.
+    /// Mode of the output port.
     pub mode: Mode,
     /// Classes with a queue each; they need [`Mode::TwoEvent`].
     pub classes: Vec<PortClass>,
-    /// Whether the port keeps histograms; that needs [`Mode::TwoEvent`].
+    /// Whether the port keeps histograms of queue lengths and waiting times; that needs
+    /// [`Mode::TwoEvent`].
     pub measured: bool,
-    /// Memory that the port shares with others of its switch; that needs [`Mode::TwoEvent`].
+    /// Memory that the port shares with others of its switch; that needs [`Mode::TwoEvent`]. `None`
+    /// without it.
     pub shared: Option<Arc<SharedBuffer>>,
-    /// Sleep policy and transceiver, if the link sleeps; not with [`Mode::Lazy`].
+    /// Sleep policy and transceiver, if the link sleeps; not with [`Mode::Lazy`]. `None`: always
+    /// awake.
     pub sleep: Option<(Policy, Phy)>,
-    /// State of a DCB port; that needs [`Mode::TwoEvent`].
+    /// State of a DCB port; that needs [`Mode::TwoEvent`]. `None` at other ports.
     pub dcb: Option<Box<DcbPort>>,
-    /// Seed of the random numbers of disciplines, and the number of this link.
+    /// Seed of the random numbers of queue disciplines, and the number of this link.
     pub seed: (u64, u64),
 }
 
@@ -293,34 +296,36 @@ impl Link {
         (ip_len + u32::from(self.framing)).max(u32::from(self.min_frame))
     }
 
-    /// Returns the transmission time of a packet, rounded down to a picosecond.
+    /// Returns the transmission time of a packet of `ip_len` IP bytes, rounded down to a
+    /// picosecond.
     #[inline]
     pub(crate) fn send_time(&self, ip_len: u32) -> Span {
         Span((u64::from(self.wire_bytes(ip_len)) * self.ps_per_byte_q16) >> 16)
     }
 
-    /// Returns marks and drops by group of packets; groups without any are left out.
+    /// Returns the numbers of marks and drops at the port, by group of packets.
     pub fn account(&self) -> &Account {
         self.account.as_deref().unwrap_or(&NOTHING)
     }
 
-    /// Returns the histograms, if the port is measured; then [`Link::account`] has arrivals too.
+    /// Returns the histograms of queue lengths and waiting times if the port is measured, otherwise
+    /// `None`; at a measured port [`Link::account`] has arrivals too.
     pub fn meter(&self) -> Option<&Meter> {
         self.meter.as_deref()
     }
 
-    /// Returns the number of packets lost here, for any cause.
+    /// Returns the number of packets lost at this link, for any cause.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Returns the group by which a packet is counted.
+    /// Returns the group (class, kind, ECT) in which the port counts a packet.
     pub(crate) fn group(&self, packet: &Stored) -> Group {
         let class = self.queues.as_ref().map_or(0, |q| q.class_of(packet.dscp()));
         Group { class, kind: packet.kind(), ect: packet.understands_marks() }
     }
 
-    /// Counts a packet that is lost here.
+    /// Counts a packet that is lost at this link.
     pub fn count_loss(&mut self, now: Time, handle: &PacketHandle, packet: &Stored, cause: Cause) {
         let group = self.group(packet);
         self.account.get_or_insert_default().of(group).lost[cause as usize] += 1;
@@ -328,7 +333,7 @@ impl Link {
         self.fold(!now.0 ^ (cause as u64) << 56, handle.identity);
     }
 
-    /// Enqueues a packet at the port.
+    /// Enqueues a packet at the port of the link, or drops it.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Time, handle: PacketHandle, pool: &mut PacketPool) -> Outcome {
         if self.eager_fast_path {
@@ -490,8 +495,9 @@ impl Link {
             .rotate_left(29);
     }
 
-    /// Carries out the next event of the link, an arrival. Returns the packet that has reached the far end, and
-    /// the key of the next event. A lazy port may have dropped packets, see [`Link::take_deferred_drops`].
+    /// Executes the next event of the link, an arrival. Returns the packet that has reached the far
+    /// end, and the key of the next event. A lazy port may have dropped packets, see
+    /// [`Link::take_deferred_drops`].
     #[inline(always)]
     pub fn arrive(&mut self, key: Key, pool: &mut PacketPool) -> (PacketHandle, Key) {
         if self.tracks_started {
@@ -501,7 +507,7 @@ impl Link {
         (handle, self.next_key(key.time()))
     }
 
-    /// Removes and returns the first packet of the ring when it has arrived.
+    /// Removes and returns the packet that has arrived at the far end, and counts it.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, key: Key) -> PacketHandle {
         let handle = self.on_wire.pop().expect("an arrival needs a packet on the wire");
@@ -513,8 +519,9 @@ impl Link {
         handle
     }
 
-    /// Carries out the next event of the link, a departure: a transmission has ended, or a packet was lost in
-    /// flight. Returns the lost packet, if there is one, and the key of the next event.
+    /// Executes the next event of the link, a departure: a transmission has ended, or a packet was
+    /// lost in flight. Returns the lost packet with the cause, or `None`, and the key of the next
+    /// event.
     pub fn depart(
         &mut self,
         key: Key,
@@ -527,7 +534,7 @@ impl Link {
         (lost, self.next_key(key.time()))
     }
 
-    /// Returns the key of the link's next event.
+    /// Returns the key of the next event of the link, or [`Key::NEVER`].
     #[inline]
     pub(crate) fn next_key(&mut self, now: Time) -> Key {
         // here, counted and lazy ports work like plain ones
@@ -571,7 +578,8 @@ impl Link {
         }
     }
 
-    /// Returns the slot of the packet that arrives next (`place` 0), after that (1), and so on.
+    /// Returns the slot, in the pool, of the packet that arrives next (`place` 0), after that (1),
+    /// and so on; `None` if the link has fewer packets.
     #[inline]
     pub fn upcoming(&self, place: u32) -> Option<u32> {
         self.on_wire.get(place).map(|handle| handle.slot)
@@ -582,16 +590,17 @@ impl Link {
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// Connects the port to the memory that it shares with other ports of its switch; the first port provides
-    /// it.
+    /// Connects the port to the buffer that it shares with other ports of its switch; the first
+    /// port provides it.
     pub(crate) fn share_memory(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
         if let Some(queues) = &mut self.queues {
             queues.share(memory);
         }
     }
 
-    /// Returns the packets and IP bytes in the queues of the port now. Neither the packet being sent nor those
-    /// in the buffer of a link layer that sleeps count. A lazy port must have been settled.
+    /// Returns the numbers of packets and IP bytes in the queues of the port now. Neither the
+    /// packet being sent nor packets in the buffer of a link layer that sleeps count. A lazy port
+    /// must have executed its departures.
     pub fn queue(&self, now: Time) -> (u32, u64) {
         if self.lazy {
             let waits = self.not_started();
@@ -626,8 +635,8 @@ impl Link {
         Backlog { packets: waiting, bytes }
     }
 
-    /// Returns when the port will have sent all queued packets of this codepoint, and those that go before
-    /// them.
+    /// Returns the time at which the port will have sent all queued packets with DSCP `dscp`, and
+    /// the packets that go before them.
     pub fn clear_at(&self, dscp: u8) -> Time {
         match &self.queues {
             Some(queues) if queues.may_reorder() => self.turn_ends(queues, dscp),
@@ -712,8 +721,8 @@ impl Link {
         }
     }
 
-    /// Returns the time, at most `run`, for which the port has been sending the packets that have arrived or
-    /// were lost in flight.
+    /// Returns the time, at most `run`, for which the port was transmitting the packets that have
+    /// arrived or were lost in flight.
     pub fn sending_time(&self, run: Span) -> Span {
         Span(self.sent_for().min(u128::from(run.0)) as u64)
     }
@@ -728,12 +737,14 @@ impl Link {
         saved > 0
     }
 
-    /// Whether the discipline has dropped packets since the last [`Link::take_dropped`].
+    /// Whether the queue discipline has dropped queued packets since the last
+    /// [`Link::take_dropped`].
     pub(crate) fn has_dropped(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| !q.dropped.is_empty())
     }
 
-    /// Removes and returns the packets that the discipline has dropped since the last call.
+    /// Removes and returns the queued packets that the queue discipline has dropped since the last
+    /// call, with the cause.
     pub fn take_dropped(&mut self) -> Vec<(PacketHandle, Cause)> {
         self.queues.as_mut().map_or(Vec::new(), |q| std::mem::take(&mut q.dropped))
     }

@@ -5,7 +5,7 @@ use eastwest_types::{HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Why a packet was lost.
+/// Cause of the loss of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Cause {
@@ -15,13 +15,14 @@ pub enum Cause {
     Loss = 1,
     /// The link was down.
     LinkDown = 2,
-    /// There was no route.
+    /// The switch had no route to the receiver.
     NoRoute = 3,
-    /// The queue discipline dropped it at enqueue, while there was room.
+    /// The queue discipline dropped the packet at enqueue, while there was room.
     Early = 4,
-    /// The memory that the port shares with others had no room for it.
+    /// The shared buffer of the switch, or with PFC the ingress buffer, had no room for the packet.
     SharedBuffer = 5,
-    /// The queue discipline dropped it at dequeue, since it had waited too long.
+    /// The queue discipline dropped the packet at dequeue, since it had waited too long; or the PFC
+    /// watchdog dropped it.
     Sojourn = 6,
 }
 
@@ -37,7 +38,7 @@ impl Cause {
         Cause::Sojourn,
     ];
 
-    /// Returns the name in tables.
+    /// Returns the name of the cause in result tables.
     pub fn name(self) -> &'static str {
         match self {
             Cause::QueueFull => "queue-full",
@@ -54,7 +55,7 @@ impl Cause {
 /// Order of events of several parts of one run: first that of their sources, then that of events of one source.
 pub type EventOrder = ((Key, u64), u64);
 
-/// A lost packet.
+/// Record of a lost packet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Lost {
     /// Time of the loss.
@@ -63,9 +64,10 @@ pub struct Lost {
     pub link: u32,
     /// Cause of the loss.
     pub cause: Cause,
-    /// Host that should have received it.
+    /// Host that should have received the packet.
     pub dst: HostId,
-    /// Order of the event in which it was lost, in a run in parts.
+    /// Place, in the order of all events, of the event in which the packet was lost; only in a run
+    /// in parts.
     pub order: EventOrder,
     /// The packet as the pool returns it: 32 bits of stream positions, no host.
     pub packet: Packet,
@@ -97,7 +99,7 @@ impl Losses {
         self.list.insert(place, lost);
     }
 
-    /// Removes and returns the first loss if it was before this time.
+    /// Removes and returns the first loss if it was before this time, otherwise `None`.
     pub fn take_before(&mut self, time: Time) -> Option<Lost> {
         match self.list.front() {
             Some(first) if first.at < time => self.list.pop_front(),

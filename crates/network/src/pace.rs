@@ -38,7 +38,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns the times at the far end of one more link.
+    /// Returns the arrival times at the far end of one more link of the path.
     pub fn over(self, link: &Link, train: &Train, to_host: bool) -> Pace {
         let (full, last) = (link.own_send_time(train.full), link.own_send_time(train.last));
         let first = self.first + full;
@@ -55,7 +55,7 @@ impl Pace {
         Pace { first: first + link.cable.delay, slowest, last: sent + link.cable.delay, ..self }
     }
 
-    /// Returns the times if packets go to several links in turn from here on.
+    /// Returns the arrival times if packets are spread over several links in turn from here on.
     pub fn dealt(self) -> Pace {
         Pace { dealt: true, ..self }
     }
@@ -70,7 +70,7 @@ impl Pace {
         }
     }
 
-    /// Returns the arrival of the whole message.
+    /// Returns the time from the start of the message until it has arrived completely.
     pub fn arrival(self) -> Span {
         self.last
     }

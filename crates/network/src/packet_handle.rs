@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PacketHandle {
-    /// Time at which the last bit reaches the far end of the present link; in a queue, the time of arrival
-    /// there.
+    /// Time at which the last bit reaches the far end of the present link; for a queued packet, the
+    /// time at which it was enqueued.
     pub(crate) arrive: Time,
     /// Slot of the packet in the pool.
     pub slot: u32,
@@ -38,7 +38,8 @@ impl PacketHandle {
         }
     }
 
-    /// Returns when the last bit has reached the far end of the present link.
+    /// Returns the time at which the last bit of the packet reaches the far end of the present
+    /// link.
     pub fn arrived(&self) -> Time {
         self.arrive
     }

@@ -15,27 +15,27 @@ use serde::{Deserialize, Serialize};
 /// A packet in flight to another part.
 #[derive(Serialize, Deserialize)]
 pub struct CrossingPacket {
-    /// Number of the link on which it arrives.
+    /// Number of the link on which the packet arrives.
     pub(crate) link: u32,
     pub(crate) handle: PacketHandle,
     pub(crate) packet: DetachedPacket,
 }
 
-/// Announces to the part of a sender when the last byte of a message will reach its host, in the part that
-/// sends this.
+/// Announcement of the time at which the last byte of a message will reach its receiver. The part
+/// of the receiver sends it to the part of the message's sender.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Promise {
-    /// Link to the receiver.
+    /// Number of the link to the receiver.
     pub link: u32,
-    /// Time of the delivery.
+    /// Time at which the last byte is delivered.
     pub at: Time,
-    /// Endpoint that receives.
+    /// Endpoint that receives the message.
     pub endpoint: EndpointId,
-    /// Number of packets that the link hands over before.
+    /// Number of packets that the link hands over before the packet with the last byte.
     pub number: u64,
 }
 
-/// Message that a receiver waits for.
+/// State of a receiver that waits for the last byte of a message.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct MessageWatch {
     /// Low half of the stream position after the last byte; 0 if no message is waited for.
@@ -61,9 +61,9 @@ impl MessageWatch {
 /// Packets and announced deliveries on their way from one part of a partitioned fabric to another.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Mail {
-    /// Packets in flight.
+    /// Packets in flight to the other part.
     pub packets: Vec<CrossingPacket>,
-    /// Announced deliveries.
+    /// Announced deliveries to receivers in the sending part.
     pub promises: Vec<Promise>,
 }
 
@@ -71,22 +71,23 @@ pub struct Mail {
 /// parts.
 #[derive(Serialize, Deserialize)]
 pub struct Partition {
-    /// Number of this part.
+    /// Number of this part, from 0.
     pub part: u8,
     /// By node, its part; [`CORE`] for core switches.
     pub(crate) part_of: Vec<u8>,
     pub(crate) watches: Vec<MessageWatch>,
-    /// Messages to send, by receiving part.
+    /// Packets and promises to be sent, by receiving part.
     pub out: Vec<Mail>,
-    /// Time of the first event in `out` at another part.
+    /// Earliest time at which something in `out` is an event in another part, or never.
     pub first_out: Time,
     /// Links to hosts, with endpoints of messages whose last byte may be in flight.
     pub checks: Vec<(u32, EndpointId)>,
-    /// Number of promises of other parts that were events here.
+    /// Number of promises of other parts that were executed as events in this part.
     pub kept: u64,
-    /// Order of the event of a timer or workload that is being carried out, if it is one.
+    /// Place, in the order of all events, of the timer or workload event that is being executed;
+    /// `None` during other events.
     pub other: Option<EventOrder>,
-    /// Order of the event in which a packet is dropped.
+    /// Place, in the order of all events, of the event in which a packet is dropped.
     pub(crate) during: EventOrder,
     pub(crate) order: Order,
 }
@@ -116,7 +117,7 @@ impl Partition {
         self.part_of[host.0 as usize] == self.part
     }
 
-    /// Returns the part of a host.
+    /// Returns the number of the part to which a host belongs.
     pub fn part_of(&self, host: HostId) -> usize {
         usize::from(self.part_of[host.0 as usize])
     }
@@ -129,7 +130,8 @@ impl Partition {
         }
     }
 
-    /// Watches for the byte before stream position `end`, for a receiver in this part.
+    /// Starts to watch for the byte before stream position `end` of a message to a receiver in this
+    /// part.
     pub fn watch(&mut self, endpoint: EndpointId, end: u64) {
         let slot = endpoint.slot();
         if slot >= self.watches.len() {
@@ -143,7 +145,7 @@ impl Partition {
         self.watches[endpoint.slot()] = MessageWatch::default();
     }
 
-    /// Sends a promise to the part of a sender.
+    /// Queues a promise for the part of the sender of a message.
     pub fn promise(&mut self, sender: HostId, promise: Promise) {
         let part = self.part_of(sender);
         self.first_out = self.first_out.min(promise.at);

@@ -7,7 +7,8 @@ use eastwest_engine::memory;
 use eastwest_types::{EndpointId, HostId, NO_SACK, Packet, PacketKind, SackBlocks, Time, ecn};
 use serde::{Deserialize, Serialize};
 
-/// A packet in its slot.
+/// A packet as the pool stores it, in 32 bytes: stream positions have their low 32 bits, and the
+/// fields that the packet handle carries are left out.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(C, align(32))]
 pub struct Stored {
@@ -50,18 +51,18 @@ impl Stored {
         }
     }
 
-    /// Returns the time at which its host created the packet.
+    /// Returns the time at which the sending host created the packet.
     pub(crate) fn born(&self) -> Time {
         self.born
     }
 
-    /// Returns the differentiated services codepoint.
+    /// Returns the differentiated services codepoint (DSCP), 0 to 63.
     pub fn dscp(&self) -> u8 {
         self.tos >> 2
     }
 
-    /// Returns the notes, and the low halves of positions, window and echo, for readers of messages in the
-    /// packet.
+    /// Returns [`Packet::notes`], and the fields in which a CNM has its content: low halves of the
+    /// stream positions `seq` and `ack`, window, and timestamp echo.
     pub(crate) fn raw(&self) -> (u8, [u32; 4]) {
         (self.notes(), [self.seq, self.ack, self.window, self.echo_or_sack])
     }
@@ -109,13 +110,14 @@ pub(crate) struct DetachedPacket {
 }
 
 impl Stored {
-    /// Returns the low halves of the stream positions of its payload: the first, and the one after the last.
+    /// Returns the low 32 bits of the stream positions of the payload: of its first byte, and of
+    /// the byte after its last.
     pub(crate) fn positions(&self) -> (u32, u32) {
         (self.seq, self.seq.wrapping_add(u32::from(self.payload())))
     }
 }
 
-/// Where a packet entered the node it is at: ingress link and priority, in one word.
+/// Ingress link of a packet at the node where it is, and its priority, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IngressTag(u32);
 
@@ -127,13 +129,14 @@ impl IngressTag {
         IngressTag(ingress << 3 | u32::from(priority & 7))
     }
 
-    /// Returns the ingress link; for a packet made here the number of no link.
+    /// Returns the ingress link of the packet; for a packet made at this node the number of no
+    /// link.
     #[inline]
     pub fn link(self) -> u32 {
         self.0 >> 3
     }
 
-    /// Returns the priority.
+    /// Returns the priority of the packet, 0 to 7.
     #[inline]
     pub fn priority(self) -> u8 {
         (self.0 & 7) as u8
@@ -155,7 +158,8 @@ pub struct PacketPool {
 }
 
 impl PacketPool {
-    /// Puts a packet into a slot; its SACK blocks have been [put](PacketPool::put_sack) before.
+    /// Stores a packet and returns its slot; its SACK blocks have been
+    /// [stored](PacketPool::put_sack) before.
     #[inline]
     pub fn insert(&mut self, packet: &Packet) -> u32 {
         if packet.sack != NO_SACK {
@@ -201,7 +205,7 @@ impl PacketPool {
         DetachedPacket { stored, side }
     }
 
-    /// Puts in a packet that another pool has detached.
+    /// Stores a packet that another pool has detached, with its SACK blocks, and returns its slot.
     pub(crate) fn attach(&mut self, detached: &DetachedPacket) -> u32 {
         let mut stored = detached.stored;
         if let Some(side) = detached.side {
@@ -220,7 +224,8 @@ impl PacketPool {
         }
     }
 
-    /// Returns a copy of a packet that stays, as [`PacketPool::remove`] returns it, and its SACK blocks.
+    /// Returns a copy of a packet, as [`PacketPool::remove`] returns it, and its SACK blocks
+    /// (`None`: no blocks). The packet stays in the pool.
     pub fn peek(&self, slot: u32) -> (Packet, Option<SackBlocks>) {
         let packet = self.packet(slot);
         (packet, self.sacks.get(packet.sack as usize).map(|side| side.blocks))
@@ -275,12 +280,12 @@ impl PacketPool {
         self.sources[slot] = host;
     }
 
-    /// Returns the host that has sent the packet in a slot, where that was set.
+    /// Returns the host that has sent the packet in a slot; host 0 if that was not set.
     pub(crate) fn source(&self, slot: u32) -> HostId {
         HostId(self.sources.get(slot as usize).copied().unwrap_or(0))
     }
 
-    /// Sets where the packet in a slot entered the node it is at.
+    /// Sets the ingress link and priority of the packet in a slot, at the node where it is.
     #[inline]
     pub(crate) fn set_ingress_tag(&mut self, slot: u32, ingress_tag: IngressTag) {
         let slot = slot as usize;
@@ -290,7 +295,8 @@ impl PacketPool {
         self.ingress_tags[slot] = ingress_tag;
     }
 
-    /// Returns where the packet in a slot entered the node it is at. The tag must have been set.
+    /// Returns the ingress link and priority of the packet in a slot, at the node where it is. They
+    /// must have been set.
     #[inline]
     pub(crate) fn ingress_tag(&self, slot: u32) -> IngressTag {
         self.ingress_tags[slot as usize]
@@ -309,7 +315,7 @@ impl PacketPool {
         self.slots.len() - self.free.len()
     }
 
-    /// Stores SACK blocks; the index goes into [`Packet::sack`].
+    /// Stores the SACK blocks of a packet and returns their index, the value of [`Packet::sack`].
     pub fn put_sack(&mut self, blocks: SackBlocks) -> u32 {
         match self.free_sacks.pop() {
             Some(i) => {
@@ -323,7 +329,7 @@ impl PacketPool {
         }
     }
 
-    /// Removes and returns the SACK blocks of a packet.
+    /// Removes and returns the SACK blocks at an index of [`Packet::sack`]; `None` for [`NO_SACK`].
     pub fn take_sack(&mut self, index: u32) -> Option<SackBlocks> {
         if index == NO_SACK {
             return None;
@@ -332,7 +338,7 @@ impl PacketPool {
         Some(self.sacks[index as usize].blocks)
     }
 
-    /// Returns the number of SACK blocks in use, for conservation checks.
+    /// Returns the number of packets whose SACK blocks are stored, for conservation checks.
     pub fn sacks_in_use(&self) -> usize {
         self.sacks.len() - self.free_sacks.len()
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Number of cells to prefetch ahead: a cache line holds two or three handles.
 const AHEAD: u32 = 4;
 
-/// A growing ring.
+/// FIFO ring of values that grows when it is full.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ring<T> {
     /// Storage: no cells, or a power of two.
@@ -55,7 +55,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Removes and returns the oldest value.
+    /// Removes and returns the oldest value; `None` if the ring is empty.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -73,7 +73,7 @@ impl<T: Copy> Ring<T> {
         self.len = self.len.min(len);
     }
 
-    /// Returns the value at `place`, counted from the oldest.
+    /// Returns the value at `place`, counted from the oldest (0); `None` beyond the newest.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {
         (place < self.len).then(|| &self.cells[self.cell(place)])

@@ -19,7 +19,7 @@ pub enum SchedulerConfig {
 }
 
 impl SchedulerConfig {
-    /// Returns the classes of a port; none if it has one queue for all packets.
+    /// Returns the classes of a port; empty if the port has one queue for all packets.
     pub fn classes(&self) -> Vec<PortClass> {
         match self {
             SchedulerConfig::Fifo => Vec::new(),
@@ -39,7 +39,7 @@ pub struct PortClass {
     /// Weight: share of the rate that strict classes leave, relative to other weights. `None`: a strict class,
     /// served before all weighted ones and before later strict ones.
     pub weight: Option<u32>,
-    /// Discipline; `None`: that of the port.
+    /// Queue discipline of the class; `None`: that of the port.
     pub queue: Option<QueueConfig>,
 }
 

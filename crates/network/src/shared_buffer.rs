@@ -1,29 +1,29 @@
 //! Shared memory of the ports of a switch, with dynamic thresholds (Choudhury and Hahne 1998).
 //!
-//! A queue may hold at most `alpha` times the memory that is free at the moment: a few long queues may take
-//! much, and many queues get a fair part each (n greedy queues get `alpha·B/(1 + alpha·n)` each). Each queue
-//! may always hold `reserve` bytes. The limit of a queue and its discipline apply as well. Bytes are IP bytes
-//! of queued packets; memory is not divided into cells, and the packet being sent does not count, as everywhere
-//! in Eastwest.
+//! A queue may hold at most `alpha` times the memory that is free at the moment: a few long queues
+//! may take much, and many queues get a fair part each (n greedy queues get `alpha·B/(1 + alpha·n)`
+//! each). Each queue may hold `reserve` bytes while memory is free. The limit of a queue and its
+//! discipline apply as well. Bytes are IP bytes of queued packets; memory is not divided into
+//! cells, and the packet being sent does not count, as everywhere in Eastwest.
 
 use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Settings for every switch.
+/// Settings of the shared buffer of every switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedBufferConfig {
-    /// Memory of all ports together in bytes.
+    /// Memory of all ports of a switch together, in IP bytes.
     pub size: u64,
-    /// Factor of the free memory that a queue may hold.
+    /// Dynamic threshold: a queue may hold at most `alpha` times the free memory.
     pub alpha: f64,
-    /// Bytes that a queue may hold whatever other queues hold.
+    /// IP bytes that a queue may hold while the switch has free memory, whatever `alpha` allows.
     pub reserve: u64,
 }
 
 impl SharedBufferConfig {
-    /// Reads `[fabric.shared_buffer]`; packets have at most `mtu` bytes.
+    /// Reads `[fabric.shared_buffer]`; `None` without this table. Packets have at most `mtu` bytes.
     pub fn read(s: &mut Section, mtu: u32) -> Option<SharedBufferConfig> {
         let given = s.has("shared_buffer");
         let doc = "Memory that all ports of a switch share, in addition to the limit of each \
@@ -71,7 +71,7 @@ impl SharedBufferConfig {
     }
 }
 
-/// Shared memory of one switch.
+/// Shared buffer of one switch.
 // Only the thread that runs the simulation uses it; the atomic allows ports to share it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SharedBuffer {
@@ -80,17 +80,17 @@ pub struct SharedBuffer {
 }
 
 impl SharedBuffer {
-    /// Returns an empty memory.
+    /// Returns an empty shared buffer.
     pub fn new(config: SharedBufferConfig) -> SharedBuffer {
         SharedBuffer { config, used: AtomicU64::new(0) }
     }
 
-    /// Returns the IP bytes queued in all queues.
+    /// Returns the IP bytes in all queues of the switch.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether a queue that holds `queue` bytes may take a packet of `ip_len` bytes.
+    /// Whether a queue that holds `queue` IP bytes may accept a packet of `ip_len` IP bytes.
     pub fn admits(&self, queue: u64, ip_len: u32) -> bool {
         let (c, ip_len) = (&self.config, u64::from(ip_len));
         let free = c.size.saturating_sub(self.used());
@@ -98,7 +98,7 @@ impl SharedBuffer {
         ip_len <= free && (queue + ip_len <= c.reserve || queue < threshold)
     }
 
-    /// Records that a queue that held `before` bytes now holds `after`.
+    /// Records that a queue that held `before` IP bytes now holds `after`.
     pub fn changed(&self, before: u64, after: u64) {
         let used = self.used().wrapping_sub(before).wrapping_add(after);
         self.used.store(used, Ordering::Relaxed);

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// A captured packet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// Time at which its last bit had arrived.
+    /// Time at which the last bit of the packet had arrived.
     pub at: Time,
-    /// Link of the tap.
+    /// Number of the link at whose far end the tap is.
     pub link: u32,
     /// The packet, with 32 bits of stream positions.
     pub packet: Packet,
-    /// SACK blocks of the packet.
+    /// SACK blocks of the packet; `None` without any.
     pub sack: Option<SackBlocks>,
 }
 
@@ -28,7 +28,7 @@ pub struct Taps {
 }
 
 impl Taps {
-    /// Puts a tap at the far end of a link, one of `links`.
+    /// Puts a tap (packet capture) at the far end of a link of a fabric with `links` links.
     pub fn put(&mut self, link: u32, links: usize) {
         self.at.resize(links, None);
         self.at[link as usize] = Some(Time::ZERO);
@@ -51,7 +51,7 @@ impl Taps {
         }
     }
 
-    /// Removes and returns the packet that the last event has captured.
+    /// Removes and returns the packet that the last event has captured, or `None`.
     #[inline]
     pub fn take(&mut self) -> Option<Seen> {
         self.seen.take()

@@ -5,8 +5,9 @@ use crate::reader::{Describing, Section, State, read_table};
 use crate::row::KeyDoc;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns all rows of the schema, in the order of reading. Calls `read`, which reads the whole file: first
-/// with the default kinds, then with each other kind of every section that was met.
+/// Returns all rows of the schema, one for each key of a scenario, in the order of reading. Calls
+/// `read`, which reads the whole file: first with the default kinds, then with each other kind of
+/// every section that was met.
 pub fn rows(read: impl Fn(&mut Section)) -> Vec<KeyDoc> {
     let mut rows: Vec<KeyDoc> = Vec::new();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();

@@ -9,7 +9,7 @@ use crate::problem::{nearest, quote};
 use crate::quantity::Quantity;
 use toml::Value;
 
-/// A codepoint, 0 to 63.
+/// A differentiated services codepoint (DSCP, RFC 2474), 0 to 63.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct Dscp(pub u8);
 
@@ -42,17 +42,18 @@ const NAMES: [(&str, u8); 24] = [
 ];
 
 impl Dscp {
-    /// Returns the class selector of a priority, 0 to 7.
+    /// Returns the class selector codepoint (CS0 to CS7, RFC 2474) of a priority, 0 to 7.
     pub fn of_priority(priority: u8) -> Dscp {
         Dscp((priority & 7) << 3)
     }
 
-    /// Returns the priority that the codepoint stands for by default: its upper three bits.
+    /// Returns the priority, 0 to 7, that the codepoint stands for by default: its upper three
+    /// bits.
     pub fn priority(self) -> u8 {
         self.0 >> 3
     }
 
-    /// Whether it is the class selector of its priority.
+    /// Whether the codepoint is a class selector (CS0 to CS7): its lower three bits are zero.
     pub fn is_selector(self) -> bool {
         self.0 & 7 == 0
     }

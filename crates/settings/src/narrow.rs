@@ -2,7 +2,7 @@
 //! does; it never wraps. The reader reports a value outside the range of its key by name, but the value may be
 //! converted before that.
 
-/// A type of numbers to which larger types are converted.
+/// An integer type to which larger integers are converted.
 pub trait Narrow {
     /// The largest number of the type.
     const LARGEST: Self;

@@ -5,8 +5,8 @@ use crate::problem::{Problem, nearest, shorten};
 use crate::quantity::literal;
 use toml::{Table, Value};
 
-/// Puts the overrides into the table, in order. Returns the problems, and the paths that were set, with members
-/// of arrays by number.
+/// Puts overrides (path, text of the value) into the table of a scenario, in order. Returns the
+/// problems, and the paths that were set, with members of arrays by number.
 pub fn apply(table: &mut Table, overrides: &[(String, String)]) -> (Vec<Problem>, Vec<String>) {
     let (mut problems, mut paths) = (Vec::new(), Vec::new());
     for (path, text) in overrides {

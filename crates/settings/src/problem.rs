@@ -8,13 +8,13 @@ use std::fmt;
 pub struct Problem {
     /// Place in the file: `fabric.queue.limit`, `workload.0.bytes`; empty for the file as a whole.
     pub path: String,
-    /// Line in the file, from 1, where known.
+    /// Line in the file, from 1; `None` where it is not known.
     pub line: Option<usize>,
     /// The value found at the path, shortened; `None` where there is none.
     pub value: Option<String>,
     /// Message that says which rule the value violates, and which values are allowed.
     pub message: String,
-    /// Known name that is most similar to the unknown name.
+    /// Known name that is most similar to the unknown name; `None` if none is close.
     pub hint: Option<String>,
 }
 
@@ -93,7 +93,8 @@ pub fn shorten_to(text: &str, most: usize) -> String {
 /// Most names that are compared: a topology may have very many.
 const MOST_CANDIDATES: usize = 500;
 
-/// Returns the candidate closest to `name`, if it is close enough to have been meant.
+/// Returns the candidate with the smallest edit distance to `name`, or `None` if none is close.
+/// Compares the first 500 candidates.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.chars().nth(QUOTED).is_some() {
         return None;

@@ -7,19 +7,21 @@ use eastwest_types::{Limit, Rate, Span};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// A type of value.
+/// A type of values that a scenario can hold: how a value is read, printed and checked.
 pub trait Quantity: Clone {
-    /// Name of the type in the schema.
+    /// Name of the type in the schema, for example `time` or `rate`.
     const TYPE: &'static str;
-    /// Name of a list of such values in the schema.
+    /// Name, in the schema, of a list of values of this type.
     const LIST: &'static str = "list";
-    /// Returns the value, or a message that says what is wrong with it.
+    /// Returns the value of this type, or a message that says what is wrong with the TOML value.
     fn parse(value: &Value) -> Result<Self, String>;
     /// Returns TOML text that reads back as an equal value.
     fn show(&self) -> String;
-    /// Returns any valid value, which stands in for an unreadable one until the problem is reported.
+    /// Returns any valid value, which stands in for an unreadable one until the problem is
+    /// reported.
     fn placeholder() -> Self;
-    /// Whether the value lies between two others; `true` where they cannot be compared.
+    /// Whether the value lies in the range from the first to the second argument, ends included;
+    /// `true` where values of the type have no order.
     fn within(&self, _low: &Self, _high: &Self) -> bool {
         true
     }
@@ -33,15 +35,15 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ByteRate(pub Rate);
 
-/// Bytes of a packet: a plain number, or a size with its unit.
+/// Bytes of a packet, written as a plain number or as a size with its unit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Octets(pub u32);
 
-/// A fraction of one: `0.4` or `"40 %"`.
+/// A fraction of one, written `0.4` or `"40 %"`; the key that holds it declares its range.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Fraction(pub f64);
 
-/// A positive number.
+/// A finite number, written with or without decimals; the key that holds it declares its range.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Ratio(pub f64);
 
@@ -462,10 +464,9 @@ pub fn literal(text: &str) -> Value {
     }
 }
 
-/// Returns the value of a default or range that is written in the code.
+/// Returns the value of a default or of the end of a range that is written in the code.
 ///
-/// # Panics
-/// If the text is not a value of the type. A test reads the texts of all declared keys.
+/// # Panics If the text is not a value of the type. A test reads the texts of all declared keys.
 pub fn constant<T: Quantity>(text: &'static str) -> T {
     let value = if let Ok(n) = text.parse() {
         Value::Integer(n)

@@ -15,27 +15,29 @@ use toml::{Table, Value};
 /// Most problems that are collected; a file with more is not a scenario.
 const MOST_PROBLEMS: usize = 1000;
 
-/// State that all sections of one reading share.
+/// State of the reading of one file, shared by all its sections.
 #[derive(Default)]
 pub struct State {
-    /// Problems found so far.
+    /// Problems found in the file so far.
     pub problems: Vec<Problem>,
-    /// Line of each key and table, by path.
+    /// Line of each key and table in the file, from 1, by path.
     pub lines: BTreeMap<String, usize>,
     /// State of describing mode; `None` when a file is read.
     pub describing: Option<Describing>,
-    /// Returns all rows of the schema: messages use them for keys in a section to which they do not belong.
+    /// Function that returns all rows of the schema; messages use it to say where a misplaced key
+    /// belongs. `None`: no such hints.
     pub schema: Option<fn() -> &'static [KeyDoc]>,
 }
 
-/// Describing mode: the kinds to walk through, and the kinds and rows that were met.
+/// State of describing mode, in which no file is read and the rows of the schema are collected.
 #[derive(Default)]
 pub struct Describing {
-    /// Kind to choose at each place; the default at all others.
+    /// Kind of section to walk through, by place (`workload.*`); other places have their default
+    /// kind.
     pub forced: BTreeMap<String, &'static str>,
-    /// Kinds that were met: place and names.
+    /// Sections with a key `kind` that were met: place, and the names of all its kinds.
     pub met: Vec<(String, Vec<&'static str>)>,
-    /// Rows of the schema.
+    /// Rows of the schema that were collected, in the order of reading.
     pub keys: Vec<KeyDoc>,
 }
 
@@ -51,7 +53,8 @@ impl State {
         self.problems.len() >= MOST_PROBLEMS
     }
 
-    /// Adds a problem at a path.
+    /// Adds a problem at a path of the file, with the value found there and the name that was
+    /// probably meant. Does nothing in describing mode, or if the limit of problems is reached.
     pub fn problem(
         &mut self,
         path: &str,
@@ -77,7 +80,7 @@ enum Absent<T> {
     Optional(&'static str),
 }
 
-/// The declaration of a key.
+/// Declaration of a key of a TOML table: name, explanation, default and range.
 #[derive(Clone)]
 pub struct Key<T> {
     name: &'static str,
@@ -86,18 +89,18 @@ pub struct Key<T> {
     range: Option<(&'static str, &'static str)>,
 }
 
-/// Declares a key that is required until it is given a default. `doc` is one line and states the source of the
-/// default.
+/// Declares a key, which is required unless a default is set later. `doc` is one line and states
+/// the source of the default.
 pub fn key<T: Quantity>(name: &'static str, doc: &'static str) -> Key<T> {
     Key { name, doc, absent: Absent::Required, range: None }
 }
 
 impl<T: Quantity> Key<T> {
-    /// Sets the default, written as in a file.
+    /// Sets the default of the key, written as in a file but without quotes.
     pub fn default(self, text: &'static str) -> Key<T> {
         Key { absent: Absent::Default(text), ..self }
     }
-    /// Sets the default to a value that another crate defines.
+    /// Sets the default of the key to a value that another crate defines.
     pub fn value(self, value: T) -> Key<T> {
         Key { absent: Absent::Value(value), ..self }
     }
@@ -109,7 +112,8 @@ impl<T: Quantity> Key<T> {
     pub fn optional(self, said: &'static str) -> Key<T> {
         Key { absent: Absent::Optional(said), ..self }
     }
-    /// Sets the least and the greatest value allowed, written as in a file.
+    /// Sets the least and the greatest allowed value of the key, written as in a file but without
+    /// quotes.
     pub fn range(self, low: &'static str, high: &'static str) -> Key<T> {
         Key { range: Some((low, high)), ..self }
     }
@@ -118,7 +122,7 @@ impl<T: Quantity> Key<T> {
 /// Addition to messages about choices to which a user's own mechanisms can belong.
 const OWN: &str = "; if it is a mechanism of your own, name its file with --with";
 
-/// A name that a choice allows: name, value, one line of explanation.
+/// An allowed value of a key with fixed names: name in the file, value, one line of explanation.
 pub type Choice<T> = (&'static str, T, &'static str);
 
 /// Values for keys that a file does not give, and the source of these values.
@@ -128,7 +132,7 @@ struct Presets {
     sources: BTreeMap<String, String>,
 }
 
-/// A table being read.
+/// A table of a TOML file that is being read: each key is declared where it is read.
 pub struct Section<'s, 't> {
     state: &'s mut State,
     /// Path of the section in the file: `workload.0`.
@@ -151,7 +155,8 @@ pub struct Section<'s, 't> {
     out: Out,
 }
 
-/// Reads `table` with `read`; `path` is empty for the top of a file.
+/// Reads a TOML table with `read`; a table `None` counts as empty, and `path` is empty for the top
+/// of a file. Returns the result of `read`, and the resolved text of the table.
 pub fn read_table<T>(
     state: &mut State,
     path: &str,
@@ -198,8 +203,8 @@ impl<'s, 't> Section<'s, 't> {
         self.table.is_some_and(|t| t.contains_key(name))
     }
 
-    /// Adds values for keys of this section that the file does not give. They replace earlier presets of these
-    /// keys.
+    /// Adds presets: values for keys of this section that the file does not give. They replace
+    /// earlier presets of these keys.
     pub fn preset(&mut self, presets: Table) {
         self.presets.values.extend(presets);
     }
@@ -215,7 +220,8 @@ impl<'s, 't> Section<'s, 't> {
         presets.sources.insert(name.to_owned(), source);
     }
 
-    /// Returns the value that the file itself gives at a path below this section, without presets.
+    /// Returns the value that the file itself gives at a path of one or two names below this
+    /// section, without presets; `None` if it gives none.
     pub fn own(&self, path: &str) -> Option<&Value> {
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));
         let value = self.table?.get(first)?;
@@ -227,7 +233,7 @@ impl<'s, 't> Section<'s, 't> {
         self.table.and_then(|t| t.get(name)).or_else(|| self.presets.values.get(name))
     }
 
-    /// Whether these keys were read without a problem.
+    /// Whether the keys with these names were read without a problem.
     pub fn good(&self, names: &[&str]) -> bool {
         !self.bad.iter().any(|bad| names.contains(bad))
     }
@@ -237,7 +243,8 @@ impl<'s, 't> Section<'s, 't> {
         self.state
     }
 
-    /// Reads a key that is required or has a default.
+    /// Reads a key that is required or has a default. Reports a missing or wrong value and returns
+    /// a valid one in its place.
     pub fn get<T: Quantity>(&mut self, key: Key<T>) -> T {
         let fallback = match &key.absent {
             Absent::Default(text) => constant(text),
@@ -257,7 +264,8 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reads a key that may be absent.
+    /// Reads an optional key. Returns `None` if it is absent, or if its value is wrong and was
+    /// reported.
     pub fn find<T: Quantity>(&mut self, key: Key<T>) -> Option<T> {
         self.look_up(&key)
     }
@@ -290,7 +298,8 @@ impl<'s, 't> Section<'s, 't> {
         }
     }
 
-    /// Reads a key of an earlier version that other keys have replaced. It is not part of the schema.
+    /// Reads a key of an earlier version that other keys have replaced. It is not part of the
+    /// schema. Returns `None` if it is absent, or if its value is wrong and was reported.
     pub fn former<T: Quantity>(&mut self, name: &'static str) -> Option<T> {
         if self.describing() {
             return None;
@@ -300,7 +309,8 @@ impl<'s, 't> Section<'s, 't> {
         parsed.map_err(|message| self.wrong(name, message)).ok()
     }
 
-    /// Reads a key whose value is one of several names. The first one is the default.
+    /// Reads a key whose value is one of several names. Without `default` the key is required.
+    /// Reports a missing or unknown name and returns the value of the first choice.
     pub fn choice<T: Clone>(
         &mut self,
         name: &'static str,
@@ -312,7 +322,8 @@ impl<'s, 't> Section<'s, 't> {
         choices[index].1.clone()
     }
 
-    /// Reads a choice like [`Section::choice`], to which users may add names of their own mechanisms.
+    /// Reads a choice like [`Section::choice`]; the message about an unknown name says how users
+    /// add names of their own mechanisms.
     pub fn open_choice<T: Clone>(
         &mut self,
         name: &'static str,
@@ -326,7 +337,8 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// Reads the kind like [`Section::kind`]; users may add kinds of their own.
+    /// Reads the kind like [`Section::kind`], with `None` as there; the message about an unknown
+    /// kind says how users add kinds of their own.
     pub fn open_kind<T: Clone>(
         &mut self,
         doc: &'static str,
@@ -429,7 +441,8 @@ impl<'s, 't> Section<'s, 't> {
         choices.iter().position(|c| c.0 == likely)
     }
 
-    /// Reads a table below this one if the file gives it; the resolved text has it only then.
+    /// Reads a table below this one if `given` is true, otherwise returns `None`. The resolved text
+    /// has the table only if `given` is true.
     pub fn table_if<T>(
         &mut self,
         given: bool,
@@ -475,7 +488,8 @@ impl<'s, 't> Section<'s, 't> {
         value
     }
 
-    /// Reads an array of tables, at most `most` of them.
+    /// Reads an array of tables; `read` also gets the index of the table. An array of more than
+    /// `most` tables is reported, and none is read.
     pub fn tables<T>(
         &mut self,
         name: &'static str,
@@ -558,7 +572,8 @@ impl<'s, 't> Section<'s, 't> {
         self.state.problem(&path, raw, message, hint);
     }
 
-    /// Reports a problem with one entry of a key whose entries have names given by the user.
+    /// Reports a problem with the entry `below` of the key `name`, whose entries have names given
+    /// by the user.
     pub fn wrong_below(
         &mut self,
         name: &'static str,
@@ -605,7 +620,8 @@ impl<'s, 't> Section<'s, 't> {
         self.judged && self.bad.is_empty()
     }
 
-    /// Whether the section has no problem so far and values are real; false in describing mode.
+    /// Whether the section and those below it have no problem so far, and values are real; false in
+    /// describing mode.
     pub fn all_good(&self) -> bool {
         self.unspoilt() && !self.describing()
     }

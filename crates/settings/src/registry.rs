@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 /// A mechanism that scenarios may name beside the built-in ones of its family.
 pub struct Entry<R: ?Sized> {
-    /// Name in scenarios.
+    /// Name of the mechanism in scenarios.
     pub name: &'static str,
-    /// One line of explanation.
+    /// One line that explains the mechanism.
     pub doc: &'static str,
     /// Function that reads the settings of the mechanism.
     pub read: Arc<R>,

@@ -1,6 +1,6 @@
 //! The resolved scenario as TOML text: all values, defaults included.
 
-/// A table of the resolved text.
+/// A table of the resolved scenario, in which all values are written, defaults included.
 #[derive(Default)]
 pub struct Out {
     values: Vec<(&'static str, String)>,
@@ -8,7 +8,7 @@ pub struct Out {
     pub tables: Vec<(&'static str, Body)>,
 }
 
-/// Body of a table: one table, or an array of tables.
+/// Content below a name of the resolved scenario: one table, or an array of tables.
 pub enum Body {
     /// Written under `[name]`.
     Table(Out),
@@ -17,7 +17,7 @@ pub enum Body {
 }
 
 impl Out {
-    /// Adds `name = text`.
+    /// Adds the line `name = text`, where `text` is a TOML value.
     pub fn value(&mut self, name: &'static str, text: String) {
         self.values.push((name, text));
     }

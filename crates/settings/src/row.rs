@@ -3,26 +3,27 @@
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// A row of the schema.
+/// A row of the schema: the documentation of one key of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyDoc {
     /// Place of the section that has the key: `workload.*`.
     pub place: String,
-    /// Name of the key.
+    /// Name of the key in its section.
     pub name: &'static str,
-    /// Type of its values; `table` and `tables` for sections.
+    /// Type of the values of the key; `table` and `tables` for sections.
     pub kind_of_value: &'static str,
     /// One line that explains the setting; the reference page prints it.
     pub doc: &'static str,
     /// Whether the key is required.
     pub required: bool,
-    /// Default as text.
+    /// Default as text; `None` for a required or optional key, and for sections.
     pub default: Option<String>,
-    /// Meaning of an optional setting that is not given: `it ends with its work`.
+    /// Meaning of an optional setting that is not given, such as `it ends with its work`; `None`
+    /// for other settings.
     pub absent: Option<&'static str>,
-    /// Least and greatest value.
+    /// Least and greatest allowed value as text; `None` without range.
     pub range: Option<(&'static str, &'static str)>,
-    /// The names that a choice allows, each with its meaning.
+    /// Names that a choice allows, each with its meaning; empty for other types.
     pub choices: Vec<(&'static str, &'static str)>,
     /// Kinds of the section that have the key; empty for all kinds.
     pub kinds: Vec<&'static str>,
@@ -70,7 +71,8 @@ pub fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns where an unknown key exists, if it does: for other kinds of its section, or in other sections.
+/// Returns a phrase that says where the key `name`, unknown at `place`, exists: for other kinds of
+/// its section, or in other sections. `None` if it exists nowhere.
 pub fn misplaced(rows: &[KeyDoc], place: &str, kind: Option<&str>, name: &str) -> Option<String> {
     let mut named = rows.iter().filter(|row| row.name == name);
     let here = named.clone().find(|row| row.place == place);

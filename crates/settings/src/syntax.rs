@@ -12,18 +12,18 @@ const MOST_ERRORS: usize = 20;
 
 /// A parsed TOML file.
 pub struct Document {
-    /// Content of the file.
+    /// Content of the file as TOML values.
     pub table: Table,
     /// Line of each key and table, from 1, by path.
     pub lines: BTreeMap<String, usize>,
 }
 
-/// Parses a scenario, or returns all syntax errors.
+/// Parses a scenario of at most 1 MiB, or returns its syntax errors.
 pub fn parse(text: &str) -> Result<Document, Vec<Problem>> {
     parse_within(text, MOST_BYTES)
 }
 
-/// Parses a file of at most `most` bytes.
+/// Parses a TOML file of at most `most` bytes, or returns its syntax errors.
 pub fn parse_within(text: &str, most: usize) -> Result<Document, Vec<Problem>> {
     if text.len() > most {
         return Err(vec![Problem::of_file(format!("the file has more than {most} bytes"))]);

@@ -10,7 +10,7 @@ use crate::narrow::at_most;
 pub struct Units {
     /// Name of the quantity in messages: `a length of time`.
     pub called: &'static str,
-    /// Example for messages.
+    /// Example of a value with its unit, for messages: `200 ms`.
     pub example: &'static str,
     /// Unit in which zero is printed.
     pub base: &'static str,
@@ -18,9 +18,11 @@ pub struct Units {
     pub decimals: bool,
     /// The smallest unit, which the integers count: `1 ps`.
     pub smallest: &'static str,
-    /// Units that messages offer and printing uses, large to small.
+    /// Units that messages offer and printing uses: name and size in the smallest unit, large to
+    /// small.
     pub units: &'static [(&'static str, u64)],
-    /// Other spellings that are accepted.
+    /// Further units and spellings that are read, but not printed: name and size in the smallest
+    /// unit.
     pub also: &'static [(&'static str, u64)],
 }
 
@@ -118,7 +120,8 @@ pub const SIZE: Units = Units {
 };
 
 impl Units {
-    /// Returns the value of `text` in the smallest unit.
+    /// Returns the value of `text` (`200 ms`) in the smallest unit, or a message that says what is
+    /// wrong.
     pub fn parse(&self, text: &str) -> Result<u64, String> {
         let text = text.trim();
         let split = text
@@ -145,14 +148,15 @@ impl Units {
         })
     }
 
-    /// Describes how values are written, for messages.
+    /// Returns a phrase for messages that says how values are written.
     pub fn form(&self) -> String {
         let names: Vec<&str> = self.units.iter().map(|u| u.0).collect();
         format!("a number and one of {}, such as \"{}\"", names.join(", "), self.example)
     }
 
-    /// Returns `n` with a unit that keeps the text short; the text reads back as `n`. Sizes stay whole numbers,
-    /// times and rates may have up to three decimals.
+    /// Returns `n`, a number of smallest units, as text with a unit that keeps the text short; the
+    /// text reads back as `n`. Sizes stay whole numbers, times and rates may have up to three
+    /// decimals.
     pub fn show(&self, n: u64) -> String {
         if n == 0 {
             return format!("0 {}", self.base);

@@ -35,7 +35,7 @@ use std::io::{self, Write};
 const MAGIC: &[u8; 20] = b"eastwest checkpoint\n";
 
 /// Version of the layout of the file.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Bytes of a hash.
 const HASH: usize = 32;

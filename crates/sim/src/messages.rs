@@ -261,6 +261,7 @@ impl Delivered {
             job: m.job,
             connection,
             stream_start: m.start,
+            tag: m.tag,
         }
     }
 }

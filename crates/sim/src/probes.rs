@@ -6,6 +6,7 @@ use crate::flow_samples::Sampler;
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::records::Records;
+use crate::scenario::WindowConfig;
 use crate::tracer::Tracer;
 use crate::{lpi, pauses};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub struct Probes {
     pub flow_samples: Sampler,
     /// Capture of packets at selected ports.
     pub capture: Option<Capture>,
+    /// Part of the run in which the measures of workloads are taken.
+    pub window: WindowConfig,
 }
 
 impl Probes {
@@ -42,6 +45,7 @@ impl Probes {
             paths,
             flow_samples: Sampler::new(measure.flow_samples.clone()),
             capture: Capture::new(&measure.capture, plan.fabric.processing_jitter, fabric),
+            window: measure.window.clone(),
         }
     }
 

@@ -264,6 +264,9 @@ fn summary(site: &Site, (naps, pauses): (&Naps, &Pauses), digest: &str) -> Value
     for (name, transport) in transports.further.all() {
         summary[name] = transport.summary();
     }
+    if let Some(window) = probes.window.summary() {
+        summary["window"] = window;
+    }
     if let Some(mpi) = r.mpi.summary() {
         summary["mpi"] = mpi;
     }

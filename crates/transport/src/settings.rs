@@ -4,28 +4,32 @@ use eastwest_settings::reader::Section;
 
 /// Properties of the layers below a transport.
 pub struct Below {
-    /// Largest IP packet, if known.
+    /// Largest IP packet in bytes; `None` if it is not known.
     pub mtu: Option<u32>,
-    /// Bytes of a packet on a link in addition to its IP length.
+    /// Bytes on a link for each packet in addition to its IP length: headers and framing of the
+    /// link.
     pub framing: u32,
 }
 
 /// Settings of a transport: a table of the scenario.
 pub trait TransportSettings: Sized {
-    /// Name of the transport, and of the table of its settings.
+    /// Name of the transport in scenarios, and of the table of its settings.
     const NAME: &'static str;
-    /// Explanation of the name where a workload chooses its transport.
+    /// Explanation of the name in the reference of settings, where a workload chooses its
+    /// transport.
     const CHOICE: &'static str;
-    /// Explanation of the table.
+    /// Explanation of the table of settings in the reference of settings.
     const TABLE: &'static str;
 
-    /// Reads the table.
+    /// Reads the settings from their table.
     fn read(s: &mut Section, below: &Below) -> Self;
 
     /// Whether packets are ECN-capable because the transport reacts to marks.
     fn asks_for_marks(&self) -> bool;
 
-    /// Reads the table if a workload uses the transport or the file has the table.
+    /// Reads the table of settings if a workload uses the transport (`used`) or the file has the
+    /// table. Returns `None` unless the transport is used; adds a note if the file has the table
+    /// without use.
     fn read_if_used(
         s: &mut Section,
         below: &Below,

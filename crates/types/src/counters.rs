@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Counters of a job, as Hadoop keeps them. Only successful attempts add to the counters of tasks.
+/// Counters of a MapReduce job with Hadoop's meaning: only successful attempts add to the counters
+/// of tasks.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobCounters {
     /// Value of each counter, indexed by its number.
     values: [u64; Counter::COUNT],
 }
 
-/// A counter, in the order of Hadoop's groups: file systems, job, tasks.
+/// A counter of a MapReduce job, in the order of Hadoop's groups: file systems, job, tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counter {
     /// Bytes read from local disks by merges and the reduce.
@@ -66,7 +67,7 @@ impl JobCounters {
         *value = value.saturating_add(more);
     }
 
-    /// Returns the value of a counter.
+    /// Returns the value of a counter: bytes, milliseconds or a number, as the [`Counter`] says.
     pub fn get(&self, counter: Counter) -> u64 {
         self.values[counter as usize]
     }

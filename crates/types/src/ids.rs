@@ -22,7 +22,7 @@ pub struct LinkId(pub u32);
 pub struct EndpointId(pub u32);
 
 impl EndpointId {
-    /// Most slots of an endpoint table.
+    /// Largest number of slots of an endpoint table.
     pub const MAX_SLOTS: usize = 1 << 24;
 
     /// Returns the endpoint with this slot and generation.
@@ -42,7 +42,7 @@ impl EndpointId {
     pub fn peer(self) -> EndpointId {
         EndpointId(self.0 ^ 1)
     }
-    /// Returns which end of the connection this is.
+    /// Returns whether the endpoint is the client or the server of its connection.
     pub fn side(self) -> Side {
         if self.0 & 1 == 0 { Side::Client } else { Side::Server }
     }

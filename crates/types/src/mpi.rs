@@ -4,7 +4,7 @@ use crate::ids::HostId;
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Activity of a rank.
+/// Activity of an MPI rank in an interval of time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Activity {
     /// Computation.
@@ -32,7 +32,7 @@ impl Activity {
         Activity::Collective,
     ];
 
-    /// Returns the name used in tables.
+    /// Returns the name of the activity in result tables.
     pub fn name(self) -> &'static str {
         match self {
             Activity::Compute => "compute",
@@ -45,12 +45,12 @@ impl Activity {
     }
 }
 
-/// Interval in which a rank has one activity.
+/// Interval of time in which an MPI rank has one activity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiState {
     /// Number of the rank.
     pub rank: u32,
-    /// Activity in the interval.
+    /// Activity of the rank in the interval.
     pub activity: Activity,
     /// MPI call by its name in traces, or `compute` or `sleep` outside MPI calls.
     #[serde(with = "crate::name")]
@@ -61,12 +61,12 @@ pub struct MpiState {
     pub ended: Time,
 }
 
-/// A received message.
+/// A received message between two MPI ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiMessage {
-    /// Sending rank.
+    /// Number of the sending rank.
     pub from: u32,
-    /// Receiving rank; may be equal to `from`.
+    /// Number of the receiving rank; may be the sending one.
     pub to: u32,
     /// Tag of the message; 0 for messages of collectives.
     pub tag: i64,
@@ -89,21 +89,21 @@ pub struct MpiMessage {
     pub received: Time,
 }
 
-/// Summary of a rank.
+/// Summary of an MPI rank over the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MpiRank {
     /// Number of the rank.
     pub rank: u32,
-    /// Host of the rank.
+    /// Host that runs the rank.
     pub host: HostId,
     /// Time at which the rank finished.
     pub finished: Time,
-    /// Time spent in each [`Activity`].
+    /// Time spent in each [`Activity`], in the order of [`Activity::ALL`].
     pub spent: [Span; Activity::ALL.len()],
-    /// Number and bytes of messages from send calls.
+    /// Number and payload bytes of the messages that the rank sent with send calls.
     pub sent: (u64, u64),
-    /// Number and bytes of messages sent within collectives.
+    /// Number and payload bytes of the messages that the rank sent within collective calls.
     pub sent_in_collectives: (u64, u64),
-    /// Number of collective calls.
+    /// Number of collective calls of the rank.
     pub collectives: u64,
 }

@@ -22,22 +22,23 @@ fn name(text: String) -> &'static str {
     new
 }
 
-/// Writes a name or a collection of names.
+/// Serializes a name or a collection of names as text.
 pub fn serialize<T: Serialize, S: Serializer>(names: &T, to: S) -> Result<S::Ok, S::Error> {
     names.serialize(to)
 }
 
-/// Reads names written by [`serialize`].
+/// Deserializes names written by [`serialize`]; an error is that of the deserializer.
 pub fn deserialize<'de, T: Names, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     T::Text::deserialize(from).map(T::of)
 }
 
-/// A name or a collection of names.
+/// A name (`&'static str`) or a collection of names: an option, a pair or a vector.
 pub trait Names {
     /// The collection with owned texts instead of names.
     type Text: for<'de> Deserialize<'de>;
 
-    /// Returns the names for these texts.
+    /// Returns the names with these texts. A text that is new to the process stays in memory until
+    /// the process ends.
     fn of(text: Self::Text) -> Self;
 }
 

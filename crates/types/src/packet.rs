@@ -10,9 +10,9 @@ pub mod flag {
     pub const FIN: u8 = 0x01;
     /// SYN: synchronise sequence numbers.
     pub const SYN: u8 = 0x02;
-    /// RST: reset the connection.
+    /// RST: abort the connection.
     pub const RST: u8 = 0x04;
-    /// PSH: push.
+    /// PSH: push the data received so far to the application.
     pub const PSH: u8 = 0x08;
     /// ACK: the acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
@@ -54,7 +54,7 @@ pub mod ecn {
     pub const MASK: u8 = 3;
 }
 
-/// Value of `sack` for a packet without SACK blocks.
+/// Value of [`Packet::sack`] for a packet without SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
 
 /// A packet as its sender creates it and its receiver gets it. In the network it is stored in the
@@ -67,7 +67,8 @@ pub struct Packet {
     /// low 32 bits are transmitted, as in a real header; see [`Packet::widen`].
     pub seq: u64,
     /// Position of the next byte that the sender of this packet expects; 32 bits are transmitted.
-    /// For a datagram without queue pair: number of its stream of frames from 1, or 0.
+    /// For a datagram without queue pair: number of its stream of frames from 1, or 0 if it belongs
+    /// to none.
     pub ack: u64,
     /// Receiving endpoint of the connection or queue pair; for other datagrams the number of their class.
     pub dst_endpoint: EndpointId,
@@ -83,7 +84,7 @@ pub struct Packet {
     pub hash: u16,
     /// IP length in bytes: IP header, transport header and payload, without link framing.
     pub ip_len: u16,
-    /// TCP payload in bytes.
+    /// Payload of the transport in bytes.
     pub payload: u16,
     /// TCP flags, see [`flag`]; for a packet of a queue pair its type, see [`rocev2`].
     pub flags: u8,
@@ -120,7 +121,7 @@ pub enum PacketKind {
 }
 
 impl PacketKind {
-    /// Number of kinds.
+    /// Number of kinds of packets.
     pub const COUNT: usize = 8;
     /// All kinds in the order of their numbers.
     pub const ALL: [PacketKind; PacketKind::COUNT] = [
@@ -133,7 +134,8 @@ impl PacketKind {
         PacketKind::Fin,
         PacketKind::Datagram,
     ];
-    /// Returns the kind of a packet with these fields of [`Packet`].
+    /// Returns the kind of a packet with these values of [`Packet::payload`], [`Packet::flags`] and
+    /// [`Packet::notes`].
     pub fn of(payload: u16, flags: u8, notes: u8) -> PacketKind {
         if notes & Packet::DATAGRAM != 0 {
             PacketKind::of_datagram(flags)
@@ -166,7 +168,7 @@ impl PacketKind {
         }
     }
 
-    /// Returns the name used in tables and JSON.
+    /// Returns the name of the packet kind in result tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             PacketKind::Data => "data",
@@ -182,12 +184,12 @@ impl PacketKind {
 }
 
 impl Packet {
-    /// Bit of `notes` for retransmitted payload.
+    /// Bit of [`Packet::notes`] for retransmitted payload.
     pub const RETRANSMISSION: u8 = 1;
-    /// Bit of `notes` for packets without connection.
+    /// Bit of [`Packet::notes`] for packets without connection (datagrams).
     pub const DATAGRAM: u8 = 2;
-    /// Bits of `notes` for a congestion notification message (IEEE 802.1Q, clause 30). Datagrams
-    /// are never retransmitted, so that this combination has no other use.
+    /// Bits of [`Packet::notes`] for a congestion notification message (IEEE 802.1Q, clause 30).
+    /// Datagrams are never retransmitted, so that this combination has no other use.
     pub const CONGESTION_NOTE: u8 = Packet::DATAGRAM | Packet::RETRANSMISSION;
 
     /// Returns a packet to `dst` whose other fields are zero.
@@ -211,7 +213,7 @@ impl Packet {
     }
 
     /// Returns the number of the transport that sent this packet: 0 for TCP, 1 to 4 for transports
-    /// beside TCP; `None` for a datagram of no transport.
+    /// beside TCP; `None` for a datagram that no transport sent.
     #[inline]
     pub fn stream_transport(&self) -> Option<u8> {
         match self.flags {
@@ -234,9 +236,9 @@ impl Packet {
         PacketKind::of(self.payload, self.flags, self.notes)
     }
 
-    /// Returns the position nearest to `near` that has the low 32 bits of `position`. Correct while
-    /// they are less than 2 GiB apart, which holds for windows of up to 1 GiB (RFC 7323, section
-    /// 2.3).
+    /// Returns the 64-bit stream position nearest to `near` whose low 32 bits are those of
+    /// `position`. Correct while both positions are less than 2 GiB apart, which holds for windows
+    /// of up to 1 GiB (RFC 7323, section 2.3).
     #[inline]
     pub fn widen(position: u64, near: u64) -> u64 {
         let apart = (position as u32).wrapping_sub(near as u32) as i32;

@@ -45,7 +45,7 @@ impl Purpose {
         Purpose::Message,
     ];
 
-    /// Returns the name used in tables and JSON.
+    /// Returns the name of the purpose in result tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Flow => "flow",
@@ -62,7 +62,7 @@ impl Purpose {
     }
 }
 
-/// A finished job.
+/// Record of a finished MapReduce job, successful or failed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct JobRecord {
     /// Number of the job within its workload, from 0 in order of submission.
@@ -72,9 +72,9 @@ pub struct JobRecord {
     /// Kind of job: `terasort`, `search`, `index`, `trace` …
     #[serde(with = "crate::name")]
     pub kind: crate::name::Name,
-    /// Traffic class of the data.
+    /// Traffic class of the data of the job.
     pub class: ClassId,
-    /// Time of submission.
+    /// Time at which the job was submitted.
     pub submitted: Time,
     /// Start time of the first task.
     pub started: Time,
@@ -84,18 +84,18 @@ pub struct JobRecord {
     pub maps: u32,
     /// Number of reduce tasks.
     pub reduces: u32,
-    /// Input bytes of the maps.
+    /// Bytes that the maps of the job read.
     pub input_bytes: u64,
-    /// Bytes moved from maps to reduces, including those that stay on their node.
+    /// Bytes moved from maps to reduces (the shuffle), including bytes that stay on their node.
     pub shuffle_bytes: u64,
-    /// Part of `shuffle_bytes` that stayed on its node.
+    /// Part of the shuffle bytes that stayed on their node.
     pub shuffle_local_bytes: u64,
     /// Output bytes of the job, without further replicas.
     pub output_bytes: u64,
     /// Cause of failure; `None` for a successful job.
     #[serde(with = "crate::name")]
     pub failed: Option<crate::name::Name>,
-    /// Counters as Hadoop keeps them.
+    /// Counters of the job with Hadoop's meaning.
     pub counters: JobCounters,
 }
 
@@ -109,7 +109,7 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    /// Returns the name used in tables.
+    /// Returns the name of the task kind in result tables.
     pub fn name(self) -> &'static str {
         match self {
             TaskKind::Map => "map",
@@ -121,18 +121,18 @@ impl TaskKind {
 /// Distance between a map's split and the node that ran the map.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Locality {
-    /// Replica on the node.
+    /// A replica of the split was on the node that ran the map.
     Node,
-    /// Replica in the rack.
+    /// A replica of the split was in the rack of the node that ran the map, but not on the node.
     Rack,
-    /// Replicas in other racks only.
+    /// All replicas of the split were in other racks.
     Remote,
     /// No split: reduces and maps without input.
     None,
 }
 
 impl Locality {
-    /// Returns the name used in tables.
+    /// Returns the name of the distance in result tables.
     pub fn name(self) -> &'static str {
         match self {
             Locality::Node => "node",
@@ -143,10 +143,10 @@ impl Locality {
     }
 }
 
-/// A finished task.
+/// Record of a finished task of a MapReduce job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// Number of its job.
+    /// Number of the job of the task, see [`JobRecord::job`].
     pub job: u32,
     /// Number of the task within its job and kind.
     pub task: u32,
@@ -154,19 +154,19 @@ pub struct TaskRecord {
     pub kind: TaskKind,
     /// Host that ran the task.
     pub host: HostId,
-    /// Time of assignment to the node.
+    /// Time at which the task was assigned to its node.
     pub assigned: Time,
-    /// Time at which it started to read (map) or fetch (reduce).
+    /// Time at which the task started to read (map) or fetch (reduce).
     pub started: Time,
-    /// Time at which its input was complete: split read, or shuffle done.
+    /// Time at which the input of the task was complete: split read, or shuffle done.
     pub input_done: Time,
-    /// Time at which it finished.
+    /// Time at which the task finished.
     pub finished: Time,
     /// Distance to the split of a map.
     pub locality: Locality,
-    /// Bytes read (map) or fetched (reduce).
+    /// Bytes that the task read (map) or fetched (reduce).
     pub bytes_in: u64,
-    /// Bytes spilled (map) or written (reduce).
+    /// Bytes that the task spilled (map) or wrote as job output (reduce).
     pub bytes_out: u64,
     /// End of the map or reduce function (`mapFinishTime` of a job history).
     pub computed: Time,

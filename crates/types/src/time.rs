@@ -28,7 +28,8 @@ impl Time {
     /// Time later than every event: the last one that an event key can hold.
     pub const NEVER: Time = Time((1 << 61) - 1);
 
-    /// Returns seconds since the start for display and tables; inexact, so that no decision may depend on it.
+    /// Returns the time in seconds since the start of the simulation, for display and tables;
+    /// inexact, so that no decision may depend on it.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
@@ -82,11 +83,11 @@ impl Span {
         // `as` saturates and maps NaN to zero.
         Span(((s * PS_PER_S as f64 + 0.5) as u64).min(Span::MAX.0))
     }
-    /// Returns seconds for display and tables.
+    /// Returns the duration in seconds, for display and tables.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
-    /// Returns microseconds for display and tables.
+    /// Returns the duration in microseconds, for display and tables.
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }

@@ -4,7 +4,7 @@ use crate::ids::HostId;
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// A finished transaction.
+/// Record of a finished transaction, which replays a recorded one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransactionRecord {
     /// Number of the transaction within its workload, from 0 in order of arrival.
@@ -15,7 +15,8 @@ pub struct TransactionRecord {
     pub client: Option<HostId>,
     /// Part of the response time for which the critical path was in the network.
     pub network: Span,
-    /// Rest of the response time: components on the critical path computed or waited for processors.
+    /// Part of the response time for which components on the critical path computed or waited for
+    /// processors: all that is not `network`.
     pub compute: Span,
     /// Part of `compute` for which calls waited for processors.
     pub queued: Span,
@@ -29,7 +30,7 @@ impl TransactionRecord {
         self.calls.first().map_or(Time::ZERO, |c| c.sent)
     }
 
-    /// Returns the arrival time of its response.
+    /// Returns the arrival time of the response of the transaction.
     pub fn finished(&self) -> Time {
         self.calls.first().map_or(Time::ZERO, |c| c.done)
     }
@@ -40,7 +41,7 @@ impl TransactionRecord {
     }
 }
 
-/// A call of a transaction.
+/// Record of a call of a transaction: request, computation and response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CallRecord {
     /// Time at which the request was sent.
@@ -51,8 +52,10 @@ pub struct CallRecord {
     pub answered: Time,
     /// Arrival time of the response.
     pub done: Time,
-    /// Network time of request and response on the critical path.
+    /// Time for which the request or the response of the call was on the critical path in the
+    /// network.
     pub network: Span,
-    /// Computing time of the component on the critical path.
+    /// Time for which the called component computed, or waited for processors, on the critical
+    /// path.
     pub compute: Span,
 }

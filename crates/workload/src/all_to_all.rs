@@ -20,15 +20,16 @@ use serde::{Deserialize, Serialize};
 /// Settings of an all-to-all exchange.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllToAllConfig {
-    /// Bytes of each flow.
+    /// Payload bytes of each flow.
     pub bytes: u64,
-    /// Flows of each pair, one after the other.
+    /// Number of times that each host sends a flow to each other host, one after the other.
     pub repeat: u32,
     /// Bytes of the request for a flow; 0 if flows are sent without request.
     pub request_bytes: u64,
-    /// Most parallel flows of a host; `None` for no limit.
+    /// Largest number of flows that a host has in progress at once; `None` for no limit.
     pub parallel: Option<u32>,
-    /// Width of the uniform distribution of the first flows' start times.
+    /// Width of the interval from time zero in which the first flows start, at uniformly drawn
+    /// times.
     pub start_window: Span,
     /// Traffic class of all packets.
     pub class: ClassId,
@@ -80,7 +81,8 @@ impl AllToAll {
         self.flows.progress()
     }
 
-    /// See [`crate::Workload::listed_flows`].
+    /// Returns the number of flows; `None` if some flows start only after the end of others or
+    /// after a request. See [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         self.flows.listed()
     }

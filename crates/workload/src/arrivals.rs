@@ -15,7 +15,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// Returns the time from the start to the first arrival.
+    /// Draws the time from the start of a source to its first arrival; `mean` is the mean gap.
     pub(crate) fn first(self, mean: Span, stream: &mut Stream) -> Span {
         match self {
             Arrivals::Poisson => exponential(mean, stream),
@@ -23,7 +23,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns the time from one arrival to the next.
+    /// Draws the time from one arrival to the next; `mean` is the mean gap.
     pub(crate) fn gap(self, mean: Span, stream: &mut Stream) -> Span {
         match self {
             Arrivals::Poisson => exponential(mean, stream),
@@ -32,7 +32,8 @@ impl Arrivals {
     }
 }
 
-/// Returns an exponential duration by inversion, rounded to the nearest picosecond.
+/// Draws an exponentially distributed duration with this mean by inversion, rounded to the nearest
+/// picosecond.
 pub(crate) fn exponential(mean: Span, stream: &mut Stream) -> Span {
     // 1 − u lies in (0, 1]: the logarithm is finite. `as` saturates.
     let ps = -libm::log(1.0 - stream.unit()) * mean.0 as f64;

@@ -15,7 +15,8 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a connection: more than any link carries in the longest run.
+/// Bytes that a connection has to send: more than any link carries in the longest run, so that its
+/// data never ends.
 pub(crate) const ENDLESS: u64 = 1 << 60;
 
 /// Token of the wake-up at which all connections stop; smaller tokens are the numbers of connections to start.
@@ -26,20 +27,20 @@ const STOP: u64 = u64::MAX;
 pub struct BulkConfig {
     /// Sender and receiver of each pair.
     pub pairs: Vec<(HostId, HostId)>,
-    /// Connections of each pair.
+    /// Number of connections of each pair.
     pub connections: u32,
-    /// Earliest start of a connection.
+    /// Time from the start of the simulation to the earliest start of a connection.
     pub start: Span,
-    /// Width of the uniform distribution of start times after `start`.
+    /// Width of the interval after `start` in which connections open, at uniformly drawn times.
     pub start_window: Span,
-    /// Time from `start` until all stop.
+    /// Time from `start` until all connections stop sending.
     pub duration: Span,
     /// Traffic class of all packets.
     pub class: ClassId,
 }
 
 impl BulkConfig {
-    /// Most connections of a workload.
+    /// Largest number of connections of a workload.
     pub const MOST_CONNECTIONS: u64 = 1_000_000;
 }
 
@@ -131,7 +132,9 @@ impl Bulk {
                 }
             }
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         }
     }

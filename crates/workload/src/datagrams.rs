@@ -20,13 +20,14 @@ pub struct DatagramsConfig {
     pub destination: HostId,
     /// IP bytes of each packet.
     pub bytes: u16,
-    /// Distribution of gaps.
+    /// Distribution of the gaps between the packets of a source.
     pub arrivals: Arrivals,
     /// Mean time between two packets of one source.
     pub mean_gap: Span,
-    /// Start of sending.
+    /// Time from the start of the simulation at which the sources begin to send.
     pub start: Span,
-    /// Number of packets of all sources; `None` for background that never ends.
+    /// Number of packets that all sources together send; `None` for background traffic that never
+    /// ends.
     pub packets: Option<u64>,
     /// Traffic class of the packets.
     pub class: ClassId,
@@ -60,13 +61,14 @@ impl Datagrams {
         })
     }
 
-    /// Returns the numbers of sent packets and of all packets; the latter is 0 without end.
+    /// Returns the number of packets sent and the number of packets to send; the second is 0 for
+    /// traffic that never ends.
     pub fn progress(&self) -> (u64, u64) {
         (self.sent, self.config.packets.unwrap_or(0))
     }
 
-    /// Handles an event and appends the actions that follow to `out`. Finished means that all
-    /// packets were sent: arrivals are not reported.
+    /// Handles an event and appends the actions that follow to `out`. The workload finishes when
+    /// all packets were sent: arrivals are not reported.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {
@@ -94,7 +96,9 @@ impl Datagrams {
             // Wake-ups of other sources after the last packet, and deliveries, of which there are none.
             Event::Wake { .. } | Event::Delivered { .. } => {}
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         }
     }

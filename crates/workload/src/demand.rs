@@ -8,7 +8,7 @@
 use crate::protocol::Cluster;
 use eastwest_types::HostId;
 
-/// Objections to settings, in the order of the checks.
+/// Reasons why the settings of a workload are impossible, in the order of the checks.
 pub(crate) struct Objections(Vec<String>);
 
 impl Objections {
@@ -16,14 +16,15 @@ impl Objections {
         Objections(Vec::new())
     }
 
-    /// Objects with `reason` unless `holds`.
+    /// Adds `reason` to the objections if `holds` is false.
     pub(crate) fn require(&mut self, holds: bool, reason: impl FnOnce() -> String) {
         if !holds {
             self.0.push(reason());
         }
     }
 
-    /// Objects to hosts that the fabric lacks and to hosts named twice.
+    /// Adds an objection for each host that the fabric lacks and for each host named twice; `role`
+    /// is the name of the setting.
     pub(crate) fn require_hosts(&mut self, role: &str, hosts: &[HostId], cluster: &Cluster) {
         let count = cluster.rack_of.len();
         let mut seen = vec![false; count];
@@ -43,7 +44,7 @@ impl Objections {
         }
     }
 
-    /// Returns the value, or all objections if there are any.
+    /// Returns the value if there are no objections, otherwise all objections.
     pub(crate) fn unless_any<T>(self, value: impl FnOnce() -> T) -> Result<T, Vec<String>> {
         if self.0.is_empty() { Ok(value()) } else { Err(self.0) }
     }

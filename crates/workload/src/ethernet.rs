@@ -29,7 +29,7 @@ pub enum Pattern {
 /// Distribution of the number of frames in a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum BurstSpread {
-    /// Constant.
+    /// Constant: every burst has the given number of frames.
     Fixed,
     /// Geometric, with the given mean.
     Geometric,
@@ -54,7 +54,7 @@ pub struct EthernetConfig {
     pub burst: u32,
     /// Distribution of the number of frames in a burst.
     pub burst_spread: BurstSpread,
-    /// Start of sending.
+    /// Time from the start of the simulation at which the sources begin to send.
     pub start: Span,
     /// Duration of the traffic; `None` without end.
     pub duration: Option<Span>,
@@ -67,7 +67,7 @@ pub struct EthernetConfig {
 impl EthernetConfig {
     /// Fewest bytes of a frame: Ethernet's smallest payload (IEEE 802.3).
     pub const MIN_BYTES: u16 = 46;
-    /// Most streams of one workload.
+    /// Largest number of streams (pairs of source and destination) of one workload.
     pub const MOST_STREAMS: usize = 1_000_000;
 
     /// Returns sender and receiver of every stream. With [`Pattern::Uniform`] there is one stream
@@ -169,7 +169,8 @@ impl Ethernet {
         &self.config
     }
 
-    /// Returns the numbers of sent frames and of all frames; the latter is 0 if no number was given.
+    /// Returns the number of frames sent and the number of frames to send; the second is 0 if the
+    /// settings do not limit it.
     pub fn progress(&self) -> (u64, u64) {
         (self.sent, self.config.frames.unwrap_or(0))
     }
@@ -178,8 +179,8 @@ impl Ethernet {
         self.config.frames.is_some_and(|frames| self.sent >= frames)
     }
 
-    /// Handles an event and appends the actions that follow to `out`. Finished means that all
-    /// frames were handed to the network cards; the simulation waits for their arrival.
+    /// Handles an event and appends the actions that follow to `out`. The workload finishes when
+    /// all frames were handed to the network cards; the simulation waits for their arrival.
     pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Action>) {
         match event {
             Event::Begin => {

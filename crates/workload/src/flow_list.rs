@@ -25,7 +25,7 @@ pub struct ListedFlow {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Payload in bytes, at least one.
+    /// Payload of the flow in bytes, at least one.
     pub bytes: u64,
 }
 
@@ -49,8 +49,8 @@ pub struct FlowList {
 }
 
 impl FlowList {
-    /// Returns the flows in order of their starts, or objections, which name flows by their number
-    /// in the list from 1.
+    /// Returns the workload with its flows in order of their starts, or the reasons why the
+    /// settings are impossible, which name a flow by its number in the list from 1.
     pub fn new(config: FlowListConfig, cluster: &Cluster) -> Result<FlowList, Vec<String>> {
         let hosts = cluster.rack_of.len();
         let mut no = Objections::new();
@@ -90,7 +90,9 @@ impl FlowList {
                 return;
             }
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         }
         if let Some(flow) = self.flows.get(self.next) {

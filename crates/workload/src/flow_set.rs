@@ -16,10 +16,11 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, EndpointId, HostId, Purpose, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Most flows in progress: a connection takes two endpoints.
+/// Largest number of flows in progress: each connection needs two of the simulator's endpoints.
 pub(crate) const MAX_UNDER_WAY: u64 = EndpointId::MAX_SLOTS as u64 / 2;
 
-/// Objects to more parallel flows than there are endpoints.
+/// Adds an objection if `hosts` hosts with `parallel` flows each need more endpoints than there
+/// are.
 pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) {
     no.require(hosts.saturating_mul(parallel) <= MAX_UNDER_WAY, || {
         format!(
@@ -33,9 +34,9 @@ pub(crate) fn require_endpoints(no: &mut Objections, hosts: u64, parallel: u64) 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FlowSetConfig {
     pub hosts: u32,
-    /// Number of flows of each host.
+    /// Number of flows of each host, each to one destination.
     pub per_host: u32,
-    /// Number of parallel flows of a host.
+    /// Largest number of flows that a host has in progress at once.
     pub parallel: u32,
     /// Payload of each flow in bytes.
     pub bytes: u64,
@@ -84,7 +85,8 @@ impl FlowSet {
         (self.done, u64::from(c.hosts) * u64::from(c.per_host) * u64::from(c.repeat))
     }
 
-    /// Returns the number of flows if all start at drawn times and none after another one, otherwise `None`.
+    /// Returns the number of flows if all start at drawn times and none waits for another flow or
+    /// for a request, otherwise `None`.
     pub(crate) fn listed(&self) -> Option<u64> {
         let c = &self.config;
         let at_once = c.parallel >= c.per_host && c.repeat == 1 && c.request_bytes == 0;
@@ -121,7 +123,9 @@ impl FlowSet {
                 }
             }
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         }
     }

@@ -24,15 +24,16 @@ pub struct IncastConfig {
     pub receiver: HostId,
     /// Sending hosts, each with a part of every block.
     pub senders: Vec<HostId>,
-    /// Number of rounds.
+    /// Number of rounds; in each the receiver reads one block from every sender.
     pub rounds: u32,
-    /// Bytes of each sender in a round.
+    /// Bytes that each sender sends in a round.
     pub block_bytes: u64,
-    /// Bytes of the request to each sender; with 0 senders start without request when the round starts.
+    /// Bytes of the request to each sender; with 0 the senders start without a request when the
+    /// round starts.
     pub request_bytes: u64,
     /// Whether connections are kept for all rounds; otherwise each round opens new ones.
     pub persistent: bool,
-    /// Start of the first round.
+    /// Time from the start of the simulation to the first round.
     pub warm_up: Span,
     /// Width of the uniform distribution of a sender's delay before it writes.
     pub start_jitter: Span,
@@ -108,7 +109,9 @@ impl Incast {
             }
             Event::Delivered { conn, .. } => self.write_soon(now, conn.0, out),
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         }
     }

@@ -4,7 +4,7 @@
 use eastwest_types::ConnId;
 use serde::{Deserialize, Serialize};
 
-/// Values of a workload for its open connections, by name.
+/// A value for each open connection of a workload, by the name of the connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Names<T> {
     held: Vec<Option<T>>,
@@ -16,7 +16,7 @@ impl<T> Names<T> {
         Names { held: Vec::new(), free: Vec::new() }
     }
 
-    /// Returns an unused name and binds it to `value`.
+    /// Returns an unused connection name and binds it to `value`.
     pub(crate) fn take(&mut self, value: T) -> ConnId {
         match self.free.pop() {
             Some(slot) => {
@@ -30,14 +30,14 @@ impl<T> Names<T> {
         }
     }
 
-    /// Frees a name and returns its value.
+    /// Frees a connection name, which must be in use, and returns its value.
     pub(crate) fn release(&mut self, conn: ConnId) -> T {
         let value = self.held[conn.0 as usize].take();
         self.free.push(conn.0);
         value.expect("a connection in use")
     }
 
-    /// Returns the number of names in use.
+    /// Returns the number of connection names in use.
     pub(crate) fn in_use(&self) -> usize {
         self.held.len() - self.free.len()
     }

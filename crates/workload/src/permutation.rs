@@ -16,11 +16,12 @@ use std::collections::VecDeque;
 /// Settings of permutation traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PermutationConfig {
-    /// Bytes of each flow.
+    /// Payload bytes of each flow.
     pub bytes: u64,
-    /// Flows of each host, one after the other.
+    /// Number of flows that each host sends, one after the other.
     pub repeat: u32,
-    /// Width of the uniform distribution of the first flows' start times.
+    /// Width of the interval from time zero in which the first flows start, at uniformly drawn
+    /// times.
     pub start_window: Span,
     /// Traffic class of all packets.
     pub class: ClassId,
@@ -115,7 +116,8 @@ impl Permutation {
         self.flows.progress()
     }
 
-    /// See [`crate::Workload::listed_flows`].
+    /// Returns the number of flows; `None` if some flows start only after the end of others. See
+    /// [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         self.flows.listed()
     }

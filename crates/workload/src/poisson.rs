@@ -18,7 +18,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ClassId, ConnId, HostId, Purpose, Rate, Side, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// End of a workload with its own arrivals.
+/// Rule for the end of an open-loop workload's arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Until {
     /// After this many arrivals.
@@ -36,13 +36,13 @@ pub struct PoissonConfig {
     pub hosts: Vec<HostId>,
     /// Offered payload as a fraction of the summed rate of these hosts.
     pub load: f64,
-    /// Rate of a host's link.
+    /// Rate of the link of each host.
     pub host_rate: Rate,
-    /// Distribution of flow sizes.
+    /// Distribution of flow sizes in bytes.
     pub sizes: Sizes,
-    /// Start of arrivals.
+    /// Time from the start of the simulation at which arrivals begin.
     pub start: Span,
-    /// End of arrivals.
+    /// Rule for the end of arrivals.
     pub until: Until,
     /// Traffic class of all packets.
     pub class: ClassId,
@@ -116,6 +116,7 @@ impl Poisson {
         (done, total)
     }
 
+    /// Returns the number of flows if it is given, `None` for arrivals that end by time or never.
     /// See [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         match self.config.until {
@@ -137,7 +138,9 @@ impl Poisson {
                 self.open.release(conn);
             }
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         }
         if self.arrivals_over && self.open.in_use() == 0 {

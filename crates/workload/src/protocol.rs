@@ -21,21 +21,21 @@ pub enum Event {
     Begin,
     /// Wake-up requested by [`Action::Wake`].
     Wake {
-        /// Token of the request.
+        /// Token of the wake-up, from [`Action::Wake`].
         token: u64,
     },
     /// The last byte of a message has reached the receiving application in order.
     Delivered {
         /// Connection of the message.
         conn: ConnId,
-        /// Sending side.
+        /// Side of the connection that sent the message.
         from: Side,
-        /// Tag of the message.
+        /// Tag of the message, from [`Action::Send`].
         tag: u64,
     },
     /// Arrival of all frames of a [`Parcel`], after all earlier parcels of its line.
     Arrived {
-        /// Tag of the parcel.
+        /// Tag of the parcel, from [`Parcel::tag`].
         tag: u64,
     },
     /// TCP has aborted a connection after too many timeouts; its name is free. Sent only to
@@ -61,15 +61,15 @@ pub struct Parcel {
     pub from: HostId,
     /// Receiver; never equal to the sender.
     pub to: HostId,
-    /// Number of its line: parcels of different lines do not wait for each other.
+    /// Number of the parcel's line: parcels of different lines do not wait for each other.
     pub line: u8,
-    /// Bytes, application framing included.
+    /// Bytes of the message, application framing included.
     pub bytes: u64,
     /// Bytes of a full frame without link framing, at most the MTU.
     pub frame: u16,
     /// Traffic class of its frames.
     pub class: ClassId,
-    /// Returned in [`Event::Arrived`].
+    /// Tag that [`Event::Arrived`] returns.
     pub tag: u64,
 }
 
@@ -80,7 +80,7 @@ pub enum Action {
     Wake {
         /// Time of the wake-up, not before now.
         at: Time,
-        /// Returned in [`Event::Wake`].
+        /// Token that [`Event::Wake`] returns.
         token: u64,
     },
     /// Open a TCP connection: the client sends its SYN now.
@@ -105,13 +105,13 @@ pub enum Action {
         payload: u64,
         /// Bytes of application framing before the payload (HTTP header and the like).
         header: u32,
-        /// Returned in [`Event::Delivered`].
+        /// Tag that [`Event::Delivered`] returns.
         tag: u64,
         /// Purpose of the message.
         purpose: Purpose,
-        /// Number of its job, for the flow table.
+        /// Number of the job of the message, for the flow table; `None` for a message of no job.
         job: Option<u32>,
-        /// Whether it gets a row in the flow table.
+        /// Whether the message gets a row in the flow table.
         record: bool,
     },
     /// Close one direction (`shutdown` of sockets): the FIN follows the last byte. The connection

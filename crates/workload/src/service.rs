@@ -34,7 +34,8 @@ pub struct ServiceConfig {
     pub response_bytes: u64,
     /// Time from the arrival of a request to the writing of its response.
     pub server_time: Span,
-    /// Start of requests; connections open at seeded times in the first half of this time.
+    /// Time from the start of the simulation at which requests begin; connections open at seeded
+    /// times in the first half of this time.
     pub warm_up: Span,
     /// Number of requests of all clients together; `None` for background that never ends.
     pub requests: Option<u64>,
@@ -103,7 +104,8 @@ impl Service {
         })
     }
 
-    /// Returns the numbers of answered requests and of all requests; the latter is 0 without end.
+    /// Returns the number of answered requests and the number of requests to answer; the second is
+    /// 0 if requests never end.
     pub fn progress(&self) -> (u64, u64) {
         (self.answered, self.config.requests.unwrap_or(0))
     }
@@ -136,7 +138,9 @@ impl Service {
                 }
             }
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         }
     }

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 /// Sizes of flows in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Sizes {
-    /// Constant size.
+    /// Constant size in bytes.
     Fixed(u64),
-    /// Size drawn from a distribution.
+    /// Size drawn from an empirical distribution.
     Empirical(EmpiricalCdf),
 }
 
@@ -104,7 +104,7 @@ const HADOOP: [(u64, f64); 20] = [
 ];
 
 impl Sizes {
-    /// Returns a drawn size of at least one byte.
+    /// Draws a size in bytes, at least one.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,
@@ -156,17 +156,17 @@ impl EmpiricalCdf {
         if wrong.is_empty() { Ok(EmpiricalCdf { points, interpolation }) } else { Err(wrong) }
     }
 
-    /// Returns background flows of a web search cluster (DCTCP, 2010).
+    /// Returns the flow sizes of background traffic in a web search cluster (DCTCP, 2010).
     pub fn web_search(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: WEB_SEARCH.to_vec(), interpolation }
     }
 
-    /// Returns flows of a data mining cluster (VL2, 2009).
+    /// Returns the flow sizes of a data mining cluster (VL2, 2009).
     pub fn data_mining(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: DATA_MINING.to_vec(), interpolation }
     }
 
-    /// Returns flows of a Hadoop cluster (Facebook, 2015).
+    /// Returns the flow sizes of a Hadoop cluster (Facebook, 2015).
     pub fn hadoop(interpolation: Interpolation) -> EmpiricalCdf {
         EmpiricalCdf { points: HADOOP.to_vec(), interpolation }
     }

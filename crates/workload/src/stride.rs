@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 pub struct StrideConfig {
     /// Distance between successive receivers, in hosts.
     pub stride: u32,
-    /// Flows per host.
+    /// Number of flows of each host, each to another receiver.
     pub count: u32,
-    /// Bytes of each flow.
+    /// Payload bytes of each flow.
     pub bytes: u64,
-    /// Width of the uniform distribution of start times.
+    /// Width of the interval from time zero in which flows start, at uniformly drawn times.
     pub start_window: Span,
     /// Traffic class of all packets.
     pub class: ClassId,
@@ -83,7 +83,7 @@ impl Stride {
         self.flows.progress()
     }
 
-    /// See [`crate::Workload::listed_flows`].
+    /// Returns the number of flows. See [`crate::Workload::listed_flows`].
     pub fn listed_flows(&self) -> Option<u64> {
         self.flows.listed()
     }

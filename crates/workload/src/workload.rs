@@ -74,12 +74,14 @@ impl Workload {
         each!(self, w => w.handle(now, event, out));
     }
 
-    /// Whether the workload continues after TCP has aborted a connection. Other workloads cannot finish then.
+    /// Whether the workload can continue after TCP has aborted one of its connections; if not, it
+    /// cannot finish.
     pub fn bears_failures(&self) -> bool {
         matches!(self, Workload::MapReduce(_))
     }
 
-    /// Returns the number of flows, if their opening times do not depend on anything that arrives.
+    /// Returns the number of flows if their number and starts do not depend on anything that
+    /// arrives, otherwise `None`.
     pub fn listed_flows(&self) -> Option<u64> {
         match self {
             Workload::Stride(w) => w.listed_flows(),
@@ -91,12 +93,13 @@ impl Workload {
         }
     }
 
-    /// Whether the workload sends [parcels](crate::Parcel).
+    /// Whether the workload sends messages as [parcels](crate::Parcel) of Ethernet frames.
     pub fn sends_parcels(&self) -> bool {
         matches!(self, Workload::Mpi(w) if w.sends_parcels())
     }
 
-    /// Returns a description of what each process waits for, if the workload has one.
+    /// Returns a text that says what each rank of an MPI program waits for; `None` for other
+    /// workloads.
     pub fn waiting(&self) -> Option<String> {
         match self {
             Workload::Mpi(w) => Some(w.describe_waiting()),

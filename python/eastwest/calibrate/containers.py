@@ -75,7 +75,7 @@ class Cores:
             self._busy.setdefault(self._machine[a.host], []).extend(spans)
 
     def time(self, host: str, start: float | None, end: float | None) -> float | None:
-        """Return the core time that one task of a host gets between two times of the history."""
+        """Return the core time in s of one task of a host between two times; None if unknown."""
         if start is None or end is None or end <= start:
             return None
         if self._cores is None:
@@ -160,7 +160,7 @@ def _reducing(a: Attempt) -> tuple[float | None, float | None]:
 
 
 def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[float]]:
-    """Return the observed fixed delays of the jobs in seconds, by key."""
+    """Return the observed fixed delays of the jobs in s, by the key of the model's parameter."""
     setups, starts = [], []
     for h in histories:
         if h.master_s is None:
@@ -175,7 +175,11 @@ def delays(histories: Sequence[History], heartbeat_s: float) -> dict[str, list[f
 
 
 def jitters(trusted: Sequence[Sequence[Attempt]], cores: Sequence[Cores]) -> list[float]:
-    """Return for each history the width of a uniform time with the spread of its maps."""
+    """Return for each history the width in s of a uniform time that spreads as its map times do.
+
+    A map's time is its core time from start to the end of its input. The standard deviation over
+    the maps of a history, times √12, is the width of a uniform distribution.
+    """
     found = []
     for attempts, machine in zip(trusted, cores, strict=True):
         times = [
@@ -196,7 +200,11 @@ def stretch(a: Attempt, machine: Cores) -> float:
 
 
 def median_rate(pairs: Sequence[tuple[float, float]]) -> tuple[float, list[float]] | None:
-    """Return the median of bytes by core time, and the relative residual of each core time."""
+    """Return the median rate (bytes per s of core time), and the residual of each pair.
+
+    A residual is the observed core time over that at the median rate, minus 1. Returns None without
+    pairs.
+    """
     if not pairs:
         return None
     rate = statistics.median(size / time for size, time in pairs)

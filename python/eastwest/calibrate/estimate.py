@@ -90,7 +90,7 @@ class JobResidual:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Estimates from histories, further observations, and residuals."""
+    """Estimates of all parameters from job histories, other observations, and residuals."""
 
     histories: list[History]
     estimates: list[Estimate]
@@ -99,7 +99,7 @@ class Calibration:
     warnings: list[str]
 
     def value(self, key: str) -> float:
-        """Return the estimate of a key, in seconds or bytes per second."""
+        """Return the estimated value of a parameter by its key, in seconds or bytes per second."""
         for estimate in self.estimates:
             if estimate.key == key:
                 return estimate.value

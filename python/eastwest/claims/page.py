@@ -61,7 +61,7 @@ def write(papers: Path) -> None:
 
 
 def texts(papers: Path) -> dict[Path, str]:
-    """Return the texts of the index and of the studies' pages by their files."""
+    """Return the content of the index and of each study's page, by the path of its file."""
     records = [read(claim) for claim in find(papers)]
     others = {record.claim.id: _others(record.claim) for record in records}
     index = [_HEAD, *_verdict_counts(records), "", _CLASSES, "", *_counts(records, others)]

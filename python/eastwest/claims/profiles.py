@@ -48,7 +48,7 @@ class Profile:
 
 
 def fewer_seeds(sweep: Mapping[str, Any], most: int) -> dict[str, int]:
-    """Return the number of seeds of a sweep's table, at most ``most``; empty for other rules."""
+    """Return ``{"seeds": n}``, n at most ``most``; empty if the sweep gives no number of seeds."""
     seeds = sweep.get("seeds")
     return {"seeds": min(seeds, most)} if isinstance(seeds, int) else {}
 
@@ -60,7 +60,7 @@ def varied(sweep: Mapping[str, Any]) -> set[str]:
 
 
 def file_of(path: Path) -> Table:
-    """Return the tables of a study's file; empty where the study has no such file."""
+    """Return the content of a TOML file of a study; an empty table where there is no file."""
     return Table(read_file(path, _LARGEST_FILE)[0] if path.is_file() else {}, f"{path}: ")
 
 

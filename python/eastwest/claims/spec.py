@@ -71,7 +71,7 @@ class Open:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number that is measured, and the band of a metric that has one."""
+    """One number that a claim measures, and the band in which it must lie, if it has one."""
 
     name: str
     #: Names of the runs on which it is measured, mostly one.
@@ -143,7 +143,10 @@ class Claim:
 
     @property
     def decides(self) -> bool:
-        """Whether its result is the verdict of the study, with as many seeds as it needs."""
+        """Whether the claim's result counts as its verdict: it has the best-supported reading.
+
+        A claim that runs with a TCP profile other than its own does not decide.
+        """
         best = reading(self.path.parent.parent).name
         return self.reading == best and self.variant in {"", best}
 

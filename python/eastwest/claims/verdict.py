@@ -64,7 +64,7 @@ class Part:
         return low <= most and high >= least and not least <= low <= high <= most
 
     def numbers(self) -> tuple[float | None, float | None, float | None]:
-        """Return the value and the ends of its interval in the metric's unit."""
+        """Return value and ends of its interval in the metric's unit; None where unknown."""
         if self.measured is None:
             return None, None, None
         scaled = [
@@ -77,7 +77,7 @@ class Part:
         return value, low, high
 
     def text(self) -> str:
-        """Return the measurement as text: ``9.6 % (95 %: 9.1 to 10.1)``."""
+        """Return the measurement as text, such as ``9.6 % (95 %: 9.1 to 10.1)``."""
         if self.measured is None:
             return self.why_not
         value, low, high = self.numbers()
@@ -103,7 +103,7 @@ class Part:
         return cls(metric, replace(plain, text=words))
 
     def band(self) -> str:
-        """Return the band as text."""
+        """Return the band of allowed values as text."""
         low, high = self.metric.low, self.metric.high
         unit = f" {self.metric.unit}" if self.metric.unit else ""
         if low is None and high is None:
@@ -190,7 +190,7 @@ class Outcome:
 
     @property
     def classes(self) -> list[str]:
-        """Classes of the difference; empty where the claim does not differ."""
+        """Classes of the difference from the claim; empty where the claim does not differ."""
         if self.verdict != DIFFERS:
             return []
         kinds = [explained.kind or NOT_EXPLAINED for explained in self.explained]
@@ -198,7 +198,7 @@ class Outcome:
 
     @property
     def seeds(self) -> int:
-        """Fewest seeds of any number of the claim."""
+        """Smallest number of seeds behind any measured number of the claim; 0 without one."""
         return min((part.measured.seeds for part in self.parts if part.measured), default=0)
 
     def measured(self) -> str:

@@ -23,7 +23,7 @@ Progress = Callable[[str, str, State], None]
 
 @dataclass(frozen=True)
 class How:
-    """Options of a run of claims: quick or full, seeds, processes, store and progress."""
+    """Options of a run of claims: quick or full, most seeds, processes, store and progress."""
 
     quick: bool = False
     jobs: int | None = None
@@ -35,7 +35,7 @@ class How:
 
 
 class Runner:
-    """Execution of one claim; ``kept`` are its stored parts, all or none."""
+    """Execution of one claim; ``kept`` are its stored measurements, of all metrics or of none."""
 
     def __init__(self, claim: Claim, how: How, kept: Sequence[Part] = ()) -> None:
         self.claim = claim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,14 +14,23 @@ from eastwest import core, shipped
 from eastwest.cli.guard import guarded
 from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, use_mechanisms
 from eastwest.cli.simulate import ScenarioArgument, overrides
+from eastwest.json_schema import json_schema
 from eastwest.run import load_source
 from eastwest.units import clean, rate, span, tier_words
 
 
 @guarded
-def schema() -> None:
+def schema(
+    as_json_schema: Annotated[
+        bool,
+        typer.Option(
+            "--json-schema",
+            help="Print a JSON schema (draft 7), with which editors complete and check scenarios.",
+        ),
+    ] = False,
+) -> None:
     """Print every setting of a scenario as JSON: type, default, allowed range, meaning."""
-    typer.echo(core.schema())
+    typer.echo(json.dumps(json_schema(), indent=1) if as_json_schema else core.schema())
 
 
 @guarded
@@ -31,6 +41,11 @@ def version(
     if as_json:
         typer.echo(json.dumps({"version": core.version(), **core.build_info()}))
         return
+    print_version()
+
+
+def print_version() -> None:
+    """Print the version and the options of its build as one line."""
     details = ", ".join(f"{key} {value}" for key, value in core.build_info().items())
     typer.echo(f"eastwest {core.version()}" + (f" ({details})" if details else ""))
 

@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import typer
 from typer.core import TyperGroup
@@ -21,6 +21,9 @@ from typer.main import get_command as click_command
 #: name is that of a function, or of a group: another ``typer.Typer``.
 Homes = Mapping[str, str]
 
+#: The commands of a group below the headings of its help.
+Sections = Mapping[str, Homes]
+
 #: Settings of all groups and commands of the program.
 _STYLE: dict[str, Any] = {
     "add_completion": False,
@@ -29,21 +32,51 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def group(help: str, homes: Homes, name: str | None = None) -> typer.Typer:
-    """Return a group of commands with their modules."""
+def group(
+    help: str, commands: Homes | Sections, name: str | None = None, is_program: bool = False
+) -> typer.Typer:
+    """Return a group of commands with their modules.
+
+    ``is_program``: the group is the whole program, with ``--version`` and the completion of shells.
+    """
 
     class Commands(_LazyGroup):
         pass
 
-    Commands.homes = homes
-    made = typer.Typer(name=name, help=help, cls=Commands, no_args_is_help=True, **_STYLE)
-    made.callback()(lambda: None)  # typer makes no group without a callback or command
+    if any(isinstance(home, str) for home in commands.values()):
+        commands = {"Commands": cast(Homes, commands)}
+    Commands.sections = cast(Sections, commands)
+    style = _STYLE | {"add_completion": is_program}
+    made = typer.Typer(name=name, help=help, cls=Commands, no_args_is_help=True, **style)
+    # typer makes no group without a callback or command
+    made.callback()(_program if is_program else lambda: None)
     return made
+
+
+def _print_version(is_asked: bool) -> None:
+    """Print the version and end the program, for ``--version``."""
+    if is_asked:
+        _load("explore:print_version")()
+        raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and the options of its build.",
+        ),
+    ] = False,
+) -> None:
+    """Do nothing: the option has its own function."""
 
 
 def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Import all commands of a group and yield them with their path, groups last."""
-    homes = cast(_LazyGroup, click_command(app)).homes
+    homes = cast(_LazyGroup, click_command(app)).homes()
     found = {name: _load(home) for name, home in homes.items()}
     for name, command in found.items():
         if not isinstance(command, typer.Typer):
@@ -56,24 +89,30 @@ def commands(app: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., A
 class _LazyGroup(TyperGroup):
     """A group that knows the module of each command, and imports it when it is used."""
 
-    homes: ClassVar[Homes] = {}
+    sections: ClassVar[Sections] = {}
+
+    @classmethod
+    def homes(cls) -> Homes:
+        """Return the module of each command of all sections."""
+        return {name: home for homes in cls.sections.values() for name, home in homes.items()}
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands in the order of the help."""
-        return list(self.homes)
+        return list(self.homes())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command of this name, or None."""
-        if cmd_name not in self.homes:
+        home = self.homes().get(cmd_name)
+        if home is None:
             return None
         if self.commands.get(cmd_name) is None:
-            self.commands[cmd_name] = _command(cmd_name, _load(self.homes[cmd_name]))
+            self.commands[cmd_name] = _command(cmd_name, _load(home))
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name; for an unknown one, show similar names."""
         # The search for similar names reads only the keys of `commands`.
-        for name in self.homes:
+        for name in self.homes():
             self.commands.setdefault(name, cast(Any, None))
         try:
             return super().resolve_command(ctx, args)
@@ -82,9 +121,26 @@ class _LazyGroup(TyperGroup):
                 del self.commands[name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the names of the commands with the first line of their help."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, first_line(home)) for name, home in self.homes.items()])
+        """Write the names of the commands with the first line of their help, by section."""
+        for section, homes in self.sections.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, first_line(home)) for name, home in homes.items()])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return what a shell offers, without importing the module of each command."""
+        for name, home in self.homes().items():
+            self.commands.setdefault(name, _command(name, _with_help(first_line(home))))
+        return super().shell_complete(ctx, incomplete)
+
+
+def _with_help(line: str) -> Callable[[], None]:
+    """Return a function that has a help text and does nothing."""
+
+    def command() -> None:
+        pass
+
+    command.__doc__ = line
+    return command
 
 
 def _command(name: str, home: Callable[..., Any] | typer.Typer) -> Any:

@@ -26,7 +26,7 @@ FrameOption = Annotated[
 
 
 def quantity(option: str, text: str, kind: str) -> float:
-    """Return a size, time or rate in its smallest unit."""
+    """Return a size in bytes, a time in ps or a rate in bit/s, read from text with a unit."""
     bound = Bound.read(text.strip())
     if bound is None or bound.kind != kind:
         examples = {"size": '"64 KB"', "time": '"1 ms"', "rate": '"1 Gbit/s"'}

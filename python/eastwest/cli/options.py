@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from eastwest import core
+from eastwest.cli import completion
 from eastwest.cli.guard import fail
 from eastwest.errors import did_you_mean
 
@@ -19,7 +20,12 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Change one setting; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change one setting; may be repeated.",
+        autocompletion=completion.settings,
+    ),
 ]
 WithOption = Annotated[
     list[str] | None,

@@ -56,7 +56,7 @@ class Bar:
             self._progress.stop()
 
     def show(self, text: str, share: float | None, label: str = "") -> None:
-        """Draw the share of the work that is done, where it is known, and a text."""
+        """Draw a bar for the share of the work that is done (0 to 1; None: unknown), and a text."""
         if self._progress is None:
             return
         self._progress.start()

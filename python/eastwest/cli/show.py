@@ -14,10 +14,16 @@ from eastwest.core import Problem
 from eastwest.deadlock import deadlock
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
+from eastwest.views.labels import plural
+from eastwest.work_units import first_unit, window_words
 
 #: Maximum number of notes: with two lines each, the summary stays below 24 lines.
 _MOST_NOTES = 2
 _MOST_CLASSES = 2
+#: Measures that no other row of the summary has.
+_ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
+#: Maximum number of workloads with lines of their own.
+_MOST_WORKLOADS = 5
 
 
 def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text]:
@@ -88,6 +94,7 @@ def _failed_jobs(result: Result) -> int:
 
 
 def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
+    workloads = s.get("workloads", {})
     hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
     speed = hops / cpu if hops is not None and cpu else None
     yield "simulated", f"{span(pick(s, 'simulated_s'))} in {span(pick(s, 'wall_s'))}"
@@ -103,14 +110,17 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
         ended = f"{count(jobs - failed)} done"
         ended += f", {count(failed)} failed" if failed else ""
         yield "jobs", f"{ended}, makespan {makespan}"
-        yield "runtime", spread(s.get("jobs"), "runtime_s", 1.0)
+        if len(workloads) < 2:
+            yield "runtime", spread(s.get("jobs"), "runtime_s", 1.0)
     if pick(s, "rounds", "count"):
         goodput = rate(pick(s, "rounds", "goodput_bps"))
         yield "rounds", f"{count(pick(s, 'rounds', 'count'))} done, goodput {goodput}"
     done, flows = pick(s, "flows", "completed"), pick(s, "flows", "count")
     if flows:
         yield "flows", f"{count(done)} of {count(flows)} complete"
-        yield "FCT", spread(s.get("flows"), "fct_us", 1e-6)
+        if len(workloads) < 2:
+            yield "FCT", spread(s.get("flows"), "fct_us", 1e-6)
+    yield from _workloads(s, workloads)
     if pick(s, "streams", "count"):
         arrived, sent = pick(s, "streams", "frames_received"), pick(s, "streams", "frames_sent")
         got = rate(pick(s, "streams", "throughput_bps"))
@@ -126,6 +136,33 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
     if isinstance(s.get("rocev2"), Mapping):
         sums = ("retransmits", "timeouts", "naks", "cnps")
         yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums})
+
+
+def _workloads(
+    s: Mapping[str, Any], workloads: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the measure of each workload in its own unit, also while another one was active.
+
+    A single workload whose unit is jobs, rounds or flows has other rows of the summary.
+    """
+    if "window" in s:
+        yield "window", window_words(s["window"])
+    for name, measures in list(workloads.items())[:_MOST_WORKLOADS]:
+        unit = first_unit(measures)
+        if unit is None or (len(workloads) < 2 and unit.name not in _ONLY_HERE):
+            continue
+        if unit.name == "rank_s":
+            yield clean(name, 12), f"runtime {span(pick(measures, 'rank_s', 'max'))}"
+            continue
+        scale = 1e-6 if unit.name.endswith("_us") else 1.0
+        count_of = f"{plural(measures[unit.name]['count'], unit.noun)}: "
+        yield clean(name, 12), count_of + spread(measures, unit.name, scale)
+        for other, beside in s.get("while", {}).items():
+            if unit.name in beside.get(name, {}):
+                shown = spread(beside[name], unit.name, scale)
+                yield "", f"while {clean(other, 20)}: {shown}"
+    if len(workloads) > _MOST_WORKLOADS:
+        yield "", f"and {len(workloads) - _MOST_WORKLOADS} more workloads in summary.json"
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:

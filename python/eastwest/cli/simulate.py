@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from eastwest import core, shipped
+from eastwest.cli import completion
 from eastwest.cli.guard import BAD_INPUT, MISSED, errors, fail, guarded, interrupted
 from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, one_of, use_mechanisms
 from eastwest.cli.progress import RunBar
@@ -44,6 +45,7 @@ ScenarioArgument = Annotated[
     typer.Argument(
         metavar="SCENARIO",
         help="A scenario file, a result folder to run again, or the name of a shipped scenario.",
+        autocompletion=completion.scenarios,
     ),
 ]
 OnBadRowOption = Annotated[

@@ -72,7 +72,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Point:
-    """A configuration with the numbers of its runs, by seed."""
+    """A configuration of a study with the numbers of its runs, by seed."""
 
     labels: Labels
     runs: Mapping[int, Numbers]
@@ -80,7 +80,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Missing:
-    """The runs of a sweep that the store does not have, and their estimated CPU time."""
+    """Number of a sweep's runs that the store lacks, and their estimated CPU time in s."""
 
     runs: int
     cpu_s: float
@@ -120,7 +120,7 @@ def grid_sweeps(
 
 
 def decided(spec: Spec, number: int) -> dict[str, Any]:
-    """Return all settings of a point."""
+    """Return all settings of a point of a sweep by path; ``number`` is that of the point."""
     return {**spec.settings, **dict(zip(spec.paths, spec.at(number), strict=True))}
 
 
@@ -160,7 +160,7 @@ def points_of(
 
 
 def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Return the mean over seeds with its 95 % interval; an empty mapping without values."""
+    """Return the mean over seeds with its 95 % interval, as columns; empty without values."""
     if not values:
         return {"n": 0, "mean": None, "low": None, "high": None}
     found = mean_interval(values)

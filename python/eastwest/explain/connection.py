@@ -16,7 +16,7 @@ _MOST_LISTED = 10
 
 
 def story(evidence: Evidence, number: int) -> Story:
-    """Return the story of a connection by its number in the table ``flows``."""
+    """Return the story of the connection with this number in the table ``flows``."""
     table = evidence.flows
     path = evidence.result.path
     messages = table.filter(pl.col("connection") == number).sort("start_s", "flow")

@@ -52,7 +52,7 @@ _FACTS = (
 
 
 def find(evidence: Evidence, flow: int) -> dict[str, Any]:
-    """Return the row of a flow; raise ``InputError`` with the existing ones where it is missing."""
+    """Return the row of a flow in ``flows``; raise ``InputError`` naming the existing flows."""
     row = evidence.row("flows", pl.col("flow") == flow)
     if row is None:
         total = evidence.flows.height

@@ -20,7 +20,10 @@ _ENOUGH = 5
 
 @dataclass(frozen=True)
 class Ahead:
-    """Messages written earlier on the stream and not yet delivered."""
+    """Messages before a flow on its TCP stream that were not delivered when it started.
+
+    ``until_s`` is the time at which the last of them was delivered, at most the end of the flow.
+    """
 
     messages: int
     bytes: int
@@ -28,12 +31,12 @@ class Ahead:
 
     @property
     def words(self) -> str:
-        """The number of the earlier messages and their bytes, as text."""
+        """Number of these earlier messages and their bytes, as text."""
         return f"{plural(self.messages, 'earlier message')} ({size(self.bytes)})"
 
 
 def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
-    """Return the messages of the stream that had to be delivered before a flow, or None."""
+    """Return the undelivered messages before a flow on its TCP stream; None if there are none."""
     if row["connection"] is None or row["stream_start"] is None:
         return None
     before = evidence.flows.filter(

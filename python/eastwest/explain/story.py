@@ -21,7 +21,7 @@ _MOST_MOMENTS = 40
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the total time of a story, in µs."""
+    """One part of the total time of a story: its description, and its duration in µs."""
 
     what: str
     us: float
@@ -37,7 +37,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Section:
-    """Lines under a heading."""
+    """A section of a story: lines of text under a heading."""
 
     title: str
     lines: list[str]

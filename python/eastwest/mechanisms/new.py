@@ -67,7 +67,7 @@ _WHAT = {
 
 @dataclass(frozen=True)
 class Written:
-    """The files of a new mechanism."""
+    """The files of a new mechanism: their folder and names, and the mechanism's name."""
 
     folder: Path
     files: list[str]

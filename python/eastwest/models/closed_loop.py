@@ -55,11 +55,11 @@ class Wanted:
 
     @property
     def steps(self) -> int:
-        """Number of intervals up to the horizon."""
+        """Number of decision intervals up to the horizon, at least 1."""
         return max(1, round(self.horizon_s / self.interval_s))
 
     def settings(self, look_ahead: bool) -> dict[str, Setting]:
-        """Return the settings of the queue."""
+        """Return the parameters of the loop for the scenario's queue, by name."""
         return {
             "set_point": self.set_point,
             "interval_us": round(self.interval_s * 1e6),
@@ -72,7 +72,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """Accuracy of a prediction one horizon ahead: root mean squares in packets."""
+    """Accuracy of a prediction one horizon ahead: root mean square errors in packets."""
 
     #: Prediction for each sample, NaN where there is none.
     queue: Numbers

@@ -35,7 +35,7 @@ class _OfFlows(Loop):
     flows: int = 8
 
     def plant(self) -> TcpMarked:
-        """Return the model of the flows at this queue."""
+        """Return the linear model of the TCP flows that share this queue."""
         capacity_pps = self.rate_bps / 8 / (self.mtu + _FRAMING_BYTES)
         base_s = self.horizon_us * 1e-6 - self.set_point / capacity_pps
         return TcpMarked(float(self.flows), capacity_pps, base_s, float(self.set_point))
@@ -99,7 +99,7 @@ class HorizonLoop(_OfFlows):
         self.aim = float(self.set_point)
 
     def declared_pps(self, begin_s: float, end_s: float) -> float:
-        """Return the mean rate of the declared load between two times."""
+        """Return the mean rate of the declared load between two times, in packets per second."""
         every_s = self.declared_every_us * 1e-6
         first_s, long_s = self.declared_from_us * 1e-6, self.declared_for_us * 1e-6
         rate = self.declared_share * self.model.capacity_pps

@@ -36,7 +36,7 @@ MOST_STEPS = 5_000_000
 
 @dataclass(frozen=True)
 class Linear:
-    """Loop near its equilibrium; the first state is the queue."""
+    """Linear model of a control loop near its equilibrium; the first state is the queue."""
 
     states: tuple[str, ...]
     a: Numbers

@@ -51,7 +51,7 @@ class Controller:
 
     @property
     def order(self) -> int:
-        """Number of states."""
+        """Number of states of the controller."""
         return len(self.a)
 
     def response(self, omega: Numbers) -> Complex:
@@ -74,7 +74,7 @@ class Delayed:
 
     @property
     def longest_s(self) -> float:
-        """The longest delay."""
+        """Longest delay of the plant in seconds."""
         return max(term.delay_s for term in self.terms)
 
     def response(self, omega: Numbers) -> Complex:

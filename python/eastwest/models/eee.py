@@ -118,12 +118,12 @@ def frame_time_s(phy: Phy, frame_bytes: float) -> float:
 
 
 def legacy(load: float, frame_s: float) -> Point:
-    """Return power and wait of a link that never sleeps: full power, the wait of M/D/1."""
+    """Return power and mean wait of a link that never sleeps: full power, the wait of M/D/1."""
     return Point(1.0, _sending_wait_s(load, frame_s), 0.0)
 
 
 def ideal(load: float, frame_s: float, sleep_share: float = 0.1) -> Point:
-    """Return power and wait of an ideal link: φ + (1 − φ) ρ, the wait of M/D/1."""
+    """Return power and mean wait with ideal sleep: φ + (1 − φ) ρ of full power, wait of M/D/1."""
     power = sleep_share + (1 - sleep_share) * load
     return Point(power, _sending_wait_s(load, frame_s), 1 - load)
 

@@ -47,7 +47,7 @@ _EXACT = 1e-4
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the synthesis, in scaled units."""
+    """Weights of the H∞ synthesis, in scaled units."""
 
     #: ω_b: rate at which the integrator removes an error, as a multiple of 1/(longest delay).
     bandwidth: float = 0.1
@@ -74,7 +74,7 @@ class Scales:
 
 @dataclass(frozen=True)
 class Design:
-    """Controller, and the properties of the loop with it."""
+    """Synthesised controller, and the properties of the control loop with it."""
 
     controller: Controller
     #: Least γ by the bisection, and the norm of the closed loop with the returned controller and

@@ -185,7 +185,11 @@ class Programme:
         return np.asarray(np.clip(rates, 0.0, 1.0) * self._unit[:, None])
 
     def arriving(self, decided_pps: Numbers) -> Numbers:
-        """Return the rate at each queue in an interval, given its decision and ``past`` before."""
+        """Return the rate at each queue in packets per second, given the decided rates.
+
+        ``decided_pps`` has for each flow the decision of the interval and of the ``past`` intervals
+        before it.
+        """
         reaches = self._reaches[:, :, 0, : self.past + 1]
         return np.asarray(np.einsum("qfh,fh->q", reaches, decided_pps))
 

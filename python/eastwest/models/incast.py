@@ -24,7 +24,7 @@ INITIAL_BYTES = 1448
 def goodput_before(
     senders: float, block_bytes: float, rtt_s: float = RTT_S, link_bps: float = LINK_BPS
 ) -> float:
-    """Return goodput before incast, equation (1): a round trip and the bytes on the link."""
+    """Return goodput in bit/s before incast, (1): a round trip and the bytes on the link."""
     return 8 * block_bytes * senders / _busy_s(senders, block_bytes, rtt_s, link_bps)
 
 
@@ -35,7 +35,7 @@ def goodput_after(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput after the onset, equation (2): every block waits for one whole timeout."""
+    """Return goodput in bit/s after the onset, equation (2): each block waits for a timeout."""
     return goodput_partial(senders, block_bytes, 1.0, rto_s, rtt_s, link_bps)
 
 
@@ -78,7 +78,7 @@ def goodput_partial(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput after the onset for large blocks, equation (4): α of a timeout per block.
+    """Return goodput in bit/s for large blocks after the onset, (4): α of a timeout per block.
 
     The study has α = 0.8 for 512 KB, 0.6 for 1024 KB, and more (1.0, 1.5) for many senders.
     """
@@ -124,7 +124,7 @@ def goodput(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput by (1) below the onset of (3), and by (4) from there; α = 1 makes it (2)."""
+    """Return goodput in bit/s by (1) below the onset of (3), by (4) from there; α = 1: (2)."""
     if senders < onset_senders(buffer_bytes, block_bytes):
         return goodput_before(senders, block_bytes, rtt_s, link_bps)
     return goodput_partial(senders, block_bytes, alpha, rto_s, rtt_s, link_bps)

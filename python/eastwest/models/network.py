@@ -74,14 +74,14 @@ class Load:
     declared: bool = False
 
     def mean(self, begin_s: float, end_s: float) -> float:
-        """Return the mean rate of this load between two times."""
+        """Return the mean rate of this load between two times, in packets per second."""
         within = min(end_s, self.end_s) - max(begin_s, self.begin_s)
         return self.rate_pps * max(0.0, within) / (end_s - begin_s)
 
 
 @dataclass(frozen=True)
 class Network:
-    """Queues, flows, loads, and the time between two decisions."""
+    """Network of queues and flows with uncontrolled loads, and the time between two decisions."""
 
     queues: tuple[Queue, ...]
     flows: tuple[Flow, ...]
@@ -135,12 +135,12 @@ class Network:
 
     @property
     def capacity_pps(self) -> Numbers:
-        """Capacity of the link of each queue."""
+        """Capacity of the link of each queue, in packets per second."""
         return np.array([queue.capacity_pps for queue in self.queues])
 
     @property
     def most_pps(self) -> Numbers:
-        """Greatest rate of each flow: its own, else that of the slowest link on its path."""
+        """Greatest rate of each flow in packets/s: its own, else its slowest link's."""
         slowest = [min(q.capacity_pps for q in self.queues if q.name in f.over) for f in self.flows]
         own = np.array([flow.most_pps for flow in self.flows])
         return np.where(np.isfinite(own), own, slowest)
@@ -164,7 +164,7 @@ class Network:
         return np.array([queue.set_point for queue in self.queues])
 
     def load(self, begin_s: float, end_s: float, declared_only: bool = False) -> Numbers:
-        """Return the mean uncontrolled load of each queue between two times."""
+        """Return the mean uncontrolled load of each queue between two times, in packets/s."""
         found = np.zeros(len(self.queues))
         names = [queue.name for queue in self.queues]
         for load in self.loads:
@@ -173,7 +173,7 @@ class Network:
         return found
 
     def shares(self, capacity_pps: Numbers | None = None) -> tuple[Numbers, NDArrayBool]:
-        """Return the max-min fair rates of the flows, and which links these rates fill."""
+        """Return the max-min fair rates in packets/s, and whether each queue's link is full."""
         left = np.maximum(0.0, self.capacity_pps if capacity_pps is None else capacity_pps)
         routing, most = self.routing, self.most_pps
         rates = np.zeros(len(self.flows))

@@ -19,7 +19,7 @@ _UNCERTAIN = 1000.0
 
 
 class Predictor:
-    """Model that is fitted to one sample after the other, and predicts later ones."""
+    """Autoregressive model, fitted to one sample after the other, that predicts later ones."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Predictor:
         self._acted: list[float] = []
 
     def see(self, output: float, acted: float) -> None:
-        """Update the model by a sample and the input since the one before."""
+        """Update the model by a sample of the output, and the input since the sample before."""
         known = self._regressors(self._outputs, self._acted)
         y, u = output / self._scale[0], acted / self._scale[1]
         if known is not None:
@@ -61,7 +61,7 @@ class Predictor:
         self._acted = [*self._acted, u][-keep:]
 
     def ahead(self, steps: int) -> float:
-        """Return the output ``steps`` from now, at least 0."""
+        """Return the predicted output ``steps`` samples from now, at least 0."""
         outputs, acted = list(self._outputs), list(self._acted)
         if not outputs:
             return 0.0

@@ -34,7 +34,7 @@ _LEVELS, _RECOVERY = 63, 5
 
 @dataclass(frozen=True)
 class Qcn:
-    """N sources at one congestion point; packets and packets per second."""
+    """Equal QCN sources at one congestion point; units are packets and seconds."""
 
     flows: float
     capacity_pps: float

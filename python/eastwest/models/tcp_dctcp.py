@@ -43,7 +43,7 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Dctcp:
-    """N flows at a step: capacity in packets per second, round trip without queue, threshold."""
+    """DCTCP flows at a queue that marks above a threshold; units are packets and seconds."""
 
     flows: float
     capacity_pps: float
@@ -63,7 +63,7 @@ class Dctcp:
         return self.base_rtt_s + self.threshold / self.capacity_pps
 
     def equilibrium(self) -> tuple[float, float]:
-        """Return mean window and mean marking: W = R C/N and p = √(2/W)."""
+        """Return mean window in packets and mean share of marks: W = R C/N and p = √(2/W)."""
         window = self.rtt_s * self.capacity_pps / self.flows
         return window, min(1.0, math.sqrt(2 / window))
 
@@ -85,7 +85,7 @@ class Dctcp:
         )  # fmt: skip
 
     def described(self) -> tuple[float, float]:
-        """Return peak-to-peak amplitude and period of the cycle by the describing function."""
+        """Return peak-to-peak amplitude (packets) and period (s), by the describing function."""
         loop = self.linear()
         omega = np.geomspace(1e-3 / self.rtt_s, 10 / self.rtt_s, 20_000)
         gain = loop.gain(omega)

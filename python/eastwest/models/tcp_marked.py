@@ -25,7 +25,7 @@ from eastwest.models.network import Flow, Network, Queue
 
 @dataclass(frozen=True)
 class TcpMarked:
-    """N flows at a queue with a set point. Units: packets and seconds."""
+    """TCP flows at a queue whose length is held at a set point. Units: packets and seconds."""
 
     flows: float
     capacity_pps: float
@@ -40,12 +40,12 @@ class TcpMarked:
 
     @property
     def rtt_s(self) -> float:
-        """Round trip time with the queue at its set point."""
+        """Round trip time in seconds with the queue at its set point."""
         return self.base_rtt_s + self.set_point / self.capacity_pps
 
     @property
     def window(self) -> float:
-        """Window of each flow at the equilibrium."""
+        """Window of each flow at the equilibrium, in packets."""
         return self.rtt_s * self.capacity_pps / self.flows
 
     @property
@@ -60,15 +60,15 @@ class TcpMarked:
 
     @property
     def most_pps(self) -> float:
-        """Greatest rate of all flows together in the model: twice the capacity."""
+        """Greatest rate of all flows together in packets per second: twice the capacity."""
         return 2 * self.capacity_pps
 
     def taken(self, rate_pps: float, share: float) -> float:
-        """Return the reduction of the growth by a share of marks: μ = Λ² p/(2N)."""
+        """Return how much a share of marks reduces the growth, in packets/s²: μ = Λ² p/(2N)."""
         return rate_pps**2 * share / (2 * self.flows)
 
     def share_for(self, rate_pps: float, taken: float) -> float:
-        """Return the share of marks that reduces the growth by ``taken``, from 0 to 1."""
+        """Return the share of marks, 0 to 1, that reduces the growth by ``taken`` packets/s²."""
         return min(1.0, max(0.0, 2 * self.flows * taken / max(1.0, rate_pps) ** 2))
 
     def linear(self) -> Delayed:

@@ -74,7 +74,7 @@ class Red:
 
 @dataclass(frozen=True)
 class TcpRed:
-    """N flows at a RED queue: capacity in packets per second, round trip without queue."""
+    """TCP flows at a RED queue: capacity in packets per second, round trip without queue."""
 
     flows: float
     capacity_pps: float

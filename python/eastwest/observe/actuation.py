@@ -33,7 +33,7 @@ class Control(StrEnum):
 
 @dataclass(frozen=True)
 class Rule:
-    """The actuation of metrics whose names match a glob."""
+    """Rule that assigns an actuation to the metrics whose names match one of its globs."""
 
     #: Globs, compared without case: with the name before its labels, or with name and labels where
     #: the glob contains ``{``.

@@ -90,7 +90,7 @@ class Tree:
 
     @property
     def response_ns(self) -> int:
-        """Response time of the transaction in nanoseconds."""
+        """Response time of the transaction in nanoseconds: from first request to its response."""
         return self.calls[0].done_ns
 
 

@@ -173,7 +173,7 @@ class CauseAccuracy:
 
     @property
     def precision(self) -> float:
-        """Share of the found causes that belong together."""
+        """Share of the found causes that are true: both messages belong together."""
         return self.right / self.found if self.found else 1.0
 
     @property

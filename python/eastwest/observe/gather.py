@@ -70,7 +70,7 @@ class Gathering:
         attributes: str | None,
         extra: str | None = None,
     ) -> None:
-        """Add a span."""
+        """Add a span to the buffer; its start and end are in nanoseconds since 1970."""
         self._rows.append(
             (
                 *(trace_id, span_id, parent_id, place.service, operation, place.instance),

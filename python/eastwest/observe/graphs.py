@@ -224,7 +224,7 @@ def _nearest(name: str, among: list[str]) -> str:
 
 
 def read_placement(path: Path) -> dict[str, str]:
-    """Return instances with their hosts from a CSV file (columns ``instance`` and ``host``)."""
+    """Return the host of each instance from a CSV file with columns ``instance`` and ``host``."""
     if not path.is_file():
         raise InputError(f"{path}: the file of places does not exist")
     if path.stat().st_size > _MOST_PLACEMENT_BYTES:

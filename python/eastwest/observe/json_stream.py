@@ -97,7 +97,7 @@ class JsonStream:
         self._at += 1
 
     def null(self) -> bool:
-        """Take a value if it is null; return whether it was."""
+        """Read the next value if it is null; return whether it was."""
         if self._peek() != "n":
             return False
         if self.value() is not None:
@@ -105,7 +105,7 @@ class JsonStream:
         return True
 
     def value(self) -> Any:
-        """Take a value as a whole, and return it."""
+        """Read the next value as a whole, and return it."""
         self._peek()
         while True:
             try:

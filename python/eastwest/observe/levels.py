@@ -58,7 +58,7 @@ _CANDIDATES: dict[str, tuple[stats.rv_continuous, tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Fit:
-    """Distribution fitted to a variable."""
+    """Distribution fitted to a size or gap: name, parameters, and KS distance from the values."""
 
     name: str
     parameters: dict[str, float]
@@ -68,7 +68,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Variable:
-    """Size or gap of one level."""
+    """Size or gap of one level of a workload: its values, and the distributions fitted to them."""
 
     level: str
     what: str

@@ -33,7 +33,7 @@ _KEY = ("trace_id", "span_id")
 
 @dataclass
 class Mended:
-    """Number of repairs of each kind."""
+    """Numbers of repaired spans, by kind of repair."""
 
     repeated: int = 0
     differing: int = 0
@@ -45,7 +45,7 @@ class Mended:
     first: dict[str, str] = field(default_factory=dict)
 
     def seen(self, what: str, rows: pl.DataFrame) -> int:
-        """Store the first of some spans as the example of a repair; return their number."""
+        """Keep the first of some repaired spans as the example of a repair; return their number."""
         if rows.height:
             self.first.setdefault(what, "/".join(rows.select(_KEY).row(0)))
         return rows.height

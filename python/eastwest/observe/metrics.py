@@ -58,7 +58,7 @@ class Metrics:
             raise InputError(f"two metrics have the same name: {clean(twice, 80)}")
 
     def place(self, name: str) -> int:
-        """Return the number of a metric's column; raise ``InputError`` with the nearest name."""
+        """Return the index of a metric's column; raise ``InputError`` with the nearest name."""
         return place_of(self.names, name)
 
     def without(self, patterns: Sequence[str], keep: str) -> Metrics:
@@ -72,7 +72,7 @@ class Metrics:
 
 
 def place_of(names: Sequence[str], name: str) -> int:
-    """Return the place of a name among others; raise ``InputError`` with the nearest one."""
+    """Return the index of a name in ``names``; raise ``InputError`` with the nearest name."""
     if name in names:
         return names.index(name)
     plain = {each.lower(): each for each in reversed(names)}
@@ -84,7 +84,7 @@ def place_of(names: Sequence[str], name: str) -> int:
 
 
 def without(names: Sequence[str], patterns: Sequence[str], keep: str) -> list[int]:
-    """Return the places of the names that match none of the globs, or are ``keep``.
+    """Return the indices of the names that match none of the globs, or are ``keep``.
 
     Raises ``InputError`` where a glob matches no name.
     """

@@ -34,7 +34,7 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True)
 class Pick:
-    """Chosen metric; information in nats."""
+    """Metric that the selection has chosen; its relevance and redundancy are in nats."""
 
     #: Number of the candidate.
     column: int

@@ -44,7 +44,7 @@ class Parts:
     notes: tuple[str, ...] = ()
 
     def place(self, name: str) -> int:
-        """Return the number of a metric's column; raise ``InputError`` with the nearest name."""
+        """Return the index of a metric's column; raise ``InputError`` with the nearest name."""
         return place_of(self.names, name)
 
     def read(self, names: Sequence[str] | None = None) -> Metrics:

@@ -69,7 +69,7 @@ _PER_LEAF = 6
 
 @dataclass(frozen=True)
 class Wanted:
-    """Settings of a workload."""
+    """Settings of the workload that is made from spans."""
 
     #: Meaning of the time between the two sides of a call, see ``book.BETWEEN``.
     between: str

@@ -38,7 +38,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Settings of a selection."""
+    """Settings of a selection of metrics."""
 
     count: int = 10
     scheme: Scheme = Scheme.DIFFERENCE
@@ -71,7 +71,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Selected metric; information in nats."""
+    """Selected metric: its relevance and redundancy in nats, and its lag in rows."""
 
     metric: str
     relevance: float
@@ -411,12 +411,12 @@ def _bootstrap(
 
 
 def varying(values: Numbers) -> NDArray[np.int64]:
-    """Return the numbers of the columns that are not constant."""
+    """Return the indices of the columns that are not constant."""
     return np.flatnonzero(values.max(axis=0) > values.min(axis=0))
 
 
 def drawn_rows(rows: int, wanted: Wanted, replicate: int) -> stability.Rows:
-    """Return the numbers of the rows of a bootstrap replicate."""
+    """Return the indices of the rows of a bootstrap replicate."""
     drawn = stability.resampled(rows, stability.default_block(rows), wanted.seed, replicate)
     # A repeated row would be its own nearest neighbour.
     return np.unique(drawn) if wanted.method is Method.NEIGHBOURS else drawn

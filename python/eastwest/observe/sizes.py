@@ -76,7 +76,7 @@ class Origins:
     default: int = 0
 
     def as_json(self) -> dict[str, int]:
-        """Return the numbers by name."""
+        """Return the numbers of messages by the origin of their size."""
         return asdict(self)
 
 

@@ -59,7 +59,7 @@ class Skew:
     within_slack: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object that is kept in ``spans.json``."""
+        """Return the estimated shifts as the JSON object that is kept in ``spans.json``."""
         listed = sorted(self.shift_ns.items(), key=lambda item: (-abs(item[1]), item[0]))
         steps = Counter(self.resolution_ns.values())
         return {
@@ -177,7 +177,7 @@ def _resolution(divisor: int) -> int:
 
 
 def estimate(found: pl.DataFrame, divisors_ns: Mapping[str, int]) -> Skew:
-    """Return the shifts, from the bounds of all calls and the divisors of each clock's times."""
+    """Return the shift of each clock in ns, from the bounds of all calls and the divisors."""
     resolution = {name: _resolution(divisor) for name, divisor in divisors_ns.items()}
     calls = _with_slack(found.filter(pl.col("caller").is_not_null()), resolution)
     roots = found.filter(pl.col("caller").is_null()).group_by("clock").agg(pl.col("low").sum())

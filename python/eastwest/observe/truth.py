@@ -34,7 +34,7 @@ class Accuracy:
     whole: float
 
     def as_json(self) -> dict[str, Any]:
-        """Return the numbers by name."""
+        """Return the measures of accuracy by name."""
         return {name: round(value, 6) for name, value in asdict(self).items()}
 
 

@@ -31,7 +31,7 @@ Runs = Mapping[int, Metrics]
 
 @dataclass(frozen=True)
 class Told:
-    """A goal or limit at a point: its mean, and its change against the baseline."""
+    """Mean of a goal or limit at a point, and its relative change against the baseline."""
 
     value: Interval
     #: Change as a share; None where the baseline is 0.
@@ -50,7 +50,11 @@ class Kept:
 
 
 def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
-    """Return the means of a metric and its change. Raises ``KeyError`` where a run lacks it."""
+    """Return a metric's mean and its change against the baseline, with intervals over seeds.
+
+    The change is None where a value of the baseline is 0, unless all values are. Raises
+    ``KeyError`` where a run lacks the metric.
+    """
     seeds = [seed for seed in ours if seed in base]
     values = [ours[seed][metric] for seed in seeds]
     against = [base[seed][metric] for seed in seeds]
@@ -104,7 +108,7 @@ def score(goals: Sequence[Goal], ours: Metrics, base: Metrics) -> float:
 
 
 def mean_score(goals: Sequence[Goal], ours: Runs, base: Runs) -> float:
-    """Return the mean of the score over the seeds."""
+    """Return the mean over the seeds of a point's score; less is better."""
     seeds = [seed for seed in ours if seed in base]
     return math.fsum(score(goals, ours[seed], base[seed]) for seed in seeds) / len(seeds)
 

@@ -47,7 +47,7 @@ BASELINE, CANDIDATE, PROPOSAL = "baseline", "candidate", "proposal"
 
 @dataclass(eq=False)
 class Point:
-    """A combination of settings with its measurements."""
+    """A point of the search space: a combination of settings, with its measurements."""
 
     number: int
     name: str
@@ -67,7 +67,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """Number of planned proposals and runs, announced before the first is measured."""
+    """Planned proposals and runs with their estimated time, announced before the search."""
 
     proposals: int
     exhaustive: bool

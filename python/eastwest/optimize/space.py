@@ -25,7 +25,7 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Axis:
-    """Settings that are chosen together."""
+    """Axis of the search space: settings that are chosen together."""
 
     paths: tuple[str, ...]
     #: Values to choose from, one row for each choice; empty where the axis lies between bounds.
@@ -39,7 +39,7 @@ class Axis:
 
     @property
     def count(self) -> int:
-        """Number of choices."""
+        """Number of choices on the axis: its listed rows, or the steps between its bounds."""
         return len(self.rows) if self.span is None else STEPS + 1
 
     @property
@@ -55,7 +55,7 @@ class Axis:
         return all(same_kind(a, b) and a.number < b.number for a, b in pairs)
 
     def row(self, choice: int) -> tuple[Any, ...]:
-        """Return the values of a choice."""
+        """Return the values of one choice on the axis, in the order of ``paths``."""
         if self.span is None:
             return self.rows[choice]
         low, high, log = self.span
@@ -69,19 +69,19 @@ class Axis:
         )
 
     def say(self, choice: int) -> str:
-        """Return the settings of a choice as text, for messages and tables."""
+        """Return the settings of one choice on the axis as text, for messages and tables."""
         return self.names[choice] if self.names else ", ".join(text(v) for v in self.row(choice))
 
 
 @dataclass(frozen=True)
 class Space:
-    """All axes of an optimisation."""
+    """Search space of an optimisation: all of its axes."""
 
     axes: tuple[Axis, ...]
 
     @property
     def paths(self) -> list[str]:
-        """Paths of all settings that are chosen."""
+        """Paths of all settings that the axes choose."""
         return [path for axis in self.axes for path in axis.paths]
 
     def count(self, most: int) -> int:

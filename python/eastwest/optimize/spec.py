@@ -47,7 +47,7 @@ _STAGE_KEYS = ("name", "seeds", "keep", "set")
 
 @dataclass(frozen=True)
 class Goal:
-    """A metric that should become less, or more."""
+    """Goal of an optimisation: a metric that should become less, or more."""
 
     metric: str
     more: bool
@@ -57,7 +57,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Limit:
-    """A metric that must stay on one side of a bound."""
+    """Limit of an optimisation: a metric that must stay on one side of a bound."""
 
     metric: str
     #: Whether the bound is the least value allowed; otherwise it is the greatest.

@@ -81,7 +81,7 @@ class Verdict:
         return self.search.baseline.runs[self.last]
 
     def score(self, point: Point) -> float:
-        """Return the mean score over the seeds."""
+        """Return the mean over the seeds of a point's score; less is better."""
         return judge.mean_score(self.spec.goals, point.runs[self.last], self._base)
 
     def told(self, point: Point, metric: str) -> judge.Told:
@@ -265,5 +265,5 @@ def _share(share: float) -> str:
 
 
 def names(points: Sequence[Point]) -> list[str]:
-    """Return the names of points."""
+    """Return the name of each point."""
     return [point.name for point in points]

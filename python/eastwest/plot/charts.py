@@ -19,7 +19,7 @@ Labelled = Sequence[tuple[str, Result]]
 
 @dataclass(frozen=True)
 class Chart:
-    """A kind of picture."""
+    """A kind of picture: its name, the function that draws it, and the results it applies to."""
 
     name: str
     #: Function that draws into axes and returns a sentence on the content.

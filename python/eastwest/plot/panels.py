@@ -26,7 +26,7 @@ def panels(
 
 
 def seeds_of(table: pl.DataFrame) -> str:
-    """Return the number of seeds behind a picture's values, as text."""
+    """Return the number of seeds from which a table's intervals were computed, as text."""
     found: list[int] = table.filter(pl.col("n") > 0)["n"].to_list()
     if not found:
         return "no runs yet"

@@ -46,7 +46,7 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
 
 
 def comparison(results: Sequence[Result]) -> str:
-    """Return the page that compares several results."""
+    """Return the HTML page that compares several results."""
     different = differences(results)
     names = labels(results, different)
     named = [(name, Facts(result)) for name, result in zip(names, results, strict=True)]

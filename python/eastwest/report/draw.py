@@ -189,7 +189,7 @@ class Path:
 
 @dataclass
 class Chart:
-    """A chart of the page."""
+    """A chart of an HTML page: axes, paths in plot units, legend, and data for the script."""
 
     name: str
     #: Title: a sentence on what the chart shows.
@@ -226,7 +226,7 @@ class Chart:
             self.paths.append(Path(css, d, series))
 
     def points(self, x: Any, y: Any) -> tuple[Floats, Floats]:
-        """Return values in plot units."""
+        """Return points, given by their values on both axes, in plot units."""
         across = np.clip(self.x.place(x), -0.2, 1.2) * WIDTH
         down = (1 - np.clip(self.y.place(y), -0.2, 1.2)) * self.height
         return across, down
@@ -247,7 +247,7 @@ class Chart:
         self.add(f"area s{series % SHADES}", f"{up}L{back[1:]}Z", series)
 
     def dots(self, x: Any, y: Any, series: int, css: str = "dots") -> None:
-        """Draw single points."""
+        """Draw single points of a series."""
         across, down = self.points(x, y)
         d = "".join(f"M{a} {b}h0" for a, b in zip(whole(across), tenths(down), strict=True))
         self.add(f"{css} s{series % SHADES}", d, series)

@@ -20,7 +20,7 @@ LEVELS = 9
 
 
 def packed(values: Floats, top: float) -> str:
-    """Return values as base64 of bytes: 255 · √(value / ``top``); not 0 unless the value is 0."""
+    """Return values as base64 of bytes: 255 · √(value / ``top``), and 0 only for the value 0."""
     strength = np.ceil(255 * _roots(values, top) - 1e-9)
     return base64.b64encode(strength.astype(np.uint8).tobytes()).decode()
 

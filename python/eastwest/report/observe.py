@@ -56,7 +56,7 @@ class Shown:
 
 
 def page(given: Shown) -> str:
-    """Return the page."""
+    """Return the HTML page about spans."""
     graphs, transaction = given.graphs, given.transaction
     bars, left_out = _bars(given)
     whole = sum(given.time.values()) or 1.0

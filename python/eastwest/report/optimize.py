@@ -26,7 +26,7 @@ _BY_ENDING: tuple[tuple[str, float, Callable[[float | None], str]], ...] = (
 
 
 def optimize_page(result: OptimizeResult) -> str:
-    """Return the page about an optimisation."""
+    """Return the HTML page about an optimisation."""
     summary = result.summary
     finalists = summary["finalists"][:_MOST_FINALISTS]
     charts = [_front(summary, finalists, *pair) for pair in pairs(summary) if finalists]

@@ -32,12 +32,12 @@ _MOST_SCENARIO = 400_000
 
 
 def title_of(result: Result) -> str:
-    """Return the name of a result's scenario."""
+    """Return the name of a result's scenario, as the title of its page."""
     return shown(result.summary.get("scenario", result.path.name), 100)
 
 
 def single(result: Result) -> str:
-    """Return the page about one result."""
+    """Return the HTML page about one result."""
     facts = Facts(result)
     result = facts.result
     loads = LinkLoad(facts) if facts.samples.height and facts.links.height else None

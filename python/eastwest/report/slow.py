@@ -24,7 +24,7 @@ _STRIP = 1000
 
 @dataclass(frozen=True)
 class Mark:
-    """An event of a flow: its position on the strip, and its symbol."""
+    """An event of a flow: its position on the strip of the flow, and its symbol."""
 
     css: str
     at: int

@@ -22,7 +22,7 @@ _MOST_CHARTS = 8
 
 
 def sweep_page(sweep: SweepResult) -> str:
-    """Return the page about a sweep."""
+    """Return the HTML page about a sweep."""
     points = Points(sweep)
     charts = [_chart(points, metric) for metric in _drawn(points)]
     if any(axis is not None for _, axis in sweep.columns):

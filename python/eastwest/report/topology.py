@@ -40,7 +40,7 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """Kind of the node, which decides its symbol."""
+        """Kind of the node (host or switch), which determines its symbol."""
         return "host" if self.layer == 0 else "switch"
 
 

@@ -46,7 +46,7 @@ def table_of(
 
 @dataclass
 class Section:
-    """A part of the page."""
+    """A section of the page about a trace: title, charts and tables."""
 
     name: str
     title: str
@@ -269,7 +269,7 @@ def _arrival(arrival: Arrival) -> Section:
 
 
 def interval(estimate: Hurst) -> str:
-    """Return the interval of an estimate as text."""
+    """Return the 95 % interval of an estimate of the Hurst parameter as text."""
     return f"{estimate.low:.2f} to {estimate.high:.2f}"
 
 

@@ -52,7 +52,7 @@ OTHERS = "others"
 
 
 def page(cases: Sequence[Shown], title: str) -> str:
-    """Return the page; the first case is the base of all comparisons."""
+    """Return the HTML page that compares cases; the first case is the base of all comparisons."""
     first = [case.results[0] for case in cases]
     runs = len(cases[0].results)
     names = [shown(case.name, 60) for case in cases]

@@ -150,7 +150,7 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
 
 
 def carried(result: Result) -> tuple[int, int]:
-    """Return the numbers of sent and of dropped packets, over all links."""
+    """Return the number of packets sent and the number dropped, each over all links."""
     return _int(result.links["packets"].sum()), _int(result.links["drops"].sum())
 
 

@@ -122,7 +122,7 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """Number of runs at one time, as far as known; at least one."""
+        """Number of runs that the cluster executes at one time, as far as known; at least one."""
         self._count()
         return max(1, sum(self._threads.values()))
 

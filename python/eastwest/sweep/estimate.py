@@ -126,7 +126,7 @@ class Knowledge:
 
 
 class Outlook:
-    """Estimator of one sweep."""
+    """Estimator of the time and memory of one sweep."""
 
     def __init__(self, store: Store, family: str, pool: Pool) -> None:
         self._store = store
@@ -138,7 +138,7 @@ class Outlook:
         self.probed: set[str] = set()
 
     def learn(self, points: Sequence[Plan], missing: Sequence[Plan], seed: int) -> None:
-        """Read the records of these points; without any, probe some of the missing points."""
+        """Read the stored run times of these points; without any, run a few missing points."""
         identities = {plan.identity for plan in points}
         for cost in self._store.costs(self._family):
             if cost["identity"] in identities:

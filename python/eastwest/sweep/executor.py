@@ -29,7 +29,7 @@ Place = TypeVar("Place")
 
 @dataclass
 class Run(Generic[Place]):
-    """A run that has not finished."""
+    """A run that has been submitted to the pool and has not finished."""
 
     #: The point that it is of, as the caller names it.
     place: Place
@@ -45,7 +45,7 @@ class Run(Generic[Place]):
 
 @dataclass(frozen=True)
 class State:
-    """Progress of a sweep."""
+    """Progress of a sweep: numbers of finished, planned, reused and failed runs, and time left."""
 
     done: int
     planned: int
@@ -59,7 +59,7 @@ class SweepStoppedError(InputError):
 
 
 class Executor(Generic[Place]):
-    """Pool, store and counters of the runs of one scenario."""
+    """Runs of one scenario: a pool executes them, a store keeps them, counters show progress."""
 
     def __init__(
         self,

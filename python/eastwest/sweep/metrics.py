@@ -5,9 +5,10 @@ depend on the machine (``wall_s`` …) are kept apart, so that a sweep's table d
 machine or on the number of interruptions.
 
 With a warm-up of *w*, flows that started, jobs that were submitted and rounds that started before
-*w* are left out of the metrics of flows, jobs and rounds, which are computed again from the tables
-by the definitions of the summary. All other metrics (packets, drops, latency, TCP's counters) are
-counted over the whole run, because only their totals are kept.
+*w* are left out of the metrics of flows, jobs and rounds, and of the measures of each workload,
+which are computed again from the tables by the definitions of the summary. All other metrics
+(packets, drops, latency, TCP's counters) are counted over the whole run, because only their totals
+are kept.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 #: Numbers that depend on the machine, or are settings rather than results.
 _NOT_METRICS = {"wall_s", "cpu_s", "peak_rss_mb", "seed", "format"}
 #: Parts of the summary from which a warm-up is excluded.
-WARMED = ("flows", "jobs", "rounds")
+WARMED = ("flows", "jobs", "rounds", "workloads", "while")
 _PS_PER_S = 10**12
 
 
@@ -57,27 +58,38 @@ def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
     if path.is_file():
         after = json.loads(path.read_text(encoding="utf-8"))
     else:
-        after = after_warm_up(warm_up_ps, result.flows, result.jobs, result.rounds)
+        from eastwest import by_workload  # noqa: PLC0415  large: polars
+
+        tables = {name: result.table(name) for name in by_workload.TABLES}
+        after = after_warm_up(warm_up_ps, tables, result.summary)
     kept = {name: v for name, v in whole.items() if name.partition(".")[0] not in WARMED}
     return {**kept, **after}
 
 
 def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
     """Return the content of a run's file of metrics without this warm-up."""
-    tables = [frame(raw["tables"][name]) for name in WARMED]
-    return json.dumps(after_warm_up(warm_up_ps, *tables)).encode()
+    from eastwest import by_workload  # noqa: PLC0415  large: polars
+
+    tables = {name: frame(raw["tables"][name]) for name in by_workload.TABLES}
+    summary = json.loads(raw["summary_json"])
+    return json.dumps(after_warm_up(warm_up_ps, tables, summary)).encode()
 
 
 def after_warm_up(
-    warm_up_ps: int, flows: pl.DataFrame, jobs: pl.DataFrame, rounds: pl.DataFrame
+    warm_up_ps: int, tables: Mapping[str, pl.DataFrame], summary: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return metrics of flows, jobs and rounds that start after the warm-up, by name."""
+    """Return metrics of what starts after the warm-up, by name.
+
+    ``tables`` are those of ``eastwest.by_workload.TABLES``; ``summary`` is that of the run.
+    """
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
+    from eastwest import by_workload  # noqa: PLC0415
+
     start_s = warm_up_ps / _PS_PER_S
-    flows = flows.filter(pl.col("start_s") >= start_s)
-    jobs = jobs.filter(pl.col("submitted_s") >= start_s)
-    rounds = rounds.filter(pl.col("started_s") >= start_s)
+    flows = tables["flows"].filter(pl.col("start_s") >= start_s)
+    jobs = tables["jobs"].filter(pl.col("submitted_s") >= start_s)
+    rounds = tables["rounds"].filter(pl.col("started_s") >= start_s)
     found: dict[str, float] = {
         "flows.completed": flows.height,
         "flows.bytes": float(flows["bytes"].sum()),
@@ -96,6 +108,10 @@ def after_warm_up(
     if rounds.height:
         took_s = max(rounds["finished_s"]) - min(rounds["started_s"])
         found["rounds.goodput_bps"] = float(rounds["bytes"].sum()) * 8 / max(took_s, 1e-12)
+    lazy = {name: table.lazy() for name, table in tables.items()}
+    window = summary.get("window", {})
+    own = by_workload.measured(lazy, float(summary["simulated_s"]), window, start_s)
+    found.update(scalars(own))
     return {name: float(found[name]) for name in sorted(found)}
 
 

@@ -54,14 +54,14 @@ def _environment() -> dict[str, str]:
 
 
 class Pool(Protocol):
-    """Interface of an executor of tasks."""
+    """Interface of a pool that executes the runs of a sweep."""
 
     #: Whether the tasks run on other machines.
     remote: bool
 
     @property
     def size(self) -> int:
-        """Number of runs at one time."""
+        """Number of runs that the pool executes at one time."""
 
     def open(self) -> None:
         """Prepare for tasks. Raises ``InputError`` where that is not possible."""

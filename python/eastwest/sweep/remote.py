@@ -74,7 +74,7 @@ class Answer:
 
 
 def given(content: bytes) -> bytes:
-    """Return the content of a file: a task, so that the cluster keeps and copies it."""
+    """Return the content unchanged: as a Dask task, so that the cluster keeps and copies it."""
     return content
 
 
@@ -108,7 +108,7 @@ def other_build(worker: str, theirs: str | None, wanted: str) -> str:
 
 
 def short(build: str) -> str:
-    """Return the version and the first digits of the hash of a build."""
+    """Return the version of a build, and the first digits of its hash."""
     version, _, rest = build.partition(" ")
     return f"{version} (build {rest[:12]})" if rest else version
 

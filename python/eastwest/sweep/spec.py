@@ -85,12 +85,12 @@ class Spec:
 
     @property
     def paths(self) -> list[str]:
-        """All paths that are varied."""
+        """Paths of all settings that the sweep varies."""
         return [path for axis in self.axes for path in axis.paths]
 
     @property
     def count(self) -> int:
-        """Number of points."""
+        """Number of points of the sweep: combinations of the values of all axes."""
         return math.prod(len(axis.values) for axis in self.axes)
 
     @property
@@ -214,12 +214,12 @@ def _spec(table: Table, base_dir: Path, stem: str, text: str) -> Spec:
 
 
 def scenario_of(table: Table) -> str:
-    """Return the scenario that a file names."""
+    """Return the scenario that a sweep or optimisation file names; empty where it is missing."""
     return table.text("scenario", wanted="a file, or the name of a shipped scenario")
 
 
 def confidence_of(table: Table) -> float:
-    """Return the confidence of the intervals that a file asks for."""
+    """Return the confidence level of intervals that a file sets, or the default."""
     return table.number("confidence", CONFIDENCE, 0.5, 0.9999)
 
 

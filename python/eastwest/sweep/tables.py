@@ -203,7 +203,7 @@ def runs_table(settings: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def metric_names(rows: pl.DataFrame) -> list[str]:
-    """Return the columns of rows of runs that are metrics."""
+    """Return the names of the columns that are metrics, in a table of runs."""
     return sorted(name for name in rows.columns if name not in RUN_COLUMNS)
 
 

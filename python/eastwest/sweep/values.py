@@ -48,7 +48,7 @@ _QUANTITY = re.compile(r"\s*([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d{1,2})?)\s*(\S*)\s*
 
 @dataclass(frozen=True)
 class Bound:
-    """One end of a range: a number in the smallest unit of its kind."""
+    """One end of a range: a number in the smallest unit of its kind, and its unit as given."""
 
     number: Fraction
     unit: str

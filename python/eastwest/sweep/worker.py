@@ -45,7 +45,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Task:
-    """One run."""
+    """One run to execute: overrides of the scenario, and a seed."""
 
     number: int
     overrides: core.Overrides
@@ -57,7 +57,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Event:
-    """Event of one run, sent by its process."""
+    """Event of one run, sent by the process that executes it."""
 
     number: int
     #: ``done``; ``failed`` in the simulator; ``died`` with its process; ``lost``: died too often to

@@ -55,7 +55,7 @@ class Network:
 
 @dataclass
 class Coloured:
-    """Routes with their load."""
+    """Routes, one path for each pair of hosts, and the largest load of a link with them."""
 
     #: Switches on the path of each pair, in order.
     routes: dict[tuple[str, str], list[str]]
@@ -67,7 +67,7 @@ class Coloured:
     notes: list[str] = field(default_factory=list)
 
     def csv(self) -> str:
-        """Return the file of routes."""
+        """Return the routes as the content of a CSV file."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["from", "to", "via"])
@@ -177,7 +177,7 @@ def _distances(net: Network, start: str) -> dict[str, int]:
 
 
 def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[str]]) -> float:
-    """Return traffic over rate of the most loaded link between switches."""
+    """Return the largest load of a link between switches: its traffic over its rate."""
     carried: dict[Link, float] = {}
     for pair, bps in matrix.items():
         via = routes[pair]
@@ -187,7 +187,7 @@ def loads(net: Network, matrix: Matrix, routes: Mapping[tuple[str, str], list[st
 
 
 def colour(net: Network, matrix: Matrix, time_limit_s: float = 60.0) -> Coloured:
-    """Return routes with the least maximal load."""
+    """Return one shortest path for each pair, so that the largest load of a link is least."""
     paths: dict[tuple[str, str], list[list[str]]] = {}
     notes, total = [], 0
     known: dict[tuple[str, str], list[list[str]]] = {}

@@ -69,7 +69,7 @@ _SOURCE_ID = re.compile(r"(?:task|attempt)_([0-9A-Za-z]+_[0-9]+)_[a-z]+_[0-9]+(?
 
 @dataclass(slots=True)
 class Attempt:
-    """Attempt at a task; times in milliseconds since 1970."""
+    """Attempt at a map or reduce task; times in milliseconds since 1970."""
 
     task: str
     number: int | None
@@ -104,7 +104,7 @@ class Conf:
 
 @dataclass
 class Job:
-    """Job of a history."""
+    """Job of a Hadoop history with its attempts; times in milliseconds since 1970."""
 
     source_id: str
     line: int = 0

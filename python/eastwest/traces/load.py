@@ -28,7 +28,7 @@ class Trace(Opened):
 
     @property
     def jobs(self) -> pl.LazyFrame:
-        """Table of jobs."""
+        """Table of jobs of the trace."""
         return self.table("jobs")
 
     def table(self, name: str) -> pl.LazyFrame:

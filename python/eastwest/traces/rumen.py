@@ -178,7 +178,7 @@ def _job(found: Any, line: int) -> Job:
 def _tasks(value: object) -> int | None:
     count = hadoop.count_of(value)
     if count is not None and count >= 1 << 32:
-        raise ValueError(f"a job has {count} tasks")
+        raise ValueError(f"a job has {count} tasks; at most {(1 << 32) - 1} are possible")
     return count
 
 

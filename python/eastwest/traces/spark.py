@@ -34,7 +34,7 @@ _STARTS = (b'{"Event":"SparkListener', b'{"Event":"org.apache.spark.')
 
 @dataclass
 class Stage:
-    """Stage within the job that runs it."""
+    """Stage of a Spark job, within the job that runs it; times in ms since 1970."""
 
     number: int
     name: str | None = None
@@ -57,7 +57,7 @@ class Stage:
 
 @dataclass
 class Job:
-    """Job of the application."""
+    """Job of a Spark application with its stages; times in milliseconds since 1970."""
 
     number: int
     source_id: str

@@ -81,7 +81,7 @@ class Writer(FolderWriter):
 
     @property
     def jobs(self) -> int:
-        """Number of jobs so far."""
+        """Number of jobs of the source so far."""
         return self._jobs
 
     def new_id(self, source_id: str) -> bool:

@@ -46,7 +46,7 @@ def _sums(bins: Bins, table: pl.DataFrame, value: pl.Expr) -> Floats:
 
 
 def state_shares(links: pl.DataFrame) -> Floats:
-    """Return the shares of the time of links in `STATES`."""
+    """Return the share of the time of all links in each state of ``STATES``, an array."""
     awake, falling, asleep, waking = (float(links[c].clip(0).sum()) for c in TIMES)
     whole = awake + falling + asleep + waking
     lengths = links.select(pl.sum_horizontal(TIMES).clip(0)).to_series()

@@ -25,7 +25,7 @@ _SPAN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-zµ]*)\s*")
 
 @dataclass(frozen=True)
 class Event:
-    """Row of the table ``events``."""
+    """Row of the table ``events``: a drop, timeout or other event of a connection."""
 
     time_s: float
     what: str
@@ -43,7 +43,7 @@ class Event:
 
 
 class Evidence:
-    """Tables of one result, with checks."""
+    """Tables of one result for explanations; damaged ones raise ``InputError``."""
 
     def __init__(self, result: Result) -> None:
         self.result = result
@@ -54,7 +54,7 @@ class Evidence:
         return tree(self.result)
 
     def time_setting(self, *path: str) -> float | None:
-        """Return a setting that is a duration, in seconds."""
+        """Return a duration from the scenario's settings in s; None where it is missing."""
         return seconds(pick_setting(self.settings, *path))
 
     @cached_property
@@ -111,11 +111,11 @@ class Evidence:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """Table of flows."""
+        """The table ``flows`` of the result."""
         return self.result.flows
 
     def row(self, table: str, where: pl.Expr) -> dict[str, Any] | None:
-        """Return the first row of a table for which ``where`` holds, with its times checked."""
+        """Return the first row of a table that fits ``where``, or None; its numbers are checked."""
         found = self.result.table(table).filter(where).head(1)
         if found.height == 0:
             return None
@@ -168,16 +168,16 @@ class Evidence:
         return self._host_names[number]
 
     def ports_to(self, host: int) -> pl.DataFrame:
-        """Return the links that end at a host."""
+        """Return the rows of the table ``links`` for cables that end at this host."""
         return self.result.links.filter(pl.col("dst") == self.host(host))
 
     def ports_from(self, host: int) -> pl.DataFrame:
-        """Return the links that begin at a host."""
+        """Return the rows of the table ``links`` for cables that begin at this host."""
         return self.result.links.filter(pl.col("src") == self.host(host))
 
     @cached_property
     def sample_s(self) -> float | None:
-        """Interval of ``link_samples`` and ``traffic`` in seconds."""
+        """Seconds between two samples of ``link_samples`` and ``traffic``; None if unknown."""
         times = self.result.traffic["time_s"].unique().sort()
         if times.len() == 0:
             return None
@@ -186,7 +186,7 @@ class Evidence:
 
 
 def pick_setting(settings: Any, *path: str) -> Any:
-    """Return one value of a nested mapping, or None."""
+    """Return the value in a nested mapping at this path of keys, or None."""
     for key in path:
         if not isinstance(settings, dict) or key not in settings:
             return None

@@ -73,12 +73,12 @@ class Facts:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """Events of connections, in order of time."""
+        """The table ``events`` of the result: events of connections, in order of time."""
         return self.result.table("events")
 
     @cached_property
     def samples(self) -> pl.DataFrame:
-        """Bytes and drops of each link over time."""
+        """The table ``link_samples`` of the result: bytes and drops of each link over time."""
         return self.result.table("link_samples")
 
     @cached_property
@@ -139,12 +139,12 @@ class Facts:
 
     @cached_property
     def tiers(self) -> list[str]:
-        """Tiers of links, in the order of the table."""
+        """Names of the tiers of links, in the order of the table ``links``."""
         return [str(t) for t in self.links["tier"].unique(maintain_order=True).to_list()]
 
     @cached_property
     def drops_sampled(self) -> pl.DataFrame:
-        """Drops over time with the tier of their link: ``time_s``, ``tier``, ``drops``."""
+        """Packets dropped over time, by tier of link: ``time_s``, ``tier``, ``drops``."""
         tiers = self.links.select("link", "tier")
         samples = self.samples
         if samples.height:

@@ -28,7 +28,7 @@ _HANDSHAKE = {"syn", "syn_ack"}
 
 @dataclass(frozen=True)
 class Message:
-    """Message on a connection."""
+    """Message on a connection: its ends, bytes, times, and its place in the TCP stream."""
 
     src: int
     dst: int
@@ -40,7 +40,7 @@ class Message:
     stream_start: int | None
 
     def position(self, event: Event) -> int:
-        """Return the position of an event's first byte, relative to the start of the message."""
+        """Return the offset in bytes of an event's first byte from the start of the message."""
         return event.stream_start - (self.stream_start or 0)
 
     def sent_by(self, event: Event) -> bool:
@@ -58,7 +58,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Silence:
-    """Wait for the retransmission timer."""
+    """Wait of a message for the retransmission timer of its sender."""
 
     begin_s: float
     timeout_s: float
@@ -76,7 +76,7 @@ class Silence:
 
     @property
     def at_least(self) -> bool:
-        """Whether the beginning of the wait is only a bound."""
+        """Whether the wait may have begun before ``begin_s``: ``lasts_s`` is then a lower bound."""
         return self.loss is None and not self.again
 
 
@@ -136,7 +136,7 @@ def _until(own: list[Event], first: Event, last: Event) -> bool:
 
 
 def recoveries(events: list[Event], message: Message) -> list[tuple[float, float]]:
-    """Return starts and ends (s) of the fast recoveries of a message's sender.
+    """Return the start and end (s) of each fast recovery of a message's sender.
 
     A recovery ends with ``recovered``, with a timeout, or with the message. A repair after a
     timeout has no start here: its ``recovered`` is ignored.

@@ -19,12 +19,12 @@ GROUPS = (
 
 
 def pairs(summary: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return the numbers of goals to draw against each other: pairs of the first three."""
+    """Return the index pairs of goals to draw against each other: pairs of the first three."""
     return list(combinations(range(min(len(summary["goals"]), _MOST_GOALS)), 2))
 
 
 def group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """Return the group of a finalist."""
+    """Return the name of the group to which a finalist belongs."""
     chosen = summary["recommended"]
     if chosen is not None and point["point"] == chosen["point"]:
         return "recommended"
@@ -37,7 +37,7 @@ def group(point: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
 
 
 def interval(point: Mapping[str, Any], goal: int, factor: float = 1) -> tuple[float, float, float]:
-    """Return mean and interval of a goal; without an interval, the mean three times."""
+    """Return mean and interval of a goal at a finalist; without an interval, the mean thrice."""
     value = point["goals"][goal]["value"]
     ends = (value[end] if value[end] is not None else value["mean"] for end in ("low", "high"))
     low, high = ends

@@ -62,7 +62,7 @@ def quantile(histogram: pl.DataFrame, share: float) -> float | None:
 
 
 def tail_s(histogram: pl.DataFrame) -> float | None:
-    """Return the 99th percentile of a histogram in s."""
+    """Return the 99th percentile of latency of a histogram in s; None for an empty one."""
     tail = quantile(histogram, 0.99)
     return None if tail is None else tail / 1e6
 

@@ -27,7 +27,7 @@ class Metric:
     headline: bool = False
 
     def of(self, result: Result) -> float | None:
-        """Return the metric's value; None for metrics of jobs in a run without jobs."""
+        """Return the metric's value in a result; None for metrics of jobs in a run without jobs."""
         if self.path[0] in {"jobs", "rounds"} and not pick(result.summary, self.path[0], "count"):
             return None
         value = pick(result.summary, *self.path)

@@ -16,7 +16,7 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Stretch:
-    """Interval of the critical path: ``words`` says what the job waited for."""
+    """Interval of a job's critical path: ``what`` says what the job waited for."""
 
     what: str
     begin_s: float

@@ -57,7 +57,7 @@ def most_at_once(starts: Floats, ends: Floats) -> int:
 
 
 def covered(spans: list[tuple[float, float]]) -> float:
-    """Return the length of the union of intervals."""
+    """Return the length of the union of intervals, each given by begin and end."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))

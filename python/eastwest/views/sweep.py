@@ -28,7 +28,7 @@ class Estimate:
     high: float | None
 
     def times(self, factor: float) -> Estimate:
-        """Return the estimate in another unit, without ends that are no numbers."""
+        """Return the estimate times ``factor``, without ends that are no numbers."""
         low, high = (
             end * factor if end is not None and math.isfinite(end) else None for end in self.ends
         )
@@ -36,7 +36,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """Lower and upper end of the interval."""
+        """Lower and upper end of the interval; None where there is no interval."""
         return self.low, self.high
 
     @property

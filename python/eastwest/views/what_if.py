@@ -30,13 +30,13 @@ class Shown:
     results: tuple[Result, ...]
 
     def values(self, metric: Metric) -> Values:
-        """Return the values of a metric, one for each seed."""
+        """Return the values of a metric in the results of the case, one for each seed."""
         values = [metric.of(result) for result in self.results]
         known = [value for value in values if value is not None]
         return known if len(known) == len(values) else None
 
     def share(self, part: str) -> float | None:
-        """Return the mean share of a part of the response time."""
+        """Return the mean share of the response time that a part of it takes."""
         shares = []
         for result in self.results:
             found = pick(result.summary, "transactions", part, "mean")
@@ -131,13 +131,13 @@ def time_by_service(result: Result) -> dict[str, float]:
 
 
 def means(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Return means over runs, with names in the order of the first run."""
+    """Return the mean over runs of each named number; names are in the order of the first run."""
     order = dict.fromkeys(name for found in runs for name in found)
     return {name: math.fsum(found.get(name, 0.0) for found in runs) / len(runs) for name in order}
 
 
 def call_times(result: Result) -> dict[str, float]:
-    """Return the 99th percentile of times of calls between components in s, by service."""
+    """Return the 99th percentile in s of the times of calls between components, by service."""
     length = (pl.col("done_s") - pl.col("sent_s")).quantile(0.99, "higher")
     called = result.calls.filter(pl.col("parent") >= 0)
     rows = called.group_by(_SERVICE).agg(length.alias("p99")).sort("name")

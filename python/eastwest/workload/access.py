@@ -44,7 +44,7 @@ _RE_ACCESS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Distribution of one quantity of bytes over all jobs that have it."""
+    """Distribution of one quantity of bytes (input, shuffle or output) over jobs that have it."""
 
     jobs: int
     missing: int

@@ -121,7 +121,7 @@ def counts(jobs: Jobs, step_s: float) -> Floats:
 
 
 def bursts(jobs: Jobs) -> tuple[Burst, ...]:
-    """Return the busiest and the median interval, at every length with eight in the trace."""
+    """Return jobs in the busiest and median interval, for each length that fits eight times."""
     found = []
     for step in SCALES_S:
         if not _LEAST_INTERVALS <= jobs.span_s / step <= 1e8:

@@ -23,7 +23,7 @@ Told = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Description:
-    """Analyses of a trace."""
+    """Analyses of a trace: data access, shapes of jobs, arrivals and task times."""
 
     name: str
     #: Format that the trace was recorded in.

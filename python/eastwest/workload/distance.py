@@ -41,7 +41,7 @@ _CHUNK = 1_000
 
 @dataclass(frozen=True)
 class Cut:
-    """Trace cut into windows."""
+    """Trace cut into windows of time of equal length."""
 
     jobs: Jobs
     window_s: float
@@ -96,7 +96,7 @@ class Marginal:
 
     @classmethod
     def of(cls, name: str, first: Cut, second: Cut) -> Marginal:
-        """Return the distributions of a quantity in two traces."""
+        """Return the distributions of the quantity ``name`` in two traces."""
         one, other = first.values[name], second.values[name]
         known, known_other = ~np.isnan(one), ~np.isnan(other)
         one, window = one[known], first.window[known]
@@ -122,7 +122,11 @@ class Marginal:
         return float(ks[0]), float(wasserstein[0])
 
     def to_resamples(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return distances of the first trace to its resamples; weights: (resamples, windows)."""
+        """Return the distances of the first trace to its resamples, two arrays over resamples.
+
+        They are Kolmogorov–Smirnov and Wasserstein distances; ``weights`` has the shape (resamples,
+        windows).
+        """
         return self._apart(_share(weights @ self.first))
 
     def _apart(self, shares: Floats) -> tuple[Floats, Floats]:
@@ -137,7 +141,7 @@ def _share(cumulative: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Energy:
-    """Sums of distances within and between two traces, by window of the first."""
+    """Sums of distances between jobs within and between two traces, by window of the first."""
 
     #: Number of jobs in each window.
     counts: Floats
@@ -188,7 +192,7 @@ class Energy:
         return max(0.0, 2 * between - own - second)
 
     def to_resamples(self, weights: Floats) -> Floats:
-        """Return energy distances of the first trace to resamples of its windows."""
+        """Return the energy distance of the first trace to each resample of its windows."""
         jobs = np.maximum(weights @ self.counts, 1.0)
         total = max(1.0, float(self.counts.sum()))
         between = (weights @ self.within.sum(axis=1)) / (jobs * total)

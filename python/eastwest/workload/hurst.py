@@ -34,7 +34,7 @@ _SHORTEST = 16
 
 @dataclass(frozen=True)
 class Hurst:
-    """Corrected estimate with a 95 % interval."""
+    """Estimate of the Hurst parameter, corrected for bias, with a 95 % interval."""
 
     method: str
     value: float
@@ -43,7 +43,7 @@ class Hurst:
 
 
 def hurst(series: Floats, seed: int = 1) -> tuple[Hurst, ...]:
-    """Return the estimates by both methods; none for short or constant series."""
+    """Return Hurst parameters by both methods; none for short or constant series."""
     if series.size < LEAST_VALUES or float(series.std()) == 0:
         return ()
     return tuple(

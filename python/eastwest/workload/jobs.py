@@ -68,7 +68,7 @@ class Jobs:
 
     @property
     def where(self) -> str:
-        """Beginning of a message about the trace."""
+        """Beginning of a message about the trace: its name, if it has one."""
         return f"{clean(self.name, 200)}: " if self.name else ""
 
     @classmethod
@@ -136,11 +136,11 @@ class Jobs:
         return int(full) + (rest >= _WHOLE * length_s)
 
     def window(self, length_s: float) -> Whole:
-        """Return the window of each job."""
+        """Return for each job the number of the window in which it was submitted."""
         return np.asarray(np.floor_divide(self.submit_s, length_s), dtype=np.int64)
 
     def gaps(self, length_s: float) -> Floats:
-        """Return the seconds since the later of previous submission and window's start."""
+        """Return each job's seconds since the later of previous submission and window's start."""
         start = self.window(length_s) * length_s
         before = np.maximum(np.concatenate([[0.0], self.submit_s[:-1]]), start)
         return np.asarray(self.submit_s - before)

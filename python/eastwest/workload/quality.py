@@ -35,7 +35,7 @@ _BATCH = 50
 
 @dataclass(frozen=True)
 class Row:
-    """Distance of one quantity by one measure, with its interval."""
+    """Distance between two traces in one quantity by one measure, with its interval."""
 
     quantity: str
     measure: str

@@ -42,7 +42,7 @@ KEEPS = {
 
 @dataclass(frozen=True)
 class Factor:
-    """Exact factor: a fraction of whole numbers."""
+    """Exact factor of a scaling: a fraction of whole numbers."""
 
     value: Fraction
 

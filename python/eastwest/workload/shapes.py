@@ -37,7 +37,7 @@ _CHUNK = 500_000
 
 @dataclass(frozen=True)
 class Shape:
-    """Group of similar jobs."""
+    """Group of similar jobs: their number, share of jobs and bytes, median job, and name."""
 
     jobs: int
     share: float

@@ -5,10 +5,10 @@ use crate::problem::{Place, Problem};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A value of a snippet.
+/// A value of an expression in a snippet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Datum {
-    /// A number; 1 for true.
+    /// A whole number; 1 for true, 0 for false.
     Number(i64),
     /// A text.
     Text(String),
@@ -44,11 +44,11 @@ impl Datum {
     }
 }
 
-/// Variables of a script, kept from snippet to snippet.
+/// Variables of a script by name, kept from snippet to snippet.
 pub type Variables = BTreeMap<String, Datum>;
 
-/// Runs a snippet and returns its printed lines. `look_up` returns the value of a field or
-/// constant, or an error message.
+/// Runs a snippet and returns its printed lines. `look_up` returns the value of a field of
+/// `tcp_info` or of a constant, or an error message.
 pub fn run(
     snippet: &Snippet,
     variables: &mut Variables,

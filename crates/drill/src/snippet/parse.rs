@@ -21,7 +21,7 @@ const KEYWORDS: [&str; 14] = [
 ];
 const FUNCTIONS: [&str; 5] = ["abs", "min", "max", "len", "str"];
 
-/// Parses a snippet whose `%{` is at `place`.
+/// Parses the text of a snippet whose `%{` is at `place`.
 pub fn parse(text: &str, place: Place) -> Result<Snippet, Problem> {
     let place = Place { column: place.column + 2, ..place };
     let words = words(text, place)?;

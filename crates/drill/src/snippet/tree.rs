@@ -2,25 +2,25 @@
 
 use crate::problem::Place;
 
-/// A snippet: its statements in order.
+/// The parsed text between `%{` and `}%`: its statements in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snippet {
     /// Statements with their places.
     pub statements: Vec<(Place, Statement)>,
 }
 
-/// A statement.
+/// A statement of a snippet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Statement {
-    /// Assertion: condition, message, and text as written.
+    /// Assertion: condition, message if it has one, and text as written.
     Assert(Expression, Option<Expression>, String),
-    /// Values added to the log.
+    /// `print(…)`: values that are added to the log.
     Print(Vec<Expression>),
-    /// Assignment: name, operator (as in `+=`), value.
+    /// Assignment: name, operator (`+` in `+=`; `None` for `=`), value.
     Assign(String, Option<&'static str>, Expression),
 }
 
-/// An expression and its place.
+/// An expression of a snippet, and its place in the script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expression {
     /// Place in the script.
@@ -29,7 +29,7 @@ pub struct Expression {
     pub kind: Kind,
 }
 
-/// Kinds of expressions.
+/// Kind of an expression, with its operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A number.

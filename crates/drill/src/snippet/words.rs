@@ -3,7 +3,7 @@
 use crate::lexer::{Cursor, begins_name, in_name};
 use crate::problem::{Place, Problem};
 
-/// A word (token).
+/// A token of a snippet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
     /// A name or keyword.
@@ -24,7 +24,8 @@ const SIGNS: [&str; 28] = [
     ">", "+", "-", "*", "%", "&", "|", "^", "~", "(", ")", ",",
 ];
 
-/// Returns the words of a snippet whose text begins at `place`, with an end after each statement.
+/// Returns the tokens of a snippet whose text begins at `place`, with [`Word::End`] after each
+/// statement.
 pub fn words(text: &str, place: Place) -> Result<Vec<(Place, Word)>, Problem> {
     let mut cursor = Cursor::new(text, place);
     let mut all = Vec::new();

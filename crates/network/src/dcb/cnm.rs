@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// [`eastwest_types::Packet::hash`] of CNMs, by which switches recognise them.
 pub const NOTE_HASH: u16 = u16::MAX;
 
-/// Content of a CNM.
+/// Content of a congestion notification message (CNM; IEEE 802.1Q, 33.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cnm {
     /// Destination of the sampled packet: the host towards which there is congestion.
@@ -30,13 +30,13 @@ pub struct Cnm {
 }
 
 impl Cnm {
-    /// Returns the content of a packet in flight, if it is a CNM.
+    /// Returns the content of a packet in flight if it is a CNM, otherwise `None`.
     pub fn of(packet: &Stored) -> Option<Cnm> {
         let (notes, [seq, ack, window, port]) = packet.raw();
         (notes == Packet::CONGESTION_NOTE).then(|| Cnm::from_fields(seq, ack, window, port))
     }
 
-    /// Returns the content of a delivered packet, if it is a CNM.
+    /// Returns the content of a delivered packet if it is a CNM, otherwise `None`.
     pub fn delivered(packet: &Packet) -> Option<Cnm> {
         let fields = (packet.seq as u32, packet.ack as u32, packet.window, packet.ts_echo_us);
         (packet.notes == Packet::CONGESTION_NOTE)

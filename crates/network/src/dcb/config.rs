@@ -4,12 +4,12 @@ use super::pfc::PfcConfig;
 use super::qcn::QcnConfig;
 use serde::{Deserialize, Serialize};
 
-/// Settings of data-centre bridging of a fabric: `None` where a part of it is off.
+/// Settings of data-centre bridging (DCB) of a fabric; a part that is off is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DcbConfig {
-    /// Priority-based flow control.
+    /// Settings of priority-based flow control (PFC); `None`: off.
     pub pfc: Option<PfcConfig>,
-    /// Quantised congestion notification.
+    /// Settings of quantised congestion notification (QCN); `None`: off.
     pub qcn: Option<QcnConfig>,
 }
 

@@ -16,16 +16,17 @@ use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A deadlock.
+/// A deadlock: paused queues of one priority that wait for each other in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlock {
-    /// Time at which it was found.
+    /// Time at which the deadlock was found.
     pub at: Time,
     /// Priority that does not move.
     pub priority: u8,
-    /// Links whose ports wait for each other: each for the next, the last for the first.
+    /// Numbers of the links whose ports wait for each other: each for the next, the last for the
+    /// first.
     pub cycle: Vec<u32>,
-    /// Queued IP bytes of this priority at these ports.
+    /// Queued IP bytes of the priority at the ports of the cycle.
     pub bytes: u64,
     /// Number of queues that do not move, those that wait for the cycle included.
     pub stuck: usize,
@@ -34,7 +35,7 @@ pub struct Deadlock {
 /// A queue: link and priority.
 type Place = (u32, u8);
 
-/// Returns the deadlock in these links, if there is one.
+/// Returns the deadlock of paused queues in a fabric with these links, or `None`.
 pub(crate) fn find(now: Time, links: &[Link]) -> Option<Deadlock> {
     let mut waits: BTreeMap<Place, BTreeMap<u32, u64>> = BTreeMap::new();
     for (number, link) in (0..).zip(links) {

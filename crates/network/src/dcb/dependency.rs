@@ -18,7 +18,7 @@ const MOST_STEPS: u64 = 20_000_000;
 /// Bytes of the largest routing tables that are computed only for this check.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Result of the check.
+/// Result of the search for a cycle of channel dependencies, in which pauses could deadlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dependencies {
     /// No cycle: no deadlock is possible while no link fails.

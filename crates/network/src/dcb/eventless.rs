@@ -57,7 +57,8 @@ pub(crate) struct SwitchPorts {
 }
 
 impl SwitchPorts {
-    /// Returns the state of a fabric with these links and this number of nodes; empty without DCB.
+    /// Returns the ports, without XOFF, of a fabric with these links and this number of nodes;
+    /// empty without DCB.
     pub fn new(links: &[Link], nodes: usize) -> SwitchPorts {
         if !links.first().is_some_and(Link::has_dcb) {
             return SwitchPorts::default();
@@ -71,13 +72,15 @@ impl SwitchPorts {
 }
 
 impl Link {
-    /// Returns the number of packets on the ring of a DCB port that have not started, as far as that is known.
+    /// Returns the number of packets of a DCB port whose departure is decided, but whose
+    /// transmission has not started as far as the port knows.
     #[inline]
     pub(crate) fn precommitted(&self) -> usize {
         self.on_wire.len() - self.started as usize
     }
 
-    /// Starts the next packet of the ring that has not started. Returns whether there was one.
+    /// Starts the transmission of the next packet with precommitted departure. Returns whether
+    /// there was one.
     #[inline(always)]
     pub(super) fn start_precommitted(&mut self, now: Time, pool: &PacketPool) -> bool {
         let Some(&handle) = self.on_wire.get(self.started) else { return false };
@@ -91,7 +94,8 @@ impl Link {
         true
     }
 
-    /// Executes the departures and timers of a DCB port that were due before `until`.
+    /// Executes the departures and rate-limiter wake-ups of a DCB port that were due before
+    /// `until`.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, until: Time, pool: &mut PacketPool) {
         if let Some((sent_at, dcb)) = self.dcb_parts()
@@ -120,7 +124,8 @@ impl Link {
         }
     }
 
-    /// Returns the number of packets at the head of the ring whose last bit has left. The port has caught up.
+    /// Returns the number of packets on the wire whose last bit has left the port. The departures
+    /// of the port that are due must have been executed.
     #[inline]
     pub(super) fn transmitted(&self) -> u32 {
         let Some(q) = self.queues.as_deref() else { return 0 };
@@ -129,8 +134,8 @@ impl Link {
         self.started - u32::from(is_sending)
     }
 
-    /// Returns the next of the first `transmitted` packets of the ring that its ingress buffer still counts,
-    /// and marks it as released.
+    /// Returns the next packet that its ingress buffer still counts among the first `transmitted`
+    /// packets on the wire, and marks it as released; `None` if there is none.
     #[inline]
     pub(super) fn release_next(&mut self, transmitted: u32) -> Option<PacketHandle> {
         let dcb = self.queues.as_deref_mut()?.dcb.as_deref_mut()?;
@@ -141,8 +146,8 @@ impl Link {
         self.on_wire.get(dcb.released - 1).copied()
     }
 
-    /// Carries out an arrival of a link with DCB. Returns the packet, whether its ingress buffer still counts
-    /// it, and the key of the next event of the link.
+    /// Executes an arrival of a link with DCB. Returns the packet, whether its ingress buffer still
+    /// counts it, and the key of the next event of the link.
     #[inline(always)]
     pub(crate) fn arrive_dcb(
         &mut self,
@@ -169,7 +174,8 @@ impl Link {
         (handle, is_counted, next)
     }
 
-    /// Returns the key of the next event of an eventless port.
+    /// Returns the key of the next event of an eventless port (a DCB port without an event at the
+    /// end of a transmission).
     #[inline(always)]
     pub(super) fn eventless_key(&mut self, now: Time) -> Key {
         let due = self.queues.as_deref().and_then(|q| q.due_unless_paused()).unwrap_or(Time::NEVER);
@@ -185,8 +191,8 @@ impl Link {
         }
     }
 
-    /// Updates the counters for the packet in front, which was lost in flight. Returns whether its ingress
-    /// buffer still counts it.
+    /// Updates the counters of the port for the first packet on the wire, which was lost in flight.
+    /// Returns whether the ingress buffer still counts the packet.
     pub(super) fn release_lost(&mut self) -> bool {
         self.started -= 1;
         let Some((_, dcb)) = self.dcb_parts() else { return false };
@@ -202,8 +208,8 @@ impl Link {
         Some((&mut q.sent_at, q.dcb.as_deref_mut()?))
     }
 
-    /// Enqueues a packet without catching up first. Returns `false`, without any change, where the port must
-    /// catch up.
+    /// Enqueues a packet without executing the due departures of the port first (fast path).
+    /// Returns `false`, without any change, where they must be executed first.
     #[inline(always)]
     pub(super) fn enqueue_fast_path(
         &mut self,
@@ -237,9 +243,10 @@ impl Link {
         true
     }
 
-    /// Enqueues a packet and precommits its departure, where nothing holds up the port. Returns whether the
-    /// packet has started, `None` where departures cannot be precommitted. The departure of a packet towards
-    /// its last node cannot be precommitted: it may cause a PAUSE frame that goes first.
+    /// Enqueues a packet and precommits its departure, where nothing holds up the port. Returns
+    /// whether the packet has started, or why it was dropped; `None` where departures cannot be
+    /// precommitted. The departure of a packet towards its last node cannot be precommitted: it may
+    /// cause a PAUSE frame that goes first.
     pub(super) fn enqueue_precommitted(
         &mut self,
         now: Time,
@@ -338,8 +345,8 @@ impl Link {
         dcb.update_fast_path();
     }
 
-    /// Moves packets that have not started from the ring back to their queues: something may hold them up. The
-    /// port has caught up.
+    /// Moves packets that have not started from the ring back to their queues, since something may
+    /// hold them up. The departures of the port that are due must have been executed.
     pub(super) fn revoke_precommitted(&mut self, now: Time, pool: &PacketPool) {
         let q = self.queues.as_mut().expect("it is a DCB port");
         let Some((queues, dcb, _)) = q.single_class() else { return };
@@ -358,15 +365,16 @@ impl Link {
 }
 
 impl Link {
-    /// Whether flows are limited here, and nothing else can hold up a packet.
+    /// Whether QCN limits flows at this port, and nothing else can hold up a packet.
     #[inline]
     pub(super) fn has_only_rate_limits(&self) -> bool {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());
         dcb.is_some_and(DcbPort::has_only_rate_limits)
     }
 
-    /// Enqueues a packet of the host [where flows are limited](Link::has_only_rate_limits). The port has caught
-    /// up. Returns whether the next event of the link may have changed.
+    /// Enqueues a packet of the host [where flows are limited](Link::has_only_rate_limits). The
+    /// departures of the port that are due must have been executed. Returns whether the next event
+    /// of the link may have changed, or why the packet was dropped.
     pub(super) fn enqueue_rate_limited(
         &mut self,
         now: Time,
@@ -456,8 +464,8 @@ impl Link {
         self.on_wire.push(handle);
     }
 
-    /// Returns when the next packet of an eventless port arrives, while the port is idle and all queued packets
-    /// are rate-limited; else never.
+    /// Returns the arrival time of the next packet of an eventless port at the far end, while the
+    /// port is idle and all queued packets are rate-limited; otherwise never.
     #[inline]
     pub(crate) fn foreseen_arrival(&self) -> Time {
         let dcb = self.queues.as_deref().and_then(|q| q.dcb.as_deref());

@@ -66,7 +66,7 @@ impl HeadPacket {
 }
 
 impl LimitedFlows {
-    /// Returns the index of the flow to a host, if the flow is limited.
+    /// Returns the index of the flow to host `dst`; `None` if the flow is not limited.
     #[inline]
     pub fn index_of(&self, dst: u32) -> Option<usize> {
         // compares with all: the processor cannot predict where a search ends
@@ -74,13 +74,14 @@ impl LimitedFlows {
         (self.dsts.get(index) == Some(&dst)).then_some(index)
     }
 
-    /// Returns the queued IP bytes of the flow to a host, if the flow is limited.
+    /// Returns the queued IP bytes of the flow to host `dst`; `None` if the flow is not limited.
     pub fn bytes(&self, dst: u32) -> Option<u64> {
         self.index_of(dst).map(|index| self.flows[index].bytes)
     }
 
     /// Returns start time, sequence number and flow of the next packet: the packet enqueued first
-    /// among those that may start by `now`, otherwise the packet that may start first.
+    /// among those that may start by `now`, otherwise the packet that may start first. `None`
+    /// without queued packets.
     #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, u64, usize)> {
         let (mut best, mut index) = (u128::MAX, 0);
@@ -95,7 +96,7 @@ impl LimitedFlows {
         (at != Time::NEVER).then_some((at, best as u64, index))
     }
 
-    /// Returns the IP bytes of the first packet of a flow.
+    /// Returns the IP bytes of the first queued packet of a limited flow; 0 without queued packets.
     pub fn bytes_of(&self, index: usize) -> u32 {
         self.heads[index].bytes
     }
@@ -111,7 +112,7 @@ impl LimitedFlows {
         }
     }
 
-    /// Removes and returns the first packet of a flow.
+    /// Removes and returns the first packet of a flow; `None` if no packet is queued.
     #[inline]
     pub fn dequeue(&mut self, index: usize) -> Option<QueuedPacket> {
         let flow = &mut self.flows[index];
@@ -121,7 +122,7 @@ impl LimitedFlows {
         Some(queued)
     }
 
-    /// Removes and returns all packets.
+    /// Removes and returns all queued packets of all limited flows.
     pub fn drain(&mut self) -> impl Iterator<Item = QueuedPacket> {
         self.heads.fill(HeadPacket::NONE);
         self.flows.iter_mut().flat_map(|flow| {
@@ -130,17 +131,18 @@ impl LimitedFlows {
         })
     }
 
-    /// Returns all queued packets.
+    /// Returns all queued packets of all limited flows.
     pub fn packets(&self) -> impl Iterator<Item = &QueuedPacket> {
         self.flows.iter().flat_map(|flow| flow.packets.iter())
     }
 
-    /// Returns when the next timer expires.
+    /// Returns the time at which the next timer of a reaction point expires; `None` without limited
+    /// flows.
     pub fn next_timer(&self) -> Option<Time> {
         self.flows.iter().map(|flow| flow.point.timer_at).min()
     }
 
-    /// Returns destination and rate of each flow.
+    /// Returns destination host and present rate of each limited flow.
     pub fn rates(&self) -> impl Iterator<Item = (u32, Rate)> {
         self.dsts.iter().zip(&self.flows).map(|(dst, flow)| (*dst, flow.point.rate()))
     }

@@ -15,10 +15,10 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// All values, in order.
+    /// All causes, in the order of their numbers.
     pub const ALL: [Ended; 3] = [Ended::Released, Ended::RanOut, Ended::NotYet];
 
-    /// Returns the name in tables.
+    /// Returns the name of the cause in result tables.
     pub fn name(self) -> &'static str {
         match self {
             Ended::Released => "released",
@@ -28,14 +28,14 @@ impl Ended {
     }
 }
 
-/// A pause of one priority.
+/// A pause (PFC) of one priority at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     /// Paused priority.
     pub priority: u8,
-    /// Time at which the port stopped.
+    /// Time at which the port stopped sending the priority.
     pub began: Time,
-    /// Time at which the port may send again, or the end of the run.
+    /// Time at which the port may send the priority again, or the end of the run.
     pub until: Time,
     /// Cause of the end of the pause.
     pub ended: Ended,
@@ -44,11 +44,11 @@ pub struct Pause {
 /// Pauses of a port, in the order of their ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseLog {
-    /// Pauses that found room in the log.
+    /// Pauses in the log, in the order of their ends.
     pub pauses: Vec<Pause>,
     /// Largest number of pauses in the log.
     most: usize,
-    /// Number of pauses that found no room.
+    /// Number of pauses for which there was no room in the log.
     pub left_out: u64,
 }
 
@@ -58,7 +58,7 @@ impl PauseLog {
         PauseLog { most, ..PauseLog::default() }
     }
 
-    /// Adds a pause that has ended.
+    /// Adds a pause that has ended, or counts it as left out if the log is full.
     pub(crate) fn note(&mut self, pause: Pause) {
         if self.pauses.len() < self.most {
             self.pauses.push(pause);

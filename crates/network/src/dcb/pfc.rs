@@ -30,7 +30,7 @@ pub const FRAME_BYTES: u32 = 64;
 /// Settings of PFC, for all links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PfcConfig {
-    /// Bit p is set where priority p is lossless.
+    /// Mask of lossless priorities: bit p for priority p.
     pub priorities: u8,
     /// Buffer of each input port for all lossless priorities together, in bytes.
     pub buffer: u64,
@@ -42,7 +42,7 @@ pub struct PfcConfig {
     pub quanta: u16,
     /// Pauses are refreshed after this share of their length, in 1/65536.
     pub refresh: u16,
-    /// Time from the arrival of a PAUSE frame until the port has stopped.
+    /// Time from the arrival of a PAUSE frame until the port has stopped sending.
     pub response: Span,
     /// Time in pause without a transmission after which the watchdog drops all packets of a queue. `None`: no
     /// watchdog.
@@ -114,7 +114,8 @@ impl PfcConfig {
         rate.time_for(u64::from(quanta) * QUANTUM_BITS / 8)
     }
 
-    /// Returns the time from a PAUSE frame to the frame that refreshes it.
+    /// Returns the time from a PAUSE frame to the frame that refreshes its pause, on a link of this
+    /// rate.
     pub fn refresh_every(&self, rate: Rate) -> Span {
         let pause = PfcConfig::pause(rate, self.quanta);
         Span(((u128::from(pause.0) * u128::from(self.refresh)) >> 16) as u64)
@@ -142,7 +143,8 @@ impl Wire {
         u64::from(self.bytes(self.mtu))
     }
 
-    /// Returns the bytes of a PAUSE frame on the link: 64 B, preamble and inter-frame gap.
+    /// Returns the bytes of a PAUSE frame on the link: 64 B, or the smallest frame with framing if
+    /// that is larger.
     pub fn pfc_frame(&self) -> u64 {
         u64::from(FRAME_BYTES.max(self.min_frame))
     }
@@ -156,8 +158,9 @@ pub fn reaction_time(cable: &CableConfig, wire: &Wire, response: Span) -> Span {
     frames + cable.delay + cable.delay + response
 }
 
-/// Returns the bytes that can arrive at an input port after it has reached XOFF: all that the link carries in
-/// the [reaction time](reaction_time), and the packet that crossed the threshold.
+/// Returns the headroom in bytes: what can arrive at an input port after it has reached XOFF, which
+/// is all that the link carries in the [reaction time](reaction_time), and the packet that crossed
+/// the threshold.
 pub fn headroom(cable: &CableConfig, wire: &Wire, response: Span) -> u64 {
     let span = u128::from(reaction_time(cable, wire, response).0) * u128::from(cable.rate.0);
     let bytes = span.div_ceil(8_000_000_000_000);
@@ -168,7 +171,8 @@ pub fn headroom(cable: &CableConfig, wire: &Wire, response: Span) -> u64 {
 /// priority as it is.
 pub type PauseFrame = [Option<u16>; PRIORITIES];
 
-/// PAUSE frames that a port sends: one that waits for the next frame boundary, and those in flight.
+/// PAUSE frames that a port sends: one that waits for the next frame boundary, and frames in
+/// flight.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PauseQueue {
     pending: PauseFrame,
@@ -178,7 +182,7 @@ pub(crate) struct PauseQueue {
     in_flight: std::collections::VecDeque<(Time, PauseFrame)>,
     /// Time at which the first frame in flight takes effect, or never.
     pub next: Time,
-    /// Number of frames sent.
+    /// Number of PAUSE frames sent.
     pub frames_sent: u64,
 }
 
@@ -194,18 +198,19 @@ impl PauseQueue {
         }
     }
 
-    /// Adds a priority to the frame that waits for the next frame boundary.
+    /// Adds a pause of `quanta` quanta for a priority (0 ends the pause) to the frame that waits
+    /// for the next frame boundary.
     pub fn set_pending(&mut self, priority: u8, quanta: u16) {
         self.pending[usize::from(priority)] = Some(quanta);
         self.has_pending = true;
     }
 
-    /// Whether a frame waits for the next frame boundary.
+    /// Whether a PAUSE frame waits for the next frame boundary.
     pub fn has_pending(&self) -> bool {
         self.has_pending
     }
 
-    /// Sends the frame that waits; it takes effect at the far end at `at`.
+    /// Sends the PAUSE frame that waits; it takes effect at the far end at time `at`.
     pub fn transmit(&mut self, at: Time) {
         let frame = std::mem::take(&mut self.pending);
         self.has_pending = false;
@@ -222,7 +227,8 @@ impl PauseQueue {
         frame.into_iter().any(|frame| frame[usize::from(priority)] == Some(0))
     }
 
-    /// Removes and returns the first PAUSE frame in flight if it has taken effect by now.
+    /// Removes and returns the first PAUSE frame in flight if it has taken effect by now, otherwise
+    /// `None`.
     pub fn take_due(&mut self, now: Time) -> Option<PauseFrame> {
         if self.next > now {
             return None;
@@ -260,13 +266,13 @@ impl PauseState {
         }
     }
 
-    /// Logs pauses from now on.
+    /// Logs pauses of the port in `log` from now on.
     pub fn keep_log(&mut self, log: PauseLog) {
         self.log = Some(Box::new(log));
     }
 
-    /// Removes and returns the log of pauses, if there is one, including pauses that have not ended
-    /// by `now`.
+    /// Removes and returns the log of pauses, including pauses that have not ended by `now`; `None`
+    /// if no log is kept.
     pub fn take_log(&mut self, now: Time) -> Option<PauseLog> {
         let mut log = self.log.take()?;
         for p in 0..PRIORITIES {
@@ -280,7 +286,7 @@ impl PauseState {
         Some(*log)
     }
 
-    /// Carries out a PAUSE frame: begins, prolongs and ends pauses.
+    /// Applies a PAUSE frame to a port with a link of this rate: begins, prolongs and ends pauses.
     pub fn apply(&mut self, now: Time, frame: &PauseFrame, rate: Rate) {
         for (p, quanta) in frame.iter().enumerate() {
             match quanta {
@@ -329,12 +335,13 @@ impl PauseState {
         paused.map(|p| self.until[p]).min().unwrap_or(Time::NEVER)
     }
 
-    /// Returns since when a priority is paused, if it is.
+    /// Returns the time at which the present pause of priority `p` began; `None` if the priority is
+    /// not paused.
     pub fn since(&self, p: usize) -> Option<Time> {
         (self.mask >> p & 1 == 1).then(|| self.since[p])
     }
 
-    /// Returns the time in pause of a priority until `now`.
+    /// Returns the total time in pause of priority `p` until `now`.
     pub fn total(&self, p: usize, now: Time) -> Span {
         self.total[p] + self.since(p).map_or(Span::ZERO, |since| now.since(since))
     }
@@ -358,7 +365,7 @@ pub(crate) struct Input {
     headroom: u64,
     /// By priority: how often XOFF was sent, XON was sent, and XOFF was refreshed.
     pub pause_counts: [[u64; 3]; PRIORITIES],
-    /// Number of packets that did not fit.
+    /// Number of packets that did not fit into the buffer.
     pub overflows: u64,
 }
 
@@ -397,19 +404,19 @@ impl Input {
         self.occupancies[usize::from(priority)].max
     }
 
-    /// Returns the occupancy at which a pause ends, in IP bytes.
+    /// Returns the XON threshold: the occupancy in IP bytes at which a pause ends.
     pub fn xon(&self) -> u64 {
         self.xon
     }
 
-    /// Returns the bytes of room beyond XOFF.
+    /// Returns the headroom: the bytes that a lossless priority may occupy beyond XOFF.
     pub fn headroom(&self) -> u64 {
         self.headroom
     }
 
-    /// Counts a packet like [`Input::add_and_check_xoff`], if the occupancy then sets no new maximum and stays below XOFF
-    /// (fast path). The occupancy may still include packets that have left. Returns whether the packet was
-    /// counted.
+    /// Counts a packet like [`Input::add_and_check_xoff`], if the occupancy then sets no new
+    /// maximum and stays below XOFF (fast path). The occupancy may still include packets that have
+    /// left. Returns whether the packet was counted.
     #[inline]
     pub fn add_fast_path(&mut self, priority: u8, bytes: u32) -> bool {
         let occupancy = &mut self.occupancies[usize::from(priority)];
@@ -422,13 +429,14 @@ impl Input {
         is_counted
     }
 
-    /// Subtracts a packet without a check of the XON threshold: the packet was dropped, or no pause
-    /// is in effect.
+    /// Subtracts a packet from the occupancy without a check of the XON threshold: the packet was
+    /// dropped, or no pause is in effect.
     pub fn subtract(&mut self, priority: u8, bytes: u32) {
         self.occupancies[usize::from(priority)].bytes -= u64::from(bytes);
     }
 
-    /// Whether there is room for a packet; counts an overflow if not. Only lossless priorities have a limit.
+    /// Whether there is room for a packet of `bytes` IP bytes; counts an overflow if not. Only
+    /// lossless priorities have a limit.
     pub fn admits(&mut self, priority: u8, bytes: u32) -> bool {
         let full = self.xoff.saturating_add(self.headroom);
         let fits =
@@ -437,7 +445,7 @@ impl Input {
         fits
     }
 
-    /// Counts a packet that has arrived. Returns whether XOFF is to be sent now.
+    /// Adds a packet that has arrived to the occupancy. Returns whether XOFF is to be sent now.
     pub fn add_and_check_xoff(&mut self, priority: u8, bytes: u32) -> bool {
         let p = usize::from(priority);
         let occupancy = &mut self.occupancies[p];
@@ -454,7 +462,8 @@ impl Input {
         send_xoff
     }
 
-    /// Subtracts a packet that has left. Returns whether XON is to be sent now.
+    /// Subtracts a packet that has left the switch from the occupancy. Returns whether XON is to be
+    /// sent now.
     pub fn remove_and_check_xon(&mut self, priority: u8, bytes: u32) -> bool {
         let (p, bit) = (usize::from(priority), 1 << priority);
         self.occupancies[p].bytes -= u64::from(bytes);

@@ -19,7 +19,7 @@ use eastwest_types::{Rate, Span, Time};
 /// Operations of a port with data-centre bridging (DCB). The private functions panic at a port without DCB; public
 /// ones return nothing there.
 impl Link {
-    /// Whether this is a DCB port.
+    /// Whether the egress port of the link is a DCB port: PFC or QCN is on.
     pub(crate) fn has_dcb(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| q.dcb.is_some())
     }
@@ -47,7 +47,7 @@ impl Link {
         }
     }
 
-    /// Returns the ingress buffer at the far end, if that is a switch with DCB.
+    /// Returns the ingress buffer at the far end of the link; `None` at a host and without DCB.
     pub(crate) fn input(&self) -> Option<&Input> {
         self.queues.as_ref()?.dcb.as_ref()?.input.as_ref()
     }
@@ -65,19 +65,20 @@ impl Link {
         b.update_due();
     }
 
-    /// Whether the port transmits nothing.
+    /// Whether the port has queues and transmits nothing at present.
     pub(crate) fn is_idle(&self) -> bool {
         self.queues.as_ref().is_some_and(|q| q.sent_at == Time::NEVER)
     }
 
-    /// Whether, without an event, a transmission ends just now or a rate-limited flow may start.
+    /// Whether at `now` a transmission ends, or a rate-limited flow may start, for which there is
+    /// no event.
     pub(super) fn acts_without_event(&self, now: Time) -> bool {
         let b = self.dcb();
         let ends = || self.queues.as_ref().is_some_and(|q| q.sent_at == now);
         (b.is_eventless() && b.wakes_at == now) || (b.ends_without_event() && ends())
     }
 
-    /// Has an event for the end of each transmission from now on.
+    /// Makes the port schedule an event for the end of each transmission from now on.
     pub(super) fn require_events(&mut self) {
         let b = self.dcb_mut();
         b.always_events = true;
@@ -89,7 +90,7 @@ impl Link {
         self.dcb().is_eventless()
     }
 
-    /// Sets whether an input of the switch has sent XOFF.
+    /// Sets whether XOFF of any input of the switch of this port is in force.
     pub(super) fn set_switch_xoff(&mut self, switch_xoff: bool) {
         let b = self.dcb_mut();
         b.switch_xoff = switch_xoff;
@@ -107,13 +108,14 @@ impl Link {
         self.dcb().paused.mask >> priority & 1 == 1 && !reverse.dcb().pause_queue.resumes(priority)
     }
 
-    /// Returns the queued IP bytes of each priority.
+    /// Returns the queued IP bytes of the port, by priority.
     pub(crate) fn bytes_waiting(&self) -> [u64; PRIORITIES] {
         let q = self.queues.as_ref().expect("it is a DCB port");
         std::array::from_fn(|p| q.priority_queues().map(|queues| queues.bytes(p as u8)).sum())
     }
 
-    /// Returns the queued IP bytes ahead of a new packet of this codepoint to a host; 0 at a port without DCB.
+    /// Returns the queued IP bytes ahead of a new packet with DSCP `dscp` to host `dst`; 0 at a
+    /// port without DCB.
     pub(crate) fn bytes_ahead(&self, dst: u32, dscp: u8) -> u64 {
         let Some(q) = self.queues.as_ref() else { return 0 };
         let queues = q.priority_queues().nth(usize::from(q.class_of(dscp)));
@@ -126,7 +128,8 @@ impl Link {
         q.priority_queues().flat_map(|queues| queues.iter())
     }
 
-    /// Enqueues a packet. Returns whether it has started.
+    /// Enqueues a packet at a DCB port. Returns whether its transmission has started, or why the
+    /// packet was dropped.
     pub(super) fn enqueue_dcb(
         &mut self,
         now: Time,
@@ -180,15 +183,16 @@ impl Link {
         Ok(())
     }
 
-    /// Counts a packet that has just arrived. Returns whether the congestion point of its priority is to
-    /// sample.
+    /// Counts, for QCN, a packet of `bytes` IP bytes that has just arrived. Returns whether the
+    /// congestion point of its priority is to take a sample.
     #[inline]
     pub(super) fn is_due(&mut self, priority: u8, bytes: u32) -> bool {
         self.dcb_mut().samples_in.is_due(priority, bytes)
     }
 
-    /// Returns the feedback of the congestion point of this priority for the source of a packet that has just
-    /// arrived, where a sample [is due](Link::is_due).
+    /// Returns the QCN feedback of the congestion point of this priority for the source of a packet
+    /// that has just arrived, where a sample [is due](Link::is_due); `None` if no CNM is to be
+    /// sent.
     pub(super) fn sample(&mut self, priority: u8, bytes: u32, started: bool) -> Option<u8> {
         let q = self.queues.as_mut()?;
         // the queue with the packet, which may have started already
@@ -258,7 +262,8 @@ impl Link {
         }
     }
 
-    /// Ends the current transmission if it is over by now. Returns whether it was.
+    /// Ends the current transmission of the port if its last bit has left by now. Returns whether
+    /// it has.
     pub(crate) fn finish_transmission(&mut self, now: Time) -> bool {
         let q = self.queues.as_mut().expect("it is a DCB port");
         let is_over = q.sent_at <= now;
@@ -269,12 +274,14 @@ impl Link {
         is_over
     }
 
-    /// Whether disciplines have dropped packets since the last [`Link::take_dropped_queued`].
+    /// Whether queue disciplines have dropped queued packets since the last
+    /// [`Link::take_dropped_queued`].
     pub(crate) fn has_dropped_queued(&self) -> bool {
         !self.dcb().dropped.is_empty()
     }
 
-    /// Removes and returns the packets that disciplines have dropped, with their priorities.
+    /// Removes and returns the queued packets that queue disciplines have dropped, with their
+    /// priorities.
     pub(crate) fn take_dropped_queued(&mut self) -> Vec<(QueuedPacket, u8)> {
         std::mem::take(&mut self.dcb_mut().dropped)
     }
@@ -287,7 +294,7 @@ impl Link {
         b.update_due();
     }
 
-    /// Removes and returns the PAUSE frame that takes effect at the other end now, if there is one.
+    /// Removes and returns the PAUSE frame that takes effect at the other end now, or `None`.
     pub(crate) fn take_pause_frame(&mut self, now: Time) -> Option<PauseFrame> {
         let b = self.dcb_mut();
         let frame = b.pause_queue.take_due(now);
@@ -295,7 +302,7 @@ impl Link {
         frame
     }
 
-    /// Carries out a PAUSE frame of the far end.
+    /// Applies a PAUSE frame from the far end: begins, prolongs and ends pauses of this port.
     pub(crate) fn apply_pause(&mut self, now: Time, frame: &PauseFrame, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let rate = self.cable.rate;
@@ -305,19 +312,19 @@ impl Link {
         b.update_due();
     }
 
-    /// Logs pauses from now on, at a DCB port.
+    /// Logs pauses of the port in `log` from now on; no effect at a port without DCB.
     pub fn log_pauses(&mut self, log: PauseLog) {
         if self.has_dcb() {
             self.dcb_mut().paused.keep_log(log);
         }
     }
 
-    /// Removes and returns the log of pauses until `now`, if there is one.
+    /// Removes and returns the log of the pauses of the port until `now`; `None` if no log is kept.
     pub fn take_pauses(&mut self, now: Time) -> Option<PauseLog> {
         self.queues.as_mut()?.dcb.as_deref_mut()?.paused.take_log(now)
     }
 
-    /// Whether a PAUSE frame takes effect, or pauses are to be refreshed, by now.
+    /// Whether by now a PAUSE frame of this port takes effect, or pauses are to be refreshed.
     pub(super) fn is_control_due(&self, now: Time) -> bool {
         self.dcb().due <= now
     }
@@ -364,8 +371,8 @@ impl Link {
         queues.map(|queues| queues.queue(p as u8).last_departure.max(since)).min()
     }
 
-    /// Executes the watchdog and the timers of rate limiters that have expired. Returns the packets
-    /// that the watchdog has dropped.
+    /// Executes the PFC watchdog and the timers of rate limiters that have expired. Returns the
+    /// packets that the watchdog has dropped, with their priorities.
     pub(crate) fn fire_timers(&mut self, now: Time) -> Vec<(QueuedPacket, u8)> {
         let b = self.dcb();
         if b.timer_at > now && b.paused.mask == 0 {
@@ -394,7 +401,8 @@ impl Link {
         dropped
     }
 
-    /// Limits the flow that a CNM is about, or decreases its rate. The port has caught up.
+    /// Limits the rate of the flow that a CNM names, or decreases its limit. The departures of the
+    /// port that are due must have been executed.
     pub(crate) fn apply_cnm(&mut self, now: Time, cnm: &Cnm, pool: &PacketPool) {
         self.revoke_precommitted(now, pool);
         let line = self.cable.rate;
@@ -402,13 +410,14 @@ impl Link {
         q.apply_cnm(now, cnm, line);
     }
 
-    /// Returns priority, destination and rate of each limited flow.
+    /// Returns priority, destination host and rate of each flow that QCN limits at this port.
     pub fn limited_rates(&self) -> Vec<(u8, u32, Rate)> {
         let q = self.queues.iter().filter(|q| q.dcb.is_some());
         q.flat_map(|q| q.priority_queues().flat_map(|queues| queues.rates())).collect()
     }
 
-    /// Returns the counts of the ingress buffer at the far end, by priority.
+    /// Returns the counts of the ingress buffer at the far end, by priority; `None` at a host and
+    /// without DCB.
     pub fn input_counts(&self) -> Option<[InputCounts; PRIORITIES]> {
         let input = self.input()?;
         Some(std::array::from_fn(|p| InputCounts {
@@ -421,7 +430,7 @@ impl Link {
         }))
     }
 
-    /// Returns the counts of a DCB port, by priority.
+    /// Returns the counts of a DCB port until `now`, by priority; `None` without DCB.
     pub fn output_counts(&self, now: Time) -> Option<[OutputCounts; PRIORITIES]> {
         let q = self.queues.as_ref()?;
         let b = q.dcb.as_ref()?;
@@ -439,8 +448,8 @@ impl Link {
         }))
     }
 
-    /// Returns the number of PAUSE frames sent by a DCB port, of packets dropped by its watchdog, and of
-    /// packets that did not fit into the ingress buffer at the far end.
+    /// Returns three numbers: PAUSE frames sent by a DCB port, packets dropped by its watchdog, and
+    /// packets that did not fit into the ingress buffer at the far end. All are 0 without DCB.
     pub fn dcb_counts(&self) -> [u64; 3] {
         let dcb = self.queues.as_ref().and_then(|q| q.dcb.as_deref());
         dcb.map_or([0; 3], |b| {
@@ -456,7 +465,7 @@ impl Link {
 /// Functions that need both the queues and the other state of a DCB port.
 impl PortQueues {
     /// Removes and returns the next packet of the priorities that are not paused, with its priority
-    /// and whether it must be marked.
+    /// and whether it must be marked with CE; `None` if there is none.
     pub fn pop_unpaused(
         &mut self,
         now: Time,
@@ -472,7 +481,8 @@ impl PortQueues {
         next
     }
 
-    /// Sets when a rate-limited flow may start: the port is idle and no packet may start now.
+    /// Sets the time at which a rate-limited flow may start: the port is idle and no packet may
+    /// start now.
     pub fn update_wake_time(&mut self, now: Time) {
         let Some(b) = self.dcb.as_deref().filter(|b| b.has_limits) else { return };
         let next = self
@@ -487,20 +497,22 @@ impl PortQueues {
         (b.wakes_at, b.wake_bytes) = (at.max(now.next()), bytes);
     }
 
-    /// Updates the rate limiter of a flow when the transmission of a packet starts.
+    /// Updates the rate limiter of a flow when the transmission of a packet of `bytes` bytes on the
+    /// link starts.
     pub fn on_transmit(&mut self, now: Time, (priority, dst): (u8, u32), bytes: u32) {
         self.with_qcn(|queues, config, random| {
             queues.on_transmit(now, (priority, dst), bytes, config, random);
         });
     }
 
-    /// Carries out the timers of rate limiters that have expired.
+    /// Executes the timers of rate limiters that have expired.
     pub fn fire_timers(&mut self, now: Time) {
         self.with_qcn(|queues, config, random| queues.expire_timers(now, config, random));
         self.set_timer();
     }
 
-    /// Limits the flow that a CNM is about, or decreases its rate.
+    /// Limits the rate of the flow that a CNM names, or decreases its limit; `line` is the link
+    /// rate.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, line: Rate) {
         let class = self.class_of(cnm.priority << 3);
         self.dcb.as_mut().expect("it is a DCB port").has_limits = true;

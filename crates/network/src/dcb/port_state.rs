@@ -13,7 +13,7 @@ use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// State of a DCB port beside its queues.
+/// State of a port with data-centre bridging (DCB), without its queues.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))] // what every packet touches comes first: two cache lines and a counter
 pub struct DcbPort {
@@ -82,42 +82,43 @@ pub struct DcbPort {
 // what every packet touches fills one line, and the input begins the next
 const _: () = assert!(std::mem::offset_of!(DcbPort, input) == 64);
 
-/// Counts of one priority at the ingress buffer at the far end of a link.
+/// Counts of one priority at the ingress buffer (PFC) at the far end of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InputCounts {
-    /// Largest occupancy in IP bytes.
+    /// Largest occupancy of the ingress buffer, in IP bytes.
     pub most_bytes: u64,
-    /// Occupancy in IP bytes now.
+    /// Present occupancy of the ingress buffer, in IP bytes.
     pub bytes: u64,
-    /// How often XOFF was sent.
+    /// Number of pauses that the ingress buffer has requested (XOFF).
     pub pauses: u64,
-    /// How often XON was sent.
+    /// Number of pauses that the ingress buffer has ended (XON).
     pub releases: u64,
-    /// How often XOFF was refreshed.
+    /// Number of times that the ingress buffer has refreshed a pause (XOFF sent again).
     pub repeats: u64,
-    /// Bytes of room beyond XOFF.
+    /// Headroom: bytes that the priority may occupy beyond XOFF.
     pub headroom_bytes: u64,
 }
 
 /// Counts of one priority at an output port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputCounts {
-    /// Longest queue in IP bytes.
+    /// Longest queue of the priority in IP bytes.
     pub most_bytes: u64,
-    /// How often the priority was paused.
+    /// Number of times that the priority was paused.
     pub pauses: u64,
-    /// Time for which it was paused.
+    /// Time for which the priority was paused.
     pub paused: Span,
-    /// Samples that the congestion point has taken.
+    /// Number of samples that the QCN congestion point has taken.
     pub samples: u64,
-    /// Messages (CNM) that the congestion point has sent.
+    /// Number of congestion notification messages (CNM) that the QCN congestion point has sent.
     pub messages: u64,
 }
 
 /// Position of a DCB port in the fabric, and the properties that follow from it.
 pub struct PortSite {
-    /// Whether a host feeds the link, and whether a host is at its far end.
+    /// Whether a host feeds the link.
     pub from_host: bool,
+    /// Whether a host is at the far end of the link.
     pub to_host: bool,
     pub wire: Wire,
     /// Whether the queue is read between the events of the port: by faults, routing by queue lengths, or
@@ -207,7 +208,8 @@ impl DcbPort {
         self.due = self.pause_queue.next.min(repeat);
     }
 
-    /// Whether rate limits are all that can hold up packets here. The port then has one class.
+    /// Whether rate limits are all that can hold up packets at this port. The port then has one
+    /// class.
     pub(super) fn has_only_rate_limits(&self) -> bool {
         self.has_limits && self.can_precommit && self.is_eventless()
     }
@@ -245,8 +247,8 @@ impl DcbPort {
         self.wake_bytes > 0 && self.is_eventless()
     }
 
-    /// Returns when the next event is due that is no arrival of a packet on the wire; `None` at a port with a
-    /// pause.
+    /// Returns the time of the next event of the port that is not an arrival of a packet; `None`
+    /// while a priority is paused.
     #[inline]
     pub(crate) fn due_unless_paused(&self, sent_at: Time) -> Option<Time> {
         if self.needs_events && self.paused.mask != 0 {
@@ -257,13 +259,14 @@ impl DcbPort {
         Some(if self.ends_without_event() { due } else { due.min(sent_at) })
     }
 
-    /// Returns the mask of paused priorities.
+    /// Returns the mask of paused priorities: bit p for priority p.
     pub(crate) fn paused_mask(&self) -> u8 {
         self.paused.mask
     }
 }
 
-/// Returns the quanta of a pause on a link of this rate, and the time until it is refreshed.
+/// Returns the quanta of a pause on a link of this rate, and the time until the pause is refreshed;
+/// `None` without PFC.
 pub(crate) fn pause_settings(config: &DcbConfig, rate: Rate) -> Option<(u16, Span)> {
     let pfc: &pfc::PfcConfig = config.pfc.as_ref()?;
     Some((pfc.quanta, pfc.refresh_every(rate)))

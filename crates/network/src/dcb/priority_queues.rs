@@ -19,7 +19,7 @@ use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Queue of one priority.
+/// Queue of one priority at a DCB port.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PriorityQueue {
@@ -40,7 +40,7 @@ pub(crate) struct PriorityQueue {
 
 const _: () = assert!(std::mem::offset_of!(PriorityQueue, packets) <= 64);
 
-/// Queues of a class, by priority.
+/// Queues of one traffic class at a DCB port: one for each priority.
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct PriorityQueues {
@@ -95,12 +95,13 @@ impl PriorityQueues {
         &mut self.queues[usize::from(priority)]
     }
 
-    /// Returns the queued packets and their IP bytes, of all priorities.
+    /// Returns the number of queued packets and their IP bytes, over all priorities.
     pub fn backlog(&self) -> Backlog {
         self.total
     }
 
-    /// Returns the queued packets and their IP bytes, of priorities that are not paused.
+    /// Returns the number of queued packets and their IP bytes, over priorities outside the mask
+    /// `paused`.
     pub fn unpaused_backlog(&self, paused: u8) -> Backlog {
         let mut all = self.total;
         for p in set_bits(self.occupied & paused) {
@@ -123,7 +124,7 @@ impl PriorityQueues {
         own.unwrap_or(queue.backlog.bytes - queue.limited_bytes)
     }
 
-    /// Returns the mask of priorities with queued packets.
+    /// Returns the mask of priorities with queued packets: bit p for priority p.
     pub fn occupied(&self) -> u8 {
         self.occupied
     }
@@ -199,7 +200,7 @@ impl PriorityQueues {
         true
     }
 
-    /// Subtracts a packet that starts to be sent from the backlog.
+    /// Subtracts a packet from the backlog when its transmission starts.
     #[inline]
     pub fn count_departure(&mut self, now: Time, priority: u8, bytes: u32) {
         let queue = &mut self.queues[usize::from(priority)];
@@ -213,7 +214,8 @@ impl PriorityQueues {
         }
     }
 
-    /// Returns the queued packets and their priority, if they have one priority and no flow of it is limited.
+    /// Returns the queued packets and their priority; `None` unless they have one priority and QCN
+    /// limits no flow of it.
     pub fn single_fifo(&mut self) -> Option<(u8, &mut VecDeque<QueuedPacket>)> {
         let priority = self.occupied.trailing_zeros() as u8;
         let queue = self.queues.get_mut(usize::from(priority))?;
@@ -221,7 +223,8 @@ impl PriorityQueues {
         one.then_some((priority, &mut queue.packets))
     }
 
-    /// Stores a packet that has been counted, in the queue of its flow or of its priority.
+    /// Stores a packet that the backlog already counts, in the queue of its flow or of its
+    /// priority.
     #[inline]
     pub fn store(&mut self, handle: PacketHandle, ingress: u32, priority: u8) {
         let flows = self.queue(priority).flows.as_ref();
@@ -249,13 +252,14 @@ impl PriorityQueues {
         queue.packets.push_back(queued);
     }
 
-    /// Whether a packet may start now.
+    /// Whether the transmission of a packet of a priority outside the mask `paused` may start now.
     pub fn has_ready(&self, now: Time, paused: u8) -> bool {
         let free = self.occupied & !paused;
         free != 0 && set_bits(free).any(|p| self.queues[p].head(now).is_some())
     }
 
-    /// Returns when the first limited flow may send and the IP bytes of its packet, if there is one.
+    /// Returns the time at which the first rate-limited flow may send and the IP bytes of its
+    /// packet; `None` without queued packets of limited flows.
     pub fn next_limited(&self, now: Time, paused: u8) -> Option<(Time, u32)> {
         let flows =
             set_bits(self.occupied & !paused).filter_map(|p| self.queues[p].flows.as_deref());
@@ -270,9 +274,9 @@ impl PriorityQueues {
         flows.filter_map(LimitedFlows::next_timer).min().unwrap_or(Time::NEVER)
     }
 
-    /// Removes and returns the next packet, with its priority and whether it must be marked.
-    /// Packets that the discipline drops are added to `dropped`. Returns `None` if the queue is
-    /// empty or all packets were dropped.
+    /// Removes and returns the next packet of a priority outside the mask `paused`, with its
+    /// priority and whether it must be marked with CE. Packets that the discipline drops are added
+    /// to `dropped`. Returns `None` if no packet may start or all were dropped.
     pub fn pop(
         &mut self,
         now: Time,
@@ -328,7 +332,8 @@ impl PriorityQueues {
         })
     }
 
-    /// Limits the flow that a CNM is about, or decreases its rate.
+    /// Limits the rate of the flow that a CNM names, or decreases its limit; `line` is the link
+    /// rate.
     pub fn apply_cnm(
         &mut self,
         now: Time,
@@ -354,8 +359,8 @@ impl PriorityQueues {
         flows.decrease_rate(now, index, cnm.fb, config, random);
     }
 
-    /// Updates the rate limiter of a flow, if there is one, when the transmission of a packet
-    /// starts.
+    /// Updates the rate limiter of a flow, if there is one, when the transmission of a packet of
+    /// `bytes` bytes on the link starts.
     #[inline]
     pub fn on_transmit(
         &mut self,
@@ -370,14 +375,14 @@ impl PriorityQueues {
         flows.on_transmit(now, index, bytes, config, random);
     }
 
-    /// Carries out the timers of rate limiters that have expired.
+    /// Executes the timers of rate limiters that have expired.
     pub fn expire_timers(&mut self, now: Time, config: &QcnConfig, random: &mut Stream) {
         for flows in self.queues.iter_mut().filter_map(|queue| queue.flows.as_mut()) {
             flows.expire_timers(now, config, random);
         }
     }
 
-    /// Returns priority, destination and rate of each limited flow.
+    /// Returns priority, destination host and rate of each flow that QCN limits.
     pub fn rates(&self) -> impl Iterator<Item = (u8, u32, Rate)> {
         (0u8..).zip(&self.queues).flat_map(|(p, queue)| {
             let rates = queue.flows.iter().flat_map(|flows| flows.rates());
@@ -442,7 +447,7 @@ impl PriorityQueue {
     }
 }
 
-/// Returns the positions of the bits that are set.
+/// Returns the positions of the bits that are set in `mask`, from 0 for the lowest bit.
 pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
@@ -451,15 +456,16 @@ pub(crate) fn set_bits(mut mask: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the transmission time of a backlog on a link, including framing.
+/// Returns the transmission time of a backlog on a link, with `framing` bytes for each packet.
 pub(crate) fn transmission_time(backlog: Backlog, framing: u16, ps_per_byte_q16: u64) -> Span {
     let bytes = backlog.bytes + backlog.packets as u64 * u64::from(framing);
     Span(((u128::from(bytes) * u128::from(ps_per_byte_q16)) >> 16) as u64)
 }
 
-/// The packet that is next.
+/// The queued packet that a DCB port sends next.
 pub(super) enum Next {
-    /// A packet of this priority can start now: of the limited flow with this index, or of the others.
+    /// A packet of this priority can start now: of the limited flow with this index, or with `None`
+    /// of the flows without limit.
     Now(u8, Option<usize>),
     /// No packet can start now; one with these IP bytes can start at this time.
     Later(Time, u32),
@@ -493,7 +499,8 @@ impl PriorityQueues {
         next
     }
 
-    /// Removes and returns the packet that [`PriorityQueues::choose`] has chosen.
+    /// Removes and returns the packet that [`PriorityQueues::choose`] has chosen; `None` if it is
+    /// no longer queued.
     #[inline]
     pub(super) fn dequeue_chosen(
         &mut self,

@@ -26,41 +26,44 @@ use serde::{Deserialize, Serialize};
 /// Settings of QCN, for all switches and hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QcnConfig {
-    /// Bit p is set where priority p is congestion-controlled.
+    /// Mask of congestion-controlled priorities: bit p for priority p.
     pub priorities: u8,
-    /// Set point of a queue in bytes (Q_eq).
+    /// Equilibrium length of a queue in bytes (Q_eq).
     pub q_eq: u64,
     /// Weight of the growth of a queue against its offset from the set point (w).
     pub weight: f64,
     /// Mean bytes between samples while there is no congestion.
     pub sample: u64,
-    /// Half width of the jitter of distances between samples and of limits of reaction points, as a share.
+    /// Half width of the random variation of sampling distances and of cycles of reaction points,
+    /// as a share.
     pub jitter: f64,
-    /// Priority of CNMs.
+    /// Priority of congestion notification messages (CNM).
     pub cnm_priority: u8,
     /// Bytes of a CNM without framing.
     pub cnm_bytes: u16,
     /// Share of the rate by which each unit of feedback reduces it (G_d).
     pub gain: f64,
-    /// A CNM leaves at least this part of the rate.
+    /// Least share of its rate that a rate limiter keeps after one CNM.
     pub min_decrease: f64,
-    /// Lowest rate of a limiter.
+    /// Lowest rate of a rate limiter.
     pub min_rate: Rate,
-    /// Bytes of a cycle of the byte counter.
+    /// Length of a cycle of a reaction point's byte counter, in bytes.
     pub byte_limit: u64,
-    /// Length of a cycle of the timer.
+    /// Length of a cycle of a reaction point's rate increase timer.
     pub timer: Span,
-    /// Cycles of fast recovery.
+    /// Number of cycles of fast recovery before the target rate is increased.
     pub threshold: u32,
-    /// Added to the target rate in each cycle of active increase.
+    /// Increase of the target rate in each cycle of active increase (R_AI).
     pub active_increase: Rate,
-    /// Added to the target rate in each cycle of hyperactive increase, times the number of the cycle.
+    /// Increase of the target rate in hyperactive increase, multiplied by the number of the cycle
+    /// (R_HAI).
     pub hyper_increase: Rate,
-    /// CNMs before the end of the first cycle of bytes leave the target rate as it is.
+    /// Whether CNMs before the end of the first cycle of the byte counter leave the target rate
+    /// unchanged.
     pub extra_fast_recovery: bool,
 }
 
-/// Largest feedback.
+/// Largest feedback of a congestion point (−Fb, quantised to 6 bits).
 pub const FB_MAX: u64 = 63;
 
 impl QcnConfig {
@@ -111,7 +114,8 @@ impl QcnConfig {
         self.priorities >> priority & 1 == 1
     }
 
-    /// Returns a number of bytes with jitter.
+    /// Returns a number (bytes, or ps of a timer) with random jitter of plus or minus the share
+    /// [`QcnConfig::jitter`]; at least 1.
     pub(super) fn around(&self, bytes: u64, random: &mut Stream) -> i64 {
         let factor = 1.0 + self.jitter * (2.0 * random.unit() - 1.0);
         ((bytes as f64 * factor) as i64).max(1)
@@ -142,7 +146,7 @@ impl Countdown {
         *left <= 0
     }
 
-    /// Sets the bytes until the next sample.
+    /// Sets the number of bytes until the next sample of a priority.
     pub fn set(&mut self, priority: u8, bytes: i64) {
         self.0[usize::from(priority)] = bytes;
     }
@@ -152,15 +156,16 @@ impl Countdown {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CongestionPoint {
     old: u64,
-    /// Number of samples.
+    /// Number of samples taken.
     pub samples: u64,
-    /// Number of CNMs.
+    /// Number of samples for which a CNM was sent.
     pub messages: u64,
 }
 
 impl CongestionPoint {
-    /// Samples the queue, which has `queue` bytes with the packet that has just arrived. Returns the feedback
-    /// for the source of the packet, if there is any, and the bytes until the next sample.
+    /// Samples the queue, which has `queue` bytes with the packet that has just arrived. Returns
+    /// the feedback for the source of the packet (`None`: no CNM), and the number of bytes until
+    /// the next sample.
     pub fn sample(
         &mut self,
         queue: u64,

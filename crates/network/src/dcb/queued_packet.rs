@@ -3,7 +3,8 @@
 use crate::packet_handle::PacketHandle;
 use serde::{Deserialize, Serialize};
 
-/// Ingress link of packets that the node of the port has made itself: no link has this number.
+/// Value of the ingress link for packets that the node of the port has made itself: no link has
+/// this number.
 pub(crate) const LOCAL_ORIGIN: u32 = u32::MAX >> 3;
 
 /// A packet in a queue of a DCB port.

@@ -28,7 +28,7 @@ pub(crate) struct ReactionPoint {
     byte_cycles: u32,
     time_cycles: u32,
     bytes_left: i64,
-    /// Time at which the timer's cycle ends.
+    /// Time at which the present cycle of the rate increase timer ends.
     pub timer_at: Time,
 }
 
@@ -47,17 +47,17 @@ impl ReactionPoint {
         }
     }
 
-    /// Returns the current rate.
+    /// Returns the current rate to which the flow is limited.
     pub fn rate(&self) -> Rate {
         Rate(self.current)
     }
 
-    /// Whether the rate is no longer limited.
+    /// Whether the current rate is the line rate, so that the flow is no longer limited.
     pub fn is_at_line_rate(&self) -> bool {
         self.current >= self.line
     }
 
-    /// Decreases the rate, on a CNM with feedback `fb`.
+    /// Decreases the current rate, as a CNM with feedback `fb` (1 to 63) demands.
     pub fn decrease_rate(&mut self, now: Time, fb: u8, c: &QcnConfig, random: &mut Stream) {
         if self.byte_cycles > 0 || !c.extra_fast_recovery {
             self.target = self.current;
@@ -69,7 +69,7 @@ impl ReactionPoint {
         self.timer_at = now + jittered(c.timer, c, random);
     }
 
-    /// Counts the bytes of a packet that starts to be sent; may end a cycle of the byte counter.
+    /// Counts the bytes of a packet whose transmission starts; may end a cycle of the byte counter.
     pub fn on_transmit(&mut self, bytes: u32, c: &QcnConfig, random: &mut Stream) {
         self.bytes_left -= i64::from(bytes);
         if self.bytes_left <= 0 {
@@ -80,7 +80,7 @@ impl ReactionPoint {
         }
     }
 
-    /// Ends a cycle of the timer.
+    /// Ends a cycle of the rate increase timer: increases the rate and starts the next cycle.
     pub fn on_timer(&mut self, now: Time, c: &QcnConfig, random: &mut Stream) {
         self.time_cycles = self.time_cycles.saturating_add(1);
         let late = self.time_cycles >= c.threshold;

@@ -17,28 +17,29 @@ use eastwest_settings::Section;
 /// Documentation of the capacity of a host's queue: it only bounds the memory of a simulation.
 const HOST_BACKLOG: &str = "With [fabric.pfc] packets of paused priorities wait here: 1 GB.";
 
-/// Returns the capacity of hosts' queues with PFC.
+/// Returns the default capacity of the queues of hosts in a fabric with PFC: 1 GB.
 pub fn room_of_hosts() -> Room {
     Room { limit: "1 GB", doc: HOST_BACKLOG, shared: None, alone: true }
 }
 
 /// Settings of the fabric on which the settings of DCB depend.
 pub struct Below<'a> {
-    /// Sizes of frames.
+    /// Sizes of frames on links.
     pub wire: Wire,
-    /// All kinds of cables.
+    /// All kinds of cables of the fabric.
     pub cables: &'a [CableConfig],
     /// Queues of switches and hosts.
     pub queues: [&'a QueueConfig; 2],
     /// How ports serve priorities.
     pub scheduler: &'a SchedulerConfig,
-    /// Whether ports share memory.
+    /// Whether the ports of a switch share memory.
     pub shared: bool,
-    /// Whether links sleep.
+    /// Energy settings of links; DCB refuses links that sleep.
     pub energy: &'a EnergyConfig,
 }
 
-/// Reads both sections of `[fabric]`.
+/// Reads the tables `[fabric.pfc]` and `[fabric.qcn]`, and refuses settings that cannot be used
+/// with them.
 pub fn read(s: &mut Section, below: &Below, notes: &mut Vec<String>) -> DcbConfig {
     let (pfc_given, qcn_given) = (s.has("pfc"), s.has("qcn"));
     let mut dcb = DcbConfig::default();

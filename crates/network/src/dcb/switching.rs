@@ -21,8 +21,8 @@ use eastwest_engine::tournament::Tournament;
 use eastwest_types::{HostId, Packet, Time};
 
 impl Fabric {
-    /// Returns the queued IP bytes at a host's network card ahead of a new packet with this codepoint to
-    /// another host.
+    /// Returns the queued IP bytes at the network card of host `from` ahead of a new packet with
+    /// DSCP `dscp` to host `to`; 0 without DCB.
     pub fn bytes_ahead(&self, from: HostId, to: HostId, dscp: u8) -> u64 {
         self.links[self.up[from.0 as usize] as usize].bytes_ahead(to.0, dscp)
     }
@@ -51,7 +51,8 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Carries out an arrival of a link with DCB, as [`Fabric::fire`] does at other links.
+    /// Executes an arrival of a link with DCB, as [`Fabric::fire`] does at other links. Returns the
+    /// packet if it has reached a host, otherwise `None`.
     #[inline(always)]
     pub(crate) fn arrive_dcb<const TAPPED: bool>(
         &mut self,
@@ -291,7 +292,7 @@ impl Fabric {
         }
     }
 
-    /// Executes the due event of a link with DCB that is not an arrival.
+    /// Executes the next event of a link with DCB if that event is not an arrival.
     #[inline(never)]
     pub(crate) fn depart_dcb(&mut self, key: Key, link: u32, events: &mut Tournament) {
         let (now, l) = (key.time(), link as usize);
@@ -377,7 +378,8 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Limits the flow that a CNM is about, or decreases its rate: the CNM has reached its source.
+    /// Limits the rate of the flow that a CNM names, or decreases its limit: the CNM has reached
+    /// the source of the flow.
     pub fn apply_cnm(&mut self, now: Time, cnm: &Cnm, events: &mut Tournament) {
         let link = self.up[cnm.source.0 as usize];
         if self.links[link as usize].has_dcb() {
@@ -387,7 +389,7 @@ impl Fabric {
         }
     }
 
-    /// Returns the deadlock that was found, if one was.
+    /// Returns the deadlock that was found, or `None`.
     pub fn deadlock(&self) -> Option<&Deadlock> {
         self.deadlock.as_ref()
     }
@@ -454,8 +456,8 @@ impl Fabric {
         }
     }
 
-    /// Has each port of a host need an event at the end of each transmission: something reads its queue in
-    /// between.
+    /// Makes each DCB port of a host schedule an event for the end of each transmission: something
+    /// reads its queue in between.
     pub fn require_host_events(&mut self) {
         for &up in &self.up {
             if self.links[up as usize].has_dcb() {
@@ -464,14 +466,16 @@ impl Fabric {
         }
     }
 
-    /// Has all DCB ports catch up: after everything else that moves packets at this instant.
+    /// Executes the departures of all DCB ports that are due by `now`; to be called after
+    /// everything else that moves packets at this instant.
     pub(crate) fn settle_dcb(&mut self, now: Time) {
         for node in 0..self.switch_ports.out_links.len() as u32 {
             self.release_transmitted(now, node);
         }
     }
 
-    /// Notes that an ingress buffer of a switch has sent XOFF: the ports of the switch then need events.
+    /// Counts that an ingress buffer of a switch has sent XOFF; from the first one on, the ports of
+    /// the switch need events.
     pub(super) fn note_switch_xoff(&mut self, now: Time, node: u32, events: &mut Tournament) {
         let count = &mut self.switch_ports.xoff_counts[node as usize];
         *count += 1;
@@ -487,7 +491,8 @@ impl Fabric {
         }
     }
 
-    /// Notes that an ingress buffer of a switch has sent XON.
+    /// Counts that an ingress buffer of a switch has sent XON; after the last one, the ports of the
+    /// switch no longer need events.
     pub(super) fn note_switch_xon(&mut self, node: u32) {
         let count = &mut self.switch_ports.xoff_counts[node as usize];
         *count -= 1;

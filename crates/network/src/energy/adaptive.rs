@@ -13,12 +13,13 @@ pub struct Adaptive {
     /// Longest time for which a frame may be held, and for which the held frames may be transmitted. `None`:
     /// half of the target delay of the port's queue, or [`Adaptive::DELAY`].
     pub delay: Option<Span>,
-    /// Share of time in transitions above which frames are held longer, see [`Policy::waste_ppm`].
+    /// Share of time in transitions, in millionths, above which frames are held longer, see
+    /// [`Policy::waste_ppm`].
     pub waste_ppm: u32,
 }
 
 impl Adaptive {
-    /// Value of `delay` at a port whose queue has no target delay.
+    /// Longest holding time at a port whose queue has no target delay, if the scenario gives none.
     pub const DELAY: Span = Span::from_us(100);
 }
 

@@ -36,11 +36,11 @@ pub enum Trigger {
 /// Buffer in which packets wait while the link goes to sleep, is asleep or wakes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum SleepBuffer {
-    /// In the queue of the port: they need room there, and its discipline counts them.
+    /// The queue of the port: held packets need room there, and its discipline counts them.
     #[default]
     Port,
-    /// In a buffer of the link layer below the queue, with this limit, if any: they bypass the empty queue.
-    /// Packets beyond the limit wait in the queue.
+    /// A buffer of the link layer below the queue, with this limit (`None`: no limit): held packets
+    /// bypass the empty queue. Packets beyond the limit wait in the queue.
     Link(Option<Limit>),
 }
 
@@ -102,15 +102,16 @@ pub struct Policy {
     pub hold: Span,
     /// Number of packets or bytes that ends holding before `hold` is over.
     pub trigger: Trigger,
-    /// For an adaptive timer of up to `hold`: share of time in transitions, in millionths, above which packets
-    /// are held for longer.
+    /// For an adaptive holding time of up to `hold`: share of time in transitions, in millionths,
+    /// above which packets are held for longer. `None`: the holding time is always `hold`.
     pub waste_ppm: Option<u32>,
-    /// Where packets wait while the link is not awake.
+    /// Buffer in which packets wait while the link is not awake.
     pub buffer: SleepBuffer,
 }
 
 impl Policy {
-    /// Sleeps as soon as nothing is left to send, and wakes for the first packet.
+    /// Policy of IEEE 802.3az: the link sleeps as soon as nothing is left to send, and wakes for
+    /// the first packet.
     pub const STANDARD: Policy = Policy {
         stall: Span::ZERO,
         hold: Span::ZERO,
@@ -123,64 +124,67 @@ impl Policy {
 /// Time of a link in each state. Together they are the time that has passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StateTimes {
-    /// Sending, or awake with nothing to send.
+    /// Time awake: sending, or with nothing to send.
     pub awake: Span,
-    /// In transition to sleep.
+    /// Time in transition to sleep.
     pub falling: Span,
-    /// Asleep.
+    /// Time asleep.
     pub asleep: Span,
-    /// In transition to awake.
+    /// Time in transition to awake.
     pub waking: Span,
     /// Number of wakes that have begun.
     pub wakes: u64,
 }
 
 impl StateTimes {
-    /// Returns the times with `asleep` of sleep; the rest of the sleep counts as awake.
+    /// Returns these times with only `asleep` of the time asleep; the rest of that time counts as
+    /// awake.
     pub fn asleep_only(self, asleep: Span) -> StateTimes {
         StateTimes { awake: self.awake + (self.asleep - asleep), asleep, ..self }
     }
 
-    /// Returns the sum of all times.
+    /// Returns the sum of the times in all states: the time that has passed.
     pub fn total(&self) -> Span {
         self.awake + self.falling + self.asleep + self.waking
     }
 
-    /// Returns the energy in joules of a transceiver with these times.
+    /// Returns the energy in joules of a transceiver that was in the states for these times.
     pub fn joules(&self, phy: &Phy) -> f64 {
         let full = self.awake + self.falling + self.waking;
         phy.active_w * full.as_secs_f64() + phy.asleep_w * self.asleep.as_secs_f64()
     }
 }
 
-/// One period of low-power idle of a link, from the end of being awake to the next time it is awake.
+/// One period of low-power idle (LPI) of a link, from the start of the transition to sleep to the
+/// next time awake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LpiPeriod {
     /// Start of the transition to sleep.
     pub falls: Time,
-    /// End of that transition.
+    /// End of the transition to sleep.
     pub asleep: Time,
-    /// Start of waking.
+    /// Start of the transition to awake.
     pub wakes: Time,
-    /// End of waking.
+    /// End of the transition to awake: the first packet can be sent.
     pub awake: Time,
 }
 
 /// First LPI periods of a link in a window of time, and the number of others.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LpiLog {
-    /// Periods that found room in the log.
+    /// LPI periods in the log, in order of time.
     pub periods: Vec<LpiPeriod>,
     /// Largest number of periods in the log.
     max_rows: usize,
     /// Start and end of the window: periods that end by its start or begin after its end are not logged.
     window: (Time, Time),
-    /// Number of periods that found no room.
+    /// Number of LPI periods of the window for which there was no room in the log.
     pub left_out: u64,
 }
 
 impl LpiLog {
-    /// Returns a log for at most `max_rows` periods that lie at least partly within the window.
+    /// Returns a log for at most `max_rows` LPI periods that lie at least partly within the window
+    /// (start, end).
     pub fn new(max_rows: usize, window: (Time, Time)) -> LpiLog {
         LpiLog { max_rows, window, ..LpiLog::default() }
     }
@@ -197,7 +201,7 @@ impl LpiLog {
     }
 }
 
-/// Low-power idle of one direction of a link.
+/// State of low-power idle (LPI) of one direction of a link.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LpiState {
     policy: Policy,
@@ -246,8 +250,8 @@ impl LpiState {
         }
     }
 
-    /// Whether a packet goes to the buffer of the link layer, with `held` in it and `queued` packets in the
-    /// queue; for a link that is not awake.
+    /// Whether a packet that arrives while the link is not awake goes to the buffer of the link
+    /// layer; `held` is that buffer's content and `queued` the number of packets in the queue.
     pub fn fits_link_buffer(&self, held: Backlog, queued: usize, ip_len: u16) -> bool {
         self.policy.buffer.fits(held, queued, ip_len)
     }
@@ -263,20 +267,21 @@ impl LpiState {
         self.last_bypass = now;
     }
 
-    /// Notes, at an eager port, that packet `number` bypasses the queue.
+    /// Notes, at an eager port, that packet `number` of the link, counted from 0, bypasses the
+    /// queue into the buffer of the link layer.
     pub fn bypass_queue_eager(&mut self, now: Time, number: u64) {
         self.last_bypass = now;
         self.buffered_until = number + 1;
         self.queued_behind = Backlog::default();
     }
 
-    /// Returns, at an eager port, which of the waiting packets are in the queue; `next` is the number of the
-    /// first one.
+    /// Returns, at an eager port, the part of the waiting packets that is in the queue and not in
+    /// the buffer of the link layer; `next` is the number of the first waiting packet.
     pub fn queue_backlog(&self, next: u64, waits: Backlog) -> Backlog {
         if next < self.buffered_until { self.queued_behind } else { waits }
     }
 
-    /// Notes, at an eager port, that a packet waits in the queue.
+    /// Counts, at an eager port, a packet of `ip_len` IP bytes that waits in the queue.
     pub fn count_queued(&mut self, ip_len: u16) {
         self.queued_behind.packets += 1;
         self.queued_behind.bytes += u64::from(ip_len);
@@ -292,8 +297,8 @@ impl LpiState {
         LpiState { log: None, ..*self }
     }
 
-    /// Removes and returns the log of LPI periods, if there is one. A period that has not ended by
-    /// `now` ends at `now`.
+    /// Removes and returns the log of LPI periods; `None` if no log is kept. A period that has not
+    /// ended by `now` ends at `now`.
     pub fn take_log(&mut self, now: Time) -> Option<LpiLog> {
         let mut log = self.log.take()?;
         let falls = self.sleep_from();
@@ -314,14 +319,14 @@ impl LpiState {
         self.idle_since != Time::NEVER && now > self.idle_since + self.policy.stall
     }
 
-    /// Notes that nothing is left to send.
+    /// Notes that the port has nothing left to send from `now` on.
     pub fn become_idle(&mut self, now: Time) {
         self.idle_since = now;
     }
 
-    /// Plans the wake of a link that [is asleep](LpiState::is_asleep), for these held packets, including the
-    /// one that has just arrived. Returns when the link will be awake. Later packets can only bring that time
-    /// forward.
+    /// Plans the wake of a link that [is asleep](LpiState::is_asleep) and holds `packets` packets
+    /// of `bytes` IP bytes, including the packet that has just arrived. Returns the time at which
+    /// the link will be awake. Later packets can only bring that time forward.
     pub fn plan_wake(&mut self, now: Time, packets: usize, bytes: u64) -> Time {
         let sleep_from = self.idle_since + self.policy.stall;
         let held_until = match self.policy.trigger {
@@ -379,14 +384,14 @@ impl LpiState {
         }
     }
 
-    /// Returns from when until when the link is asleep in its present period; the end is never while no packet
-    /// is held.
+    /// Returns start and end of the sleep in the present LPI period; the end is never while no
+    /// packet is held. `None` while the link is not idle.
     pub fn sleep_interval(&self) -> Option<(Time, Time)> {
         let sleep_from = self.sleep_from();
         (self.idle_since != Time::NEVER).then(|| (sleep_from + self.sleep, self.wake_from))
     }
 
-    /// Adds time for which both directions slept.
+    /// Adds time for which both directions of the cable slept.
     pub fn add_common_sleep(&mut self, span: Span) {
         self.common_sleep += span;
     }
@@ -397,7 +402,8 @@ impl LpiState {
         self.common_sleep
     }
 
-    /// Returns when the link will be awake, if it is asleep and has held packets.
+    /// Returns the time at which the link will be awake; `None` unless it is not awake and has held
+    /// packets.
     pub fn awake_at(&self) -> Option<Time> {
         (self.wake_from != Time::NEVER).then(|| self.wake_from + self.wake)
     }
@@ -421,8 +427,8 @@ impl LpiState {
     }
 }
 
-/// Returns the time, until `now`, in which both directions are asleep together in their current
-/// periods.
+/// Returns the time, until `now`, for which both directions of a cable are asleep together in their
+/// current LPI periods.
 pub fn common_sleep(a: &LpiState, b: &LpiState, now: Time) -> Span {
     let (Some(a), Some(b)) = (a.sleep_interval(), b.sleep_interval()) else { return Span::ZERO };
     a.1.min(b.1).min(now).since(a.0.max(b.0))

@@ -37,7 +37,7 @@ macro_rules! family {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)*
         }
 
-        /// The policies: name, function that reads the settings, explanation.
+        /// Built-in sleep policies of links: name, function that reads the settings, explanation.
         pub const BUILT_IN: &[Choice<ReadPolicy>] =
             &[$((<$name>::NAME, |s| LinkPolicy::$name(<$name>::read(s)), <$name>::DOC)),*];
 
@@ -55,15 +55,16 @@ macro_rules! family {
                 }
             }
 
-            /// Returns the longest time for which a packet is held, at a port whose queue has no target delay.
+            /// Returns the longest time for which a sleeping link holds a packet, at a port whose
+            /// queue has no target delay.
             pub fn hold(&self) -> Span {
                 match self {
                     $(LinkPolicy::$name(policy) => policy.hold(),)*
                 }
             }
 
-            /// Returns the state times of a link without transitions in a run in which it was sending for
-            /// `busy`.
+            /// Returns the time in each state of a link whose transitions take no time, in a run of
+            /// length `run` in which the link was sending for `busy`.
             pub fn states(&self, run: Span, busy: Span) -> StateTimes {
                 match self {
                     $(LinkPolicy::$name(policy) => policy.states(run, busy),)*
@@ -89,18 +90,18 @@ impl LinkPolicy {
     }
 }
 
-/// Energy settings of one class of links.
+/// Energy settings of the cables of hosts, or of the cables between switches.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ClassEnergy {
-    /// Policy while there is nothing to send.
+    /// Sleep policy of a link while it has nothing to send.
     pub policy: LinkPolicy,
     /// Transceiver; `None`: the one for the rate of each link.
     pub phy: Option<Phy>,
-    /// Values that replace those of the transceiver.
+    /// Values of the scenario that replace those of the transceiver.
     pub own: OwnPhy,
     /// Whether power is saved only while both directions of a cable sleep.
     pub both: bool,
-    /// Where packets wait that arrive while the link is not awake.
+    /// Buffer for packets that arrive while the link is not awake.
     pub buffer: SleepBuffer,
 }
 
@@ -137,8 +138,8 @@ impl ClassEnergy {
         }
     }
 
-    /// Returns the policy of times and triggers of a link that sleeps, at a port of this rate and target delay;
-    /// `None` if it does not sleep.
+    /// Returns policy and transceiver of a link that sleeps, at a port of this rate whose queue has
+    /// this target delay; `None` if the link does not sleep.
     pub fn sleeping(&self, rate: Rate, target: Option<Span>) -> Option<(Policy, Phy)> {
         let policy = self.policy.sleep(rate, target)?;
         Some((Policy { buffer: self.buffer, ..policy }, self.phy(rate)))
@@ -154,7 +155,7 @@ pub struct EnergyConfig {
     pub fabric: ClassEnergy,
 }
 
-/// Rates of the links to which each table applies.
+/// Rates of the links to which `[fabric.host_energy]` and `[fabric.energy]` apply.
 pub struct LinkRates {
     /// Rates of links of hosts.
     pub host: Vec<Rate>,
@@ -163,7 +164,8 @@ pub struct LinkRates {
 }
 
 impl EnergyConfig {
-    /// Returns the settings of the cables of hosts, or of those between switches.
+    /// Returns the energy settings of the cables of hosts if `of_host`, otherwise of the cables
+    /// between switches.
     pub fn of_link(&self, of_host: bool) -> &ClassEnergy {
         if of_host { &self.host } else { &self.fabric }
     }
@@ -203,16 +205,18 @@ impl Default for EnergyConfig {
 /// Energy of one direction of a link in a run, in joules.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Joules {
-    /// Energy used.
+    /// Energy that the link used, in joules.
     pub used: f64,
-    /// Energy of a link that is always awake.
+    /// Energy in joules that the link would use if it were always awake.
     pub always_on: f64,
-    /// Energy of a link that sleeps whenever it has nothing to send, without transitions.
+    /// Energy in joules that the link would use if it slept whenever it has nothing to send,
+    /// without transitions.
     pub ideal: f64,
 }
 
 impl Joules {
-    /// Returns the energy of a link that was in these states, and was sending for `busy` of that time.
+    /// Returns the energy in joules of a link that was in the states for these times, and was
+    /// sending for `busy` of that time.
     pub fn of(phy: &Phy, times: &StateTimes, busy: Span) -> Joules {
         let run = times.total();
         let idle = Span(run.0.saturating_sub(busy.0));

@@ -19,16 +19,16 @@ use eastwest_settings::{Fraction, Ratio, Section, key};
 use eastwest_types::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// A transceiver, one direction of a cable.
+/// Values of a transceiver for one direction of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phy {
     /// Time from the request to wake until the first bit can be sent (Tw), in ps.
     pub wake: Span,
     /// Duration of the transition to sleep (Ts).
     pub sleep: Span,
-    /// Watts while active, falling asleep or waking.
+    /// Power in W while active, falling asleep or waking.
     pub active_w: f64,
-    /// Watts asleep, refreshes included.
+    /// Power in W while asleep, refreshes included.
     pub asleep_w: f64,
 }
 
@@ -60,16 +60,16 @@ impl Phy {
     }
 }
 
-/// Values of transceivers that a scenario gives; the others are those of the known transceiver.
+/// Values of a transceiver that a scenario gives; the others are those of the known transceiver.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct OwnPhy {
-    /// Time to wake.
+    /// Time to wake (Tw); `None`: that of the known transceiver.
     pub wake: Option<Span>,
-    /// Time to go to sleep.
+    /// Duration of the transition to sleep (Ts); `None`: that of the known transceiver.
     pub sleep: Option<Span>,
-    /// Watts awake.
+    /// Power in W while awake, falling asleep or waking; `None`: that of the known transceiver.
     pub active_w: Option<f64>,
-    /// Power asleep as a fraction of the power awake.
+    /// Power asleep as a fraction of the power awake; `None`: that of the known transceiver.
     pub asleep_share: Option<f64>,
 }
 

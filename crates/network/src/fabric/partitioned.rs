@@ -10,8 +10,8 @@ use eastwest_engine::tournament::{Order, Tournament};
 use eastwest_types::{EndpointId, HostId, Packet, Time};
 
 impl Fabric {
-    /// Returns the order of the event that is being carried out: that of a timer or workload, or else of an
-    /// arrival on link `ingress`.
+    /// Returns the place, in the order of all events, of the event that is being executed: that of
+    /// a timer or workload, or else of an arrival on link `ingress`.
     pub fn event_at(&self, now: Time, ingress: u32) -> EventOrder {
         let Some(partition) = &self.partition else { return ((Key::NEVER, 0), 0) };
         partition.other.unwrap_or_else(|| {
@@ -25,7 +25,7 @@ impl Fabric {
         self.links.iter().all(|l| l.can_be_partitioned())
     }
 
-    /// Makes this fabric one part of several.
+    /// Makes this fabric one part of a fabric that is simulated in several parts.
     pub fn become_part(&mut self, partition: Partition) {
         for link in &mut self.links {
             if partition.owner(link.from, link.to) != partition.part {
@@ -103,7 +103,7 @@ impl Fabric {
         }
     }
 
-    /// Returns the packet transmissions completed on the links that this part owns.
+    /// Returns the number of packet transmissions completed on the links that this part owns.
     pub fn own_packet_hops(&self) -> u64 {
         let own = |l: &&Link| {
             self.partition
@@ -134,9 +134,9 @@ impl Fabric {
         }
     }
 
-    /// Returns when the packet is handed over that completes a stream up to `end`, if it is on this link, and
-    /// how many packets the link hands over before it. All bytes before `next` have arrived, and those of the
-    /// ranges `held`.
+    /// Returns the time at which a link hands over the packet that completes a stream up to
+    /// position `end`, and the number of packets that it hands over before; `None` if the packet is
+    /// not on this link. All bytes before `next` have arrived, and those of the ranges `held`.
     pub fn completes(
         &self,
         link: u32,
@@ -168,8 +168,9 @@ impl Fabric {
         None
     }
 
-    /// Returns, if the next event of a link is a promise, how many packets the link has handed over before
-    /// (modulo 2³²) in the part that owns it, and that part.
+    /// Returns, if the next event of a link is a promise, the number of packets that the link has
+    /// handed over before (modulo 2³²) in the part that owns it, and the number of that part;
+    /// otherwise `None`.
     pub fn promised(&self, link: u32) -> Option<(u32, usize)> {
         let (partition, l) = (self.partition.as_ref()?, self.links.get(link as usize)?);
         let owner = partition.owner(l.from, l.to);
@@ -180,7 +181,8 @@ impl Fabric {
         Some((self.pool.get(slot).positions().0, usize::from(owner)))
     }
 
-    /// Counts packets that have arrived in other parts, until the end of the run or of an instant.
+    /// Counts packets sent by this part that have arrived in other parts, up to the event `last`
+    /// (key, link).
     pub fn count_remote(&mut self, last: (Key, u32), order: Order) {
         let key = last.0;
         for (link, l) in (0u32..).zip(&mut self.links) {
@@ -200,7 +202,7 @@ impl Fabric {
         }
     }
 
-    /// Has each port show the packets of all parts as its own (`open`), or ends that.
+    /// Makes each port show the packets of all parts as its own (`open`), or ends that.
     pub fn expose_all(&mut self, open: bool) {
         self.links.iter_mut().for_each(|l| l.expose_all(open));
     }

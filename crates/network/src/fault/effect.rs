@@ -4,12 +4,12 @@ use super::loss::LossModel;
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// An effect on links during an interval of time.
+/// A fault: an effect on links during an interval of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Numbers of the links.
+    /// Numbers of the links that have the fault.
     pub links: Vec<u32>,
-    /// Effect on these links.
+    /// Effect of the fault on each of its links.
     pub effect: Effect,
     /// Start of the effect; zero: in force before the run starts.
     pub from: Time,
@@ -20,11 +20,11 @@ pub struct Fault {
 /// Effect of a fault on a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
-    /// Random loss of packets.
+    /// The link loses packets at random.
     Loss(LossModel),
-    /// Lower rate of transmission.
+    /// The link transmits at a lower rate.
     Degrade(Degraded),
-    /// Longer propagation delay.
+    /// The link has a longer propagation delay.
     Delay {
         /// Constant addition to the propagation delay.
         extra: Span,
@@ -35,7 +35,7 @@ pub enum Effect {
     Down {
         /// Time after which switches know that a link has failed or has been repaired.
         reroute: Span,
-        /// Periodic failures, if the fault flaps.
+        /// Periodic failures, if the fault flaps; `None`: one failure.
         flapping: Option<Flapping>,
     },
 }
@@ -64,7 +64,7 @@ impl Degraded {
 pub struct Flapping {
     /// Time from one failure to the next.
     pub period: Span,
-    /// Duration of each failure.
+    /// Duration of each failure of the link.
     pub down: Span,
 }
 

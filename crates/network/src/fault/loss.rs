@@ -3,8 +3,8 @@
 use eastwest_engine::random::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Loss by a Markov chain of two states that steps with every packet (Gilbert 1960, Elliott 1963). Without the
-/// bad state, losses are independent.
+/// Loss of packets by a Markov chain of two states that steps with every packet (Gilbert 1960,
+/// Elliott 1963). Without the bad state, losses are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossModel {
     /// Probability that a packet in the good state is followed by one in the bad state.
@@ -41,7 +41,7 @@ impl LossModel {
     }
 }
 
-/// State of a loss model.
+/// State of the loss model of a link.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LossChain {
     model: LossModel,

@@ -46,7 +46,7 @@ impl Schedule {
         self.pending.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Removes and returns the next change that is due by now.
+    /// Removes and returns the next change that is due by now, or `None`.
     pub fn pop(&mut self, now: Time) -> Option<Change> {
         let &Reverse((at, change)) = self.pending.peek()?;
         if at > now {

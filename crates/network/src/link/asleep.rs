@@ -22,14 +22,14 @@ impl Link {
         self.lpi.as_ref().is_some_and(|s| s.is_asleep(now))
     }
 
-    /// Returns when the port is clear for a packet that arrives now. Where the link sleeps also the first
-    /// packet waits, and needs room.
+    /// Returns [`Arrival::clear_at`] for a packet that arrives now. Where the link sleeps it is in
+    /// the future, since also the first packet waits, and needs room.
     pub(super) fn clear_for(&self, now: Time, asleep: bool) -> Time {
         if asleep { self.busy_until.max(now.next()) } else { self.busy_until }
     }
 
-    /// Sets when the sleeping link of a two-event port will be awake, after an arrival. Returns whether that is
-    /// sooner than before.
+    /// Sets the time at which the sleeping link of a two-event port will be awake, after an
+    /// arrival. Returns whether that time is sooner than before.
     pub(super) fn plan_wake_two_event(&mut self, now: Time) -> bool {
         let q = self.queues.as_mut().expect("a two-event port has queues");
         let held = q.backlog().and(q.link_buffer());
@@ -198,7 +198,7 @@ impl Link {
         }
     }
 
-    /// Returns the low-power idle state, if the link sleeps.
+    /// Returns the low-power idle (LPI) state; `None` if the link never sleeps.
     pub(crate) fn lpi(&self) -> Option<&LpiState> {
         self.lpi.as_deref()
     }
@@ -210,7 +210,7 @@ impl Link {
         }
     }
 
-    /// Returns the time in each state until `now`, if the link sleeps.
+    /// Returns the time in each state until `now`; `None` if the link never sleeps.
     pub fn state_times(&self, now: Time) -> Option<StateTimes> {
         let mut lpi = self.lpi.as_ref()?.without_log();
         if self.queues.is_none() {
@@ -219,19 +219,20 @@ impl Link {
         Some(lpi.times(now))
     }
 
-    /// Whether the link has low-power idle.
+    /// Whether the link has low-power idle (LPI), so that it can sleep.
     pub fn sleeps_at_all(&self) -> bool {
         self.lpi.is_some()
     }
 
-    /// Logs LPI periods from now on, if the link sleeps.
+    /// Logs low-power idle (LPI) periods in `log` from now on; no effect if the link never sleeps.
     pub fn log_lpi(&mut self, log: LpiLog) {
         if let Some(lpi) = &mut self.lpi {
             lpi.keep_log(log);
         }
     }
 
-    /// Removes and returns the log of LPI periods until `now`, if there is one.
+    /// Removes and returns the log of low-power idle (LPI) periods until `now`; `None` if no log is
+    /// kept.
     pub fn take_lpi_log(&mut self, now: Time) -> Option<LpiLog> {
         let lpi = self.lpi.as_mut()?;
         if self.queues.is_none() {

@@ -6,13 +6,14 @@ use crate::fabric::Fabric;
 use eastwest_types::{HostId, Rate, Time};
 
 impl Link {
-    /// Returns when the port takes the next packet of a codepoint. A port with a single queue takes it when it
-    /// has sent all packets that it has. Any other takes it when none of that codepoint's class (with DCB:
-    /// priority) is queued; if the returned time is in the future, the NIC asks again at that time, when a
-    /// packet will have left, or one of `ip_len` bytes could have left.
+    /// Returns the time at which the port accepts the next packet with DSCP `dscp` from the NIC. A
+    /// port with a single queue accepts it when it has sent all its packets. Any other port accepts
+    /// it when no packet of the class (with DCB: priority) of `dscp` is queued; if the returned
+    /// time is in the future, the NIC asks again at that time, when a packet will have left, or one
+    /// of `ip_len` bytes could have left.
     ///
-    /// `sent` says that a packet of `ip_len` bytes has been handed over just now; the next one follows after
-    /// the transmission time of that one, even if it was dropped.
+    /// `sent` says that a packet of `ip_len` IP bytes has been handed over just now; the next one
+    /// follows after the transmission time of that packet, even if it was dropped.
     pub fn takes_more_at(&self, now: Time, dscp: u8, ip_len: u32, sent: bool) -> Time {
         let after_one = now + self.send_time(ip_len);
         let Some(q) = self.queues.as_ref().filter(|q| !q.is_one_fifo()) else {
@@ -38,7 +39,7 @@ impl Fabric {
         self.links[self.up[host.0 as usize] as usize].cable.rate
     }
 
-    /// Returns the time at which the port of a host accepts the next packet of a codepoint, see
+    /// Returns the time at which the port of a host accepts the next packet with DSCP `dscp`, see
     /// [`Link::takes_more_at`].
     pub fn takes_more_at(
         &self,

@@ -66,8 +66,8 @@ impl EarlierRates {
         self.open.push((started, ps_per_byte_q16));
     }
 
-    /// Returns the picoseconds that sending the first `passed` bytes took; those after the last change of rate
-    /// were sent at the present rate, `ps_per_byte_q16`.
+    /// Returns the time, in picoseconds, that the transmission of the first `passed` bytes took;
+    /// bytes after the last change of rate were sent at the present rate, `ps_per_byte_q16`.
     pub fn sending(&self, passed: u64, ps_per_byte_q16: u64) -> u128 {
         let (mut at, mut sum) = self.over;
         for &(until, own) in self.open.iter().chain([&(passed, ps_per_byte_q16)]) {
@@ -80,7 +80,8 @@ impl EarlierRates {
 }
 
 impl FaultState {
-    /// Decides by the loss model whether a packet is lost; called once per packet.
+    /// Decides by the loss model whether packet `number` of the link is lost; decides once per
+    /// packet.
     pub fn draw(&mut self, number: u64) {
         if self.drawn.is_none_or(|(drawn, _)| drawn != number) {
             let lost = self.loss.as_mut().is_some_and(|chain| chain.loses(&mut self.random));
@@ -88,7 +89,8 @@ impl FaultState {
         }
     }
 
-    /// Returns the fault that destroys the packet which would arrive next, if one does.
+    /// Returns the cause by which the packet that would arrive next is lost; `None` if it is not
+    /// lost.
     pub fn cause(&self) -> Option<Cause> {
         if self.failures > 0 || self.doomed > 0 {
             return Some(Cause::LinkDown);

@@ -9,7 +9,8 @@ use eastwest_engine::random::{Stream, mix};
 use eastwest_types::{Span, Time};
 
 impl Link {
-    /// Prepares the link for faults. It draws from random streams of its own, by its number.
+    /// Prepares the link for faults, with random streams that depend on the seed and on the number
+    /// of the link.
     pub(crate) fn expect_faults(&mut self, seed: u64, number: u32) {
         (self.eager_fast_path, self.eager_sees_all, self.red_fast_path) = (false, false, None);
         self.fault_state = Some(Box::new(FaultState {
@@ -33,7 +34,7 @@ impl Link {
         self.fault_state.as_mut().expect("links with faults are made ready for them")
     }
 
-    /// Carries out the begin or the end of a fault; [`Link::next_key`] may then be another.
+    /// Applies the start (`begins`) or the end of a fault; [`Link::next_key`] may then be another.
     pub(crate) fn change(&mut self, now: Time, effect: &Effect, begins: bool) {
         match effect {
             Effect::Loss(model) => {
@@ -78,8 +79,8 @@ impl Link {
         f.earlier.end(passed, passed + bytes, rate);
     }
 
-    /// Returns the picoseconds for which the link has been sending the packets that have arrived or were lost
-    /// in flight.
+    /// Returns the time, in picoseconds, for which the port was transmitting the packets that have
+    /// arrived or were lost in flight.
     pub(super) fn sent_for(&self) -> u128 {
         let (bytes, rate) = (self.counters.bytes, self.ps_per_byte_q16);
         match &self.fault_state {
@@ -140,7 +141,8 @@ impl Link {
         self.busy_until = sent;
     }
 
-    /// Returns when the packet at `place` of the ring arrives, which has been sent at `sent`.
+    /// Returns the arrival time, at the far end, of the packet at `place` of the ring whose last
+    /// bit leaves at `sent`.
     pub(crate) fn arrival_after(&self, sent: Time, place: usize) -> Time {
         let at = sent + self.delay;
         match &self.fault_state {
@@ -152,7 +154,8 @@ impl Link {
         }
     }
 
-    /// Returns the key at which the packet in front arrives or is lost.
+    /// Returns the event key at which the first packet on the wire arrives or is lost;
+    /// [`Key::NEVER`] without packets.
     pub(super) fn first_key(&mut self, now: Time) -> Key {
         let Some(&PacketHandle { arrive, .. }) = self.on_wire.get(0) else { return Key::NEVER };
         let key = self.arrival_key(now, arrive);
@@ -162,8 +165,8 @@ impl Link {
         Key::new(key.time().max(now), class)
     }
 
-    /// Removes and returns the first packet of the ring, with the cause of its loss, if it is lost
-    /// at this key.
+    /// Removes and returns the first packet on the wire, with the cause of its loss, if it is lost
+    /// at this event key; otherwise `None`.
     pub(crate) fn take_lost_in_flight(&mut self, key: Key) -> Option<(PacketHandle, Cause)> {
         if self.fault_state.is_none() || self.first_key(key.time()) != key {
             return None;
@@ -186,8 +189,8 @@ impl Link {
         self.faults().longest = (wait, bytes);
     }
 
-    /// Returns the longest time a packet had to wait for those before it, and the most link bytes it waited
-    /// for.
+    /// Returns the longest time that a packet of this port waited for the packets before it, and
+    /// the largest number of link bytes for which one waited.
     pub fn longest(&self) -> (Span, u64) {
         let wait = self.counters.max_backlog;
         let bytes = (u128::from(wait.0) << 16) / u128::from(self.ps_per_byte_q16.max(1));
@@ -196,13 +199,13 @@ impl Link {
         (wait.max(before.0), bytes.max(before.1))
     }
 
-    /// Returns the transmission time of a packet without faults.
+    /// Returns the transmission time of a packet of `ip_len` IP bytes at the rate without faults.
     pub(crate) fn own_send_time(&self, ip_len: u32) -> Span {
         let own = self.fault_state.as_ref().map_or(self.ps_per_byte_q16, |f| f.own_ps_per_byte_q16);
         Span((u64::from(self.wire_bytes(ip_len)) * own) >> 16)
     }
 
-    /// Whether a failure is in force.
+    /// Whether the link is down: a failure is in force.
     pub fn is_down(&self) -> bool {
         self.fault_state.as_ref().is_some_and(|f| f.failures > 0)
     }

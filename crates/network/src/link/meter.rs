@@ -9,18 +9,18 @@ use eastwest_engine::histogram::Histogram;
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Histograms of one class.
+/// Histograms of the queue of one traffic class at a port.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClassMeter {
-    /// Queue in packets, as found by arrivals.
+    /// Histogram of the queue length in packets, as found by arrivals.
     pub packets: Histogram,
-    /// Queue in IP bytes, as found by arrivals.
+    /// Histogram of the queue length in IP bytes, as found by arrivals.
     pub bytes: Histogram,
-    /// Time from arrival until the first bit is sent.
+    /// Histogram of the waiting time in ns, from arrival until the first bit is sent.
     pub sojourn: Histogram,
 }
 
-/// Histograms of a port, by class.
+/// Histograms of queue lengths and waiting times at a port, by traffic class.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Meter {
     classes: Vec<ClassMeter>,
@@ -35,19 +35,19 @@ impl Meter {
         &mut self.classes[class]
     }
 
-    /// Records the queue that a packet finds.
+    /// Records the queue of its class that an arriving packet finds.
     pub(crate) fn comes(&mut self, class: u8, waits: Backlog) {
         let class = self.class(class);
         class.packets.add(waits.packets as u64);
         class.bytes.add(waits.bytes);
     }
 
-    /// Records how long a packet has waited that starts to be sent.
+    /// Records the time that a packet has waited when its transmission starts.
     pub(crate) fn goes(&mut self, class: u8, waited: Span) {
         self.class(class).sojourn.record(waited);
     }
 
-    /// Returns the classes that have histograms, by number.
+    /// Returns number and histograms of each traffic class of the port.
     pub fn classes(&self) -> impl Iterator<Item = (u32, &ClassMeter)> {
         (0..).zip(&self.classes)
     }

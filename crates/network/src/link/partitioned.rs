@@ -20,7 +20,8 @@ impl Link {
         self.eager_fast_path || self.eager_sees_all
     }
 
-    /// Has the fabric handle every packet enqueued here; `crosses`: packets may arrive in another part.
+    /// Lets the fabric enqueue all packets of this port of a partitioned fabric; `crosses`: packets
+    /// may arrive in another part.
     pub(crate) fn partition(&mut self, crosses: bool) {
         assert!(
             self.can_be_partitioned() && self.on_wire.is_empty(),
@@ -37,7 +38,8 @@ impl Link {
         self.jitter = Span::ZERO;
     }
 
-    /// Enqueues a packet that arrives in this part.
+    /// Enqueues a packet that arrives at the far end in this part. With `tie`, packets that arrive
+    /// in other parts at `now` count as arrived before it.
     #[inline]
     pub(crate) fn enqueue_local(
         &mut self,
@@ -52,7 +54,9 @@ impl Link {
         }
     }
 
-    /// Enqueues a packet that arrives in another part. Returns the time of its arrival.
+    /// Enqueues a packet that arrives at the far end in another part. Returns the time of its
+    /// arrival, or why it is dropped. With `tie`, packets that arrive in other parts at `now` count
+    /// as arrived before it.
     #[inline]
     pub(crate) fn enqueue_crossing(
         &mut self,
@@ -146,7 +150,8 @@ impl Link {
         }
     }
 
-    /// Adds a packet that another part has sent. Returns the key of its arrival if it is the first on the wire.
+    /// Adds a packet that another part has sent on this link. Returns the event key of its arrival
+    /// if it is the first on the wire, otherwise `None`.
     pub(crate) fn arrives(&mut self, handle: PacketHandle) -> Option<Key> {
         let first = self.on_wire.is_empty();
         debug_assert!(
@@ -157,14 +162,15 @@ impl Link {
         first.then(|| Key::new(handle.arrive, Class::Arrival))
     }
 
-    /// Takes out the packets on the wire that arrive in this part, for another ring.
+    /// Removes and returns the packets on the wire that arrive in this part.
     pub(crate) fn take_on_wire(&mut self) -> impl Iterator<Item = PacketHandle> + use<> {
         self.partitioned = None;
         let mut ring = std::mem::take(&mut self.on_wire);
         std::iter::from_fn(move || ring.pop())
     }
 
-    /// Appends a packet that [`Link::take_on_wire`] has taken out; in order of arrival.
+    /// Appends a packet that [`Link::take_on_wire`] has removed to the wire; to be called in order
+    /// of arrival.
     pub(crate) fn put_on_wire(&mut self, handle: PacketHandle) {
         self.on_wire.push(handle);
     }

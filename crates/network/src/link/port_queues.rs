@@ -47,7 +47,7 @@ struct Class {
 #[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub(crate) struct PortQueues {
-    /// State of IEEE 802.1Q, at a DCB port.
+    /// State of data-centre bridging (IEEE 802.1Q); `None` unless this is a DCB port.
     pub dcb: Option<Box<DcbPort>>,
     /// Time at which the packet being sent will have left or the link will be awake to send the first one;
     /// never while the port has nothing to send.
@@ -68,7 +68,7 @@ pub(crate) struct PortQueues {
     link_buffer_bytes: u64,
 }
 
-/// Result of the admission of a packet to a class.
+/// Result of the admission of a packet to the queue of its class.
 pub(crate) enum Admission {
     /// The packet is queued, to be marked or not.
     Admitted { mark: bool },
@@ -125,7 +125,8 @@ impl PortQueues {
         self.link_buffer.push_back(handle);
     }
 
-    /// Removes and returns the first packet of the buffer of the link layer.
+    /// Removes and returns the first packet of the buffer of the link layer; `None` if the buffer
+    /// is empty.
     #[inline]
     pub fn pop_from_link_buffer(&mut self) -> Option<PacketHandle> {
         let handle = self.link_buffer.pop_front()?;
@@ -133,12 +134,12 @@ impl PortQueues {
         Some(handle)
     }
 
-    /// Returns the packets and IP bytes in the buffer of the link layer.
+    /// Returns the numbers of packets and IP bytes in the buffer of the link layer.
     pub fn link_buffer(&self) -> Backlog {
         Backlog { packets: self.link_buffer.len(), bytes: self.link_buffer_bytes }
     }
 
-    /// Returns the class of packets with this codepoint.
+    /// Returns the index of the traffic class of packets with DSCP `dscp`.
     pub fn class_of(&self, dscp: u8) -> u8 {
         self.class_of[usize::from(dscp & 63)]
     }
@@ -158,9 +159,10 @@ impl PortQueues {
         self.dcb.as_ref().map_or(0, |dcb| dcb.paused_mask())
     }
 
-    /// Returns the bytes on the link until all queued packets of the class of a codepoint have been sent, if no
-    /// more come: those of the class, of strict classes before it, and of other weighted classes as much as
-    /// their turns take meanwhile. Other priorities that are paused do not count.
+    /// Returns the number of bytes on the link until all queued packets of the class of DSCP `dscp`
+    /// have been sent, if no more come: the bytes of the class, of strict classes before it, and of
+    /// other weighted classes as much as their turns take meanwhile. Other priorities that are
+    /// paused do not count.
     pub fn bytes_until(&self, dscp: u8, framing: u64) -> u64 {
         let number = usize::from(self.class_of(dscp));
         let paused = self.paused();
@@ -187,12 +189,13 @@ impl PortQueues {
         below + mine + before.sum::<u64>()
     }
 
-    /// Returns the packets and IP bytes of one class.
+    /// Returns the numbers of queued packets and IP bytes of one class.
     pub fn backlog_of(&self, class: u8) -> Backlog {
         self.classes[usize::from(class)].queue.backlog()
     }
 
-    /// Returns the packets and IP bytes of all classes, without the buffer of the link layer.
+    /// Returns the numbers of queued packets and IP bytes of all classes, without the buffer of the
+    /// link layer.
     pub fn backlog(&self) -> Backlog {
         let mut all = Backlog { packets: 0, bytes: 0 };
         for class in &self.classes {
@@ -238,7 +241,8 @@ impl PortQueues {
         admission
     }
 
-    /// Removes and returns the next packet, and whether it must be marked.
+    /// Removes and returns the next packet, and whether it must be marked with CE; `None` if no
+    /// packet is queued.
     pub fn pop(&mut self, now: Time, pool: &PacketPool) -> Option<(PacketHandle, bool)> {
         while let Some(number) = self.next_class(|class| class.queue.backlog().packets > 0) {
             let class = &mut self.classes[number];
@@ -256,7 +260,7 @@ impl PortQueues {
         None
     }
 
-    /// Returns the queues of a DCB port, by class.
+    /// Returns the priority queues of a DCB port, by class; none at other ports.
     pub fn priority_queues(&self) -> impl Iterator<Item = &PriorityQueues> {
         self.classes.iter().filter_map(|class| match &class.queue {
             ClassQueue::Priorities(queues) => Some(&**queues),
@@ -264,8 +268,8 @@ impl PortQueues {
         })
     }
 
-    /// Returns when the next event is due that is no arrival of a packet on the wire; `None` at a DCB port with
-    /// a pause.
+    /// Returns the time of the next event of the port that is not an arrival of a packet; `None` at
+    /// a DCB port with a paused priority.
     #[inline]
     pub fn due_unless_paused(&self) -> Option<Time> {
         match &self.dcb {
@@ -274,7 +278,9 @@ impl PortQueues {
         }
     }
 
-    /// Returns the queues, the DCB state and `sent_at` of a DCB port with a single class.
+    /// Returns the priority queues of a DCB port with a single traffic class, its DCB state, and
+    /// the time at which its present transmission ends (never while the port is idle). `None` at a
+    /// port with several classes or without DCB.
     #[inline]
     pub fn single_class(&mut self) -> Option<(&mut PriorityQueues, &mut DcbPort, &mut Time)> {
         let [Class { queue: ClassQueue::Priorities(queues), .. }] = self.classes.as_mut_slice()
@@ -284,7 +290,7 @@ impl PortQueues {
         Some((queues, self.dcb.as_deref_mut()?, &mut self.sent_at))
     }
 
-    /// Returns the queues of a DCB port, by class, for changes.
+    /// Returns the priority queues of a DCB port, by class, to be changed; none at other ports.
     pub fn priority_queues_mut(&mut self) -> impl Iterator<Item = &mut PriorityQueues> {
         self.classes.iter_mut().filter_map(|class| match &mut class.queue {
             ClassQueue::Priorities(queues) => Some(&mut **queues),
@@ -292,8 +298,8 @@ impl PortQueues {
         })
     }
 
-    /// Admits a packet to its class at a DCB port and queues it, or drops it; with its ingress link and
-    /// priority.
+    /// Admits a packet, with its ingress link and priority, to its class at a DCB port and queues
+    /// it, or drops it.
     pub fn push_dcb(
         &mut self,
         handle: PacketHandle,
@@ -307,8 +313,9 @@ impl PortQueues {
         }
     }
 
-    /// Removes and returns the next packet of a DCB port among the priorities that are not paused,
-    /// with its priority and whether it must be marked.
+    /// Removes and returns the next packet of a DCB port among the priorities outside the mask
+    /// `paused`, with its priority and whether it must be marked with CE; `None` if no packet may
+    /// start. Packets that disciplines drop are added to `dropped`.
     pub fn pop_by_priority(
         &mut self,
         now: Time,
@@ -344,8 +351,8 @@ impl PortQueues {
         None
     }
 
-    /// Connects the port to the shared memory of its switch: after reading a checkpoint each port has a copy of
-    /// its own.
+    /// Connects the port to the shared buffer of its switch: after reading a checkpoint each port
+    /// has a copy of its own.
     pub fn share(&mut self, memory: &mut Option<Arc<SharedBuffer>>) {
         if let Some(own) = &mut self.shared {
             own.clone_from(memory.get_or_insert_with(|| own.clone()));

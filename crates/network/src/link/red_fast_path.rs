@@ -34,7 +34,7 @@ impl Arrival {
     }
 }
 
-/// State of the fast path of a port.
+/// State of the RED fast path of a port.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RedFastPath {
     pub(super) is_active: bool,
@@ -50,7 +50,8 @@ pub(super) struct RedFastPath {
 }
 
 impl RedFastPath {
-    /// Returns the state for a port with this discipline, if it can ever use the fast path.
+    /// Returns the state for a port with this discipline; `None` if the port can never use the fast
+    /// path.
     pub fn new(queue: &mut Queue, mtu: u32) -> Option<Box<RedFastPath>> {
         let average = queue.steady_average()?;
         let (logs_arrivals, max_held) = (average.follows(), average.fast_path_limit(mtu));
@@ -95,8 +96,8 @@ impl RedFastPath {
         self.replayed = self.arrivals.len() as u32;
     }
 
-    /// Has RED replay all arrivals. Returns whether the fast path stays active, with `held` packets; if not,
-    /// clears the log.
+    /// Lets RED replay all logged arrivals. Returns whether the fast path stays active, with `held`
+    /// packets; if not, clears the log.
     pub fn renew(&mut self, average: &mut Average, held: usize) -> bool {
         self.replay(average);
         self.budget = average.arrivals_below_min(self.max_held).min(MAX_LOGGED);
@@ -108,7 +109,8 @@ impl RedFastPath {
         false
     }
 
-    /// Returns the number of arrivals that need no decision, if they are enough to start the fast path.
+    /// Returns the number of arrivals that need no decision; `None` if they are too few to start
+    /// the fast path.
     pub fn budget_to_start(&self, average: &Average) -> Option<u32> {
         Some(average.arrivals_below_min(self.max_held)).filter(|budget| *budget >= MIN_BUDGET)
     }

@@ -17,7 +17,8 @@ use crate::queue::{Backlog, Discipline, Head, Plan};
 use eastwest_types::Time;
 
 impl Link {
-    /// Returns the packets that have not started, as far as that is known.
+    /// Returns the number and the IP bytes of the packets whose transmission has not started, as
+    /// far as the port knows.
     pub(super) fn not_started(&self) -> Backlog {
         Backlog {
             packets: self.on_wire.len() - self.started as usize,
@@ -25,7 +26,8 @@ impl Link {
         }
     }
 
-    /// Moves the cursor to `now`. Returns the queued packets; for eager ports without faults.
+    /// Counts the packets whose transmission has started by `now`. Returns the queued packets; for
+    /// eager ports without faults.
     #[inline]
     pub(super) fn update_started(&mut self, now: Time) -> Backlog {
         while self.next_start <= now
@@ -121,7 +123,7 @@ impl Link {
         }
     }
 
-    /// Moves the cursor before the packet in front arrives.
+    /// Updates the count of started packets before the first packet on the wire arrives.
     #[inline(always)]
     pub(super) fn before_arrival(&mut self, now: Time, pool: &mut PacketPool) {
         if self.lazy {

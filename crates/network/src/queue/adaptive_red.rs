@@ -24,19 +24,19 @@ const INTERVAL: Span = Span::from_ms(500);
 /// Adaptations after which the probability has reached one of its bounds from any value.
 const MOST_STEPS: u64 = 100;
 
-/// Settings of one port.
+/// Settings of adaptive RED at one port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdaptiveRedConfig {
-    /// Mean waiting time that is permitted.
+    /// Mean queueing delay that is permitted.
     pub target: Span,
-    /// Whether the probability is adapted.
+    /// Whether the probability at the upper threshold is adapted to the average queue.
     pub adapt: bool,
-    /// All other settings; the thresholds in them are not used.
+    /// All other settings of RED; the thresholds in them are not used.
     pub red: RedConfig,
 }
 
 impl AdaptiveRedConfig {
-    /// Returns the thresholds in packets for a port of this rate.
+    /// Returns the lower and the upper threshold in packets, for a port of this rate.
     pub fn thresholds(&self, rate: Rate) -> (f64, f64) {
         let bits = 8.0 * f64::from(self.red.mean_packet);
         let min = self.target.0 as f64 * 1e-12 * rate.0 as f64 / bits;
@@ -102,7 +102,7 @@ impl QueueSettings for AdaptiveRedConfig {
     }
 }
 
-/// Settings and state of one port.
+/// Adaptive RED queue of one port: settings and state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AdaptiveRed {
     red: Red,
@@ -114,7 +114,8 @@ pub struct AdaptiveRed {
 }
 
 impl AdaptiveRed {
-    /// Returns an empty queue at a port of this rate.
+    /// Returns an empty queue at a port of this rate; `packet_ps` is the transmission time of a
+    /// mean packet.
     pub fn new(
         config: AdaptiveRedConfig,
         rate: Rate,

@@ -6,7 +6,7 @@ use super::decision::{Level, least_packets};
 use eastwest_types::{Limit, Span};
 use serde::{Deserialize, Serialize};
 
-/// Settings and value of one port.
+/// Average queue length of RED at one port: settings and value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Average {
     /// Weight of the present queue.
@@ -20,12 +20,13 @@ pub struct Average {
 }
 
 impl Average {
-    /// Returns the average of an empty queue. `packet_ps` is the transmission time of a mean packet.
+    /// Returns the average of an empty queue. `packet_ps` is the transmission time of a mean packet
+    /// in ps.
     pub fn new(weight: f64, min: Level, limit: Limit, packet_ps: u64) -> Average {
         Average { weight, min, limit, packet_ps: packet_ps.max(1) as f64, value: 0.0 }
     }
 
-    /// Returns the average in the unit of the thresholds.
+    /// Returns the average queue length in the unit of the thresholds: packets or IP bytes.
     #[inline]
     pub fn value(&self) -> f64 {
         self.value
@@ -36,17 +37,18 @@ impl Average {
         self.weight < 1.0
     }
 
-    /// Returns a number of packets: one that finds fewer at its port, queued or on the wire, is admitted and
-    /// changes nothing but the average, while the average is low, see [`Average::arrivals_below_min`]. 0 where
-    /// levels count bytes.
+    /// Returns the number of packets below which RED need not decide: a packet that finds fewer at
+    /// its port, queued or on the wire, is admitted and changes only the average, for as many
+    /// arrivals as [`Average::arrivals_below_min`] returns. 0 where levels count bytes.
     pub fn fast_path_limit(&self, mtu: u32) -> u32 {
         let Level::Packets(min) = self.min else { return 0 };
         let most = if self.follows() { 4.0 * min } else { min.ceil() };
         (most as u32).min(least_packets(self.limit, mtu))
     }
 
-    /// Returns how many arrivals leave the average below `min`, whenever they come, if each finds fewer than
-    /// `most` packets queued. An arrival raises the average by less than `w · (most − 1)`.
+    /// Returns the number of arrivals that leave the average below `min`, whenever they come, if
+    /// each finds fewer than `most` packets queued. An arrival raises the average by less than `w ·
+    /// (most − 1)`.
     #[inline]
     pub fn arrivals_below_min(&self, most: u32) -> u32 {
         if !self.follows() {
@@ -58,8 +60,8 @@ impl Average {
         (room / each) as u32
     }
 
-    /// Updates the average queue when a packet arrives. `queue` is the queue that it finds, in packets; `idle` is
-    /// how long the port has been idle, `None` while it is busy.
+    /// Updates the average queue when a packet arrives. `queue` is the queue that it finds, in the
+    /// unit of the thresholds; `idle` is how long the port has been idle, `None` while it is busy.
     #[inline]
     pub fn follow(&mut self, queue: f64, idle: Option<Span>) {
         let w = self.weight;

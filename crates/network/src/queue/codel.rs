@@ -17,12 +17,12 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings of one port.
+/// Settings of CoDel at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoDelConfig {
-    /// Target of the waiting time.
+    /// Target of the queueing delay.
     pub target: Span,
-    /// Time for which all packets must be above the target before the first drop.
+    /// Time for which all packets must have waited longer than the target before the first drop.
     pub interval: Span,
     /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
@@ -85,7 +85,7 @@ impl QueueSettings for CoDelConfig {
     }
 }
 
-/// Settings and state of one queue.
+/// CoDel queue: settings and state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoDel {
     config: CoDelConfig,
@@ -100,7 +100,7 @@ pub struct CoDel {
 }
 
 impl CoDel {
-    /// Returns an empty queue.
+    /// Returns an empty queue at a port with this MTU in bytes.
     pub fn new(config: CoDelConfig, mtu: u32) -> CoDel {
         CoDel {
             config,
@@ -137,8 +137,8 @@ impl CoDel {
         false
     }
 
-    /// Dequeues: decides about the packets that `heads` yields in order, and returns what the port does with
-    /// them.
+    /// Decides at dequeue about the queued packets that `heads` yields in order: returns how many
+    /// the port drops, and whether it marks the next one.
     pub fn next<'p>(&mut self, now: Time, mut heads: impl Iterator<Item = Head<'p>>) -> Plan {
         let head = heads.next();
         let late = self.is_late(now, head);

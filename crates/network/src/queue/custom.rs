@@ -9,12 +9,13 @@ use super::decision::{Arrival, Head, Place, Plan, Verdict};
 use super::discipline::{Discipline, QueueSettings};
 use eastwest_settings::Section;
 use eastwest_types::{Limit, Time};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-/// Discipline of one queue: settings and state.
+/// Queue discipline from another crate: settings and state of one queue.
 pub trait CustomQueue: fmt::Debug + Send {
-    /// Decides about a packet that arrives at the port.
+    /// Returns the decision about a packet that arrives at the port: enqueue, mark or drop.
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
     /// Decides about the packets that the port would send next; `heads` yields queued packets in order. Called
@@ -25,9 +26,9 @@ pub trait CustomQueue: fmt::Debug + Send {
     }
 }
 
-/// Settings of a discipline, from which each queue is made.
+/// Settings of a queue discipline from another crate, from which each queue is made.
 pub trait QueueModel: fmt::Debug + Send + Sync {
-    /// Returns an empty queue.
+    /// Returns an empty queue at a port with these properties.
     fn start(&self, place: &Place) -> Box<dyn CustomQueue>;
 
     /// Whether the discipline decides about packets at dequeue; its ports are then
@@ -114,10 +115,12 @@ impl Discipline for Custom {
         if !self.decides_at_dequeue {
             return Plan::default();
         }
-        let mut heads = heads();
-        let (_, most) = heads.size_hint();
+        let seen = Cell::new(0);
+        let mut heads = heads().inspect(|_| seen.set(seen.get() + 1));
         let plan = self.queue.at_dequeue(now, &mut heads);
-        Plan { drop: plan.drop.min(most.unwrap_or(0)), ..plan }
+        // The port cannot drop more packets than wait. The discipline need not have seen all that it drops.
+        heads.take(plan.drop.saturating_sub(seen.get())).for_each(drop);
+        Plan { drop: plan.drop.min(seen.get()), ..plan }
     }
 
     fn sees_all(&self) -> bool {

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 /// SACK blocks.
 const LARGEST_BARE_PACKET: u32 = 80;
 
-/// Queued packets at a port, without the one that is being sent.
+/// Number and bytes of the queued packets at a port, without the packet that is being sent.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Backlog {
-    /// Packets.
+    /// Number of packets.
     pub packets: usize,
-    /// IP bytes.
+    /// IP bytes of the packets.
     pub bytes: u64,
 }
 
@@ -52,9 +52,9 @@ impl Backlog {
 /// A queue length, in packets or bytes. It may be a mean, so it need not be an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Level {
-    /// Packets.
+    /// A number of packets.
     Packets(f64),
-    /// IP bytes.
+    /// A number of IP bytes.
     Bytes(f64),
 }
 
@@ -79,9 +79,9 @@ impl From<Limit> for Level {
 /// Ports for which the settings of queues are read.
 #[derive(Debug)]
 pub struct Ports {
-    /// Largest packet in IP bytes, if that is known.
+    /// Largest packet in IP bytes; `None` if that is not known.
     pub mtu: Option<u32>,
-    /// Bytes per packet beyond its IP length.
+    /// Bytes on the link of each packet beyond its IP length.
     pub framing: u32,
     /// Rates of links, each once.
     pub rates: Vec<Rate>,
@@ -96,11 +96,12 @@ pub struct Arrival<'p> {
     pub ip_len: u32,
     /// Transmission time of the packet.
     pub send_time: Span,
-    /// Packets queued before it.
+    /// Number and IP bytes of the packets queued before this one.
     pub backlog: Backlog,
-    /// Time at which the port will have sent all packets before it; in the past if the port is idle.
+    /// Time at which the port will have sent all packets before this one; in the past if the port
+    /// is idle.
     pub clear_at: Time,
-    /// The packet.
+    /// The arriving packet.
     pub packet: &'p Stored,
 }
 
@@ -111,7 +112,7 @@ impl Arrival<'_> {
         self.clear_at <= self.now
     }
 
-    /// Returns the verdict of a queue that has only a limit.
+    /// Returns the verdict of a drop-tail queue with this limit.
     #[inline]
     pub fn fits(&self, limit: Limit) -> Verdict {
         if self.idle() {
@@ -126,7 +127,7 @@ impl Arrival<'_> {
 pub enum Verdict {
     /// The packet is queued.
     Enqueue,
-    /// The packet is queued, and marked if its transport supports ECN.
+    /// The packet is queued, and marked with CE if its transport supports ECN.
     Mark,
     /// The packet does not fit and is dropped.
     Drop,
@@ -137,25 +138,25 @@ pub enum Verdict {
 /// A packet at the head of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'p> {
-    /// Time at which it was enqueued.
+    /// Time at which the packet was enqueued.
     pub since: Time,
-    /// Packets queued behind it.
+    /// Number and IP bytes of the packets queued behind this one.
     pub left: Backlog,
-    /// The packet.
+    /// The queued packet.
     pub packet: &'p Stored,
 }
 
-/// Decision about the head of a queue.
+/// Decision at dequeue about the packets at the head of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
     /// Number of packets at the head to drop.
     pub drop: usize,
-    /// Whether the packet after them is marked.
+    /// Whether the first packet after the dropped ones is marked with CE.
     pub mark: bool,
 }
 
 impl Verdict {
-    /// Returns the cause of the loss, if the packet is dropped.
+    /// Returns the cause of the loss; `None` if the packet is not dropped.
     #[inline]
     pub fn loss(self) -> Option<Cause> {
         match self {
@@ -171,9 +172,9 @@ impl Verdict {
 pub struct Place {
     /// Rate of the link.
     pub rate: Rate,
-    /// Largest IP packet.
+    /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Bytes per packet beyond its IP length.
+    /// Bytes on the link of each packet beyond its IP length.
     pub framing: u32,
     /// Seed of the run.
     pub seed: u64,
@@ -182,7 +183,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the random stream of this name: each queue of the fabric has its own.
+    /// Returns the stream of random numbers named `what`; each queue of the fabric has its own.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("queue/{what}/{}", self.number))
     }

@@ -10,7 +10,7 @@ use std::fmt;
 /// Bytes of memory of a queue besides its place in the port, where the discipline does not state more.
 const MEMORY: u64 = 128;
 
-/// Settings of a discipline.
+/// Settings of a queue discipline.
 pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
     /// Queue of one port or of one class of it: a [`Discipline`], or a box of one.
     type Queue;
@@ -18,7 +18,7 @@ pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
     /// Returns the limit of the queue: packets beyond it are dropped.
     fn limit(&self) -> Limit;
 
-    /// Returns a queue without packets.
+    /// Returns a queue without packets, at a port with these properties.
     fn start(&self, place: &Place) -> Self::Queue;
 
     /// Whether the discipline decides about packets at dequeue, which eager ports cannot do.
@@ -36,13 +36,14 @@ pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
         false
     }
 
-    /// Returns the queueing delay at which it begins to signal congestion, if it does, at a port of this rate;
-    /// thresholds in packets count full packets of `full` bytes.
+    /// Returns the queueing delay at which the discipline begins to signal congestion, at a port of
+    /// this rate; thresholds in packets count full packets of `full` bytes. `None` if it never
+    /// signals congestion.
     fn target(&self, _rate: Rate, _full: u32) -> Option<Span> {
         None
     }
 
-    /// Returns warnings, with the arithmetic, where the discipline can never act.
+    /// Returns warnings, with the arithmetic, about ports at which the discipline can never act.
     fn never_acts(&self, _inert: &Inert) -> Vec<String> {
         Vec::new()
     }
@@ -55,22 +56,22 @@ pub trait QueueSettings: Clone + fmt::Debug + PartialEq {
 
 /// Name of a discipline in scenarios, and how its settings are read.
 pub trait BuiltIn: QueueSettings {
-    /// Name: `kind = "pie"`.
+    /// Name of the discipline in scenarios: `kind = "pie"`.
     const NAME: &'static str;
-    /// One line of explanation.
+    /// One line of explanation of the discipline, for the reference of settings.
     const DOC: &'static str;
 
     /// Reads the settings from the table of the queue, where the limit has been read already.
     fn read(s: &mut Section, limit: Limit, ports: &Ports) -> Self;
 }
 
-/// Discipline of one port or of one class of it: settings and state.
+/// Queue discipline of one port, or of one class of a port: settings and state.
 pub trait Discipline {
     /// Returns the verdict for an arriving packet: enqueue, mark or drop.
     fn at_enqueue(&mut self, arrival: &Arrival) -> Verdict;
 
-    /// Decides what is done with the packet at the head, and with those behind it that are dropped or sent with
-    /// it; `heads` is called if the discipline looks at packets.
+    /// Decides at dequeue which packets at the head of the queue are dropped, and whether the next
+    /// one is marked; `heads`, which yields them, is called if the discipline looks at packets.
     #[inline]
     fn at_dequeue<'p, I: Iterator<Item = Head<'p>>>(
         &mut self,
@@ -86,8 +87,8 @@ pub trait Discipline {
         false
     }
 
-    /// Returns a number of packets: while a queue has fewer, [`Discipline::at_enqueue`] admits every packet and
-    /// changes nothing.
+    /// Returns the number of queued packets below which [`Discipline::at_enqueue`] admits every
+    /// packet and changes nothing.
     #[inline]
     fn admits_below(&self, _mtu: u32) -> u32 {
         0
@@ -100,8 +101,8 @@ pub trait Discipline {
         false
     }
 
-    /// Returns the average that is all that changes while the queue is short, where settings are fixed: the
-    /// condition for the fast path of RED.
+    /// Returns the average queue length if it is all that changes while the queue is short, and
+    /// settings are fixed: the condition for the fast path of RED. `None` for other disciplines.
     #[inline]
     fn steady_average(&mut self) -> Option<&mut Average> {
         None

@@ -21,7 +21,7 @@ use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Settings of one port.
+/// Settings of FQ-CoDel at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FqCoDelConfig {
     /// Number of queues to which flows are hashed.
@@ -99,7 +99,7 @@ struct Flow {
     listed: bool,
 }
 
-/// Queues of one port or one class of it.
+/// FQ-CoDel queues of one port, or of one class of a port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FqCoDel {
     config: FqCoDelConfig,
@@ -113,7 +113,8 @@ pub struct FqCoDel {
 }
 
 impl FqCoDel {
-    /// Returns empty queues; `seed` makes the hash differ between ports.
+    /// Returns empty queues at a port with this MTU in bytes; `seed` makes the hash differ between
+    /// ports.
     pub fn new(config: FqCoDelConfig, mtu: u32, seed: u64) -> FqCoDel {
         FqCoDel {
             config,
@@ -126,7 +127,7 @@ impl FqCoDel {
         }
     }
 
-    /// Returns the backlog of all queues.
+    /// Returns the number of packets and IP bytes in all queues together.
     pub fn backlog(&self) -> Backlog {
         self.held
     }
@@ -199,8 +200,8 @@ impl FqCoDel {
         self.held.bytes -= u64::from(handle.ip_len());
     }
 
-    /// Dequeues the next packet; returns it and whether it is to be marked. Packets that CoDel drops before it
-    /// are added to `dropped`.
+    /// Removes and returns the next packet, and whether it is to be marked with CE; `None` if no
+    /// packet is left. Packets that CoDel drops before it are added to `dropped`.
     pub fn pop(
         &mut self,
         now: Time,

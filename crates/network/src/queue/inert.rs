@@ -16,7 +16,7 @@ pub struct Inert<'a> {
     pub ports: &'a Ports,
     /// Largest packet in IP bytes.
     pub mtu: u32,
-    /// Memory that the ports share, in addition to the limit of each.
+    /// Memory that the ports share, in addition to the limit of each; `None` without it.
     pub shared: Option<SharedBufferConfig>,
     /// Whether no other queue shares the rate of the link.
     pub alone: bool,
@@ -89,8 +89,8 @@ fn show(level: Level) -> String {
 }
 
 impl Inert<'_> {
-    /// Returns a warning about thresholds that the queue never reaches; `name` is the name of the discipline in
-    /// messages.
+    /// Returns a warning about thresholds of RED that the queue never reaches, or `None`; `name` is
+    /// the name of the discipline in messages.
     pub fn thresholds(&self, name: &str, min: Level, max: Level, limit: Limit) -> Option<String> {
         let most = Most::new(limit, self);
         if most.stays_below(min) {
@@ -112,7 +112,7 @@ impl Inert<'_> {
         })
     }
 
-    /// Returns a warning about a marking threshold that the queue never reaches.
+    /// Returns a warning about a marking threshold that the queue never reaches, or `None`.
     pub fn marking(&self, name: &str, mark_from: Limit, limit: Limit) -> Option<String> {
         let (most, from) = (Most::new(limit, self), Level::from(mark_from));
         most.stays_below(from).then(|| {
@@ -124,7 +124,8 @@ impl Inert<'_> {
         })
     }
 
-    /// Returns a warning, for each rate, about a target that even a full queue does not exceed.
+    /// Returns a warning for each port rate at which even a full queue does not exceed the delay
+    /// target.
     pub fn target(&self, name: &str, target: Span, limit: Limit) -> Vec<String> {
         // In a class that shares the rate with others, packets may wait longer than its own backlog takes.
         if !self.alone {

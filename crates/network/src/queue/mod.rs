@@ -58,7 +58,8 @@ macro_rules! family {
             Custom(CustomQueueConfig),
         }
 
-        /// Discipline of one port or of one class of it; small if there is only a limit.
+        /// Queue discipline of one port, or of one class of a port: settings and state; small if
+        /// there is only a limit.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Queue {
             $(
@@ -141,8 +142,9 @@ impl QueueConfig {
         settings!(self, c => c.only_marks())
     }
 
-    /// Returns the queueing delay at which it begins to signal congestion, if it does, at a port of this rate;
-    /// thresholds in packets count full packets of `full` bytes.
+    /// Returns the queueing delay at which the discipline begins to signal congestion, at a port of
+    /// this rate; thresholds in packets count full packets of `full` bytes. `None` if it never
+    /// signals congestion.
     pub fn target(&self, rate: Rate, full: u32) -> Option<Span> {
         settings!(self, c => c.target(rate, full))
     }
@@ -193,11 +195,11 @@ impl Discipline for Queue {
 /// Limit of queues whose settings state none.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Default limit.
+    /// Default limit, written as in a file.
     pub limit: &'static str,
     /// Explanation of the limit in the reference.
     pub doc: &'static str,
-    /// Shared buffer of the ports, which replaces the limit.
+    /// Shared buffer of the ports, whose size replaces the default limit; `None` without it.
     pub shared: Option<SharedBufferConfig>,
     /// Whether no other queue shares the rate of the link.
     pub alone: bool,
@@ -213,7 +215,8 @@ impl Room {
     }
 }
 
-/// Reads the table of a queue; `others` are disciplines from other crates.
+/// Reads the table of a queue; `others` are disciplines from other crates. Adds warnings about
+/// settings that never act to `notes`.
 pub fn read(
     s: &mut Section,
     ports: &Ports,

@@ -26,7 +26,7 @@ use eastwest_settings::{Fraction, Ratio, Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings of one port.
+/// Settings of PIE at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PieConfig {
     /// Target of the queueing delay (RFC 8033: QDELAY_REF, 15 ms).
@@ -128,7 +128,7 @@ impl QueueSettings for PieConfig {
     }
 }
 
-/// Settings and state of one port.
+/// PIE queue of one port: settings and state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pie {
     config: PieConfig,
@@ -147,7 +147,7 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// Returns an empty queue.
+    /// Returns an empty queue at a port with this MTU in bytes.
     pub fn new(config: PieConfig, mtu: u32, random: Stream) -> Pie {
         Pie {
             config,

@@ -29,16 +29,16 @@ use eastwest_settings::{Fraction, Octets, Ratio, Section, key};
 use eastwest_types::{Limit, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// Settings of one port.
+/// Settings of RED at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RedConfig {
-    /// Average from which packets are signalled.
+    /// Lower threshold: average queue length from which packets are dropped or marked at random.
     pub min: Level,
-    /// Average from which all packets are signalled.
+    /// Upper threshold: average queue length from which all packets are dropped or marked.
     pub max: Level,
-    /// Weight of the current queue in the average.
+    /// Weight of the current queue length in the average (1: no averaging).
     pub weight: f64,
-    /// Probability just below `max`.
+    /// Probability of a drop or mark just below the upper threshold `max`.
     pub max_probability: f64,
     /// Whether the probability grows further from `max` on, instead of jumping to one.
     pub gentle: bool,
@@ -48,7 +48,8 @@ pub struct RedConfig {
     pub mean_packet: u32,
     /// How congestion is signalled: by marks or drops.
     pub signal: Signal,
-    /// Probability, before it is spread, from which packets are dropped instead of marked.
+    /// Probability, before it is spread, from which packets are dropped instead of marked; `None`:
+    /// ECN packets are marked at every probability.
     pub mark_below: Option<f64>,
     /// Limit of the queue: packets beyond it are lost.
     pub limit: Limit,
@@ -66,7 +67,7 @@ pub enum Spread {
     Wait,
 }
 
-/// Settings and state of one port.
+/// RED queue of one port: settings and state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Red {
     config: RedConfig,
@@ -222,13 +223,13 @@ fn read_mark_below(s: &mut Section) -> Option<f64> {
 }
 
 impl Red {
-    /// Returns an empty queue. `packet_ps` is the transmission time of a mean packet.
+    /// Returns an empty queue. `packet_ps` is the transmission time of a mean packet in ps.
     pub fn new(config: RedConfig, packet_ps: u64, random: Stream) -> Red {
         let average = Average::new(config.weight, config.min, config.limit, packet_ps);
         Red { config, average, unsignalled: 0, random }
     }
 
-    /// Returns the average of the queue.
+    /// Returns the average queue length, to be changed.
     pub fn average(&mut self) -> &mut Average {
         &mut self.average
     }

@@ -14,7 +14,7 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{PacketKind, flag};
 use serde::{Deserialize, Serialize};
 
-/// Packets that are protected from early drop.
+/// Packets that are protected from early drop by a queue discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Protection {
     /// No packet is protected.

@@ -15,7 +15,7 @@ use eastwest_settings::{Section, key};
 use eastwest_types::{Limit, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings of one port.
+/// Settings of marking at a threshold (DCTCP) at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMarkingConfig {
     /// Backlog from which an arriving packet is marked; zero marks every packet. "More than K" is
@@ -114,7 +114,7 @@ impl QueueSettings for StepMarkingConfig {
     }
 }
 
-/// Settings of a port; the discipline has no state.
+/// Queue of one port with marking at a threshold: its settings. The discipline has no state.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct StepMarking {
     config: StepMarkingConfig,

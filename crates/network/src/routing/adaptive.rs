@@ -45,22 +45,25 @@ use std::collections::BTreeMap;
 /// Settings of adaptive routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveConfig {
-    /// Time for which a mark counts after the last CNM.
+    /// Time after the last CNM for which a port counts as congested for a receiver (is marked).
     pub timer: Span,
-    /// Whether the severity of a mark decreases with its age, linearly to zero at the end of `timer`.
+    /// Whether the severity of a congested port decreases with time, linearly to zero at the end of
+    /// `timer`.
     pub ageing: bool,
-    /// Condition for a hotspot that persists; without it, a CNM goes on towards its source as soon as all
-    /// eligible ports are marked.
+    /// Condition for a hotspot that persists; `None`: a CNM goes on towards its source as soon as
+    /// all eligible ports are marked.
     pub persistence: Option<Persistence>,
 }
 
-/// When a hotspot persists on a port that was taken while all eligible ones were marked: the first condition to
-/// hold.
+/// Limits up to which a switch absorbs CNMs about a port that was taken while all eligible ports
+/// were marked; beyond the first limit reached, the hotspot persists and CNMs go on to their
+/// source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persistence {
-    /// Number of CNMs about the port that the switch absorbs; later ones go on to their source.
+    /// Number of CNMs about the port that the switch absorbs; `None`: only `time` counts.
     pub cnms: Option<u32>,
-    /// Time after the choice of the port in which the switch absorbs CNMs about it.
+    /// Time after the choice of the port in which the switch absorbs CNMs about it; `None`: only
+    /// `cnms` counts.
     pub time: Option<Span>,
 }
 
@@ -121,16 +124,18 @@ pub enum Snooped {
     Pass,
 }
 
-/// Counts of actions of switches.
+/// Counts of adaptive routing, over all switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdaptiveCounts {
-    /// CNMs that marked a port.
+    /// Number of CNMs that marked a port as congested.
     pub marked: u64,
-    /// CNMs that marked a port after which the flow got another port.
+    /// Number of CNMs that a switch absorbed: its flow takes another port, or it is counted in
+    /// `held`.
     pub absorbed: u64,
-    /// CNMs that were absorbed although all eligible ports were marked; with [`Persistence`].
+    /// Number of CNMs that were absorbed although all eligible ports were marked; `None` without
+    /// [`Persistence`].
     pub held: Option<u64>,
-    /// Packets that left by another port than the static one.
+    /// Number of packets that left by another port than that of static routing.
     pub moved: u64,
 }
 
@@ -155,7 +160,7 @@ struct Taken {
     until: Time,
 }
 
-/// Marks and counts of all switches.
+/// State of adaptive routing: marks and counts of all switches.
 #[derive(Serialize, Deserialize)]
 pub struct Adaptive {
     timer: Span,
@@ -185,12 +190,15 @@ impl Adaptive {
         }
     }
 
-    /// Returns the index of the port that a packet to a host would take at a switch.
+    /// Returns the index, among `members`, of the port that a packet to a host would take at a
+    /// switch.
     pub fn prefer(&self, now: Time, switch: u32, dst: HostId, members: &[u32]) -> usize {
         best(&self.marks[switch as usize], self.ageing, now, dst, members).0
     }
 
-    /// Carries out a CNM at a switch; `members` are the links of eligible ports.
+    /// Marks output link `link` of a switch as congested for receiver `dst`, with the feedback of a
+    /// CNM as severity; `members` are the links of eligible ports. Returns whether the CNM ends
+    /// here.
     pub fn snoop(
         &mut self,
         now: Time,

@@ -13,7 +13,7 @@ use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A regular fabric and its usable cables.
+/// Positions and cables of a regular fabric some of whose cables are down.
 pub struct Changes<'a> {
     /// Positions of switches.
     pub directions: &'a Directions,
@@ -33,8 +33,9 @@ struct OfEdge {
 }
 
 impl Changes<'_> {
-    /// Returns the entries by switch and column that differ from those by direction, `entries`; `down` are the
-    /// ends of the cables that cannot be used.
+    /// Returns the entries of next hops, by switch and column, that change because of cables that
+    /// are down; `entries` are the entries by direction without failures, and `down` the ends of
+    /// the cables that cannot be used.
     pub fn find(
         &self,
         down: &[(u32, u32)],

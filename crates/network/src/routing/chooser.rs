@@ -6,12 +6,12 @@ use eastwest_settings::Section;
 use eastwest_types::HostId;
 use std::fmt;
 
-/// Settings of a choice among equal paths.
+/// Settings of a policy by which switches choose among equal paths.
 pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
     /// Chooser of all switches.
     type Chooser: Chooser;
 
-    /// Returns the chooser before any packet.
+    /// Returns the chooser for this number of switches, before any packet.
     fn start(&self, switches: u32, seed: u64) -> Self::Chooser;
 
     /// Whether all packets of a flow take one path, which is known before the first packet.
@@ -19,31 +19,31 @@ pub trait RoutingSettings: Clone + fmt::Debug + PartialEq {
         false
     }
 
-    /// Whether ports can have weights.
+    /// Whether ports can have weights with this policy.
     fn weighs(&self) -> bool {
         true
     }
 
-    /// Whether it reads queue lengths, so that ports must know theirs at every moment.
+    /// Whether the policy reads queue lengths, so that ports must know theirs at every moment.
     fn looks_at_queues(&self) -> bool {
         false
     }
 }
 
-/// Name of a choice in scenarios, and how its settings are read.
+/// Name, in scenarios, of a policy that chooses among equal paths, and how its settings are read.
 pub trait BuiltIn: RoutingSettings {
-    /// Name: `routing = "flowlet"`.
+    /// Name of the policy in scenarios: `routing = "flowlet"`.
     const NAME: &'static str;
-    /// One line of explanation.
+    /// One line of explanation of the policy, for the reference of settings.
     const DOC: &'static str;
-    /// Keys of `[fabric]` that mean something with this choice only.
+    /// Keys of `[fabric]` that have an effect with this policy only.
     const KEYS: &'static [&'static str] = &[];
 
-    /// Reads the settings from the table `[fabric]`, also where another choice is named.
+    /// Reads the settings from the table `[fabric]`, also where the scenario names another policy.
     fn read(s: &mut Section) -> Self;
 }
 
-/// Chooser of all switches: settings and state.
+/// Chooser among equal paths, for all switches: settings and state.
 pub trait Chooser {
     /// Whether [`Routing::next_link`](super::Routing::next_link) chooses by the hash of the flow, without a
     /// call of `choose`.
@@ -56,8 +56,8 @@ pub trait Chooser {
         false
     }
 
-    /// Returns the index of the port that a packet takes; `turn` is the index of the port that the last packet
-    /// with this set of ports took in turn.
+    /// Returns the index, among [`Query::members`], of the port that a packet takes; `turn` is the
+    /// index of the port that the last packet with this set of ports took in turn.
     fn choose<'f>(
         &mut self,
         query: &Query,
@@ -65,7 +65,7 @@ pub trait Chooser {
         view: impl FnOnce() -> View<'f>,
     ) -> usize;
 
-    /// Returns the ports that packets to a host may take.
+    /// Returns the ports, of the equal ones in `members`, that packets to a host may take.
     fn possible<'m>(&self, _dst: HostId, members: &'m [u32]) -> &'m [u32] {
         members
     }

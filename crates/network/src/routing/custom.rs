@@ -14,16 +14,17 @@ use eastwest_types::{HostId, Rate, Time};
 use std::fmt;
 use std::sync::Arc;
 
-/// Choice of one switch: settings and state.
+/// Choice among equal paths at one switch, from another crate: settings and state.
 pub trait CustomRouting: fmt::Debug + Send {
     /// Returns the number of the path that a packet takes, below [`Choice::paths`]; a larger number is taken
     /// modulo the number of paths.
     fn choose(&mut self, choice: &Choice) -> usize;
 }
 
-/// Settings of a choice, from which that of each switch is made.
+/// Settings of a choice among equal paths from another crate, from which the choice of each switch
+/// is made.
 pub trait RoutingModel: fmt::Debug + Send + Sync {
-    /// Returns the choice of a switch before any packet.
+    /// Returns the state of a switch before any packet.
     fn start(&self, place: &SwitchPlace) -> Box<dyn CustomRouting>;
 }
 
@@ -36,7 +37,7 @@ pub struct Choice<'f> {
     pub dst: HostId,
     /// 15 bits of a seeded hash of the five-tuple: equal for all packets of a connection in this direction.
     pub flow_hash: u16,
-    /// The packet.
+    /// The packet for which a path is chosen.
     pub packet: &'f Stored,
     members: &'f [u32],
     links: &'f [Link],
@@ -64,7 +65,7 @@ impl Choice<'_> {
     }
 }
 
-/// Settings of a choice from another crate.
+/// Settings of a choice among equal paths from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomRoutingConfig(pub Arc<dyn RoutingModel>);
 
@@ -90,10 +91,10 @@ impl RoutingSettings for CustomRoutingConfig {
     }
 }
 
-/// Function that reads the settings of a choice from another crate.
+/// Function that reads the settings of a choice among equal paths from another crate.
 pub type ReadRouting = dyn Fn(&mut Section) -> Arc<dyn RoutingModel> + Send + Sync;
 
-/// State of a choice from another crate, one for every switch.
+/// State of a choice among equal paths from another crate, one for every switch.
 pub struct Custom(Vec<Box<dyn CustomRouting>>);
 
 impl Chooser for Custom {

@@ -165,7 +165,7 @@ impl Tree {
 }
 
 impl Directions {
-    /// Returns the positions in a regular fabric.
+    /// Returns the positions of the switches of a regular fabric.
     pub fn new(regular: &Regular) -> Directions {
         match regular {
             Regular::Torus(sizes) => Directions::Torus(Torus::new(sizes)),
@@ -173,7 +173,7 @@ impl Directions {
         }
     }
 
-    /// Returns the bytes of the positions in a regular fabric.
+    /// Returns the memory of the positions of the switches of a regular fabric, in bytes.
     pub fn bytes_of(regular: &Regular) -> u64 {
         let each = match regular {
             Regular::Torus(sizes) => sizes.len() * size_of::<u32>(),
@@ -182,7 +182,8 @@ impl Directions {
         u64::from(regular.switches()) * each as u64
     }
 
-    /// Returns the number of the direction in which an edge switch lies from a switch.
+    /// Returns the number of the direction, in the numbering over all switches, in which an edge
+    /// switch lies from a switch.
     #[inline]
     pub fn cell(&self, switch: u32, edge: u32) -> usize {
         match self {
@@ -191,7 +192,8 @@ impl Directions {
         }
     }
 
-    /// Returns, for every direction of a switch in order, an edge switch that lies there, if any does.
+    /// Returns, for every direction of a switch in order, an edge switch that lies there, or `None`
+    /// if none does.
     pub fn examples(&self, switch: u32) -> Vec<Option<u32>> {
         match self {
             Directions::Torus(torus) => {
@@ -232,8 +234,8 @@ pub fn count(regular: &Regular) -> u64 {
     }
 }
 
-/// Returns the ports of a switch that lead to an edge switch while all cables are usable, in the order of
-/// links.
+/// Sets `ports` to the ports of a switch that lead to an edge switch while all cables are usable,
+/// in the order of links.
 pub fn towards(
     directions: &Directions,
     all: &Neighbours,

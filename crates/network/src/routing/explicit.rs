@@ -10,24 +10,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Bit of [`eastwest_types::Packet::hash`]: the other bits are the number of an explicit route.
+/// Bit of [`eastwest_types::Packet::hash`] that is set if the other 15 bits are the number of an
+/// explicit route.
 pub const EXPLICIT_BIT: u16 = 1 << 15;
 
-/// Most routes: the remaining number is [`NOTE_HASH`](crate::dcb::cnm::NOTE_HASH).
+/// Largest number of explicit routes: 15 bits, without the value that belongs to
+/// [`NOTE_HASH`](crate::dcb::cnm::NOTE_HASH).
 pub const MOST_ROUTES: usize = EXPLICIT_BIT as usize - 1;
 
 /// Path of all packets from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplicitRoute {
-    /// Sending host.
+    /// Number of the sending host.
     pub from: u32,
-    /// Receiving host.
+    /// Number of the receiving host.
     pub to: u32,
     /// Switches on the path, as node numbers (hosts first, then switches).
     pub via: Vec<u32>,
 }
 
-/// Paths for pairs of hosts; ECMP for all others.
+/// Explicit routes for pairs of hosts; ECMP for all other pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitConfig(pub Vec<ExplicitRoute>);
 
@@ -57,7 +59,7 @@ impl RoutingSettings for ExplicitConfig {
 /// An explicit route that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
-    /// Number of the route in the scenario.
+    /// Number of the route in the scenario, from 0.
     pub route: usize,
     /// Message that describes the error, with node names.
     pub message: String,
@@ -69,7 +71,7 @@ impl fmt::Display for RouteError {
     }
 }
 
-/// Explicit routes, as the packet path uses them.
+/// Explicit routes in the form in which switches look them up.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct ExplicitRoutes {
     /// Route number of a pair of hosts.
@@ -120,19 +122,21 @@ impl ExplicitRoutes {
         Ok(built)
     }
 
-    /// Returns the value of a packet's hash field, if the pair has a route.
+    /// Returns the value of [`eastwest_types::Packet::hash`] for packets between two hosts; `None`
+    /// if they have no explicit route.
     pub fn find(&self, from: HostId, to: HostId) -> Option<u16> {
         self.of_pair.get(&(from.0, to.0)).copied()
     }
 
-    /// Uses only the routes whose cables between switches are all `usable`.
+    /// Uses only the routes whose cables between switches are all `usable`, by their numbers.
     pub fn keep_to(&mut self, usable: &dyn Fn(usize) -> bool) {
         for (route, hops) in self.usable.iter_mut().zip(&self.hops) {
             *route = hops.iter().all(|&(_, link)| usable(link as usize / 2));
         }
     }
 
-    /// Returns the link out of `switch` on the route in `hash`.
+    /// Returns the link on which `switch` sends packets with this hash, the number of an explicit
+    /// route; `None` if the route is not usable or does not visit the switch.
     pub fn next_link(&self, switch: u32, hash: u16) -> Option<&u32> {
         let route = usize::from(hash & !EXPLICIT_BIT);
         if !self.usable[route] {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// Settings of flowlet routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowletConfig {
-    /// Gap after which the next packet of a flow begins a new flowlet.
+    /// Idle time of a flow after which its next packet begins a new flowlet.
     pub gap: Span,
     /// Number of entries of each switch's table, a power of two up to 65,536.
     pub entries: u32,
@@ -57,7 +57,7 @@ impl RoutingSettings for FlowletConfig {
     }
 }
 
-/// Tables of all switches.
+/// Flowlet tables of all switches.
 #[derive(Serialize, Deserialize)]
 pub struct Flowlet(Vec<Flowlets>);
 

@@ -54,13 +54,13 @@ use std::collections::BTreeMap;
 use std::slice::from_ref;
 use table::{Table, columns};
 
-/// Name, explanation and keys of a built-in choice.
+/// Name, explanation and keys of a built-in policy that chooses among equal paths.
 pub struct Named {
-    /// Name in scenarios.
+    /// Name of the policy in scenarios: `routing = "flowlet"`.
     pub name: &'static str,
-    /// One line of explanation.
+    /// One line that explains the policy.
     pub doc: &'static str,
-    /// Keys that are valid only with this choice.
+    /// Keys of `[fabric]` that have an effect with this policy only.
     keys: &'static [&'static str],
     read: fn(&mut Section) -> RoutingConfig,
 }
@@ -69,11 +69,11 @@ pub struct Named {
 /// `$d` stands for the dollar sign of the macros that it defines.
 macro_rules! family {
     ($d:tt $($name:ident($settings:ty)),* $(,)?) => {
-        /// Settings of the choice among equal paths.
+        /// Settings of the policy by which switches choose among equal paths.
         #[derive(Clone, Debug, PartialEq)]
         pub enum RoutingConfig {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $name($settings),)*
-            /// A routing of the user.
+            /// A policy of the user, from another crate or a Python file.
             Custom(CustomRoutingConfig),
         }
 
@@ -86,7 +86,7 @@ macro_rules! family {
             Custom(custom::Custom),
         }
 
-        /// The built-in choices.
+        /// Built-in policies that choose among equal paths.
         pub const BUILT_IN: &[Named] = &[$(Named {
             name: <$settings>::NAME,
             doc: <$settings>::DOC,
@@ -132,7 +132,7 @@ impl RoutingConfig {
         member!(RoutingConfig, self, c => c.is_per_flow())
     }
 
-    /// Whether ports can have weights.
+    /// Whether ports can have weights with this policy.
     pub fn weighs(&self) -> bool {
         member!(RoutingConfig, self, c => c.weighs())
     }
@@ -166,7 +166,8 @@ impl chooser::Chooser for Chooser {
     }
 }
 
-/// Reads the choice among equal paths from `[fabric]`; `others` are choices from other crates.
+/// Reads the policy that chooses among equal paths from `[fabric]`; `others` are policies from
+/// other crates.
 pub fn read(s: &mut Section, others: &[Entry<ReadRouting>]) -> RoutingConfig {
     let built_in = BUILT_IN.iter().map(|named| (named.name, Ok(named), named.doc));
     let others = others.iter().map(|entry| (entry.name, Err(entry), entry.doc));
@@ -201,7 +202,7 @@ struct Attachment {
     down: u32,
 }
 
-/// Routes of a fabric.
+/// Routes of a fabric: next hops of all switches, and the choice among equal paths.
 #[derive(Serialize, Deserialize)]
 pub struct Routing {
     attachments: Vec<Attachment>,
@@ -217,8 +218,8 @@ pub struct Routing {
 }
 
 impl Routing {
-    /// Computes the tables. Every host must have a cable and a path to every other: the scenario
-    /// reader refuses others.
+    /// Computes the next hops. Every host must have a cable and a path to every other: the scenario
+    /// reader refuses others. An error is an explicit route that cannot be followed.
     pub fn build(
         graph: &Graph,
         config: &RoutingConfig,
@@ -247,7 +248,7 @@ impl Routing {
         Ok(routing)
     }
 
-    /// Computes the tables again, over the cables that are `usable`.
+    /// Computes the next hops again, over the cables that are `usable`, by their numbers.
     pub fn keep_to(&mut self, graph: &Graph, usable: &dyn Fn(usize) -> bool) {
         self.attachments = attachments(graph, usable);
         self.table = Table::build(graph, &self.weights, usable);
@@ -270,7 +271,8 @@ impl Routing {
         self.explicit.as_ref().and_then(|e| e.find(from, to)).unwrap_or(0)
     }
 
-    /// Returns the links on which `switch` could send a packet with this hash to `dst`; there must be one.
+    /// Returns the links on which `switch` (counted from 0 among switches) could send a packet with
+    /// this hash to `dst`; there must be one.
     pub fn links_from(&self, switch: u32, hash: u16, dst: HostId) -> &[u32] {
         if let Some(link) = self.explicit_link(switch, hash) {
             return from_ref(link);
@@ -350,7 +352,7 @@ impl Routing {
         *self.table.entry(switch, self.attachments[dst.0 as usize].column)
     }
 
-    /// Returns the counts of adaptive routing, where it is used.
+    /// Returns the counts of adaptive routing; `None` with other policies.
     pub fn adaptive_counts(&self) -> Option<AdaptiveCounts> {
         match &self.chooser {
             Chooser::Adaptive(adaptive) => Some(adaptive.counts),

@@ -9,7 +9,8 @@ use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 use std::slice::from_ref;
 
-/// Settings of static routing, of which there are none, and the choice.
+/// Static routing by the receiver's number (d mod n): its settings, of which there are none, and
+/// its chooser.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Modulo;
 

@@ -13,17 +13,17 @@ pub struct Query<'f> {
     pub dst: HostId,
     /// Hash of the flow, see [`eastwest_types::Packet::hash`].
     pub flow_hash: u16,
-    /// Links of these ports.
+    /// Numbers of the links of the possible ports.
     pub members: &'f [u32],
 }
 
-/// State of the network that a choice may read.
+/// State of the network that a choice among equal paths may read.
 pub struct View<'f> {
     /// Simulated time.
     pub now: Time,
-    /// The packet.
+    /// The packet for which a port is chosen.
     pub packet: &'f Stored,
-    /// All links.
+    /// All links of the fabric, by number.
     pub links: &'f [Link],
     /// Link on which the packet entered the switch. The port towards its last node is the
     /// [reverse](crate::topology::reverse) of that link, by which a switch that reads [CNMs](crate::dcb::Cnm)
@@ -31,7 +31,7 @@ pub struct View<'f> {
     pub ingress: u32,
 }
 
-/// Number and seed of the switch that a choice is made at.
+/// Number of a switch at which packets choose among equal paths, and seed of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchPlace {
     /// Number of the switch, from 0.
@@ -41,7 +41,7 @@ pub struct SwitchPlace {
 }
 
 impl SwitchPlace {
-    /// Returns the random stream of this name: each switch has its own.
+    /// Returns the stream of random numbers named `what`; each switch has its own.
     pub fn random(&self, what: &str) -> Stream {
         Stream::new(self.seed, &format!("routing/{what}/{}", self.switch))
     }

@@ -5,7 +5,7 @@ use super::query::{Query, View};
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Settings of round robin, of which there are none, and the choice.
+/// Round robin over equal paths: its settings, of which there are none, and its chooser.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundRobin;
 

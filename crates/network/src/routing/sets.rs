@@ -17,7 +17,8 @@ impl<'a> Sets<'a> {
         Sets { weights, groups: Vec::new(), members: Vec::new(), known: BTreeMap::new() }
     }
 
-    /// Returns the table entry for a set of ports.
+    /// Returns the entry of the table of next hops for a set of ports: no route, a single link, or
+    /// a group.
     pub fn entry(&mut self, ports: &[u32]) -> u32 {
         match *ports {
             [] => NO_ROUTE,
@@ -37,12 +38,12 @@ impl<'a> Sets<'a> {
         }
     }
 
-    /// Records a set and its entry as known.
+    /// Records a set of ports and its table entry as known.
     pub fn remember(&mut self, ports: &[u32], entry: u32) {
         self.known.insert(ports.to_vec(), entry);
     }
 
-    /// Forgets all known sets.
+    /// Forgets all known sets of ports; groups stay.
     pub fn forget(&mut self) {
         self.known.clear();
     }

@@ -6,7 +6,8 @@ use super::sets::Sets;
 use eastwest_engine::interrupt;
 use std::collections::VecDeque;
 
-/// Returns entries by switch × column, for the edge switches of all columns.
+/// Returns the next hops on shortest paths: table entries by switch × column, where `edges` has the
+/// edge switch of each column.
 pub fn entries(neighbours: &Neighbours, edges: &[u32], sets: &mut Sets) -> Vec<u32> {
     let switches = neighbours.switches();
     // Allocated row by row: the system takes a second or two to provide a gigabyte.

@@ -32,7 +32,7 @@ const ENTRY: u64 = size_of::<u32>() as u64;
 /// Bytes of a set of ports besides its members.
 const SET: u64 = size_of::<Group>() as u64;
 
-/// Entries of all switches, and the sets of ports to which they refer.
+/// Table of next hops: entries of all switches, and the sets of equal ports to which they refer.
 #[derive(Serialize, Deserialize)]
 pub struct Table {
     /// Number of columns, one for each edge switch.
@@ -43,9 +43,9 @@ pub struct Table {
     directions: Option<Box<Directions>>,
     /// Entries that differ from that of their direction, by switch and column.
     changed: BTreeMap<(u32, u32), u32>,
-    /// Sets of equal ports.
+    /// Sets of equal ports to which entries refer.
     pub groups: Vec<Group>,
-    /// Links of all sets.
+    /// Links of all sets of equal ports, one set after the other.
     pub members: Vec<u32>,
 }
 
@@ -67,9 +67,9 @@ fn is_small(switches: u64, columns: u64) -> bool {
     switches.saturating_mul(columns).saturating_mul(ENTRY) <= MOST_WHOLE
 }
 
-/// Returns the bytes of a table for these numbers of switches, columns and links between switches, before any
-/// fault: what is kept, and what is needed additionally to build it. The number of sets of ports in an
-/// irregular fabric is estimated: two for every link.
+/// Returns the bytes of a table of next hops for these numbers of switches, columns and links
+/// between switches, before any fault: what is kept, and what is needed additionally to build it.
+/// The number of sets of ports in an irregular fabric is estimated: two for every link.
 pub fn bytes(switches: u64, columns: u64, links: u64, regular: Option<&Regular>) -> (u64, u64) {
     let whole = switches.saturating_mul(columns).saturating_mul(ENTRY);
     let degree = links / switches.max(1) + 1;
@@ -160,7 +160,7 @@ impl Table {
         self.changed = BTreeMap::new();
     }
 
-    /// Returns the entry of a switch for a column.
+    /// Returns the entry (next hop) of a switch for the edge switch of a column.
     #[inline(always)]
     pub fn entry(&self, switch: u32, column: u32) -> &u32 {
         match &self.directions {
@@ -179,7 +179,7 @@ impl Table {
         &self.entries[directions.cell(switch, column)]
     }
 
-    /// Returns the set of ports of an entry that refers to one.
+    /// Returns the links of the set of equal ports to which an entry of the table refers.
     #[inline]
     pub fn members_of(&self, entry: u32) -> &[u32] {
         let group = self.groups[(entry & !GROUP_BIT) as usize];

@@ -9,7 +9,7 @@ use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::quantity::Fraction;
 use eastwest_settings::reader::{Section, key};
 
-/// Reads the share of a class, in percent.
+/// Reads the share of a class, in whole percent; `None` if the class has no share.
 pub fn read_share(c: &mut Section) -> Option<u32> {
     let share: Option<Fraction> = c.find(
         key(
@@ -31,8 +31,9 @@ pub fn read_share(c: &mut Section) -> Option<u32> {
     percent
 }
 
-/// Returns the weight of each class that has a share; none if there are no shares or they are wrong.
-/// `has_weights` tells that some classes have a `weight` of their own.
+/// Returns the weight of each class (`None`: a strict class, without share). Returns `None` if no
+/// class has a share, or the shares are wrong. `has_weights` tells that some classes have a
+/// `weight` of their own.
 pub fn weights(
     s: &mut Section,
     shares: &[Option<u32>],

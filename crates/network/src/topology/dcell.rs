@@ -20,14 +20,14 @@ pub fn servers(n: u32, level: u32) -> (u64, u64) {
     (servers, servers / u64::from(n.max(1)))
 }
 
-/// Returns the number of cables, those inside servers included: each server has one of them, one to its
-/// mini-switch, and half of one at each level.
+/// Returns the number of cables of a DCell, those inside servers included: each server has one of
+/// them, one to its mini-switch, and half of one at each level.
 pub fn cables(n: u32, level: u32) -> u64 {
     let all = servers(n, level).0;
     all.saturating_mul(2).saturating_add(all.saturating_mul(u64::from(level)) / 2)
 }
 
-/// Builds the topology; the caller has checked its size.
+/// Builds a DCell of this level with `n` servers on a mini-switch; the caller has checked its size.
 pub fn build(n: u32, level: u32, host: CableConfig, uplink: CableConfig) -> Topology {
     let (all, minis) = servers(n, level);
     let (all, minis) = (number(all), number(minis));

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct CableConfig {
     /// Rate in bit/s in each direction.
     pub rate: Rate,
-    /// Propagation delay.
+    /// Propagation delay of each direction.
     pub delay: Span,
 }
 
-/// Nodes and cables.
+/// Topology of a fabric: its nodes and cables.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
     /// Two tiers: every leaf has cables to every spine.
@@ -58,13 +58,13 @@ pub enum Topology {
         switches: Vec<String>,
         /// Cables between nodes, by index: hosts first, then switches.
         cables: Vec<(u32, u32, CableConfig)>,
-        /// Rule by which the nodes are connected, if there is one.
+        /// Rule by which the nodes are connected; `None` for an irregular graph.
         regular: Option<Regular>,
     },
 }
 
 impl Topology {
-    /// Returns the rule by which the switches are connected, if there is one.
+    /// Returns the rule by which the switches are connected; `None` for an irregular graph.
     pub fn regular(&self) -> Option<Regular> {
         match *self {
             Topology::Star { .. } => Some(tree(&[(1, 1, 1)])),

@@ -3,7 +3,7 @@
 
 use super::description::{CableConfig, Topology};
 
-/// Builds the topology: hosts `h0 …`, those of the left switch first; switches `left` and `right`.
+/// Builds a dumbbell: hosts `h0 …`, those of the left switch first; switches `left` and `right`.
 pub fn build(left: u32, right: u32, host: CableConfig, trunk: CableConfig) -> Topology {
     let hosts = left + right;
     let (left_switch, right_switch) = (hosts, hosts + 1);

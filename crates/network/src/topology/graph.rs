@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// A cable between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cable {
-    /// One end; the host, if the cable has one.
+    /// Number of the node at one end; the host, if the cable has one.
     pub a: u32,
-    /// The other end.
+    /// Number of the node at the other end.
     pub b: u32,
     /// Rate and delay of both directions.
     pub config: CableConfig,
@@ -21,13 +21,13 @@ pub struct Cable {
 /// Graph of a fabric. Nodes are numbered hosts first, then switches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Graph {
-    /// Names of all nodes.
+    /// Names of all nodes, by number.
     pub names: Vec<String>,
     /// Number of hosts.
     pub hosts: u32,
     /// All cables; link `2i` is cable `i` from `a` to `b`, link `2i + 1` the other direction.
     pub cables: Vec<Cable>,
-    /// Rule by which the nodes are connected, if there is one.
+    /// Rule by which the nodes are connected; `None` for an irregular graph.
     pub regular: Option<Regular>,
 }
 

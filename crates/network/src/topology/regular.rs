@@ -18,7 +18,7 @@ pub enum Regular {
 /// A level of switches in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// Number of switches.
+    /// Number of switches of the level.
     pub switches: u32,
     /// Number of switches, numbered consecutively, that are above one set of edge switches.
     pub alike: u32,
@@ -27,7 +27,7 @@ pub struct Level {
 }
 
 impl Regular {
-    /// Returns the number of edge switches.
+    /// Returns the number of edge switches (switches with hosts).
     pub fn edges(&self) -> u32 {
         match self {
             Regular::Torus(sizes) => sizes.iter().product(),

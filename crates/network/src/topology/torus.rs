@@ -10,12 +10,12 @@ use super::graph::number;
 use super::regular::Regular;
 use eastwest_engine::interrupt;
 
-/// Returns the number of switches of the grid.
+/// Returns the number of switches of a torus with these sizes of dimensions.
 pub fn switches(sizes: &[u32]) -> u64 {
     sizes.iter().fold(1, |n, &size| n.saturating_mul(u64::from(size)))
 }
 
-/// Returns the number of cables of all rings and hosts.
+/// Returns the number of cables of a torus: of all rings, and to all hosts.
 pub fn cables(sizes: &[u32], hosts_per_switch: u32) -> u64 {
     let all = switches(sizes);
     let rings = |&size: &u32| if size == 2 { all / 2 } else { all };
@@ -23,7 +23,7 @@ pub fn cables(sizes: &[u32], hosts_per_switch: u32) -> u64 {
     sizes.iter().map(rings).fold(of_hosts, u64::saturating_add)
 }
 
-/// Builds the topology; every size is at least 2, and the caller has checked the number of nodes.
+/// Builds a torus; every size is at least 2, and the caller has checked the number of nodes.
 pub fn build(
     sizes: &[u32],
     hosts_per_switch: u32,

@@ -20,18 +20,20 @@
 
 use super::description::{CableConfig, Topology};
 
-/// Returns the number of switches.
+/// Returns the number of switches of two groups of hosts with this number of disjoint paths between
+/// them.
 pub fn switches(paths: u32) -> u64 {
     2 + 2 * u64::from(paths)
 }
 
-/// Returns the number of cables.
+/// Returns the number of cables of two groups of hosts with this number of disjoint paths between
+/// them.
 pub fn cables(hosts_per_group: u32, paths: u32) -> u64 {
     let p = u64::from(paths);
     2 * u64::from(hosts_per_group) + 2 * p + p * p
 }
 
-/// Builds the topology; `paths` is at least 1.
+/// Builds two groups of hosts with `paths` (at least 1) disjoint paths between them.
 pub fn build(hosts_per_group: u32, paths: u32, host: CableConfig, uplink: CableConfig) -> Topology {
     let hosts = 2 * hosts_per_group;
     let (left, near, far) = (hosts, hosts + 1, hosts + 1 + paths);

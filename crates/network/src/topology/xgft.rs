@@ -15,17 +15,18 @@ use super::graph::number;
 use super::regular::{Level, Regular};
 use eastwest_engine::interrupt;
 
-/// Shape of the tree: for each level from the hosts up, children of its nodes and parents of those below.
+/// Shape of an extended generalised fat tree: for each level from the hosts up, the number of
+/// children of its nodes and of parents of the nodes below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Xgft {
-    /// m₁…m_h.
+    /// Number of children of a node of each level from 1 on (m₁…m_h).
     pub children: Vec<u32>,
-    /// w₁…w_h; w₁ is 1.
+    /// Number of parents of a node of each level from 0 on (w₁…w_h); w₁ is 1.
     pub parents: Vec<u32>,
 }
 
 impl Xgft {
-    /// Returns the k-ary n-tree.
+    /// Returns the shape of the k-ary n-tree.
     pub fn k_ary_n_tree(k: u32, n: u32) -> Xgft {
         let parents = (0..n).map(|level| if level == 0 { 1 } else { k }).collect();
         Xgft { children: vec![k; n as usize], parents }
@@ -38,12 +39,12 @@ impl Xgft {
         below.chain(above).fold(1u64, |n, &d| n.saturating_mul(u64::from(d)))
     }
 
-    /// Returns the number of nodes of all levels.
+    /// Returns the number of nodes of all levels, hosts and switches.
     pub fn all_nodes(&self) -> u64 {
         (0..=self.children.len()).map(|level| self.nodes(level)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of cables of all levels.
+    /// Returns the number of cables between all levels, those of hosts included.
     pub fn cables(&self) -> u64 {
         let of = |level: usize| self.nodes(level).saturating_mul(u64::from(self.parents[level]));
         (0..self.children.len()).map(of).fold(0, u64::saturating_add)
@@ -61,7 +62,7 @@ impl Xgft {
         Regular::Tree(levels.map(level).collect())
     }
 
-    /// Builds the topology; the caller has checked the size.
+    /// Builds the topology of this shape; the caller has checked the size.
     pub fn build(&self, host: CableConfig, uplink: CableConfig) -> Topology {
         let levels = self.children.len();
         let hosts = (0..self.nodes(0)).map(|i| format!("h{i}")).collect();

@@ -2,6 +2,7 @@
 
 use super::nodes::Nodes;
 use super::places::{self, Places};
+use super::window::{self, WindowConfig};
 use eastwest_network::config::PortSet;
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::{HostId, Span};
@@ -35,6 +36,8 @@ pub struct MeasureConfig {
     pub lpi: LpiConfig,
     /// Ports whose pauses are logged.
     pub pauses: PausesConfig,
+    /// Part of the run in which the measures of workloads are taken.
+    pub window: WindowConfig,
 }
 
 /// Settings of throughput samples.
@@ -137,7 +140,12 @@ fn add_ports(ports: &mut PortSet, text: &str, nodes: &Nodes) -> Result<(), place
 /// Most rows of a table of single events, and packets of a capture.
 const MOST_ROWS: &str = "100000000";
 
-pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
+/// Reads the section. `workloads` are the names of all workloads of the file.
+pub(super) fn read(
+    s: &mut Section,
+    nodes: Option<&Nodes>,
+    workloads: &BTreeSet<String>,
+) -> MeasureConfig {
     let sample_interval = s.find(
         key("sample_interval", "Interval of the time series (throughput, queue lengths).")
             .optional("1 ms at first, doubled whenever the series becomes too long")
@@ -191,6 +199,12 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
     let capture = read_capture(s, nodes);
     let lpi = read_lpi(s, nodes);
     let pauses = read_pauses(s, nodes);
+    let window = s.table(
+        "window",
+        "Part of the run in which the measures of workloads are taken (summary: workloads, while): \
+         what starts in it counts.",
+        |w| window::read(w, workloads),
+    );
     MeasureConfig {
         sample_interval,
         events,
@@ -204,6 +218,7 @@ pub(super) fn read(s: &mut Section, nodes: Option<&Nodes>) -> MeasureConfig {
         capture,
         lpi,
         pauses,
+        window,
     }
 }
 

@@ -32,6 +32,7 @@ mod rows;
 mod shapes;
 mod tcp_overrides;
 mod top;
+mod window;
 mod workload;
 
 pub use checked::{SCHEMA, Scenario};
@@ -44,4 +45,5 @@ pub use measure::{
 pub use nodes::{Nodes, racks};
 pub use read::read;
 pub use reference::{reference_page, rows_with, schema};
+pub use window::WindowConfig;
 pub use workload::spec::{WorkloadKind, WorkloadSpec};

@@ -87,7 +87,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let measure = s.table(
         "measure",
         "Samples, traces and tables that are recorded during the simulation.",
-        |m| measure::read(m, fabric.nodes.as_ref()),
+        |m| measure::read(m, fabric.nodes.as_ref(), &all_names),
     );
     notes.extend(energy::note_lpi(&fabric.config.energy, &measure.lpi.ports));
     notes.extend(dcb::note_pauses(&fabric.config.dcb, &measure.pauses.ports));

@@ -14,7 +14,7 @@ use eastwest_sim::scenario::{Context, Scenario, read};
 use eastwest_transport::congestion::cubic::{Cubic, CubicRules};
 use eastwest_transport::congestion::custom::CongestionModel;
 use eastwest_transport::congestion::{BuiltIn, CongestionControl, SenderPlace};
-use eastwest_types::{Limit, Time};
+use eastwest_types::{Limit, Span, Time};
 
 /// RED on the current queue, without spreading.
 #[derive(Clone, Debug)]
@@ -85,6 +85,29 @@ impl CustomQueue for Behind {
     }
 }
 
+/// Drops packets that have waited longer than this time, at dequeue.
+#[derive(Clone, Debug)]
+struct Impatient(Span);
+
+impl QueueModel for Impatient {
+    fn start(&self, _: &Place) -> Box<dyn CustomQueue> {
+        Box::new(self.clone())
+    }
+    fn decides_at_dequeue(&self) -> bool {
+        true
+    }
+}
+
+impl CustomQueue for Impatient {
+    fn at_enqueue(&mut self, _: &Arrival) -> Verdict {
+        Verdict::Enqueue
+    }
+    fn at_dequeue(&mut self, now: Time, heads: &mut dyn Iterator<Item = Head<'_>>) -> Plan {
+        let drop = heads.take_while(|head| now.since(head.since) > self.0).count();
+        Plan { drop, mark: false }
+    }
+}
+
 /// CUBIC without changes.
 #[derive(Clone, Debug)]
 struct Wrapped;
@@ -118,6 +141,9 @@ fn mechanisms() -> Mechanisms {
     all.queue("ramp", "early drop on a ramp", Ramp::read);
     all.queue("behind", "marks at dequeue", |s, _| {
         Behind(s.get(key("threshold", "Packets.").default("9")), read_signal(s))
+    });
+    all.queue("impatient", "drops at dequeue", |s, _| {
+        Impatient(s.get(key("most", "Longest wait.").default("100 us")))
     });
     all.congestion("wrapped", "CUBIC", |s| {
         let _: bool = s.get(key("nothing", "Does nothing.").default("true"));
@@ -162,6 +188,13 @@ fn what_does_the_same_gives_the_same_digest() {
     let turns = digest("routing = 'round-robin'", "");
     assert_ne!(turns, plain);
     assert_eq!(turns, digest("routing = 'turns'", ""));
+}
+
+#[test]
+fn drops_at_dequeue_are_carried_out_at_lazy_and_two_event_ports() {
+    let lazy = digest("queue = { kind = 'impatient' }", "");
+    assert_ne!(lazy, digest("", ""));
+    assert_eq!(lazy, digest("reference_ports = true\nqueue = { kind = 'impatient' }", ""));
 }
 
 #[test]

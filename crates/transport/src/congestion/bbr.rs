@@ -53,22 +53,23 @@ pub enum Mode {
     ProbeRtt,
 }
 
-/// State of a BBR sender: the model of the path, and window and rate by it.
+/// State of a BBR (version 1) sender: the model of the path, and the window and pacing rate that
+/// follow from it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr {
     /// State of the state machine.
     pub mode: Mode,
     /// Sampler of the delivery rate.
     pub sampler: RateSampler,
-    /// The window in bytes.
+    /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Pacing rate, bytes per second.
+    /// Pacing rate in bytes per second.
     pub pacing_rate: u64,
     max_rate: WindowedMax,
     round: u64,
     round_start: bool,
     next_round_delivered: u64,
-    /// Smallest RTT, [`Span::MAX`] before the first sample, and the time of its measurement.
+    /// Smallest RTT; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
     min_rtt_at: Time,
     probe_rtt_done: Option<Time>,
@@ -92,7 +93,7 @@ pub struct Bbr {
     extra_index: usize,
 }
 
-/// Returns `rate` times `gain`.
+/// Returns `rate` times `gain`, which is in units of 1/256.
 fn scaled(rate: u64, gain: u64) -> u64 {
     (u128::from(rate) * u128::from(gain) / u128::from(UNIT)) as u64
 }
@@ -147,7 +148,7 @@ impl CongestionControl for Bbr {
 }
 
 impl Bbr {
-    /// Returns the state of a new connection with this window.
+    /// Returns the state of a new connection with an initial window of `initial` bytes.
     pub fn new(initial: u64) -> Bbr {
         Bbr {
             mode: Mode::Startup,
@@ -359,7 +360,8 @@ impl Bbr {
         ((self.pacing_rate >> 10).min(65_535) / segment).clamp(least, 127) * segment
     }
 
-    /// Returns `gain` bandwidth-delay products plus room for bursts (`bbr_inflight`).
+    /// Returns `gain` (in units of 1/256) bandwidth-delay products plus room for bursts, in bytes
+    /// (`bbr_inflight`).
     fn target(&self, gain: u64, segment: u64) -> u64 {
         self.with_room(self.product(gain, segment), segment)
     }

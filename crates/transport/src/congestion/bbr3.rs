@@ -71,7 +71,7 @@ impl Mode {
     }
 }
 
-/// State of a BBRv3 sender: model of the path, window and rate.
+/// State of a BBR version 3 sender: model of the path, window and pacing rate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr3 {
     /// State of the state machine.
@@ -80,7 +80,7 @@ pub struct Bbr3 {
     pub sampler: RateSampler,
     /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Pacing rate, bytes per second.
+    /// Pacing rate in bytes per second.
     pub pacing_rate: u64,
     /// Smallest RTT; [`Span::MAX`] before the first sample.
     pub min_rtt: Span,
@@ -165,7 +165,7 @@ impl CongestionControl for Bbr3 {
 }
 
 impl Bbr3 {
-    /// Returns the state of a new connection with this window.
+    /// Returns the state of a new connection with an initial window of `initial` bytes.
     pub fn new(initial: u64) -> Bbr3 {
         Bbr3 {
             mode: Mode::Startup,
@@ -203,7 +203,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns the gains of pacing rate and window.
+    /// Returns the gains of pacing rate and window, in thousandths.
     fn gains(&self) -> (u64, u64) {
         match self.mode {
             Mode::Startup => (STARTUP_GAIN, CWND_GAIN),

@@ -11,9 +11,9 @@ use super::control::PathAck;
 use super::delivery_rate::RateSample;
 use serde::{Deserialize, Serialize};
 
-/// The value 1 in the unit of gains and shares.
+/// The value 1 of gains and shares, which are in thousandths.
 pub(super) const UNIT: u64 = 1000;
-/// Minimum amount in flight, in segments.
+/// Minimum of BBR's window, in segments.
 pub(super) const LEAST_SEGMENTS: u64 = 4;
 /// Share of the bytes in flight that may be lost, in thousandths.
 const LOSS_THRESHOLD: u64 = 20;
@@ -24,12 +24,13 @@ const WITHOUT_HEADROOM: u64 = 850;
 /// Maximum number of doublings of the growth while probing.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// Returns `amount` times `gain`.
+/// Returns `amount` times `gain`, which is in thousandths.
 pub(super) fn scaled(amount: u64, gain: u64) -> u64 {
     (u128::from(amount) * u128::from(gain) / u128::from(UNIT)) as u64
 }
 
-/// Whether more of the data in flight was lost than the threshold; `lost` is the total of lost bytes.
+/// Whether, since the segment of sample `s` was sent, more than 2 % of the bytes then in flight
+/// were lost. `lost` is the total of lost bytes.
 pub(super) fn loses_too_much(s: &RateSample, lost: u64) -> bool {
     lost - s.prior_lost > scaled(s.in_flight, LOSS_THRESHOLD)
 }
@@ -50,7 +51,7 @@ enum Acks {
     Stopping,
 }
 
-/// Bounds; `u64::MAX` means none.
+/// Bounds of a BBR version 3 sender that follow from losses; `u64::MAX` means no bound.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Bounds {
     /// Short-term bound of the rate, in bytes per second.
@@ -95,7 +96,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Records a loss; `delivered` is the total of delivered bytes.
+    /// Records a loss; `delivered` is the total of bytes delivered so far.
     pub(super) fn note_loss(&mut self, delivered: u64) {
         if !self.lost_in_round {
             self.round_delivered = delivered;
@@ -103,24 +104,27 @@ impl Bounds {
         }
     }
 
-    /// Returns the most bytes delivered within the flight of a segment in this round.
+    /// Returns the most bytes that were delivered between the transmission and the ACK of one
+    /// segment, in this round.
     pub(super) fn latest_inflight(&self) -> u64 {
         self.latest_inflight
     }
 
-    /// Ends the processing of an ACK: if it began a round, that round starts with its values.
+    /// Ends the processing of an ACK with rate sample `s`. If the ACK has begun a round, the maxima
+    /// of the round start with this sample.
     pub(super) fn forget_latest(&mut self, s: &RateSample) {
         if self.round_start {
             (self.latest_rate, self.latest_inflight) = (s.rate(), s.delivered);
         }
     }
 
-    /// Removes the short-term bounds.
+    /// Removes the short-term bounds of the rate and of the data in flight.
     pub(super) fn forget_short(&mut self) {
         (self.short_rate, self.short) = (u64::MAX, u64::MAX);
     }
 
-    /// Returns the long-term bound less the headroom for other flows.
+    /// Returns the long-term bound in bytes less 15 % headroom for other flows, at least four
+    /// segments; `u64::MAX` without a bound.
     pub(super) fn with_headroom(&self, segment: u64) -> u64 {
         if self.long == u64::MAX {
             return u64::MAX;
@@ -129,7 +133,7 @@ impl Bounds {
         left.max(LEAST_SEGMENTS * segment)
     }
 
-    /// Ends probing.
+    /// Ends probing for bandwidth.
     pub(super) fn stop_probing(&mut self) {
         self.lost_in_round = false;
         (self.latest_rate, self.latest_inflight) = (0, 0);
@@ -154,8 +158,8 @@ impl Bounds {
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
-    /// Records the bytes that a round has delivered. Returns whether the round has ended with
-    /// losses.
+    /// Adds the rate sample of an ACK. Returns whether the ACK ends a round in which data was lost.
+    /// `delivered` is the total of bytes delivered so far.
     pub(super) fn end_lossy_round(&mut self, s: &RateSample, delivered: u64) -> bool {
         self.latest_rate = self.latest_rate.max(s.rate());
         self.latest_inflight = self.latest_inflight.max(s.delivered);
@@ -167,8 +171,8 @@ impl Bounds {
         std::mem::take(&mut self.lost_in_round)
     }
 
-    /// Lowers the short-term bounds after a round with losses; bounds that do not exist start from this rate
-    /// and window.
+    /// Lowers the short-term bounds after a round with losses. Bounds that do not exist start from
+    /// `rate` (bytes per second) and `cwnd` (bytes).
     pub(super) fn lower_short(&mut self, rate: u64, cwnd: u64) {
         let from = |bound, first| if bound == u64::MAX { first } else { bound };
         let (rate, bytes) = (from(self.short_rate, rate), from(self.short, cwnd));
@@ -176,7 +180,8 @@ impl Bounds {
         self.short = self.latest_inflight.max(scaled(bytes, BETA));
     }
 
-    /// Begins a round of the path. Returns whether the ACKs of a probe end with it.
+    /// Begins a round trip. Returns whether it is the first in which ACKs no longer belong to a
+    /// probe.
     pub(super) fn begin_round(&mut self) -> bool {
         match self.acks {
             Acks::Starting => self.acks = Acks::Feedback,
@@ -190,8 +195,8 @@ impl Bounds {
         false
     }
 
-    /// Sets the long-term bound after too much loss, at least to a part of `target`. Returns whether a probe
-    /// has caused the loss, so that it ends.
+    /// Sets the long-term bound after too much loss to the bytes in flight, at least 0.7 times
+    /// `target` (bytes). Returns whether a probe has caused the loss, so that the probe ends.
     pub(super) fn lower_long(&mut self, s: &RateSample, target: u64) -> bool {
         let judging = std::mem::take(&mut self.judging);
         if judging && !s.app_limited {
@@ -200,8 +205,8 @@ impl Bounds {
         judging
     }
 
-    /// Raises the long-term bound, if there is one, to the amount delivered and, while `probing`, by the
-    /// acknowledged bytes as long as the window is the limit.
+    /// Raises the long-term bound, if there is one, to the bytes in flight of the rate sample and,
+    /// while `probing`, by the acknowledged bytes as long as the window is the limit.
     pub(super) fn raise_long(
         &mut self,
         s: &RateSample,

@@ -47,19 +47,20 @@ pub trait CongestionControl: fmt::Debug + Send {
 
     /// Updates a model of the path by an ACK, whose delivery-rate sample is in the
     /// [sampler](CongestionControl::sampler). Returns the congestion window of the model in bytes.
-    /// Called only for algorithms that follow a model of the path.
+    /// Called only for algorithms that follow a model of the path; others return `None`.
     fn follow(&mut self, ack: &PathAck) -> Option<u64> {
         let _ = ack;
         None
     }
 
-    /// Returns the sampler of delivery rates and the smallest round-trip time ([`Span::MAX`] before the
-    /// first sample), where the algorithm follows a model of the path.
+    /// Returns the sampler of delivery rates and the smallest round-trip time ([`Span::MAX`] before
+    /// the first sample); `None` unless the algorithm follows a model of the path.
     fn sampler(&mut self) -> Option<(&mut RateSampler, Span)> {
         None
     }
 
-    /// Returns the pacing rate of the model in bytes per second.
+    /// Returns the pacing rate in bytes per second; `None` unless the algorithm follows a model of
+    /// the path.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
@@ -68,69 +69,74 @@ pub trait CongestionControl: fmt::Debug + Send {
 /// A built-in algorithm: its name in scenarios, the behaviour of TCP that depends on it, and how a sender
 /// begins.
 pub trait BuiltIn: CongestionControl + Sized {
-    /// Name in scenarios: `congestion = "cubic"`.
+    /// Name of the algorithm in scenarios: `congestion = "cubic"`.
     const NAME: &'static str;
-    /// One line of explanation.
+    /// Explanation of the algorithm in one line, for the reference of settings.
     const DOC: &'static str;
-    /// Name in Linux (`net.ipv4.tcp_congestion_control`).
+    /// Name of the algorithm in Linux (`net.ipv4.tcp_congestion_control`).
     const IN_LINUX: &'static str;
-    /// Whether receivers echo each mark (RFC 8257), not the first until the sender has reacted (RFC 3168).
+    /// Whether receivers echo each ECN mark (RFC 8257), not only the first until the sender has
+    /// reacted (RFC 3168).
     const ECHOES_EACH_MARK: bool = false;
-    /// Whether it needs ECN; it then sends all packets as ECN-capable unless the scenario says otherwise.
+    /// Whether the algorithm needs ECN; it then sends all packets as ECN-capable unless the
+    /// scenario says otherwise.
     const NEEDS_ECN: bool = false;
-    /// Whether a loss reduces the window even if marks have reduced it in the same window of data.
+    /// Whether a loss reduces the window even if ECN marks have reduced it in the same window of
+    /// data.
     const CUTS_AFTER_MARKS: bool = false;
-    /// Whether window and rate follow a model of the path; see [`CongestionControl::follow`].
+    /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does; see
+    /// [`CongestionControl::follow`].
     const FOLLOWS_PATH: bool = false;
-    /// Whether its rate samples take bytes in flight from the pipe (RFC 6675), without lost segments.
+    /// Whether the bytes in flight of delivery-rate samples are `pipe` (RFC 6675), which leaves out
+    /// lost segments.
     const SAMPLES_PIPE: bool = false;
-    /// Whether Linux ends its slow start with HyStart.
+    /// Whether Linux ends the slow start of the algorithm with HyStart.
     const HYSTART_IN_LINUX: bool = false;
-    /// Settings of the algorithm.
+    /// Settings of the algorithm, common to all senders.
     type Settings;
 
-    /// Reads its settings from `[tcp]`.
+    /// Reads the settings of the algorithm from `[tcp]`.
     fn read(s: &mut Section) -> Self::Settings;
 
     /// Returns the state of a sender that has sent nothing.
     fn start(settings: &Self::Settings, place: &SenderPlace) -> Self;
 }
 
-/// An ACK of new data, while the window limits the sender.
+/// An ACK of new data that arrives while the congestion window limits the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// Time of its arrival.
+    /// Arrival time of the ACK.
     pub now: Time,
-    /// Bytes it acknowledges.
+    /// Bytes that the ACK newly acknowledges.
     pub acked: u64,
-    /// Payload of a full segment.
+    /// Payload of a full segment in bytes.
     pub segment: u64,
     /// Whether the sender is recovering from a timeout.
     pub after_timeout: bool,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Span,
 }
 
 /// An ACK for an algorithm that follows a model of the path, in addition to its sample of the delivery rate.
 #[derive(Clone, Copy, Debug)]
 pub struct PathAck {
-    /// Time of its arrival.
+    /// Arrival time of the ACK.
     pub now: Time,
-    /// Bytes newly delivered.
+    /// Bytes that the ACK newly acknowledges or SACKs.
     pub acked: u64,
     /// Bytes newly deemed lost.
     pub lost: u64,
-    /// Bytes delivered in total.
+    /// Bytes delivered since the connection began.
     pub delivered: u64,
-    /// Bytes in flight before the ACK.
+    /// Bytes in flight (RFC 6675, `pipe`) before the ACK.
     pub in_flight_before: u64,
-    /// Bytes in flight after the ACK.
+    /// Bytes in flight (RFC 6675, `pipe`) after the ACK.
     pub in_flight: u64,
     /// Whether the sender is in fast recovery or recovering from a timeout.
     pub recovering: bool,
-    /// Payload of a full segment.
+    /// Payload of a full segment in bytes.
     pub segment: u64,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Span>,
     /// Seed of the random phase in which probing begins.
     pub seed: u64,
@@ -139,29 +145,29 @@ pub struct PathAck {
 /// Contents of an ACK and its effect, passed to [`CongestionControl::observe`].
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Time of its arrival.
+    /// Arrival time of the ACK.
     pub now: Time,
-    /// Bytes newly acknowledged or SACKed.
+    /// Bytes that the ACK newly acknowledges or SACKs.
     pub delivered: u64,
-    /// Whether it echoes a mark (RFC 3168; of each marked packet where the model
-    /// [asks for that](super::custom::CongestionModel::echoes_each_mark)).
+    /// Whether the ACK has ECE, which echoes an ECN mark (RFC 3168; of each marked packet where the
+    /// model [asks for that](super::custom::CongestionModel::echoes_each_mark)).
     pub marked: bool,
-    /// First position not acknowledged (SND.UNA).
+    /// First stream position not acknowledged (SND.UNA), after the ACK.
     pub una: u64,
-    /// Next position to send (SND.NXT).
+    /// Next stream position to send (SND.NXT).
     pub next: u64,
-    /// A round-trip time, where the ACK gives one.
+    /// RTT sample of the ACK; `None` if it gives none.
     pub rtt: Option<Span>,
 }
 
-/// Parameters of the sender of a congestion control.
+/// Parameters of the sender for which a congestion control is created.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SenderPlace {
     /// Payload bytes of a full segment.
     pub segment: u32,
     /// Initial window in segments.
     pub initial_window: u32,
-    /// Number of the sending end; used again by later connections.
+    /// Number of the slot of the sending endpoint, which a later connection may use again.
     pub endpoint: u32,
     /// Rules of the scenario for growth and reductions.
     pub rules: CongestionRules,

@@ -1,6 +1,6 @@
 //! Integer cube root, with the same result on every machine.
 
-/// Returns the largest number whose cube is not above `x`; it is below 2⁴³.
+/// Returns the integer cube root: the largest number whose cube is not above `x`; it is below 2⁴³.
 pub fn cube_root(x: u128) -> u64 {
     // digit by digit in base two (Warren, Hacker's Delight, 11–2)
     let (mut rest, mut root) = (x, 0u128);

@@ -31,26 +31,26 @@ const RECOMPUTE_AFTER: Span = Span::from_us(31_250);
 /// Microseconds from K at which the cube exceeds every window.
 const FAR_US: u64 = 10_000_000_000;
 
-/// Choice of details where RFC 9438 and Linux differ.
+/// Implementation of CUBIC that decides the details in which RFC 9438 and Linux differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Variant {
-    /// Details as in Linux.
+    /// Linux (`tcp_cubic.c`).
     #[default]
     Linux,
-    /// Details as in RFC 9438.
+    /// RFC 9438.
     Rfc9438,
 }
 
 /// Settings of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CubicRules {
-    /// RFC 9438 or Linux where they differ.
+    /// Implementation that decides the details in which RFC 9438 and Linux differ.
     pub variant: Variant,
-    /// β, in units of 1/1024 (Linux: 717).
+    /// Share β of the window that remains after a loss, in units of 1/1024 (Linux: 717).
     pub beta: u16,
-    /// Whether a smaller window is remembered with a factor (RFC 9438, 4.7).
+    /// Whether a loss below the last W_max reduces W_max further (fast convergence, RFC 9438, 4.7).
     pub fast_convergence: bool,
-    /// Whether the window never grows more slowly than Reno's (RFC 9438, 4.3).
+    /// Whether the window is at least as large as Reno's would be (RFC 9438, 4.3).
     pub friendly: bool,
 }
 

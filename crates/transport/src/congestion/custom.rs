@@ -12,18 +12,19 @@ use std::sync::Arc;
 /// Function that reads the settings of a congestion control from another crate.
 pub type ReadCongestion = dyn Fn(&mut Section) -> Arc<dyn CongestionModel> + Send + Sync;
 
-/// Settings of a congestion control, from which that of each sender is made.
+/// Settings of a congestion control from another crate; creates the state of each sender.
 pub trait CongestionModel: fmt::Debug + Send + Sync {
     /// Returns the state of a sender that has sent nothing.
     fn start(&self, place: &SenderPlace) -> Box<dyn CongestionControl>;
 
-    /// Whether receivers echo each mark, as with DCTCP (RFC 8257), and not only the first until the sender has
-    /// reacted.
+    /// Whether receivers echo each ECN mark, as with DCTCP (RFC 8257), and not only the first until
+    /// the sender has reacted.
     fn echoes_each_mark(&self) -> bool {
         false
     }
 
-    /// Whether window and rate follow a model of the path: see [`CongestionControl::follow`].
+    /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does: see
+    /// [`CongestionControl::follow`].
     fn follows_path(&self) -> bool {
         false
     }

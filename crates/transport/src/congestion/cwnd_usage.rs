@@ -7,7 +7,8 @@
 use super::window::Window;
 use serde::{Deserialize, Serialize};
 
-/// Use of the congestion window in the current round of data.
+/// Use of the congestion window in the current window of data, for congestion window validation
+/// (RFC 7661).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct CwndUsage {
     /// Whether the window was filled.
@@ -19,7 +20,8 @@ pub struct CwndUsage {
 }
 
 impl CwndUsage {
-    /// Records a transmission: `una..next` is outstanding, and the window is `filled` or not.
+    /// Records a transmission: positions `una..next` are outstanding; `filled`: the congestion
+    /// window is full.
     pub fn sent(&mut self, una: u64, next: u64, filled: bool) {
         let out = u32::try_from(next - una).unwrap_or(u32::MAX);
         if una >= self.until || filled || (!self.filled && out > self.most) {
@@ -27,7 +29,7 @@ impl CwndUsage {
         }
     }
 
-    /// Whether an ACK may grow the window.
+    /// Whether an ACK may grow the window: the window has limited the sender.
     pub fn allows_growth(&self, w: &Window) -> bool {
         self.filled || (w.in_slow_start() && w.cwnd < 2 * u64::from(self.most))
     }

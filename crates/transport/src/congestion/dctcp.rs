@@ -14,13 +14,13 @@ use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::{Fraction, Section, key};
 use serde::{Deserialize, Serialize};
 
-/// The value 1 in the unit of α.
+/// The value 1 of α, DCTCP's moving average of the share of marked bytes: α is in units of 2⁻²⁰.
 pub const ONE: u32 = 1 << 20;
 
 /// Settings of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DctcpRules {
-    /// The gain g of the moving average, as the negative exponent of 2.
+    /// Exponent n of the gain g = 2⁻ⁿ in the moving average α.
     pub gain_shift: u32,
     /// α of a new connection, in units of 2⁻²⁰.
     pub initial_alpha: u32,
@@ -35,7 +35,7 @@ impl Default for DctcpRules {
 /// State of a DCTCP sender beside its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dctcp {
-    /// Estimate of the marked fraction, in units of 1/[`ONE`].
+    /// Moving average α of the share of marked bytes, in units of 1/[`ONE`].
     pub alpha: u32,
     /// Position whose acknowledgement ends the observation window.
     window_end: u64,
@@ -47,7 +47,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// Returns the window after a reduction by marks.
+    /// Returns the window in bytes after a reduction by ECN marks.
     fn reduced(&self, cwnd: u64) -> u64 {
         cwnd - ((u128::from(cwnd) * u128::from(self.alpha)) >> 21) as u64
     }

@@ -31,27 +31,29 @@ struct Record {
     arrived: bool,
 }
 
-/// A sample of the delivery rate.
+/// A sample of the delivery rate, taken from one ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateSample {
     /// Bytes delivered in `interval`.
     pub delivered: u64,
-    /// Length of the interval; zero if the sample is not valid.
+    /// Time in which the bytes were delivered; zero if the sample is not valid.
     pub interval: Span,
-    /// Bytes delivered in total when the newest acknowledged segment was sent.
+    /// Bytes delivered since the connection began, when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// Round-trip time of the newest segment acknowledged that was sent once.
+    /// Round-trip time of the newest acknowledged segment that was sent once; `None` without such a
+    /// segment.
     pub rtt: Option<Span>,
-    /// Bytes in flight when that segment was sent, including it.
+    /// Bytes in flight when the newest acknowledged segment was sent, including it.
     pub in_flight: u64,
-    /// Bytes lost in total when that segment was sent.
+    /// Bytes lost since the connection began, when the newest acknowledged segment was sent.
     pub prior_lost: u64,
-    /// Whether the application was the limit.
+    /// Whether the application limited the rate, so that the sample is only a lower bound of what
+    /// the path allows.
     pub app_limited: bool,
 }
 
 impl RateSample {
-    /// Returns the rate in bytes per second.
+    /// Returns the delivery rate in bytes per second; 0 if the sample is not valid.
     pub fn rate(&self) -> u64 {
         match self.interval.0 {
             0 => 0,
@@ -60,16 +62,16 @@ impl RateSample {
     }
 }
 
-/// Sampler of the delivery rate: records of the segments in flight.
+/// Sampler of the delivery rate of one sender: records of the segments in flight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RateSampler {
-    /// Bytes delivered in total.
+    /// Bytes delivered since the connection began.
     pub delivered: u64,
-    /// Time of the last delivery.
+    /// Time of the last ACK that has delivered data.
     pub delivered_at: Time,
-    /// Bytes lost in total, as last reported to the algorithm.
+    /// Bytes lost since the connection began, as last reported to the algorithm.
     pub lost: u64,
-    /// Sample of the last ACK, until the model has used it.
+    /// Sample of the last ACK; `None` after the model has used it.
     pub sample: Option<RateSample>,
     /// Begin of the send interval.
     first_sent: Time,
@@ -79,7 +81,8 @@ pub struct RateSampler {
 }
 
 impl RateSampler {
-    /// Records the transmission of the segment `start..end` while `in_flight` bytes are in flight.
+    /// Records the transmission of the segment with positions `start..end` while `in_flight` other
+    /// bytes are in flight; `again`: it is a retransmission.
     pub fn sent(&mut self, now: Time, start: u64, end: u64, again: bool, in_flight: u64) {
         if in_flight == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -112,13 +115,13 @@ impl RateSampler {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }
 
-    /// Whether samples are application-limited.
+    /// Whether samples are application-limited: only a lower bound of what the path allows.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_to > 0
     }
 
-    /// Handles an ACK up to `una` with SACK `blocks`, which has delivered `bytes`. Returns its sample of the
-    /// rate.
+    /// Handles an ACK up to position `una` with SACK `blocks`, which has delivered `bytes` new
+    /// bytes. Returns its sample of the delivery rate; `None` if it has delivered nothing.
     pub fn on_ack(
         &mut self,
         now: Time,

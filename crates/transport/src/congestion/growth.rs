@@ -8,8 +8,8 @@
 use super::rules::Counting;
 use super::window::Window;
 
-/// Grows the window in slow start. Returns how many bytes are left over for congestion avoidance: 0 unless the
-/// window has reached the threshold.
+/// Grows the window in slow start. Returns how many of the `acked` bytes are left over for
+/// congestion avoidance: 0 unless the window has reached the threshold.
 #[inline]
 pub fn slow_start(
     w: &mut Window,

@@ -29,7 +29,7 @@ fn allowance(delay: Span) -> Span {
     Span(delay.0 / 8).max(Span::from_ms(4)).min(Span::from_ms(16))
 }
 
-/// State of HyStart or HyStart++.
+/// State of HyStart or HyStart++, which end slow start before a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HyStart {
     rule: HyStartRule,
@@ -55,7 +55,7 @@ pub struct HyStart {
 /// RTT sample of an ACK in slow start.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Time of its arrival.
+    /// Arrival time of the ACK.
     pub now: Time,
     /// Round-trip time.
     pub rtt: Span,
@@ -63,18 +63,18 @@ pub struct Sample {
     pub una: u64,
     /// Next position to send (SND.NXT).
     pub next: u64,
-    /// The window in segments.
+    /// Congestion window in segments.
     pub window: u64,
     /// Time by which aggregation may lengthen a train of ACKs (Linux, `hystart_ack_delay`).
     pub stretch: Span,
-    /// Whether packets are paced: a train then has to last a whole RTT.
+    /// Whether packets are paced: a train of ACKs ends slow start only if it lasts a whole RTT.
     pub paced: bool,
-    /// Whether this is the first slow start.
+    /// Whether this is the first slow start of the connection.
     pub first: bool,
 }
 
 impl HyStart {
-    /// Returns the state before the first sample.
+    /// Returns the state before the first RTT sample.
     pub fn new(rule: HyStartRule) -> HyStart {
         HyStart {
             rule,
@@ -92,12 +92,13 @@ impl HyStart {
         }
     }
 
-    /// Resets the state after a timeout.
+    /// Resets the state after a retransmission timeout.
     pub fn forget(&mut self) {
         *self = HyStart::new(self.rule);
     }
 
-    /// Returns how many of the acknowledged bytes count for growth: fewer in conservative slow start.
+    /// Returns how many of the `acked` bytes count for the growth of the window: fewer in
+    /// conservative slow start (RFC 9406).
     pub fn counted(&mut self, acked: u64, segment: u64, paced: bool) -> u64 {
         if self.rule != HyStartRule::PlusPlus {
             return acked;
@@ -112,7 +113,7 @@ impl HyStart {
         whole
     }
 
-    /// Adds a sample in slow start. Returns whether slow start is over.
+    /// Adds an RTT sample in slow start. Returns whether slow start has to end now.
     pub fn sample(&mut self, s: &Sample) -> bool {
         self.delay_min = self.delay_min.min(s.rtt);
         match self.rule {

@@ -51,14 +51,15 @@ macro_rules! family {
             $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name,)*
             /// An algorithm of a mechanism crate.
             Custom {
-                /// Whether receivers echo each mark, see [`CongestionKind::echoes_each_mark`].
+                /// Whether receivers echo each ECN mark, see [`CongestionKind::echoes_each_mark`].
                 echoes_each_mark: bool,
-                /// Whether window and rate follow a model of the path, see [`CongestionKind::follows_path`].
+                /// Whether the algorithm follows a model of the path, see
+                /// [`CongestionKind::follows_path`].
                 follows_path: bool,
             },
         }
 
-        /// Settings of all algorithms, whichever is used.
+        /// Settings of all built-in congestion control algorithms, whichever is used.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct Settings {
             $(
@@ -74,7 +75,7 @@ macro_rules! family {
             }
         }
 
-        /// State of an algorithm.
+        /// State of the congestion control algorithm of one sender.
         #[derive(Debug, Serialize, Deserialize)]
         pub enum Algorithm {
             $(#[doc = concat!("See [`", stringify!($algorithm), "`].")] $name($held),)*
@@ -83,17 +84,19 @@ macro_rules! family {
             Custom(Box<dyn CongestionControl>),
         }
 
-        /// The built-in algorithms: name, kind, explanation.
+        /// Built-in congestion control algorithms: name in scenarios, kind, explanation.
         pub const BUILT_IN: &[Choice<CongestionKind>] =
             &[$((<$algorithm>::NAME, CongestionKind::$name, <$algorithm>::DOC)),*];
 
-        /// The names of the built-in algorithms in Linux.
+        /// Built-in congestion control algorithms by their names in Linux
+        /// (`net.ipv4.tcp_congestion_control`).
         pub const IN_LINUX: &[(&str, CongestionKind)] =
             &[$((<$algorithm>::IN_LINUX, CongestionKind::$name)),*];
 
         impl Algorithm {
-            /// Returns the state of a sender that has sent nothing; `custom` is the algorithm of a mechanism
-            /// crate, if the kind is one.
+            /// Returns the algorithm of a sender that has sent nothing. `custom` has the settings
+            /// of an algorithm of a mechanism crate; required if `kind` is
+            /// [`CongestionKind::Custom`].
             pub fn start(
                 kind: CongestionKind,
                 settings: &Settings,
@@ -145,40 +148,43 @@ family! {
 }
 
 impl CongestionKind {
-    /// Whether receivers echo each mark, not only the first until the sender has reacted.
+    /// Whether receivers echo each ECN mark (RFC 8257), not only the first until the sender has
+    /// reacted.
     #[inline]
     pub fn echoes_each_mark(self) -> bool {
         constant!(self, ECHOES_EACH_MARK, CongestionKind::Custom { echoes_each_mark, .. } => echoes_each_mark)
     }
 
-    /// Whether window and rate follow a model of the path.
+    /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does.
     #[inline]
     pub fn follows_path(self) -> bool {
         constant!(self, FOLLOWS_PATH, CongestionKind::Custom { follows_path, .. } => follows_path)
     }
 
-    /// Whether it needs ECN.
+    /// Whether the algorithm needs ECN, as DCTCP does.
     pub fn needs_ecn(self) -> bool {
         constant!(self, NEEDS_ECN, CongestionKind::Custom { .. } => false)
     }
 
-    /// Whether a loss reduces the window even if marks have reduced it in the same window of data.
+    /// Whether a loss reduces the window even if ECN marks have reduced it in the same window of
+    /// data.
     pub fn cuts_after_marks(self) -> bool {
         constant!(self, CUTS_AFTER_MARKS, CongestionKind::Custom { .. } => false)
     }
 
-    /// Whether its rate samples take bytes in flight from the pipe (RFC 6675).
+    /// Whether the bytes in flight of delivery-rate samples are `pipe` (RFC 6675), which leaves out
+    /// lost segments.
     #[inline]
     pub fn samples_pipe(self) -> bool {
         constant!(self, SAMPLES_PIPE, CongestionKind::Custom { .. } => false)
     }
 
-    /// Whether Linux ends its slow start with HyStart.
+    /// Whether Linux ends the slow start of the algorithm with HyStart.
     pub fn has_hystart_in_linux(self) -> bool {
         constant!(self, HYSTART_IN_LINUX, CongestionKind::Custom { .. } => false)
     }
 
-    /// Returns the rules of `[tcp]` that the algorithm requires.
+    /// Returns what the algorithm requires of the rules in `[tcp]`.
     pub fn needs(self) -> AlgorithmNeeds {
         AlgorithmNeeds { needs_ecn: self.needs_ecn(), follows_path: self.follows_path() }
     }
@@ -219,7 +225,8 @@ impl CongestionControl for Algorithm {
     }
 }
 
-/// Reads which algorithm is used, and the settings of a custom one; `others` are the custom algorithms.
+/// Reads the key `congestion` of `[tcp]`: the congestion control algorithm, and its settings if it
+/// is one of `others`, the algorithms of mechanism crates.
 pub fn read_kind(
     s: &mut Section,
     others: &[Entry<ReadCongestion>],
@@ -247,8 +254,9 @@ pub struct Control {
     pub hystart: HyStart,
     /// Pacing state.
     pub pacing: Pacing,
-    /// Whether the window limits the sender.
+    /// Use of the congestion window: whether it limits the sender.
     pub cwnd_usage: CwndUsage,
-    /// Segments in the NIC's queue, with small queues and while something may wait.
+    /// With TCP small queues: the segments of the connection in the queue of its host's NIC; `None`
+    /// if the sender has nothing outstanding.
     pub small_queue: Option<Box<SmallQueue>>,
 }

@@ -8,7 +8,8 @@ use super::window::Window;
 use eastwest_settings::Section;
 use serde::{Deserialize, Serialize};
 
-/// Rules of one sender; the algorithm has no state beside the window.
+/// Congestion control of RFC 5681 (NewReno): the rules of one sender. It has no state beside the
+/// window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewReno {
     counting: Counting,
@@ -46,7 +47,7 @@ impl CongestionControl for NewReno {
     }
 }
 
-/// Grows the window after `acked` bytes were acknowledged while it was the limit.
+/// Grows the window after `acked` bytes were acknowledged while the window was the limit.
 #[inline]
 pub fn on_ack(
     w: &mut Window,
@@ -70,8 +71,8 @@ fn grow(w: &mut Window, acked: u64, segment: u64, after_timeout: bool, counting:
     additive(w, acked, w.cwnd, segment, counting);
 }
 
-/// Returns the threshold after a loss: half of the bytes outstanding (RFC 5681, equation 4) or, as in Linux, of
-/// the window in whole segments.
+/// Returns the slow-start threshold after a loss in bytes: half of the bytes outstanding (RFC 5681,
+/// equation 4) or, as in Linux, half of the window in whole segments; at least two segments.
 pub fn threshold(w: &Window, flight: u64, segment: u64, rules: &CongestionRules) -> u64 {
     threshold_from(w, flight, segment, rules.reduced_from)
 }

@@ -14,31 +14,32 @@ const UNPACED: u8 = 10;
 /// Pacing state of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pacing {
-    /// Pacing rate, bytes per second; 0 while unknown.
+    /// Pacing rate in bytes per second; 0 while unknown.
     pub rate: u64,
     /// Earliest time of the next transmission.
     pub next: Time,
-    /// Whether a segment waits for `next`.
+    /// Whether a segment waits for the time `next`.
     pub waits: bool,
     /// Segments sent, saturating.
     sent: u8,
-    /// Segments of the current burst that may be sent together with the last one.
+    /// Segments of the current burst that may be sent without waiting for `next`.
     pub burst_left: u16,
-    /// Whether a burst is deferred until the window has more room.
+    /// Whether a burst is deferred until the congestion window has more room.
     pub held_by_window: bool,
     /// Lateness of the current burst that is not yet made up for.
     late: Span,
 }
 
 impl Pacing {
-    /// Sets the rate from the congestion window, or from the bytes in flight if they are more.
+    /// Sets the pacing rate to 200 % (in early slow start) or 120 % of `cwnd`/`srtt`, or of
+    /// `under_way`/`srtt` if more bytes than `cwnd` are in flight.
     pub fn set_rate_from_window(&mut self, cwnd: u64, ssthresh: u64, under_way: u64, srtt: Span) {
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let bytes = u128::from(cwnd.max(under_way)) * percent * 10_000_000_000;
         self.rate = u64::try_from(bytes / u128::from(srtt.0.max(1))).unwrap_or(u64::MAX);
     }
 
-    /// Records the transmission of `bytes`, and sets the time of the next.
+    /// Records the transmission of `bytes` bytes, and sets the time of the next transmission.
     pub fn sent(&mut self, now: Time, bytes: u64) {
         self.sent = self.sent.saturating_add(1);
         if self.rate == 0 || self.sent < UNPACED {

@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 /// Unit in which an ACK makes the congestion window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Counting {
-    /// The bytes it acknowledges; in slow start at most `limit` segments, after a timeout one (RFC 3465, 2.1 to
-    /// 2.3).
+    /// The bytes that the ACK acknowledges; in slow start at most `limit` segments, after a timeout
+    /// one (RFC 3465, 2.1 to 2.3).
     Bytes {
-        /// L of RFC 3465.
+        /// Limit L of RFC 3465, in segments.
         limit: u16,
     },
-    /// One segment, however much it acknowledges (RFC 5681, 3.1, equations 2 and 3).
+    /// One segment, however much the ACK acknowledges (RFC 5681, 3.1, equations 2 and 3).
     Acks,
-    /// The segments it acknowledges, without limit; the rest above the threshold counts for congestion
-    /// avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
+    /// The segments that the ACK acknowledges, without limit; the rest above the threshold counts
+    /// for congestion avoidance (Linux, `tcp_slow_start` and `tcp_cong_avoid_ai`).
     Segments,
 }
 
-/// Base of the reduction after a loss.
+/// Quantity that is reduced after a loss to get the slow-start threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReducedFrom {
     /// Bytes outstanding (RFC 5681, equation 4).
@@ -63,7 +63,7 @@ impl Default for EcnRules {
 /// Mechanism that ends slow start before a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HyStartRule {
-    /// No mechanism.
+    /// None: slow start ends at the threshold or at a loss.
     #[default]
     Off,
     /// HyStart as in Linux's CUBIC.
@@ -77,10 +77,10 @@ pub enum HyStartRule {
 pub struct CongestionRules {
     /// Unit in which an ACK makes the congestion window grow.
     pub counting: Counting,
-    /// Base of the reduction after a loss.
+    /// Quantity that is reduced after a loss to get the slow-start threshold.
     pub reduced_from: ReducedFrom,
-    /// Whether an idle time halves the window for each timeout it lasts, instead of resetting it at once (RFC
-    /// 2861; Linux, `tcp_cwnd_restart`).
+    /// Whether the window is halved for each RTO of idle time, instead of being set to the initial
+    /// window at once (RFC 2861; Linux, `tcp_cwnd_restart`).
     pub idle_decay: bool,
     /// Mechanism that ends slow start before a loss.
     pub hystart: HyStartRule,
@@ -103,17 +103,17 @@ impl Default for CongestionRules {
     }
 }
 
-/// Requirements of an algorithm on the rules.
+/// Requirements of a congestion control algorithm on the rules in `[tcp]`.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmNeeds {
-    /// Whether it needs ECN.
+    /// Whether the algorithm needs ECN, as DCTCP does.
     pub needs_ecn: bool,
-    /// Whether it sets window and rate by a model of the path.
+    /// Whether the algorithm sets window and pacing rate by a model of the path, as BBR does.
     pub follows_path: bool,
 }
 
 impl CongestionRules {
-    /// Reads the rules from `[tcp]`.
+    /// Reads the rules from `[tcp]`; `needs` are the requirements of the algorithm.
     pub fn read(s: &mut Section, needs: AlgorithmNeeds) -> CongestionRules {
         let counting = read_counting(s);
         let reduced_from = s.choice(

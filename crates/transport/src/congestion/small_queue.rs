@@ -26,17 +26,17 @@ pub const OVERHEAD: u64 = 896;
 /// The limit is what is sent in 2⁻¹⁰ s at the pacing rate (Linux, `sk_pacing_shift`).
 const PACING_SHIFT: u32 = 10;
 
-/// Settings of small queues.
+/// Settings of TCP small queues: the limit of a connection's bytes in the queue of its host's NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmallQueueRules {
-    /// Whether there is a limit.
+    /// Whether the bytes of a connection in the NIC are limited.
     pub on: bool,
-    /// Largest limit, in bytes; above 0.
+    /// Maximum of the limit, in bytes of memory (Linux, `tcp_limit_output_bytes`); above 0.
     pub most: u64,
 }
 
 impl SmallQueueRules {
-    /// Reads the settings of small queues.
+    /// Reads the settings of TCP small queues from `[tcp]`.
     pub fn read(s: &mut Section) -> SmallQueueRules {
         let on = s.get(
             key(
@@ -66,14 +66,14 @@ impl Default for SmallQueueRules {
     }
 }
 
-/// Segments of a connection that wait in the NIC.
+/// Segments of a connection that wait in the queue of its host's NIC.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SmallQueue {
     /// Departure times of the waiting segments, in order.
     leave_at: VecDeque<Time>,
-    /// Time at which the throttled burst may be sent, or never.
+    /// Time at which the throttled burst may be sent; [`Time::NEVER`] if none is throttled.
     pub free_at: Time,
-    /// First position of the last burst.
+    /// First stream position of the last burst.
     pub burst_from: u64,
 }
 
@@ -84,7 +84,7 @@ impl Default for SmallQueue {
 }
 
 impl SmallQueue {
-    /// Adds a segment that has been handed to the NIC and will have left at `leaves`.
+    /// Adds a segment that has been handed to the NIC and will have left it at `leaves`.
     pub fn push(&mut self, now: Time, leaves: Time) {
         // departed segments are removed, so that the list is as short as the queue
         self.take_left(now);
@@ -94,20 +94,20 @@ impl SmallQueue {
         }
     }
 
-    /// Removes the segments that have left by now.
+    /// Removes the segments that have left the NIC by `now`.
     pub fn take_left(&mut self, now: Time) {
         while self.leave_at.front().is_some_and(|at| *at <= now) {
             self.leave_at.pop_front();
         }
     }
 
-    /// Returns the number of segments that had not left at the last [`Self::take_left`].
+    /// Returns the number of segments that were in the NIC at the last [`Self::take_left`].
     pub fn waiting(&self) -> usize {
         self.leave_at.len()
     }
 
-    /// Whether less than `limit` bytes of memory wait, in segments of `segment` bytes of payload. If
-    /// not, sets `free_at` to the time at which this will be so.
+    /// Whether less than `limit` bytes of memory wait in the NIC, in segments of `segment` bytes of
+    /// payload. If not, sets `free_at` to the time at which this will be so.
     pub fn has_room(&mut self, limit: u64, segment: u64) -> bool {
         // Linux counts the socket itself as 1, so a limit of two packets blocks a third.
         let fit = limit.saturating_sub(1) / (segment + OVERHEAD);
@@ -120,7 +120,7 @@ impl SmallQueue {
         false
     }
 
-    /// Returns the bytes of heap memory.
+    /// Returns the heap memory of the list of segments, in bytes.
     pub fn room(&self) -> usize {
         self.leave_at.capacity() * size_of::<Time>()
     }

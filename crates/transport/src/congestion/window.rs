@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 /// The congestion window of one sender, in bytes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Window {
-    /// Congestion window.
+    /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Slow start threshold.
+    /// Slow start threshold in bytes; `u64::MAX` before the first loss.
     pub ssthresh: u64,
     /// Bytes acknowledged since the window last grew in congestion avoidance.
     pub credit: u64,
 }
 
 impl Window {
-    /// Returns the window of a new connection, without threshold (RFC 5681, 3.1).
+    /// Returns the window of a new connection: `initial` bytes, without threshold (RFC 5681, 3.1).
     pub fn new(initial: u64) -> Window {
         Window { cwnd: initial, ssthresh: u64::MAX, credit: 0 }
     }

@@ -10,19 +10,20 @@ struct Candidate {
     value: u64,
 }
 
-/// Windowed maximum.
+/// Maximum of the values of the last rounds (Kathleen Nichols' algorithm, as in Linux's
+/// `win_minmax.c`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowedMax {
     best: [Candidate; 3],
 }
 
 impl WindowedMax {
-    /// Returns the maximum.
+    /// Returns the maximum of the values of the last rounds.
     pub fn get(&self) -> u64 {
         self.best[0].value
     }
 
-    /// Adds a value of this round, and drops values older than `window` rounds.
+    /// Adds a value measured in round `round`, and drops values older than `window` rounds.
     pub fn update(&mut self, window: u64, round: u64, value: u64) {
         let new = Candidate { round, value };
         let b = &mut self.best;

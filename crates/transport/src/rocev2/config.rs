@@ -11,16 +11,17 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Settings of all queue pairs.
+/// Settings of all RoCEv2 queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoceV2Config {
-    /// Payload of a full packet (path MTU of InfiniBand).
+    /// Payload of a full packet in bytes (path MTU of InfiniBand).
     pub mtu: u32,
     /// Number of packets after which an acknowledgement is requested; the last of a message requests one too.
     pub ack_every: u32,
     /// Timeout of a requested acknowledgement (local ACK timeout).
     pub timeout: Span,
-    /// Consecutive timeouts after which a queue pair fails (retry count).
+    /// Number of consecutive timeouts that a queue pair survives; it fails at the next one (retry
+    /// count).
     pub retries: u32,
     /// Rate control of queue pairs.
     pub control: ControlSettings,

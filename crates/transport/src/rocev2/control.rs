@@ -19,16 +19,17 @@ macro_rules! family {
             $name(<$control as RateControl>::Settings),)*
         }
 
-        /// State of the rate control of an end.
+        /// State of the rate control of one end of a queue pair.
         #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
         pub enum Control {
-            /// No control: the rate of the link.
+            /// No control: the end sends at the rate of its link.
             None(Rate),
             $(#[doc = concat!("See [`", stringify!($control), "`].")] $name($control),)*
         }
 
         impl ControlSettings {
-            /// Reads which control is used (by default the first of the list), and its settings.
+            /// Reads `congestion` of `[rocev2]`: which rate control is used (by default the first
+            /// of the list), and its settings.
             pub fn read(s: &mut Section) -> ControlSettings {
                 let choices = [
                     $((<$control>::NAME, <$control>::NAME, <$control>::DOC),)*
@@ -53,7 +54,7 @@ macro_rules! family {
                 settings
             }
 
-            /// Returns the control of an end that has sent nothing, on a link of this rate.
+            /// Returns the rate control of an end that has sent nothing, on a link of rate `line`.
             pub fn start(&self, line: Rate) -> Control {
                 match self {
                     ControlSettings::None => Control::None(line),
@@ -63,7 +64,7 @@ macro_rules! family {
         }
 
         impl Control {
-            /// Returns the current rate.
+            /// Returns the rate at which the end may send now.
             pub fn rate(&self) -> Rate {
                 match self {
                     Control::None(line) => *line,
@@ -79,7 +80,8 @@ macro_rules! family {
                 }
             }
 
-            /// Returns when the timer of the control expires.
+            /// Returns the time at which the timer of the control expires; [`Time::NEVER`] if it is
+            /// not armed.
             pub fn timer_at(&self) -> Time {
                 match self {
                     Control::None(_) => Time::NEVER,
@@ -87,7 +89,7 @@ macro_rules! family {
                 }
             }
 
-            /// Notes that `bytes` have been sent.
+            /// Notes that the end has sent `bytes` bytes, counted as on the link (with framing).
             pub fn after_sending(&mut self, bytes: u64, settings: &ControlSettings) {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {
@@ -97,7 +99,8 @@ macro_rules! family {
                 }
             }
 
-            /// Handles a congestion notification packet. Returns whether it cuts the rate.
+            /// Handles a congestion notification packet at the sender. Returns whether it reduces
+            /// the rate.
             pub fn after_notification(&mut self, now: Time, settings: &ControlSettings) -> bool {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {
@@ -118,7 +121,8 @@ macro_rules! family {
                 }
             }
 
-            /// Handles a marked packet at the receiver. Returns whether to send a congestion notification.
+            /// Handles a packet with a CE mark at the receiver. Returns whether to send a
+            /// congestion notification packet.
             pub fn notifies(&mut self, now: Time, settings: &ControlSettings) -> bool {
                 match (self, settings) {
                     $((Control::$name(control), ControlSettings::$name(settings)) => {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Counters of one end of a queue pair, or of all.
+/// Counters of one end of a queue pair, or sums over all ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Packets with payload sent, including retransmissions.
@@ -11,7 +11,7 @@ pub struct Counters {
     pub retransmits: u64,
     /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Timeouts.
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Acknowledgements sent.
     pub acks: u64,
@@ -19,7 +19,7 @@ pub struct Counters {
     pub naks: u64,
     /// Packets received out of sequence, and dropped.
     pub out_of_sequence: u64,
-    /// Packets received twice.
+    /// Packets received whose payload had arrived before.
     pub duplicates: u64,
     /// Packets received with a CE mark.
     pub marked: u64,
@@ -30,7 +30,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Adds those of another end.
+    /// Adds the counters of another end.
     pub fn add(&mut self, other: &Counters) {
         self.packets += other.packets;
         self.retransmits += other.retransmits;

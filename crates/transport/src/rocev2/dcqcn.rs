@@ -24,20 +24,20 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Settings of both ends.
+/// Settings of DCQCN at the sender and the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DcqcnConfig {
     /// Minimum time between two CNPs of a flow (N).
     pub cnp_interval: Span,
-    /// Weight of a CNP in α (g).
+    /// Gain g of the moving average α: weight of a CNP.
     pub gain: f64,
     /// Time without CNP after which α decays (K).
     pub alpha_timer: Span,
     /// Length of a cycle of the timer (T).
     pub increase_timer: Span,
-    /// Bytes of a cycle of the byte counter (B), on the link.
+    /// Length of a cycle of the byte counter in bytes on the link, with framing (B).
     pub byte_counter: u64,
-    /// Cycles of fast recovery (F).
+    /// Number of cycles of fast recovery (F).
     pub fast_recovery: u32,
     /// Increment of the target rate in additive increase (R_AI).
     pub additive_increase: Rate,
@@ -55,7 +55,7 @@ pub struct NotificationPoint {
 }
 
 impl NotificationPoint {
-    /// Handles a marked packet. Returns whether to send a CNP.
+    /// Handles a packet with a CE mark. Returns whether to send a CNP.
     pub fn sends_cnp(&mut self, now: Time, c: &DcqcnConfig) -> bool {
         let due = self.last.is_none_or(|last| now >= last + c.cnp_interval);
         if due {
@@ -78,7 +78,7 @@ pub struct ReactionPoint {
     timer_cycles: u32,
     byte_cycles: u32,
     bytes_left: u64,
-    /// End of the timer's cycle; never while the rate is that of the link.
+    /// End of the timer's current cycle; [`Time::NEVER`] while the rate is that of the link.
     pub timer_at: Time,
 }
 
@@ -103,7 +103,7 @@ impl ReactionPoint {
         Rate(self.current)
     }
 
-    /// Whether the rate is that of the link.
+    /// Whether the rate is that of the link: DCQCN does not limit it.
     pub fn is_free(&self) -> bool {
         self.current >= self.line
     }
@@ -124,7 +124,8 @@ impl ReactionPoint {
         self.timer_at = if self.is_free() { Time::NEVER } else { now + c.increase_timer };
     }
 
-    /// Counts `bytes` sent, and increases the rate at the end of a cycle of the byte counter.
+    /// Counts `bytes` bytes sent on the link, and increases the rate at the end of a cycle of the
+    /// byte counter.
     pub fn on_sent(&mut self, bytes: u64, c: &DcqcnConfig) {
         if self.is_free() {
             return;
@@ -161,7 +162,8 @@ impl ReactionPoint {
     }
 }
 
-/// Notification point and reaction point of an end.
+/// DCQCN at one end of a queue pair: the reaction point of its sender and the notification point of
+/// its receiver.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Dcqcn {
     reaction: ReactionPoint,

@@ -14,7 +14,7 @@ pub enum TimerTarget {
 impl TimerTarget {
     const NIC: u64 = 1 << 32;
 
-    /// Returns the target as a number.
+    /// Returns the target as a number, from which [`TimerTarget::of_number`] restores it.
     pub fn number(self) -> u64 {
         match self {
             TimerTarget::QueuePair(id) => u64::from(id.0),
@@ -22,7 +22,7 @@ impl TimerTarget {
         }
     }
 
-    /// Returns the target with a number.
+    /// Returns the target that [`TimerTarget::number`] has encoded as `number`.
     pub fn of_number(number: u64) -> TimerTarget {
         match number & TimerTarget::NIC {
             0 => TimerTarget::QueuePair(EndpointId(number as u32)),
@@ -31,12 +31,12 @@ impl TimerTarget {
     }
 }
 
-/// Event of a queue pair that the application is notified of.
+/// Event of a queue pair, of which the application is notified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The bytes given to [`super::Stack::expect`] have arrived in order.
     Delivered,
-    /// Too many timeouts in a row.
+    /// The queue pair has failed after too many consecutive timeouts.
     Failed,
     /// The queue pair is gone and its slot free for another.
     Closed,
@@ -46,28 +46,28 @@ pub enum Notice {
 pub trait Sink {
     /// Sends a packet through the port of `from`.
     fn send(&mut self, from: HostId, packet: Packet);
-    /// Returns when the port of a host takes the next packet with this codepoint, so that few packets wait
-    /// there. `sent`: a packet of `ip_len` bytes has just been handed to it; otherwise `ip_len` bytes may wait
-    /// there.
+    /// Returns the time at which the port of host `from` takes the next packet with this codepoint,
+    /// so that few packets wait there. `sent`: a packet of `ip_len` IP bytes has just been handed
+    /// to the port; otherwise `ip_len` IP bytes may wait there.
     fn takes_more_at(&self, from: HostId, dscp: u8, ip_len: u32, sent: bool) -> Time;
     /// Arms a timer: [`super::Stack::on_timer`] is to be called at time `at`.
     fn arm(&mut self, at: Time, target: TimerTarget);
-    /// Notifies the application.
+    /// Notifies the application at an end of a queue pair.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
 /// Parameters of a new queue pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Connect {
-    /// Host that has opened it.
+    /// Host that opens the queue pair.
     pub client: HostId,
     /// Host of the other end.
     pub server: HostId,
-    /// Values for [`Packet::hash`]: client to server, server to client.
+    /// Values of [`Packet::hash`], by which ECMP chooses paths: client to server, server to client.
     pub hashes: (u16, u16),
     /// Rates of the links of client and server.
     pub rates: (Rate, Rate),
-    /// Differentiated services codepoint of its packets, 0–63.
+    /// Differentiated services codepoint of the queue pair's packets, 0–63.
     pub dscp: u8,
     /// Traffic class, for measuring.
     pub class: u8,

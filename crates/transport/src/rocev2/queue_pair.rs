@@ -31,7 +31,8 @@ pub(super) struct Responder {
     expected: u64,
     /// Whether a negative acknowledgement was sent for it.
     nak_sent: bool,
-    /// Position at whose arrival the application is notified.
+    /// Position at whose arrival the application is notified; `u64::MAX` if it has not requested
+    /// that.
     pub(super) notify_at: u64,
 }
 
@@ -39,14 +40,14 @@ pub(super) struct Responder {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QueuePair {
     address: Address,
-    /// Number of the NIC queue at which it is served.
+    /// Number of the NIC queue that serves this end.
     pub(super) nic: u32,
-    /// Whether it is in that queue.
+    /// Whether this end waits in its NIC queue.
     pub(super) queued: bool,
     pub(super) closing: bool,
     /// Whether the queue pair has failed after too many timeouts.
     failed: bool,
-    /// Earliest timer event that is pending in the simulator.
+    /// Earliest timer event of this end that is pending in the simulator.
     pub(super) armed_at: Time,
     counters: Counters,
     pub(super) requester: Requester,
@@ -101,17 +102,17 @@ impl QueuePair {
         self.address.class
     }
 
-    /// Returns the bytes that were written.
+    /// Returns the payload bytes that the application has posted at this end.
     pub fn written(&self) -> u64 {
         self.requester.written
     }
 
-    /// Returns the bytes that have arrived in order.
+    /// Returns the payload bytes that have arrived at this end in order.
     pub fn received(&self) -> u64 {
         self.responder.expected
     }
 
-    /// Returns the bytes that are acknowledged.
+    /// Returns the payload bytes of this end that the other end has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.requester.acknowledged
     }
@@ -121,12 +122,13 @@ impl QueuePair {
         &self.counters
     }
 
-    /// Returns the rate to which the end is limited, or that of its link.
+    /// Returns the rate to which the rate control limits this end, or the rate of its link.
     pub fn rate(&self) -> Rate {
         self.control.rate()
     }
 
-    /// Whether nothing is left to send or acknowledge.
+    /// Whether this end is closing and has nothing left to send or to be acknowledged, or has
+    /// failed.
     pub(super) fn is_done(&self) -> bool {
         self.closing && (self.failed || self.acknowledged() == self.written())
     }
@@ -144,7 +146,7 @@ impl QueuePair {
         !self.failed && self.requester.has_to_send()
     }
 
-    /// Returns when its rate allows the next packet.
+    /// Returns the time from which the rate of this end allows the next packet.
     fn rate_allows_at(&self) -> Time {
         if self.control.is_free() || self.sent.1 == 0 {
             return Time::ZERO;
@@ -152,7 +154,7 @@ impl QueuePair {
         self.sent.0 + self.control.rate().time_for(self.sent.1)
     }
 
-    /// Whether it may send now.
+    /// Whether this end has a packet to send, and its rate allows to send it at `now`.
     pub(super) fn may_send(&self, now: Time) -> bool {
         self.has_to_send() && self.rate_allows_at() <= now
     }
@@ -183,7 +185,7 @@ impl QueuePair {
         packet
     }
 
-    /// Sends its next packet; there must be one. Returns its IP bytes.
+    /// Sends the next packet of this end; there must be one. Returns the IP bytes of the packet.
     pub(super) fn send_next(&mut self, now: Time, c: &RoceV2Config, sink: &mut impl Sink) -> u32 {
         let next = self.requester.take_next(now, c);
         let again = if next.is_retransmission { rocev2::AGAIN } else { 0 };
@@ -207,7 +209,7 @@ impl QueuePair {
         u32::from(ip_len)
     }
 
-    /// Handles an arriving packet.
+    /// Handles a packet that arrives at this end.
     pub(super) fn on_packet(
         &mut self,
         now: Time,
@@ -277,7 +279,8 @@ impl QueuePair {
         }
     }
 
-    /// Handles the timers that have expired. Returns whether the queue pair has just failed.
+    /// Handles the timers of this end that have expired. Returns whether the queue pair has just
+    /// failed.
     pub(super) fn on_timers(&mut self, now: Time, c: &RoceV2Config) -> bool {
         if self.control.timer_at() <= now {
             self.control.after_timer(now, &c.control);

@@ -6,31 +6,33 @@ use eastwest_types::{Rate, Time};
 /// Rate control of one end of a queue pair: as a sender it limits the rate, as a receiver it decides which
 /// marks are reported to the sender.
 pub trait RateControl: Sized {
-    /// Name in scenarios, `congestion = "dcqcn"`, and of the table of settings.
+    /// Name of the rate control in scenarios, `congestion = "dcqcn"`, and of the table of its
+    /// settings.
     const NAME: &'static str;
-    /// One line of explanation.
+    /// Explanation of the rate control in one line, for the reference of settings.
     const DOC: &'static str;
-    /// One line of explanation of the table.
+    /// Explanation of the table of its settings in one line, for the reference of settings.
     const TABLE: &'static str;
-    /// Settings of the control, common to all queue pairs.
+    /// Settings of the rate control, common to all queue pairs.
     type Settings;
 
-    /// Reads the settings of the control.
+    /// Reads the settings of the rate control from its table.
     fn read(s: &mut Section) -> Self::Settings;
 
-    /// Returns the control of an end that has sent nothing, on a link of rate `line`.
+    /// Returns the rate control of an end that has sent nothing, on a link of rate `line`.
     fn start(line: Rate) -> Self;
 
-    /// Returns the current rate.
+    /// Returns the rate at which the end may send now.
     fn rate(&self) -> Rate;
 
     /// Whether only the link limits the rate.
     fn is_free(&self) -> bool;
 
-    /// Returns when [`RateControl::after_timer`] is to be called.
+    /// Returns the time at which [`RateControl::after_timer`] is to be called; [`Time::NEVER`] for
+    /// no call.
     fn timer_at(&self) -> Time;
 
-    /// Notes that `bytes` have been sent, counted as on the link.
+    /// Notes that the end has sent `bytes` bytes, counted as on the link (with framing).
     fn after_sending(&mut self, bytes: u64, settings: &Self::Settings);
 
     /// Handles a congestion notification packet at the sender.
@@ -39,6 +41,7 @@ pub trait RateControl: Sized {
     /// Handles the expiry of the timer, at [`RateControl::timer_at`].
     fn after_timer(&mut self, now: Time, settings: &Self::Settings);
 
-    /// Handles a marked packet at the receiver. Returns whether to send a congestion notification.
+    /// Handles a packet with a CE mark at the receiver. Returns whether to send a congestion
+    /// notification packet.
     fn notifies(&mut self, now: Time, settings: &Self::Settings) -> bool;
 }

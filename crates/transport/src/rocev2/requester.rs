@@ -14,9 +14,9 @@ const MOST_OUTSTANDING: u64 = 1 << 30;
 pub(super) struct Requester {
     /// Ends of messages that are not acknowledged.
     ends: VecDeque<u64>,
-    /// End of all that is written.
+    /// Position after the last byte that the application has posted.
     pub(super) written: u64,
-    /// First position not acknowledged.
+    /// First position that is not acknowledged.
     pub(super) acknowledged: u64,
     /// Position of the next byte to send.
     next: u64,
@@ -28,20 +28,20 @@ pub(super) struct Requester {
     retries: u32,
     /// End of the last packet that requested an acknowledgement; the timer runs until it is acknowledged.
     ack_requested_to: u64,
-    /// Time at which the retransmission timer expires.
+    /// Time at which the retransmission timer expires; [`Time::NEVER`] if it is not armed.
     pub(super) timer_at: Time,
 }
 
-/// The next packet to send.
+/// The next packet that a queue pair sends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NextPacket {
-    /// Position of its first byte.
+    /// Stream position of the first payload byte.
     pub(super) from: u64,
     /// Bytes of payload.
     pub(super) payload: u64,
-    /// Whether it is a retransmission.
+    /// Whether the packet is a retransmission.
     pub(super) is_retransmission: bool,
-    /// Whether it requests an acknowledgement.
+    /// Whether the packet requests an acknowledgement.
     pub(super) requests_ack: bool,
 }
 
@@ -61,12 +61,12 @@ impl Requester {
         }
     }
 
-    /// Releases the list of messages.
+    /// Releases the memory of the list of messages.
     pub(super) fn release_memory(&mut self) {
         self.ends = VecDeque::new();
     }
 
-    /// Adds a message.
+    /// Adds a message of `bytes` payload bytes.
     pub(super) fn write(&mut self, bytes: u64) {
         if bytes > 0 {
             self.written += bytes;
@@ -74,7 +74,8 @@ impl Requester {
         }
     }
 
-    /// Drops the bytes that were not sent, except one packet. Returns the bytes of the remaining stream.
+    /// Drops the bytes that were never sent, except one packet of `mtu` bytes at most. Returns the
+    /// length of the remaining stream in bytes.
     pub(super) fn truncate(&mut self, mtu: u32) -> u64 {
         let end = (self.highest + u64::from(mtu)).min(self.written);
         while self.ends.back().is_some_and(|last| *last > end) {
@@ -87,7 +88,7 @@ impl Requester {
         self.written
     }
 
-    /// Whether there is something to send.
+    /// Whether there is a packet to send, and the outstanding bytes are below their limit.
     pub(super) fn has_to_send(&self) -> bool {
         self.next < self.written && self.next - self.acknowledged < MOST_OUTSTANDING
     }

@@ -20,7 +20,7 @@ struct NicQueue {
     armed_at: Time,
 }
 
-/// All queue pairs.
+/// All queue pairs of a simulation, and the NIC queues that serve them.
 #[derive(Serialize, Deserialize)]
 pub struct Stack {
     config: RoceV2Config,
@@ -47,7 +47,7 @@ impl Stack {
         }
     }
 
-    /// Returns the settings.
+    /// Returns the settings of all queue pairs.
     pub fn config(&self) -> &RoceV2Config {
         &self.config
     }
@@ -91,7 +91,7 @@ impl Stack {
         number
     }
 
-    /// Posts a message of `bytes` for the application.
+    /// Posts a message of `bytes` payload bytes at end `id`, for its application.
     pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
         let end = &mut self.ends[id.slot()];
         debug_assert_eq!(end.id(), id);
@@ -99,15 +99,16 @@ impl Stack {
         self.service_end(now, id, sink);
     }
 
-    /// Drops the bytes that were posted and not sent, except one packet, which ends the last message.
-    /// Returns the length of the remaining stream in bytes.
+    /// Drops the bytes that were posted at end `id` and not sent, except one packet, which ends the
+    /// last message. Returns the length of the remaining stream in bytes.
     pub fn truncate(&mut self, id: EndpointId) -> u64 {
         let end = &mut self.ends[id.slot()];
         debug_assert_eq!(end.id(), id);
         end.requester.truncate(self.config.mtu)
     }
 
-    /// Requests [`Notice::Delivered`] once `bytes` have arrived in total. Returns whether they already have.
+    /// Requests [`Notice::Delivered`] at end `id` once `bytes` payload bytes have arrived there in
+    /// total. Returns whether they already have; then there is no notice.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
         let end = &mut self.ends[id.slot()];
         let arrived = end.received() >= bytes;
@@ -243,7 +244,7 @@ impl Stack {
         self.free.push(client as u32);
     }
 
-    /// Returns an end, for counters and questions.
+    /// Returns one end of a queue pair, to read its counters and state.
     pub fn end(&self, id: EndpointId) -> &QueuePair {
         &self.ends[id.slot()]
     }

@@ -172,7 +172,8 @@ impl Endpoint {
         }
     }
 
-    /// Detects losses; `due` says whether RACK is to be run, and whether the ACK has SACKed new data.
+    /// Detects losses after an ACK. `due`: whether RACK is to be run, and whether the ACK has
+    /// SACKed new data.
     fn detect_losses(
         &mut self,
         due: (bool, bool),
@@ -221,8 +222,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns the bytes that an ACK counts for when the window grows; `arrived` bytes were SACKed before it.
-    /// Linux (`tcp_cong_control`) does not count SACKed bytes again, RFC 3465 counts all.
+    /// Returns the bytes by which an ACK counts for the growth of the window; `arrived` bytes were
+    /// SACKed before it. Linux (`tcp_cong_control`) does not count SACKed bytes again, RFC 3465
+    /// counts all.
     fn acked_for_growth(&self, acked: u64, arrived: u64, config: &TcpConfig) -> u64 {
         if config.rules.counting != Counting::Segments {
             return acked;
@@ -337,7 +339,7 @@ impl Endpoint {
     }
 
     /// Removes the segments below `ack` from the scoreboard, while nothing is SACKed and no loss is
-    /// known.
+    /// known. Returns their send times if each was sent once.
     #[inline(never)]
     pub(super) fn acknowledge_segments_fast_path(
         &mut self,
@@ -353,7 +355,8 @@ impl Endpoint {
             .and_then(|scoreboard| scoreboard.acknowledge_fast_path(ack, context))
     }
 
-    /// Removes the segments below `ack` from the scoreboard, and records reordering.
+    /// Removes the segments below `ack` from the scoreboard, and records reordering. Returns the
+    /// send times of the newly delivered segments if each was sent once.
     fn acknowledge_segments(
         &mut self,
         ack: u64,

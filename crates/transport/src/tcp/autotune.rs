@@ -47,7 +47,7 @@ impl Autotune {
         }
     }
 
-    /// Returns the window to offer while `stored` bytes are stored out of order.
+    /// Returns the receive window to offer in bytes, while `stored` bytes are stored out of order.
     pub(super) fn window(&self, stored: u64) -> u64 {
         self.window.min(self.bound.saturating_sub(stored))
     }

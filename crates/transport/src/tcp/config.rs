@@ -9,12 +9,12 @@ use crate::congestion::{CongestionKind, Settings};
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Settings shared by all endpoints of a profile. Every value is already checked.
+/// TCP settings of endpoints. Every value is already checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpConfig {
     /// Payload bytes of a full segment (the MSS less options).
     pub segment: u32,
-    /// Initial window in segments (RFC 6928).
+    /// Initial congestion window in segments (RFC 6928).
     pub initial_window: u32,
     /// Largest receive window offered, and largest send window used, in bytes.
     pub max_window: u64,
@@ -22,13 +22,14 @@ pub struct TcpConfig {
     pub min_rto: Span,
     /// Maximum retransmission timeout (RFC 6298, 2.5).
     pub max_rto: Span,
-    /// Timeout before the first round-trip sample, and of the SYN.
+    /// Retransmission timeout before the first round-trip sample, and of the SYN.
     pub initial_rto: Span,
     /// Timer granularity G of RFC 6298; timeouts are rounded up to a multiple of it.
     pub granularity: Span,
     /// Whether selective acknowledgements are used (RFC 2018, RFC 6675).
     pub sack: bool,
-    /// Whether timestamps are used (RFC 7323): 12 bytes in every header, an RTT sample from every ACK.
+    /// Whether timestamps are used (RFC 7323): 12 bytes in every header, and an RTT sample from
+    /// every ACK.
     pub timestamps: bool,
     /// Segments, full or not, after which an ACK is sent at the latest (RFC 5681, 4.2: at most 2); below
     /// 65,536.
@@ -37,11 +38,13 @@ pub struct TcpConfig {
     pub delayed_ack_timeout: Span,
     /// Whether new data is sent on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether the window falls back to the initial window after an idle time of one RTO (RFC 5681, 4.1).
+    /// Whether the congestion window falls back to the initial window after an idle time of one RTO
+    /// (RFC 5681, 4.1).
     pub idle_restart: bool,
     /// Congestion control algorithm.
     pub congestion: CongestionKind,
-    /// Settings of the algorithm from another crate, with [`CongestionKind::Custom`].
+    /// Settings of an algorithm from another crate, with [`CongestionKind::Custom`]; otherwise
+    /// `None`.
     #[serde(skip)]
     pub custom: Option<CustomCongestionConfig>,
     /// Rules common to all congestion control algorithms.
@@ -50,7 +53,7 @@ pub struct TcpConfig {
     pub algorithms: Settings,
     /// Consecutive timeouts after which a connection fails; below 65,536.
     pub max_retries: u32,
-    /// Time for which a closed endpoint answers late packets.
+    /// Time for which a closed endpoint answers late packets (TIME-WAIT).
     pub time_wait: Span,
     /// Rules of the timers.
     pub timers: TimerRules,
@@ -68,7 +71,7 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
-    /// Returns the header bytes of a packet with payload: IPv4 20, TCP 20, timestamps 12.
+    /// Returns the bytes of IP and TCP headers of a packet with payload: 40, and 12 for timestamps.
     pub fn header(&self) -> u32 {
         40 + if self.timestamps { 12 } else { 0 }
     }
@@ -94,7 +97,8 @@ impl TcpConfig {
         agreed
     }
 
-    /// Whether congestion control needs no state beside the window.
+    /// Whether congestion control needs no state beside the window: NewReno without HyStart,
+    /// pacing, offload and small queues.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.congestion == CongestionKind::NewReno

@@ -128,9 +128,9 @@ impl Endpoint {
         // a segment without ACK is dropped
     }
 
-    /// Handles a reset. It ends the connection if it acknowledges our SYN, or if its sequence number is the
-    /// next expected; elsewhere in the window it gets a challenge ACK (RFC 5961, 3.2). In TIME-WAIT it is
-    /// dropped (RFC 1337).
+    /// Handles a reset. It ends the connection if it acknowledges the SYN of this end, or if its
+    /// sequence number is the next expected; elsewhere in the window it gets a challenge ACK (RFC
+    /// 5961, 3.2). In TIME-WAIT it is dropped (RFC 1337).
     #[cold]
     pub(super) fn on_reset(&mut self, packet: &Packet, ctx: &mut Context<'_, impl Sink>) {
         let seq = Packet::widen(packet.seq, self.receiver.next);

@@ -8,30 +8,32 @@ use serde::{Deserialize, Serialize};
 pub struct Counters {
     /// Segments retransmitted.
     pub retransmits: u32,
-    /// Retransmission timeouts, those of SYN and FIN included.
+    /// Expiries of the retransmission timer, those of SYN and FIN included.
     pub timeouts: u32,
     /// Entries into fast recovery.
     pub fast_recoveries: u32,
-    /// Timeouts after which an ACK acknowledged the original transmission (Eifel detection, RFC 3522): nothing
-    /// had been lost. Counted only with timestamps.
+    /// Spurious timeouts: an ACK showed afterwards that nothing had been lost (by the echoed
+    /// timestamp, Eifel detection, RFC 3522; or by DSACK or F-RTO).
     pub spurious_timeouts: u32,
     /// Reductions of the window because of ECE.
     pub ecn_reductions: u32,
     /// Fast recoveries that timestamps or DSACKs showed to be spurious, and that were undone.
     pub spurious_recoveries: u32,
-    /// Times that RACK found retransmissions lost.
+    /// Number of times that RACK found retransmissions lost.
     pub lost_retransmits: u32,
     /// Tail loss probes sent.
     pub probes: u32,
-    /// Tail losses that a probe repaired.
+    /// Losses at the end of a flight that a tail loss probe repaired.
     pub probe_recoveries: u32,
     /// DSACKs received (RFC 2883).
     pub dsacks: u32,
-    /// Timeouts, the first of a run, at which nothing of the outstanding data had arrived.
+    /// Timeouts at which nothing of the outstanding data had arrived. Only the first of consecutive
+    /// timeouts counts.
     pub lost_windows: u32,
-    /// Timeouts, the first of a run, at which data had arrived and every ACK of it was lost.
+    /// Timeouts at which data had arrived and every ACK of it was lost. Only the first of
+    /// consecutive timeouts counts.
     pub lost_ack_windows: u32,
-    /// Timeouts by [`TimeoutCause`]; their sum is `timeouts`.
+    /// Timeouts by cause; the index is the number of the [`TimeoutCause`]. Their sum is `timeouts`.
     pub causes: [u32; TimeoutCause::COUNT],
 }
 

@@ -109,8 +109,8 @@ impl Endpoint {
         told || (marked && !echoed)
     }
 
-    /// Handles an ACK with ECE that acknowledges `acked` bytes: reduces the window. `flight` bytes were
-    /// outstanding before it.
+    /// Handles an ACK with ECE that acknowledges `acked` bytes: reduces the window. `flight` bytes
+    /// were outstanding before the ACK.
     #[cold]
     pub(super) fn on_ece(&mut self, flight: u64, acked: u64, config: &TcpConfig) {
         let reno = self.is_reno(config);
@@ -142,7 +142,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the window is still held after a reduction by ECE. Ends that state once everything
+    /// Whether the window is still held after a reduction by ECE. Ends the hold once everything
     /// outstanding at the reduction, and something beyond it, is acknowledged.
     #[cold]
     pub(super) fn stays_in_cwr(&mut self, config: &TcpConfig) -> bool {

@@ -26,7 +26,7 @@ pub(super) struct Address {
     pub(super) class: u8,
 }
 
-/// One end of a connection.
+/// One end of a TCP connection.
 ///
 /// The fields lie in four cache lines in the order in which packets access them: with thousands of connections
 /// most time is spent fetching these lines.
@@ -41,11 +41,12 @@ pub struct Endpoint {
     pub(super) closing: bool,
     /// State of ECN: bits that are declared in [`ecn`](super::ecn).
     pub(super) ecn: u8,
-    /// Twice the number of its [settings](super::Stack), plus 1 if its congestion control has state beside the
-    /// window (`control`).
+    /// Twice the number of the endpoint's [settings](super::Stack), plus 1 if its congestion
+    /// control has state beside the window (`control`).
     pub(super) settings: u8,
     pub(super) stream: Stream,
-    /// State of the congestion control beside the window, from the first write on.
+    /// State of the congestion control beside the window, from the first write on; `None` if the
+    /// settings need none.
     pub(super) control: Option<Box<Control>>,
     // --- line 2: receiving ---
     pub(super) receiver: Receiver,
@@ -96,37 +97,38 @@ impl Endpoint {
         self.address.id
     }
 
-    /// Returns the host of this end.
+    /// Returns the host of this end of the connection.
     pub fn local(&self) -> HostId {
         self.address.local
     }
 
-    /// Returns the host of the other end.
+    /// Returns the host of the other end of the connection.
     pub fn remote(&self) -> HostId {
         self.address.remote
     }
 
-    /// Returns the traffic class, for measuring.
+    /// Returns the traffic class of the connection, for measuring.
     pub fn class(&self) -> u8 {
         self.address.class
     }
 
-    /// Returns the bytes that the application has written.
+    /// Returns the payload bytes that the application has written to the stream of this end.
     pub fn written(&self) -> u64 {
         self.stream.end - 1
     }
 
-    /// Returns the stream bytes that have arrived in order.
+    /// Returns the payload bytes that have arrived at this end in order.
     pub fn received(&self) -> u64 {
         self.receiver.received()
     }
 
-    /// Returns the stream bytes that have arrived, including those above a gap.
+    /// Returns the payload bytes that have arrived at this end, including those above a gap.
     pub fn buffered(&self) -> u64 {
         self.receiver.buffered()
     }
 
-    /// Returns the first position that has not arrived, and the ranges above it that have.
+    /// Returns the first position of the peer's stream that has not arrived, and the ranges (start,
+    /// end) above it that have; the SYN is position 0.
     pub fn received_ranges(&self) -> (u64, Vec<(u64, u64)>) {
         (self.receiver.next, self.receiver.out_of_order.iter().collect())
     }
@@ -141,12 +143,14 @@ impl Endpoint {
         self.window.ssthresh
     }
 
-    /// Returns the bytes sent and not acknowledged; SYN and FIN count one each.
+    /// Returns the bytes that this end has sent and that are not acknowledged; SYN and FIN count
+    /// one each.
     pub fn outstanding(&self) -> u64 {
         self.stream.outstanding()
     }
 
-    /// Returns the first position of its stream that is not acknowledged (SND.UNA); the SYN is position 0.
+    /// Returns the first position of this end's stream that is not acknowledged (SND.UNA); the SYN
+    /// is position 0.
     pub fn acknowledged(&self) -> u64 {
         self.stream.una
     }
@@ -156,13 +160,13 @@ impl Endpoint {
         self.recovery.counters()
     }
 
-    /// Returns the number of its settings.
+    /// Returns the number of the endpoint's settings in the [`Stack`](super::Stack).
     #[inline]
     pub(super) fn settings(&self) -> u8 {
         self.settings >> 1
     }
 
-    /// Whether its congestion control has state beside the window.
+    /// Whether the endpoint's congestion control has state beside the window.
     #[inline]
     pub(super) fn has_control_state(&self) -> bool {
         self.settings & 1 != 0
@@ -172,12 +176,13 @@ impl Endpoint {
         self.state == State::Established
     }
 
-    /// Returns the position after the last to send; the FIN takes one.
+    /// Returns the position after the last one to send: after the FIN, if the application has
+    /// closed.
     pub(super) fn send_end(&self) -> u64 {
         self.stream.end + u64::from(self.closing)
     }
 
-    /// Returns the right edge of the peer's receive window: SND.UNA + SND.WND.
+    /// Returns the first position beyond the peer's receive window: SND.UNA + SND.WND.
     #[inline]
     pub(super) fn right_edge(&self, config: &TcpConfig) -> u64 {
         self.stream.una + u64::from(self.peer_window).min(config.max_window)
@@ -195,7 +200,7 @@ impl Endpoint {
         self.timers.rto(config)
     }
 
-    /// Returns the expiry time of a timer of length `span` set now.
+    /// Returns the expiry time of a timer of length `span` that is armed at `now`.
     #[inline]
     pub(super) fn deadline(&self, now: Time, span: Span, config: &TcpConfig) -> Time {
         deadline(now, span, self.address.local, config)
@@ -207,14 +212,14 @@ impl Endpoint {
         self.timers.rto_at = self.deadline(now, self.rto(config), config);
     }
 
-    /// Whether its FIN is acknowledged and the peer's FIN has arrived.
+    /// Whether the FIN of this end is acknowledged and the peer's FIN has arrived.
     pub(super) fn is_finished(&self) -> bool {
         self.closing
             && self.stream.una == self.stream.end + 1
             && self.receiver.next > self.receiver.fin_at
     }
 
-    /// Whether TIME-WAIT is over, or the connection has failed.
+    /// Whether this end has finished: TIME-WAIT is over, or the connection has failed.
     pub(super) fn is_done(&self) -> bool {
         self.timers.time_wait == TimeWait::Over || self.state == State::Failed
     }
@@ -227,7 +232,8 @@ impl Endpoint {
         self.timers.rack_timer = RackTimer::Off;
     }
 
-    /// Frees the slot for another connection with this identifier: releases memory. Returns the counters.
+    /// Frees the slot for another connection with identifier `next_id`: releases memory. Returns
+    /// the counters of the ended connection.
     pub(super) fn vacate(&mut self, next_id: EndpointId) -> Counters {
         self.address.id = next_id;
         self.receiver.drop_buffers();

@@ -100,8 +100,8 @@ impl Endpoint {
             && self.stream.una == self.recovery.recover()
     }
 
-    /// Handles an ACK of new data in fast recovery or after a timeout. Returns whether the first segment has to
-    /// be retransmitted at once.
+    /// Handles an ACK of `acked` new bytes in fast recovery or after a timeout. Returns whether the
+    /// first segment has to be retransmitted at once.
     pub(super) fn on_recovery_progress(
         &mut self,
         acked: u64,

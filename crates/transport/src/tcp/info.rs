@@ -6,19 +6,19 @@ use super::ecn;
 use super::states::{RecoveryPhase, State};
 use eastwest_types::EndpointId;
 
-/// State of congestion avoidance (Linux, `enum tcp_ca_state`).
+/// State of loss recovery and congestion avoidance (Linux, `enum tcp_ca_state`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum CongestionState {
     /// No losses, reordering or ECE.
     Open = 0,
-    /// Something has arrived out of order.
+    /// Data has arrived out of order, as duplicate ACKs or SACK blocks show.
     Disorder = 1,
     /// ECE has reduced the window.
     Cwr = 2,
     /// Fast recovery.
     Recovery = 3,
-    /// After a timeout.
+    /// Recovery after a retransmission timeout.
     Loss = 4,
 }
 
@@ -30,7 +30,7 @@ pub enum ConnectionState {
     Established = 1,
     /// This end has sent a SYN.
     SynSent = 2,
-    /// This end has answered a SYN.
+    /// This end has answered a SYN with a SYN-ACK.
     SynReceived = 3,
     /// This end has closed; its FIN is not acknowledged yet.
     FinWait1 = 4,
@@ -55,21 +55,21 @@ impl ConnectionState {
         matches!(self, Listen | SynSent | SynReceived)
     }
 
-    /// Whether no more data will arrive.
+    /// Whether no more data will arrive: the other end has closed, or the connection has failed.
     pub fn is_over(self) -> bool {
         use ConnectionState::{CloseWait, Failed, LastAck, TimeWait};
         matches!(self, CloseWait | Failed | LastAck | TimeWait)
     }
 }
 
-/// State of one endpoint.
+/// State of one TCP endpoint in the terms of Linux's `struct tcp_info`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
     /// State of the connection.
     pub connection: ConnectionState,
-    /// State of congestion avoidance.
+    /// State of loss recovery and congestion avoidance.
     pub congestion: CongestionState,
-    /// Bytes sent and not acknowledged, SYN and FIN one each.
+    /// Bytes sent and not acknowledged; SYN and FIN count one each.
     pub outstanding: u64,
     /// Outstanding bytes that are known to have arrived.
     pub sacked: u64,
@@ -77,31 +77,32 @@ pub struct Info {
     pub lost: u64,
     /// Bytes of retransmissions in flight.
     pub resent: u64,
-    /// Bytes written and not sent.
+    /// Bytes that the application has written and TCP has not sent.
     pub unsent: u64,
-    /// Bytes acknowledged by the other end.
+    /// Payload bytes that the other end has acknowledged.
     pub acknowledged: u64,
-    /// Bytes received in order.
+    /// Payload bytes received in order.
     pub received: u64,
-    /// The other end's window, bytes.
+    /// Receive window of the other end in bytes.
     pub peer_window: u32,
-    /// Timeouts since SND.UNA last advanced.
+    /// Consecutive retransmission timeouts: those since SND.UNA last advanced.
     pub retries: u16,
     /// Consecutive window probes without an answer.
     pub probes: u16,
-    /// Number of doublings of the timeout.
+    /// Number of times that the retransmission timeout is doubled.
     pub backoff: u8,
-    /// Degree of reordering: segments out of order that mean a loss.
+    /// Degree of reordering: number of duplicate ACKs, or of segments SACKed above a hole, that
+    /// mean a loss.
     pub reordering: u32,
 }
 
 impl Stack {
-    /// Returns the settings with number 0 for changes while a connection is open.
+    /// Returns the settings with number 0, to change them while a connection is open.
     pub fn config_mut(&mut self) -> &mut TcpConfig {
         &mut self.settings.first
     }
 
-    /// Returns the state of an endpoint.
+    /// Returns the state of an endpoint in the terms of Linux's `struct tcp_info`.
     pub fn info(&self, id: EndpointId) -> Info {
         let e = self.endpoint(id);
         let held = |position: u64| {

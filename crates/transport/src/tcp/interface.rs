@@ -9,14 +9,15 @@ use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Time};
 pub trait Sink {
     /// Sends a packet through the network card (NIC) of `from`.
     fn send(&mut self, from: HostId, packet: Packet, sack: Option<SackBlocks>);
-    /// Returns when all packets handed to the NIC of `from` with this codepoint will have left it. Called only
-    /// with [small queues](crate::congestion::small_queue); the default is a NIC without a queue.
+    /// Returns the time at which all packets handed to the NIC of `from` with this codepoint will
+    /// have left it. Called only with [small queues](crate::congestion::small_queue); the default
+    /// is a NIC without a queue.
     fn leaves_at(&self, _from: HostId, _dscp: u8) -> Time {
         Time::ZERO
     }
     /// Arms a timer: [`super::Stack::on_timer`] is to be called for this endpoint at time `at`.
     fn arm(&mut self, at: Time, endpoint: EndpointId);
-    /// Notifies the application of an endpoint.
+    /// Notifies the application of an endpoint of an event.
     fn notify(&mut self, endpoint: EndpointId, notice: Notice);
 }
 
@@ -30,7 +31,7 @@ pub(super) struct Context<'a, S> {
     pub(super) sink: &'a mut S,
 }
 
-/// Event of a connection that the application is notified of.
+/// Event of a connection, of which the application is notified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The bytes up to the position given to [`super::Stack::expect`] have arrived in order.
@@ -43,9 +44,9 @@ pub enum Notice {
     LossRecovery {
         /// Kind of the step.
         event: RecoveryEvent,
-        /// First position.
+        /// First stream position of the step.
         from: u64,
-        /// Position after the last.
+        /// Stream position after the last one of the step.
         to: u64,
     },
     /// Both ends are done; the slots are free for another connection.
@@ -59,24 +60,24 @@ pub enum RecoveryEvent {
     Timeout(TimeoutCause),
     /// Fast recovery begins. Positions: all that is not acknowledged.
     Recovery,
-    /// All that was outstanding at the timeout or at the begin of fast recovery is acknowledged. Positions:
-    /// what the last ACK acknowledged.
+    /// All that was outstanding at the timeout or at the begin of fast recovery is acknowledged.
+    /// Positions: those that the last ACK acknowledges.
     Recovered,
     /// An ACK shows that a timeout was spurious (see [`super::Counters::spurious_timeouts`]). Positions: what
     /// this ACK acknowledges.
     Spurious,
 }
 
-/// Parameters of a new connection.
+/// Parameters of a new TCP connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Connect {
     /// Host that sends the SYN.
     pub client: HostId,
     /// Host that listens.
     pub server: HostId,
-    /// Values for [`Packet::hash`]: client to server, server to client.
+    /// Values of [`Packet::hash`], by which ECMP chooses paths: client to server, server to client.
     pub hashes: (u16, u16),
-    /// Differentiated services codepoint of all packets, 0–63.
+    /// Differentiated services codepoint of all packets of the connection, 0–63.
     pub dscp: u8,
     /// Traffic class, for measuring.
     pub class: u8,

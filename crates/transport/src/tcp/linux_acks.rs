@@ -56,12 +56,12 @@ pub(super) struct LinuxAcks {
     compressed: u8,
 }
 
-/// Arrival of a segment in order.
+/// Arrival of a segment in order, for Linux's ACK policy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) now: Time,
     pub(super) payload: u16,
-    /// Whether it ends a write of the sending application (PSH).
+    /// Whether the segment ends a write of the sending application (PSH).
     pub(super) pushes: bool,
     /// Bytes not acknowledged, including this segment.
     pub(super) unacked: u64,
@@ -149,7 +149,7 @@ impl LinuxAcks {
         self.ato = ATO_MIN;
     }
 
-    /// Returns how long an ACK is delayed.
+    /// Returns the time for which an ACK is delayed.
     pub(super) fn delay(&self, srtt: Option<Span>) -> Span {
         let mut ato = self.ato;
         if ato > ATO_MIN {
@@ -173,7 +173,8 @@ impl LinuxAcks {
         }
     }
 
-    /// Handles the transmission of a packet, which carries an ACK; `owed`: an ACK was due or delayed.
+    /// Handles the transmission of a packet, which acknowledges all data in order. `data`: the
+    /// packet has payload; `owed`: an ACK was due or delayed.
     pub(super) fn on_sent(&mut self, data: bool, now: Time, owed: bool) {
         if data && now.since(self.last_received) < self.ato {
             self.pingpong = true;

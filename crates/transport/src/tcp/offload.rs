@@ -23,13 +23,13 @@ pub struct OffloadRules {
     pub on: bool,
     /// Minimum number of segments of a burst (Linux, `tcp_min_tso_segs`); above 0.
     pub min_segments: u32,
-    /// Divisor of the window: a burst is deferred while less than this part of the window is free (Linux,
-    /// `tcp_tso_win_divisor`); above 0.
+    /// Divisor n of the window: a burst is deferred while less than 1/n of the window is free
+    /// (Linux, `tcp_tso_win_divisor`); above 0.
     pub window_divisor: u32,
 }
 
 impl OffloadRules {
-    /// Reads the settings of segmentation offload.
+    /// Reads the settings of segmentation offload from `[tcp]`.
     pub fn read(s: &mut Section) -> OffloadRules {
         OffloadRules {
             on: s.get(

@@ -98,7 +98,7 @@ impl Endpoint {
         }
     }
 
-    /// Retransmits the next lost bytes, at most a segment. Returns how many.
+    /// Retransmits the next lost bytes, at most a segment. Returns the number of bytes sent.
     #[inline]
     pub(super) fn retransmit_lost(&mut self, ctx: &mut Context<'_, impl Sink>) -> u64 {
         if self.recovery.phase == RecoveryPhase::Open {
@@ -114,7 +114,7 @@ impl Endpoint {
         stop - start
     }
 
-    /// Sends the next new bytes, at most a segment. Returns how many.
+    /// Sends the next new bytes, at most a segment. Returns the number of bytes sent.
     #[inline]
     pub(super) fn send_new_segment(
         &mut self,

@@ -11,11 +11,11 @@ use eastwest_types::Time;
 /// Decision whether a segment may be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SendGate {
-    /// The next segment, whatever it is.
+    /// The next segment may be sent, whether new data or a retransmission.
     Open,
-    /// New data, but no retransmissions.
+    /// New data may be sent, but no retransmissions.
     NewDataOnly,
-    /// Nothing.
+    /// No segment may be sent.
     Closed,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct AckChange {
     pub(super) delivered: u64,
     /// Bytes newly deemed lost.
     pub(super) lost: u64,
-    /// Bytes in flight before it.
+    /// Bytes in flight before the ACK (RFC 6675, `pipe`).
     pub(super) in_flight_before: u64,
 }
 
@@ -107,7 +107,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns when the waiting segment may be sent, or never.
+    /// Returns the time at which the waiting segment may be sent; [`Time::NEVER`] if none waits.
     pub(super) fn paced_send_at(&self) -> Time {
         let Some(control) = self.control.as_deref() else { return Time::NEVER };
         let paced = if control.pacing.waits { control.pacing.next } else { Time::NEVER };

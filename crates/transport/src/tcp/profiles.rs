@@ -9,7 +9,8 @@ const LINUX: &str = include_str!("profiles/linux.toml");
 const CLASSIC: &str = include_str!("profiles/classic.toml");
 const NS2: &str = include_str!("profiles/ns2.toml");
 
-/// Reads the name of the profile, and uses its values for absent keys.
+/// Reads the key `profile` of `[tcp]`, and uses the values of this profile for keys that the file
+/// does not give.
 pub fn read(s: &mut Section) {
     let text = s.choice(
         "profile",

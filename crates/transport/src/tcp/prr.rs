@@ -12,7 +12,7 @@
 use super::rules::PrrRule;
 use serde::{Deserialize, Serialize};
 
-/// State of a reduction, in bytes.
+/// State of proportional rate reduction in one recovery, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Prr {
     /// Bytes delivered since the reduction began (`prr_delivered`).
@@ -40,7 +40,7 @@ impl Prr {
         Prr { delivered: 0, out: 0, recover_fs: recover_fs.max(1) }
     }
 
-    /// Counts bytes sent.
+    /// Counts bytes sent since the reduction began.
     pub(super) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
     }

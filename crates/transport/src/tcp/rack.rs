@@ -24,11 +24,11 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 /// Time that Linux adds to short timers (`TCP_TIMEOUT_MIN_US`).
 pub(super) const TIMER_SLACK: Span = Span::from_ms(2);
 
-/// Context of an ACK for RACK and for detection of reordering.
+/// Context of an ACK for RACK and for the detection of reordering.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckContext {
     pub(super) now: Time,
-    /// Timestamp that it echoes, microseconds, where RACK uses it.
+    /// Timestamp that the ACK echoes, in microseconds; `None` if RACK does not use it.
     pub(super) echo_us: Option<u32>,
     /// Highest position SACKed before this ACK.
     pub(super) highest: u64,
@@ -100,7 +100,8 @@ impl Rack {
         }
     }
 
-    /// Handles the delivery of a segment that was last sent at `at` (RFC 8985, 6.2 steps 1 and 2).
+    /// Handles the delivery of the segment that ends at position `end` and was last sent at `at`
+    /// (RFC 8985, 6.2 steps 1 and 2).
     #[inline]
     pub(super) fn on_delivery(&mut self, retransmitted: bool, end: u64, at: Time, c: AckContext) {
         let rtt = c.now.since(at);
@@ -160,7 +161,7 @@ impl Rack {
         }
     }
 
-    /// Returns the reordering window; `enough`: as many segments are SACKed as mean a loss.
+    /// Returns the reordering window; `enough`: the number of SACKed segments alone means a loss.
     pub(super) fn reordering_window(&self, in_recovery: bool, enough: bool, srtt: Span) -> Span {
         if !self.reordering_seen && (in_recovery || enough) {
             return Span::ZERO;

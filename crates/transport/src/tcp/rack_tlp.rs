@@ -32,7 +32,7 @@ pub(super) struct DetectedLosses {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbeAck {
     pub(super) advanced: bool,
-    /// Whether it SACKed data, carried data or changed the peer's window.
+    /// Whether the ACK SACKed data, carried data or changed the peer's window.
     pub(super) other_news: bool,
     /// Whether a DSACK reported the probe.
     pub(super) dsack: bool,
@@ -65,7 +65,7 @@ impl Endpoint {
         lost_again
     }
 
-    /// Detects losses after an ACK and enters fast recovery if there are any.
+    /// Detects losses by RACK after an ACK, and enters fast recovery if there are any.
     pub(super) fn rack_on_ack(&mut self, ctx: &mut Context<'_, impl Sink>) -> DetectedLosses {
         let (una, next) = (self.stream.una, self.stream.next);
         let Some(scoreboard) = &mut self.recovery.scoreboard else {
@@ -138,7 +138,7 @@ impl Endpoint {
         self.arm_rack_timer(RackTimer::TailLossProbe, at);
     }
 
-    /// Arms the RACK-TLP timer for one of its purposes.
+    /// Arms the RACK-TLP timer for the purpose `probe`, to expire at `at`.
     #[inline]
     pub(super) fn arm_rack_timer(&mut self, probe: RackTimer, at: Time) {
         if let Some(scoreboard) = &mut self.recovery.scoreboard {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Set of sorted half-open ranges. It takes one word while it is empty, as most are most of the time.
+/// Set of byte positions as sorted half-open ranges. It takes one word of memory while it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeSet {
     content: Option<Box<Content>>,
@@ -32,17 +32,17 @@ impl RangeSet {
         self.content.as_ref().map_or(&[], |c| &c.ranges)
     }
 
-    /// Returns the ranges in ascending order.
+    /// Returns the ranges (start, end) in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator + '_ {
         self.slice().iter().copied()
     }
 
-    /// Returns the position after the last byte, or 0.
+    /// Returns the position after the last byte of the set; 0 if it is empty.
     pub fn end(&self) -> u64 {
         self.slice().last().map_or(0, |r| r.1)
     }
 
-    /// Adds `start..end`; returns how many of its bytes are new.
+    /// Adds the positions `start..end`; returns how many of them are new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         debug_assert!(start < end);
         let Content { ranges, total, .. } = &mut **self.content.get_or_insert_default();
@@ -70,7 +70,7 @@ impl RangeSet {
         new
     }
 
-    /// Removes everything below `position`.
+    /// Removes all positions below `position`.
     pub fn remove_below(&mut self, position: u64) {
         let Some(c) = &mut self.content else { return };
         let gone = c.ranges.partition_point(|r| r.1 <= position);
@@ -86,7 +86,8 @@ impl RangeSet {
         }
     }
 
-    /// Removes the first range if it starts at or below `position`. Returns its end.
+    /// Removes the first range if it starts at or below `position`, and returns its end. Otherwise
+    /// returns `None`.
     pub fn take_from(&mut self, position: u64) -> Option<u64> {
         let &(start, end) = self.slice().first()?;
         if start > position {
@@ -96,19 +97,21 @@ impl RangeSet {
         Some(end)
     }
 
-    /// Returns positions in the ranges that the receiver has reported last by SACK, the latest first.
+    /// Returns a position in each of the three ranges that the receiver has reported last by SACK,
+    /// the latest first; 0 stands for no range.
     pub fn reported(&self) -> [u64; 3] {
         self.content.as_ref().map_or([0; 3], |c| c.reported)
     }
 
-    /// Sets the positions of the ranges reported last; they are lost when the set becomes empty.
+    /// Sets the positions of the ranges that the receiver has reported last by SACK. They are lost
+    /// when the set becomes empty.
     pub fn set_reported(&mut self, positions: [u64; 3]) {
         if let Some(c) = &mut self.content {
             c.reported = positions;
         }
     }
 
-    /// Returns the range that contains `position`.
+    /// Returns the range (start, end) that contains `position`; `None` if the set does not.
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
         let ranges = self.slice();
         let i = ranges.partition_point(|r| r.1 <= position);
@@ -130,7 +133,7 @@ impl RangeSet {
         (start, ranges.get(i).map_or(u64::MAX, |r| r.0))
     }
 
-    /// Returns the bytes of the set below `position`.
+    /// Returns the number of bytes of the set below `position`.
     pub fn below(&self, position: u64) -> u64 {
         let below = self.slice().iter().take_while(|r| r.0 < position);
         below.map(|r| r.1.min(position) - r.0).sum()

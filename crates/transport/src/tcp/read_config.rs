@@ -18,7 +18,8 @@ use eastwest_types::Span;
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-/// Returns the settings of a profile alone, for senders outside a scenario; `None` if there is no such profile.
+/// Returns the TCP settings of a profile alone, for senders outside a scenario; `None` if there is
+/// no such profile.
 pub fn profile(name: &str) -> Option<TcpConfig> {
     let table = toml::Table::from_iter([("profile".to_owned(), toml::Value::from(name))]);
     let mut state = State::default();
@@ -27,7 +28,8 @@ pub fn profile(name: &str) -> Option<TcpConfig> {
     state.problems.is_empty().then_some(config)
 }
 
-/// Reads `[tcp]`; `mtu` is `None` if it is not known, `others` are congestion controls from other crates.
+/// Reads `[tcp]`. `mtu` is the largest IP packet in bytes, or `None` if it is not known; `others`
+/// are congestion controls from other crates; `notes` receives remarks for the user.
 pub fn read(
     s: &mut Section,
     mtu: Option<u32>,

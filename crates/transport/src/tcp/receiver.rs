@@ -22,23 +22,24 @@ pub(super) struct LinuxState {
 /// Receiving half of a connection: reassembly, acknowledgements and timestamps.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Receiver {
-    /// First position that has not arrived.
+    /// First position of the other end's stream that has not arrived (RCV.NXT).
     pub(super) next: u64,
     /// Position that was acknowledged last.
     pub(super) acked: u64,
-    /// Position of the other end's FIN.
+    /// Position of the other end's FIN; `u64::MAX` until it has arrived.
     pub(super) fin_at: u64,
-    /// Position at whose arrival the application is notified.
+    /// Position at whose arrival the application is notified; `u64::MAX` if it has not requested
+    /// that.
     pub(super) notify_at: u64,
     /// Segments that have arrived out of order.
     pub(super) out_of_order: RangeSet,
     /// State of Linux's ACK policy and window autotuning, if they are used.
     pub(super) linux: Option<Box<LinuxState>>,
-    /// Expiry of the delayed-ACK timer.
+    /// Expiry of the delayed-ACK timer; [`Time::NEVER`] if it is not armed.
     pub(super) ack_at: Time,
-    /// Timestamp to echo, microseconds.
+    /// Timestamp to echo, in microseconds (RFC 7323, TS.Recent).
     pub(super) ts_recent_us: u32,
-    /// Segments since the last ACK.
+    /// Number of segments received in order since the last ACK was sent.
     pub(super) unacked: u16,
 }
 
@@ -58,20 +59,20 @@ impl Receiver {
         }
     }
 
-    /// Returns the stream bytes that have arrived in order.
+    /// Returns the payload bytes that have arrived in order.
     pub(super) fn received(&self) -> u64 {
         let fin = u64::from(self.next > self.fin_at);
         self.next.saturating_sub(1 + fin)
     }
 
-    /// Returns the stream bytes that have arrived, including those above a gap.
+    /// Returns the payload bytes that have arrived, including those above a gap.
     pub(super) fn buffered(&self) -> u64 {
         let fin = u64::from(self.out_of_order.end() > self.fin_at);
         self.received() + self.out_of_order.total() - fin
     }
 
-    /// Advances to `end`, and over stored ranges that follow without a gap. Returns whether there were stored
-    /// ranges.
+    /// Advances RCV.NXT to `end`, and over stored ranges that follow without a gap. Returns whether
+    /// there were stored ranges.
     #[inline]
     pub(super) fn advance(&mut self, end: u64) -> bool {
         let had_gap = !self.out_of_order.is_empty();
@@ -117,7 +118,8 @@ impl Receiver {
         !front && !second_of_two
     }
 
-    /// Handles the transmission of a packet, with data or without, which acknowledges everything in order.
+    /// Handles the transmission of a packet, which acknowledges everything in order. `data`: the
+    /// packet has payload.
     #[inline]
     pub(super) fn on_ack_sent(&mut self, now: Time, data: bool, config: &TcpConfig) {
         if config.receiver.acks == AckRule::Linux {
@@ -144,8 +146,8 @@ impl Receiver {
         }
     }
 
-    /// Returns the window to offer with autotuning, `first` being its initial size. Its right edge never moves
-    /// back (RFC 9293, 3.8.6).
+    /// Returns the receive window to offer in bytes with autotuning; `first` is its initial size.
+    /// The right edge of the window never moves back (RFC 9293, 3.8.6).
     #[inline(never)]
     pub(super) fn offered_window(&self, first: u64) -> u32 {
         let window = match &self.linux {
@@ -168,7 +170,7 @@ impl Receiver {
         }
     }
 
-    /// Returns how long an ACK is delayed.
+    /// Returns the time for which an ACK is delayed.
     #[inline(never)]
     pub(super) fn ack_delay(&self, srtt: Option<Span>, config: &TcpConfig) -> Span {
         if config.receiver.acks == AckRule::Linux
@@ -179,8 +181,8 @@ impl Receiver {
         config.delayed_ack_timeout
     }
 
-    /// Handles data in order by Linux's ACK policy or window autotuning. Returns whether it is acknowledged at
-    /// once.
+    /// Handles data in order by Linux's ACK policy or window autotuning. Returns whether the data
+    /// is acknowledged at once.
     #[inline(never)]
     pub(super) fn on_data_linux(
         &mut self,
@@ -281,8 +283,9 @@ impl Receiver {
         self.out_of_order.set_reported(order);
     }
 
-    /// Returns the SACK blocks to report, at most `room`: first that of the latest segment, then those reported
-    /// most recently, then the highest others.
+    /// Returns the SACK blocks to report, at most `room`: first the range that contains position
+    /// `latest` (the latest segment), then those reported most recently, then the highest others.
+    /// Unused blocks are (0, 0).
     pub(super) fn sack_blocks(&mut self, latest: u64, room: usize) -> SackBlocks {
         let mut blocks: SackBlocks = [(0, 0); 4];
         let mut used = 0;

@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 /// Loss recovery of a sender: outstanding segments, SACK information and the state of recovery.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Recovery {
-    /// Positions above the acknowledged ones that are known to have arrived.
+    /// Positions above SND.UNA that are known to have arrived.
     pub(super) sacked: RangeSet,
-    /// With RACK: the outstanding segments, from the first transmission on.
+    /// With RACK: the outstanding segments, from the first transmission on; otherwise `None`.
     pub(super) scoreboard: Option<Box<Scoreboard>>,
     /// Fields that are rarely used, allocated at their first use.
     pub(super) cold: Option<Box<ColdState>>,
@@ -51,12 +51,12 @@ impl Recovery {
         self.cold.get_or_insert_default()
     }
 
-    /// Returns the counters for counting an event.
+    /// Returns the counters of the sender, to count an event.
     pub(super) fn count(&mut self) -> &mut Counters {
         &mut self.cold_mut().counters
     }
 
-    /// Returns the counters.
+    /// Returns the values of the sender's counters.
     pub(super) fn counters(&self) -> Counters {
         self.cold.as_ref().map_or_else(Counters::default, |r| r.counters)
     }
@@ -67,27 +67,30 @@ impl Recovery {
         self.cold.as_ref().map_or(0, |r| r.recover)
     }
 
-    /// Returns the position below which everything that is not SACKed is lost.
+    /// Returns the position below which everything that is not SACKed is lost; used without a
+    /// scoreboard.
     pub(super) fn lost_to(&self) -> u64 {
         self.cold.as_ref().map_or(0, |r| r.lost_to)
     }
 
-    /// Returns the position below which everything that is not SACKed has been retransmitted.
+    /// Returns the position below which everything that is not SACKed has been retransmitted; used
+    /// without a scoreboard.
     pub(super) fn retransmitted_to(&self) -> u64 {
         self.cold.as_ref().map_or(0, |r| r.retransmitted_to)
     }
 
-    /// Sets [`Recovery::lost_to`].
+    /// Sets the position below which everything that is not SACKed is lost.
     pub(super) fn set_lost_to(&mut self, to: u64) {
         self.cold_mut().lost_to = to;
     }
 
-    /// Sets [`Recovery::retransmitted_to`].
+    /// Sets the position below which everything that is not SACKed has been retransmitted.
     pub(super) fn set_retransmitted_to(&mut self, to: u64) {
         self.cold_mut().retransmitted_to = to;
     }
 
-    /// Returns the state before the last window reduction, while that can be undone.
+    /// Returns the sender's state before the last window reduction; `None` if the reduction cannot
+    /// be undone.
     pub(super) fn undo(&self) -> Option<&UndoState> {
         self.cold.as_ref().and_then(|r| r.undo.as_ref())
     }
@@ -169,7 +172,8 @@ impl Recovery {
         }
     }
 
-    /// Returns the next lost bytes to retransmit, at most a segment.
+    /// Returns the next lost bytes to retransmit as (start, end), at most a segment; `None` if all
+    /// are retransmitted.
     pub(super) fn next_lost(&mut self, stream: &Stream, config: &TcpConfig) -> Option<(u64, u64)> {
         if let Some(scoreboard) = &mut self.scoreboard {
             return scoreboard.next_lost();
@@ -185,8 +189,9 @@ impl Recovery {
         Some((start, gap_end.min(start + segment).min(self.lost_to())))
     }
 
-    /// Returns bytes to retransmit that are not known to be lost, if nothing else can be sent (RFC 6675,
-    /// `NextSeg` rules 3 and 4): a hole below SACKed data, or once in a recovery the last outstanding segment.
+    /// Returns bytes (start, end) to retransmit that are not known to be lost, if nothing else can
+    /// be sent (RFC 6675, `NextSeg` rules 3 and 4): a hole below SACKed data, or once in a recovery
+    /// the last outstanding segment. Otherwise `None`.
     pub(super) fn next_unconfirmed(&mut self, stream: &Stream, segment: u64) -> Option<(u64, u64)> {
         let (start, gap_end) = self.sacked.gap_from(self.retransmitted_to().max(stream.una));
         if start < self.sacked.end() {
@@ -216,13 +221,14 @@ impl Recovery {
         }
     }
 
-    /// Whether `from..to`, just delivered, contains data that was sent once, before the last timeout.
+    /// Whether the positions `from..to`, just delivered, contain data that was sent once, before
+    /// the last timeout.
     pub(super) fn delivers_original(&self, from: u64, to: u64) -> bool {
         let (low, high) = (from.max(self.retransmitted_to()), to.min(self.recover()));
         low < high && self.sacked.below(high) - self.sacked.below(low) < high - low
     }
 
-    /// Returns the context of an ACK that arrives now.
+    /// Returns the context of an ACK for RACK and for the detection of reordering.
     #[inline]
     pub(super) fn context(
         &self,

@@ -20,7 +20,7 @@ use super::endpoint::Endpoint;
 use super::states::{CwndReduction, RecoveryPhase};
 
 impl Endpoint {
-    /// Whether recovery is that of ns-2's Reno.
+    /// Whether loss recovery is that of ns-2's Reno: without SACK and partial ACKs.
     #[inline]
     pub(super) fn is_reno(&self, config: &TcpConfig) -> bool {
         !config.sack && !config.recovery.partial_acks
@@ -57,8 +57,9 @@ impl Endpoint {
             )
     }
 
-    /// Enters fast recovery. Returns whether ECE has reduced the window in the same window of data; then it is
-    /// halved again, the threshold stays, and the first duplicate ACKs do not inflate it.
+    /// Enters fast recovery. Returns whether ECE has reduced the window in the same window of data;
+    /// then the window is halved again, the threshold stays, and the first duplicate ACKs do not
+    /// inflate the window.
     pub(super) fn enter_recovery_after_ece(&mut self, config: &TcpConfig) -> bool {
         let marked = self.ecn & IN_CWR != 0;
         if marked {
@@ -70,7 +71,8 @@ impl Endpoint {
         marked
     }
 
-    /// Reduces the threshold after a retransmission timeout.
+    /// Reduces the slow-start threshold after a retransmission timeout with `flight` bytes
+    /// outstanding, as ns-2's Reno does.
     pub(super) fn reduce_ssthresh_of_reno(&mut self, flight: u64, config: &TcpConfig) {
         if self.recovery.last_reduction() == CwndReduction::Mark {
             self.leave_cwr();

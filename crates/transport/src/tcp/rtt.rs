@@ -16,7 +16,7 @@ pub(super) fn timestamp_us(t: Time) -> u32 {
     (t.0 / 1_000_000) as u32
 }
 
-/// Smoothed round-trip time and its variation.
+/// Estimator of the smoothed round-trip time and its variation.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub enum RttEstimator {
     /// No sample has been taken.
@@ -34,8 +34,8 @@ pub enum RttEstimator {
 }
 
 impl RttEstimator {
-    /// Adds a sample of a segment that was sent once, or of a timestamp (RFC 7323), while `una..next` is
-    /// outstanding.
+    /// Adds an RTT sample from a segment that was sent once, or from a timestamp (RFC 7323), while
+    /// positions `una..next` are outstanding.
     #[inline]
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64, config: &TcpConfig) {
         match self {
@@ -56,7 +56,7 @@ impl RttEstimator {
         }
     }
 
-    /// Returns the smoothed round-trip time, if there is a sample.
+    /// Returns the smoothed round-trip time; `None` before the first sample.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
         match self {

@@ -9,7 +9,7 @@
 use eastwest_types::{Packet, Span};
 use serde::{Deserialize, Serialize};
 
-/// Smoothed RTT and variation, in microseconds.
+/// Linux's estimator of the smoothed RTT and its variation, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct LinuxRtt {
     /// Eight times the smoothed RTT.
@@ -30,7 +30,8 @@ fn micros(span: Span) -> u32 {
 }
 
 impl LinuxRtt {
-    /// Returns the estimator after the first sample, when data up to `next` has been sent.
+    /// Returns the estimator after the first sample `rtt`, when positions up to `next` have been
+    /// sent.
     pub fn new(rtt: Span, next: u64, min_rto: Span) -> LinuxRtt {
         let rtt = micros(rtt);
         let rttvar_4 = (2 * rtt).max(micros(min_rto));
@@ -43,7 +44,7 @@ impl LinuxRtt {
         }
     }
 
-    /// Adds a sample while `una..next` is outstanding.
+    /// Adds an RTT sample while positions `una..next` are outstanding.
     #[inline]
     pub fn sample(&mut self, rtt: Span, una: u64, next: u64, min_rto: Span) {
         let error = i64::from(micros(rtt)) - i64::from(self.srtt_8 >> 3);
@@ -72,7 +73,7 @@ impl LinuxRtt {
         Span::from_us(u64::from(self.srtt_8 >> 3))
     }
 
-    /// Returns the timeout, in whole ticks.
+    /// Returns the retransmission timeout without backoff, rounded up to a multiple of `tick`.
     #[inline]
     pub fn rto(&self, tick: Span) -> Span {
         let rto = Span::from_us(u64::from(self.srtt_8 >> 3) + u64::from(self.rttvar_4));

@@ -32,14 +32,16 @@ pub enum GiveUp {
 pub struct TimerRules {
     /// Computation of the retransmission timeout.
     pub rto: RtoRule,
-    /// Whether timers expire on ticks of the granularity, rounded up as in Linux's timer wheel.
+    /// Whether timers expire only on ticks of length `granularity`, rounded up as in Linux's timer
+    /// wheel.
     pub ticks: bool,
-    /// Whether each host has its own boot time, so that a run sets an `uptime_seed`.
+    /// Whether ticks of different hosts have different phases, as hosts boot at different times; a
+    /// run then sets `uptime_seed`.
     pub own_ticks: bool,
     /// Seed of the hosts' uptimes, which shift the phases of their ticks; `None`: ticks of all hosts are at
     /// multiples of the granularity, as of hosts that booted at time 0.
     pub uptime_seed: Option<u64>,
-    /// Condition for giving up.
+    /// Condition for giving up a connection without progress.
     pub give_up: GiveUp,
     /// Consecutive timeouts after which a SYN or SYN-ACK is given up; `None`: `max_retries`.
     pub syn_retries: Option<u32>,
@@ -54,8 +56,9 @@ pub struct TimerRules {
 const UPTIME_TICKS: u128 = 1 << 18;
 
 impl TimerRules {
-    /// Returns the uptime of `host` at time 0 of the run, modulo 2¹⁸ ticks: uniform in [0, 2¹⁸ ticks). So the
-    /// phase within a tick is uniform in [0, tick), as is that of the wheel's coarser units.
+    /// Returns the uptime in ps of `host` at time 0 of the run, modulo 2¹⁸ ticks of `tick` ps:
+    /// uniform in [0, 2¹⁸ ticks). So the phase within a tick is uniform in [0, tick), as is that of
+    /// the wheel's coarser units.
     #[inline]
     pub(super) fn uptime(&self, host: HostId, tick: u64) -> u64 {
         match self.uptime_seed {
@@ -68,7 +71,7 @@ impl TimerRules {
     }
 }
 
-/// Reduction of the window in fast recovery.
+/// Rule by which the window is reduced in fast recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PrrRule {
     /// The window is set to the threshold at once (RFC 5681, RFC 6675).
@@ -80,7 +83,7 @@ pub enum PrrRule {
     Linux,
 }
 
-/// Loss detection by send times (RACK).
+/// Rule of loss detection by send times (RACK).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RackRule {
     /// Not used: losses are detected by duplicate ACKs (RFC 6675).
@@ -94,7 +97,7 @@ pub enum RackRule {
     Linux,
 }
 
-/// When a receiver sends ACKs.
+/// Rule that decides when a receiver sends ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AckRule {
     /// After `ack_every` segments or `delayed_ack_timeout`.
@@ -105,16 +108,16 @@ pub enum AckRule {
     Linux,
 }
 
-/// Rules of the receiver.
+/// Rules of a TCP receiver: ACKs and receive window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReceiverRules {
-    /// When the receiver sends ACKs.
+    /// Rule that decides when the receiver sends ACKs.
     pub acks: AckRule,
     /// Whether ACKs of out-of-order segments are combined after the third (Linux, SACK compression); needs
     /// [`AckRule::Linux`].
     pub compress: bool,
-    /// Initial window in bytes, which grows with the data received per RTT up to `max_window`; `None`: the
-    /// window is `max_window` from the start.
+    /// Initial receive window in bytes, which grows with the data received per RTT up to
+    /// `max_window`; `None`: the window is `max_window` from the start.
     pub window_from: Option<u64>,
 }
 
@@ -126,24 +129,26 @@ impl ReceiverRules {
     }
 }
 
-/// Rules of loss recovery.
+/// Rules of loss recovery at a TCP sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryRules {
-    /// Rule of proportional rate reduction.
+    /// Rule by which the window is reduced in fast recovery.
     pub prr: PrrRule,
-    /// Loss detection by send times instead of duplicate ACKs; needs SACK.
+    /// Rule of loss detection by send times instead of duplicate ACKs; needs SACK.
     pub rack: RackRule,
     /// Whether tail loss probes are sent (RFC 8985); needs SACK.
     pub probes: bool,
-    /// Whether duplicate segments are reported, and reports evaluated (DSACK, RFC 2883); needs SACK.
+    /// Whether receivers report duplicate segments and senders use these reports (DSACK, RFC 2883);
+    /// needs SACK.
     pub dsack: bool,
     /// Whether spurious timeouts are detected by the order of ACKs and undone (F-RTO, RFC 5682).
     pub frto: bool,
-    /// Whether reductions that timestamps or DSACKs show to be spurious are undone (RFC 4015, RFC 3708).
+    /// Whether window reductions that timestamps or DSACKs show to be spurious are undone (RFC
+    /// 4015, RFC 3708).
     pub undo: bool,
     /// Unit in which timestamps are compared to detect spurious reductions (Linux: 1 ms).
     pub timestamp_clock: Span,
-    /// Whether a timeout during a recovery leaves the threshold unchanged (Linux).
+    /// Whether a timeout during a recovery leaves the slow-start threshold unchanged (Linux).
     pub one_cut: bool,
     /// Initial number of duplicate ACKs, or of segments SACKed above a hole, that mean a loss; above 0.
     pub reordering: u32,
@@ -151,13 +156,14 @@ pub struct RecoveryRules {
     pub adapt_reordering: bool,
     /// Whether SACK blocks of overtaken ACKs are evaluated (Linux); needs SACK.
     pub late_sacks: bool,
-    /// Whether, without SACK, a partial ACK shows the next loss and recovery continues (NewReno, RFC 6582). If
-    /// not, it ends the recovery ([Reno](super::reno), RFC 2581, 3.2), with `prr` off only.
+    /// Whether, without SACK, recovery continues after a partial ACK, which shows the next loss
+    /// (NewReno, RFC 6582). If false, a partial ACK ends the recovery ([Reno](super::reno), RFC
+    /// 2581, 3.2); false needs `prr` off.
     pub partial_acks: bool,
 }
 
 impl RecoveryRules {
-    /// Whether losses are detected by send times.
+    /// Whether losses are detected by send times (RACK).
     #[inline]
     pub(super) fn uses_rack(&self) -> bool {
         self.rack != RackRule::Off
@@ -190,7 +196,7 @@ impl Default for RecoveryRules {
 }
 
 impl TimerRules {
-    /// Reads the rules of the timers.
+    /// Reads the rules of the timers from `[tcp]`; `max_retries` is the default of `syn_retries`.
     pub fn read(s: &mut Section, max_retries: u32) -> TimerRules {
         let rto = s.choice(
             "rto",
@@ -285,7 +291,7 @@ impl TimerRules {
 }
 
 impl RecoveryRules {
-    /// Reads the rules of loss recovery.
+    /// Reads the rules of loss recovery from `[tcp]`; `sack`: SACK is used.
     pub fn read(s: &mut Section, sack: bool) -> RecoveryRules {
         let (rack, probes) = read_rack(s, sack);
         let dsack = read_of_sack(
@@ -366,7 +372,8 @@ impl RecoveryRules {
 }
 
 impl ReceiverRules {
-    /// Reads the rules of the receiver; `segment` is the payload of a full segment.
+    /// Reads the rules of the receiver from `[tcp]`; `segment` is the payload of a full segment in
+    /// bytes, `max_window` the largest window in bytes.
     pub fn read(s: &mut Section, sack: bool, segment: u32, max_window: u64) -> ReceiverRules {
         let acks = s.choice(
             "acks",

@@ -41,12 +41,14 @@ impl SentSegment {
     }
 }
 
-/// Data that an ACK has delivered, by its cumulative ACK or its SACK blocks.
+/// Properties of the data that an ACK has delivered, by its cumulative ACK or its SACK blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivery {
-    /// Whether it contains a segment that was sent once and ends at or below the recovery point.
+    /// Whether the data contains a segment that was sent once and ends at or below the recovery
+    /// point.
     pub(super) original: bool,
-    /// Lowest start of a segment sent once that arrived after a higher one: reordering.
+    /// Lowest start of a segment sent once that arrived after a higher one (reordering); `None` if
+    /// there is none.
     pub(super) reordered: Option<u64>,
 }
 
@@ -67,7 +69,8 @@ struct Retransmissions {
     list: VecDeque<(u64, Time)>,
 }
 
-/// Outstanding segments of a sender.
+/// Outstanding segments of a sender with RACK: times of transmission, and whether they are SACKed,
+/// lost or retransmitted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Scoreboard {
     segments: VecDeque<SentSegment>,
@@ -111,7 +114,8 @@ impl Scoreboard {
         }
     }
 
-    /// Adds a new segment up to `end`; `start` is its first position, used if nothing is outstanding.
+    /// Adds a new segment that ends at position `end`; `start` is its first position, used if
+    /// nothing is outstanding.
     #[inline]
     pub(super) fn on_transmit(&mut self, start: u64, end: u64, now: Time) {
         if self.segments.is_empty() {
@@ -299,7 +303,8 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(start);
     }
 
-    /// Returns the first segment that is lost and not retransmitted.
+    /// Returns the first segment (start, end) that is lost and not retransmitted; `None` if there
+    /// is none.
     pub(super) fn next_lost(&mut self) -> Option<(u64, u64)> {
         if self.lost_unsent == 0 {
             return None;
@@ -316,12 +321,13 @@ impl Scoreboard {
         None
     }
 
-    /// Returns the time at which the first outstanding segment was last sent.
+    /// Returns the time at which the first outstanding segment was last sent; `None` if nothing is
+    /// outstanding.
     pub(super) fn first_sent_at(&self) -> Option<Time> {
         self.segments.front().map(|s| s.at)
     }
 
-    /// Returns the last outstanding segment.
+    /// Returns the last outstanding segment as (start, end); `None` if nothing is outstanding.
     pub(super) fn last_segment(&self) -> Option<(u64, u64)> {
         let i = self.segments.len().checked_sub(1)?;
         Some((self.start(i), self.segments[i].end()))

@@ -5,13 +5,13 @@ use super::states::RecoveryPhase;
 use eastwest_types::{EndpointId, Span};
 use serde::{Deserialize, Serialize};
 
-/// Phase of congestion control.
+/// Phase of a sender's congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum WindowPhase {
-    /// The window is below the threshold.
+    /// Slow start: the window is below the slow-start threshold.
     SlowStart = 0,
-    /// The window is at or above the threshold.
+    /// Congestion avoidance: the window is at or above the slow-start threshold.
     CongestionAvoidance = 1,
     /// Fast recovery.
     Recovery = 2,
@@ -20,11 +20,11 @@ pub enum WindowPhase {
 }
 
 impl WindowPhase {
-    /// Names in tables, in the order of the numbers.
+    /// Names of the phases in the table `tcp_trace`, in the order of their numbers.
     pub const NAMES: [&str; 4] = ["slow-start", "congestion-avoidance", "recovery", "loss"];
 }
 
-/// A sender's window and timer.
+/// State of a sender's congestion control and retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderState {
     /// Congestion window in bytes.
@@ -37,7 +37,7 @@ pub struct SenderState {
     pub rto: Span,
     /// Bytes in flight (RFC 6675, `pipe`).
     pub in_flight: u64,
-    /// Phase of congestion control.
+    /// Phase of the sender's congestion control.
     pub phase: WindowPhase,
 }
 

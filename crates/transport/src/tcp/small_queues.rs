@@ -16,8 +16,8 @@ use super::tso_bursts::SendRoom;
 use eastwest_types::Time;
 
 impl Endpoint {
-    /// Decides whether the NIC has room for the next burst, of `segments` at most. Returns the size of the
-    /// burst.
+    /// Decides whether the NIC has room for the next burst, of at most `segments` segments. Returns
+    /// the decision and the maximum number of segments.
     #[inline(never)]
     pub(super) fn small_queue_gate(
         &mut self,

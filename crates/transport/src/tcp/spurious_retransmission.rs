@@ -75,8 +75,8 @@ impl Endpoint {
             && (self.recovery.proven_by_dsack() || self.acks_original(packet, config))
     }
 
-    /// Undoes the last window reduction. `unmark`: nothing is deemed lost any more; not so after a proof by
-    /// DSACK, which says nothing of segments that were not retransmitted.
+    /// Undoes the last window reduction. With `unmark` no data is deemed lost any more; not so
+    /// after a proof by DSACK, which says nothing of segments that were not retransmitted.
     pub(super) fn undo_reduction(&mut self, unmark: bool, acked: u64, sink: &mut impl Sink) {
         let Some(undo) = self.recovery.cold_mut().undo.take() else { return };
         if undo.restore(&mut self.window) {

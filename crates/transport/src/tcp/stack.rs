@@ -9,7 +9,8 @@ use eastwest_engine::memory;
 use eastwest_types::{EndpointId, HostId, Packet, SackBlocks, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Largest number of settings of a stack: an endpoint stores it in seven bits.
+/// Largest number of different TCP settings in a stack: an endpoint stores the number of its
+/// settings in seven bits.
 pub const MAX_SETTINGS: usize = 128;
 
 /// Settings by number. The first is stored separately: in a run with one only, finding it is one comparison.
@@ -29,7 +30,7 @@ impl Settings {
     }
 }
 
-/// All TCP endpoints.
+/// All TCP endpoints of a simulation, and their settings.
 #[derive(Serialize, Deserialize)]
 pub struct Stack {
     pub(super) settings: Settings,
@@ -57,12 +58,13 @@ impl Stack {
         }
     }
 
-    /// Returns the settings with number 0.
+    /// Returns the TCP settings with number 0.
     pub fn config(&self) -> &TcpConfig {
         &self.settings.first
     }
 
-    /// Adds settings for some endpoints. Returns their number, or `None` if there are [`MAX_SETTINGS`] already.
+    /// Adds TCP settings, which connections can choose by number. Returns their number, or `None`
+    /// if there are [`MAX_SETTINGS`] already.
     pub fn add_settings(&mut self, config: TcpConfig) -> Option<u8> {
         let number = self.settings.others.len() + 1;
         if number >= MAX_SETTINGS {
@@ -72,18 +74,18 @@ impl Stack {
         Some(number as u8)
     }
 
-    /// Returns the settings with a number that [`Stack::add_settings`] has returned.
+    /// Returns the TCP settings with a number that [`Stack::add_settings`] has returned.
     pub fn settings(&self, number: u8) -> &TcpConfig {
         self.settings.get(number)
     }
 
-    /// Returns the shortest retransmission timeout that any settings allow.
+    /// Returns the shortest retransmission timeout that any settings of the stack allow.
     pub fn shortest_timeout(&self) -> Span {
         let of = |c: &TcpConfig| c.min_rto.min(c.initial_rto);
         self.settings.others.iter().map(of).fold(of(&self.settings.first), Span::min)
     }
 
-    /// Returns the settings of the endpoint in the slot of `id`.
+    /// Returns the TCP settings of the endpoint in the slot of `id`.
     pub fn config_of(&self, id: EndpointId) -> &TcpConfig {
         self.settings.get(self.endpoints[id.slot()].settings())
     }
@@ -98,8 +100,9 @@ impl Stack {
         Some(id)
     }
 
-    /// Returns when the retransmission timer of an end expires, if the peer's state decides the cause then;
-    /// else never.
+    /// Returns the time at which the retransmission timer of an end expires; the state of its peer
+    /// at that time decides the cause of the timeout. [`Time::NEVER`] if no timer is armed or the
+    /// end is in TIME-WAIT.
     pub fn peer_inspection_at(&self, id: EndpointId) -> Time {
         match self.endpoints.get(id.slot()) {
             Some(e) if e.address.id == id && e.timers.time_wait == TimeWait::NotYet => {
@@ -109,7 +112,8 @@ impl Stack {
         }
     }
 
-    /// Copies the state of an end that a timeout of its peer inspects, from the stack that simulates this end.
+    /// Copies the state of end `id` that a timeout of its peer inspects, from the stack `from`,
+    /// which simulates this end.
     pub fn copy_peer_state(&mut self, id: EndpointId, from: &Stack) {
         let (mine, theirs) = (&mut self.endpoints[id.slot()], &from.endpoints[id.slot()]);
         if theirs.address.id == id {
@@ -120,7 +124,8 @@ impl Stack {
         }
     }
 
-    /// Whether any end of a connection has been done since the run began.
+    /// Whether, since the run began, any end of a connection has finished: its TIME-WAIT is over,
+    /// or it has failed.
     pub fn has_ended(&self) -> bool {
         self.any_ended
     }
@@ -166,7 +171,7 @@ impl Stack {
         Some(id)
     }
 
-    /// Writes `bytes` to the stream of an end, for its application.
+    /// Writes `bytes` payload bytes to the stream of end `id`, for its application.
     pub fn write(&mut self, now: Time, id: EndpointId, bytes: u64, sink: &mut impl Sink) {
         let e = &mut self.endpoints[id.slot()];
         let config = self.settings.get(e.settings());
@@ -185,9 +190,10 @@ impl Stack {
         }
     }
 
-    /// Drops the bytes that the application has written and TCP has not sent, except the first byte of the
-    /// stream: a connection that stops during its handshake still delivers something, so that its flow ends
-    /// with an arrival. Returns the length of the remaining stream in bytes.
+    /// Drops the bytes that the application has written at end `id` and TCP has not sent, except
+    /// the first byte of the stream: a connection that stops during its handshake still delivers
+    /// something, so that its flow ends with an arrival. Returns the length of the remaining stream
+    /// in bytes.
     pub fn truncate(&mut self, id: EndpointId) -> u64 {
         let e = &mut self.endpoints[id.slot()];
         debug_assert_eq!(e.address.id, id);
@@ -196,8 +202,8 @@ impl Stack {
         e.written()
     }
 
-    /// Requests [`Notice::Delivered`] once `bytes` of the stream have arrived in total. Returns whether they
-    /// already have.
+    /// Requests [`Notice::Delivered`] at end `id` once `bytes` payload bytes have arrived there in
+    /// total. Returns whether they already have; then there is no notice.
     pub fn expect(&mut self, id: EndpointId, bytes: u64) -> bool {
         let e = &mut self.endpoints[id.slot()];
         let arrived = e.received() >= bytes;
@@ -282,12 +288,14 @@ impl Stack {
         }
     }
 
-    /// Starts recording for [`Stack::take_late_arrivals`].
+    /// Starts to record the ends that have finished when a packet arrives at them, for
+    /// [`Stack::take_late_arrivals`].
     pub fn record_late_arrivals(&mut self) {
         self.late_arrivals = Some(Vec::new());
     }
 
-    /// Returns, and forgets, the ends that were done already when a packet arrived.
+    /// Removes and returns the recorded ends: those that had finished when a packet arrived at
+    /// them.
     pub fn take_late_arrivals(&mut self) -> Vec<EndpointId> {
         self.late_arrivals.as_mut().map_or(Vec::new(), std::mem::take)
     }
@@ -323,7 +331,7 @@ impl Stack {
         }
     }
 
-    /// Returns an endpoint, for counters and questions.
+    /// Returns an endpoint, to read its counters and state.
     pub fn endpoint(&self, id: EndpointId) -> &Endpoint {
         &self.endpoints[id.slot()]
     }

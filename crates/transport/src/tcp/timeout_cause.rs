@@ -13,7 +13,8 @@
 //! timestamp that its ACK echoes shows the difference; without timestamps only F-RTO and DSACK can, and the
 //! count of [`TimeoutCause::Spurious`] is a lower bound.
 
-/// Cause of a retransmission timeout. *Hole*: the first segment that is not acknowledged.
+/// Cause of a retransmission timeout, decided by the state of both ends. *Hole*: the first segment
+/// that is not acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum TimeoutCause {
@@ -25,8 +26,8 @@ pub enum TimeoutCause {
     Request = 2,
     /// Nothing of the outstanding data has arrived: a whole window or a whole message is lost.
     FullWindow = 3,
-    /// The hole is near the end of the data to send: too few segments follow it for three duplicate ACKs, or
-    /// less than a window was sent and all of it is lost.
+    /// The hole is near the end of the data to send: too few segments follow it for three duplicate
+    /// ACKs, or less than a window was sent and all of it is lost.
     Tail = 4,
     /// One or two segments above the hole have arrived, too few for fast retransmit: most of a window was lost,
     /// or most of what was left in a fast recovery.
@@ -45,10 +46,10 @@ pub enum TimeoutCause {
 }
 
 impl TimeoutCause {
-    /// Number of causes.
+    /// Number of causes of retransmission timeouts.
     pub const COUNT: usize = 11;
 
-    /// Names in result files, in the order of the numbers.
+    /// Names of the causes in result files, in the order of their numbers.
     pub const NAMES: [&str; TimeoutCause::COUNT] = [
         "syn",
         "syn_ack",

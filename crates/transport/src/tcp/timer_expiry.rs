@@ -179,8 +179,9 @@ impl Endpoint {
         TimeoutCause::Tail
     }
 
-    /// Whether a timeout that is about to be handled, the first since SND.UNA advanced, finds a whole
-    /// window lost: nothing of the outstanding data has arrived, or all ACKs of what has arrived are lost.
+    /// Returns which packets were lost if a timeout that is about to be handled, the first since
+    /// SND.UNA advanced, finds a whole window lost: all outstanding data, or all ACKs of data that
+    /// has arrived. Otherwise `None`.
     pub(super) fn lost_window(&self, peer: &Endpoint, cause: TimeoutCause) -> Option<LostWindow> {
         if self.timers.retries > 0 || self.state != State::Established {
             return None;

@@ -24,8 +24,8 @@ fn wheel_expiry(now: u64, ticks: u64) -> u64 {
     (((now + ticks) >> (3 * level)) + 1) << (3 * level)
 }
 
-/// Returns the expiry time of a timer of length `span` that `host` sets now, on a tick of its kernel if timers
-/// have ticks.
+/// Returns the expiry time of a timer of length `span` that `host` arms at `now`; on a tick of the
+/// host's kernel if timers have ticks.
 #[inline]
 pub(super) fn deadline(now: Time, span: Span, host: HostId, config: &TcpConfig) -> Time {
     if !config.timers.ticks {
@@ -41,29 +41,30 @@ pub(super) fn deadline(now: Time, span: Span, host: HostId, config: &TcpConfig) 
 /// Timers and round-trip times of a sender.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Timers {
-    /// Expiry of the retransmission timer, which also serves as [persist timer](super::persist) and as timer of
-    /// [`TimeWait`].
+    /// Expiry of the retransmission timer, which also serves as [persist timer](super::persist) and
+    /// as timer of [`TimeWait`]; [`Time::NEVER`] if it is not armed.
     pub(super) rto_at: Time,
     /// The earliest timer event that is pending in the simulator.
     pub(super) armed_at: Time,
     /// Smoothed round-trip time and its variation.
     pub(super) rtt: RttEstimator,
-    /// End of the segment that is being timed, without timestamps; 0: none.
+    /// Without timestamps: end position of the segment whose RTT is being measured; 0 if there is
+    /// none.
     pub(super) timed_end: u64,
-    /// Time at which the timed segment was sent.
+    /// Time at which the segment whose RTT is being measured was sent.
     pub(super) timed_at: Time,
     /// Timeouts since SND.UNA last advanced.
     pub(super) retries: u16,
-    /// Number of doublings of the timeout since the last RTT sample (RFC 6298, 5.5).
+    /// Number of times that the retransmission timeout is doubled (RFC 6298, 5.5).
     pub(super) backoff: u8,
     /// Purpose for which the RACK-TLP timer of the [scoreboard](super::scoreboard) is armed.
     pub(super) rack_timer: RackTimer,
-    /// Whether the connection is in TIME-WAIT.
+    /// State of TIME-WAIT.
     pub(super) time_wait: TimeWait,
 }
 
 impl Timers {
-    /// Returns timers of which none is armed.
+    /// Returns the timers of a new connection, of which none is armed.
     pub(super) fn new() -> Timers {
         Timers {
             rto_at: Time::NEVER,
@@ -91,7 +92,8 @@ impl Timers {
         self.rtt.sample(rtt, stream.una, stream.next, config);
     }
 
-    /// Starts timing the segment that ends at `end`, unless another is being timed.
+    /// Starts to measure the RTT of the segment that ends at `end`, unless another one is being
+    /// measured.
     #[inline]
     pub(super) fn time_segment(&mut self, now: Time, end: u64) {
         if self.timed_end == 0 {
@@ -99,7 +101,7 @@ impl Timers {
         }
     }
 
-    /// Starts TIME-WAIT, in which retransmitted FINs are answered until this time.
+    /// Starts TIME-WAIT, in which retransmitted FINs are answered until the time `until`.
     pub(super) fn start_time_wait(&mut self, until: Time) {
         self.time_wait = TimeWait::Running;
         self.rto_at = until;

@@ -40,7 +40,7 @@ impl UndoState {
         }
     }
 
-    /// Notes that a segment is retransmitted.
+    /// Notes that a segment is retransmitted at `now_us` (microseconds).
     pub(super) fn count_retransmission(&mut self, now_us: u32) {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
         if self.first_retransmission_us == 0 {
@@ -48,7 +48,7 @@ impl UndoState {
         }
     }
 
-    /// Handles a DSACK block.
+    /// Handles a DSACK block: a retransmitted segment has arrived twice.
     pub(super) fn on_duplicate_reported(&mut self, block: (u64, u64), config: &TcpConfig) {
         if block.1 > self.marker
             && let Some(n) = &mut self.unreported
@@ -58,12 +58,15 @@ impl UndoState {
         }
     }
 
-    /// Whether an ACK echoes a time before the first retransmission; times are compared in units of the
-    /// timestamp clock.
+    /// Whether an ACK echoes a time before the first retransmission, so that it acknowledges an
+    /// original transmission. Times are compared in units of the timestamp clock.
     pub(super) fn acks_original(&self, echo_us: u32, config: &TcpConfig) -> bool {
         let clock_us = (config.recovery.timestamp_clock.0 / 1_000_000).max(1) as u32;
-        let (echo, first) = (echo_us / clock_us, self.first_retransmission_us / clock_us);
-        config.timestamps && echo_us != 0 && self.first_retransmission_us != 0 && echo < first
+        let first_us = self.first_retransmission_us;
+        // Timestamps wrap after 71.6 minutes (RFC 7323, 5.2).
+        let is_before = (echo_us.wrapping_sub(first_us) as i32) < 0;
+        let is_other_tick = echo_us / clock_us != first_us / clock_us;
+        config.timestamps && echo_us != 0 && first_us != 0 && is_before && is_other_tick
     }
 
     /// Whether DSACKs prove that nothing was lost.
@@ -71,7 +74,8 @@ impl UndoState {
         self.unreported == Some(0)
     }
 
-    /// Restores the window. Returns whether a timeout had reduced it.
+    /// Restores window and threshold to at least their values before the reduction. Returns whether
+    /// a timeout had reduced them.
     pub(super) fn restore(&self, window: &mut Window) -> bool {
         window.cwnd = window.cwnd.max(self.cwnd);
         window.ssthresh = window.ssthresh.max(self.ssthresh);
@@ -80,7 +84,7 @@ impl UndoState {
     }
 }
 
-/// Whether retransmissions go on after an ACK in a recovery or after a timeout.
+/// Decision whether retransmissions go on after an ACK in a recovery or after a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RetransmitAdvice {
     /// Retransmissions and loss detection go on.
@@ -89,13 +93,45 @@ pub(super) enum RetransmitAdvice {
     NewDataOnly,
 }
 
-/// Evidence of an ACK whether something was lost.
+/// Evidence that an ACK gives whether something was lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UndoEvidence {
     /// Bytes by which SND.UNA advanced.
     pub(super) acked: u64,
     /// Whether data that was sent once, before the recovery or timeout, has arrived.
     pub(super) original: bool,
-    /// Whether it is a duplicate ACK, or SACKs new data.
+    /// Whether the ACK is a duplicate, or SACKs new data.
     pub(super) duplicate: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::test_config;
+    use eastwest_types::Span;
+
+    /// Returns whether an echo of `echo_us` comes before a retransmission at `retransmitted_us`.
+    fn is_original(echo_us: u32, retransmitted_us: u32) -> bool {
+        let mut config = TcpConfig { timestamps: true, ..test_config() };
+        config.recovery.timestamp_clock = Span::from_ms(1);
+        let mut state = UndoState {
+            marker: 0,
+            cwnd: 10,
+            ssthresh: 10,
+            unreported: None,
+            first_retransmission_us: 0,
+            after_timeout: false,
+        };
+        state.count_retransmission(retransmitted_us);
+        state.acks_original(echo_us, &config)
+    }
+
+    #[test]
+    fn echoes_are_compared_in_ticks_and_across_the_wrap_of_timestamps() {
+        assert!(is_original(4_000, 9_000));
+        assert!(!is_original(9_000, 4_000));
+        assert!(!is_original(4_100, 4_900), "the same tick of 1 ms");
+        assert!(is_original(u32::MAX - 5_000, 3_000), "the clock has wrapped between them");
+        assert!(!is_original(3_000, u32::MAX - 5_000));
+    }
 }

@@ -27,7 +27,8 @@ impl Control {
         }
     }
 
-    /// Handles the answer to a call at the application master: launches its containers.
+    /// Handles the resource manager's answer at a job's application master: launches the containers
+    /// that it brings.
     pub fn master_answered(&mut self, n: &mut Nodes, job: u32) {
         let from = self.yarn.node_of(job);
         for task in self.yarn.answered(job) {
@@ -64,7 +65,8 @@ impl Control {
         self.task_reported(n, report);
     }
 
-    /// Sends a report again after the connection to the application master failed.
+    /// Sends the report with this number again after the connection to the application master
+    /// failed.
     pub fn report_lost(&mut self, n: &mut Nodes, report: u32) {
         if let Some(report) = self.yarn.tell_again(&mut n.cx, report) {
             self.task_reported(n, report);
@@ -89,7 +91,7 @@ impl Control {
         n.cx.tell(conn, Side::Client, bytes, 0, Some(t.job));
     }
 
-    /// Answers a reduce's request for finished maps at its application master.
+    /// Handles a reduce's request for finished maps at its application master: sends their number.
     pub fn maps_asked(&self, n: &mut Nodes, task: u32, conn: ConnId) {
         let t = n.tasks.attempts.get(task);
         let known = n.tasks.jobs.running(t.job).outputs.reported();
@@ -117,13 +119,15 @@ impl Control {
         n.tasks.maps_known(&mut n.cx, task, known);
     }
 
-    /// Schedules another request for finished maps after the connection to the application master failed.
+    /// Schedules a reduce's next request for finished maps after its connection to the application
+    /// master failed.
     pub fn events_lost(&self, n: &mut Nodes, task: u32) {
         n.tasks.attempts.get(task).events = None;
         n.cx.wake_in(n.cx.config.yarn.event_poll, Timer::Poll(task));
     }
 
-    /// Makes reduces that know all maps send another request, after a rerun map has finished.
+    /// Makes the reduces of a job that know all its maps ask for finished maps again, because a map
+    /// that ran again has finished.
     pub fn poll_again(&self, n: &mut Nodes, job: u32) {
         let maps = n.cx.spec(job).maps;
         let again = n.tasks.jobs.running(job).outputs.reported() > maps;

@@ -47,7 +47,8 @@ impl Control {
         free.min(cap.saturating_sub(slots - free)).min(most)
     }
 
-    /// Assigns maps to a worker.
+    /// Assigns speculative copies and waiting maps to the free map slots of a worker, or on YARN to
+    /// its free container resources.
     pub fn assign_maps(&mut self, n: &mut Nodes, worker: u32) {
         let free = self.free(n, worker, TaskKind::Map);
         let room = self.room(n, worker, TaskKind::Map);
@@ -66,7 +67,8 @@ impl Control {
         }
     }
 
-    /// Assigns reduces to a worker.
+    /// Assigns speculative copies and waiting reduces to the free reduce slots of a worker, or on
+    /// YARN to its free container resources.
     pub fn assign_reduces(&mut self, n: &mut Nodes, worker: u32) {
         let room = self.room(n, worker, TaskKind::Reduce);
         let copies = self.give_copies(n, worker, TaskKind::Reduce, room);

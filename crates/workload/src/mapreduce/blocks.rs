@@ -11,17 +11,17 @@ use super::note::Note;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A block of a file.
+/// A block of a file in HDFS.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Block {
-    /// Split of a map.
+    /// Input split of a map, which is one block.
     Split {
         /// Number of the job.
         job: u32,
         /// Number of the map.
         map: u32,
     },
-    /// Output of a task or a client.
+    /// Block of the output of a task or a stand-alone client.
     Output {
         /// Number of the job.
         job: u32,
@@ -32,7 +32,7 @@ pub enum Block {
     },
 }
 
-/// All blocks.
+/// Table of blocks at the namenode: written output, and input splits whose replicas have changed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Blocks {
     /// Blocks of every written file, by job and task.
@@ -42,7 +42,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Returns the splits of a job that have moved, with the workers that hold them.
+    /// Returns the splits of a job whose replicas have changed: for each the number of the map and
+    /// the workers with a replica.
     pub fn moved_of(&self, job: u32) -> impl Iterator<Item = (u32, &[u32])> {
         let all = self.moved.range((job, 0)..=(job, u32::MAX));
         all.map(|(&(_, map), replicas)| (map, &replicas[..]))
@@ -53,13 +54,14 @@ impl Blocks {
         self.written.retain(|&(of, _), _| of != job);
     }
 
-    /// Adds a complete file. A task that ran again replaces its file.
+    /// Adds the blocks of a complete file, named by job and task. A task that ran again replaces
+    /// its file.
     pub fn keep(&mut self, file: (u32, u32), blocks: Vec<Written>) {
         self.written.insert(file, blocks);
     }
 
-    /// Returns size, required number of replicas and existing replicas of a block, if it exists; a
-    /// split must have moved.
+    /// Returns the bytes, the wanted number of replicas and the workers with a replica of a block;
+    /// `None` if the block does not exist, or if it is a split whose replicas have never changed.
     pub fn get(&self, cx: &Context, block: Block) -> Option<(u64, u32, &[u32])> {
         match block {
             Block::Split { job, map } => {
@@ -75,7 +77,7 @@ impl Blocks {
         }
     }
 
-    /// Sets the replicas of a block.
+    /// Sets the workers with a replica of a block.
     pub fn set(&mut self, cx: &mut Context, block: Block, replicas: Vec<u32>) {
         match block {
             Block::Split { job, map } => {
@@ -90,7 +92,7 @@ impl Blocks {
         }
     }
 
-    /// Returns all blocks with a replica on a worker, each with all its replicas.
+    /// Returns all blocks with a replica on a worker, each with all workers that have a replica.
     pub fn on(&self, cx: &Context, worker: u32) -> Vec<(Block, Vec<u32>)> {
         let mut found = Vec::new();
         for job in 0..cx.config.jobs.len() as u32 {

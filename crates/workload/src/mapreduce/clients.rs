@@ -22,7 +22,7 @@ use eastwest_engine::random::Stream;
 use eastwest_types::{ConnId, Locality, Purpose, Side, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
-/// A client from its start to its end.
+/// A stand-alone HDFS client from its start to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Client {
     job: u32,
@@ -58,14 +58,14 @@ fn farther(a: Locality, b: Locality) -> Locality {
     if order(a) >= order(b) { a } else { b }
 }
 
-/// Running stand-alone clients.
+/// Running stand-alone HDFS clients.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StandAlone {
     clients: Slab<Client>,
 }
 
 impl StandAlone {
-    /// Starts the clients of a job.
+    /// Starts the stand-alone HDFS clients of a job.
     pub fn start(&mut self, cx: &mut Context, job: u32, clients: Clients) {
         for index in 0..cx.spec(job).maps {
             let at = match clients {
@@ -99,7 +99,8 @@ impl StandAlone {
         }
     }
 
-    /// Handles the start of a client's virtual machine.
+    /// Begins the work of a client whose Java virtual machine has started: asks the namenode for
+    /// the places of its blocks, or reads or writes at once if no request is needed.
     pub fn client_start(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.started = cx.now;
@@ -112,7 +113,8 @@ impl StandAlone {
         hdfs.namenode.ask(cx, session);
     }
 
-    /// Reads the client's next block, or starts to write; the namenode has returned the places of its blocks.
+    /// Reads the client's next block after the namenode has returned the places of the blocks;
+    /// without a block to read, starts to write.
     pub fn client_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let most = cx.config.hdfs.block_bytes;
         let copies = cx.config.hdfs.replication;
@@ -154,7 +156,8 @@ impl StandAlone {
         }
     }
 
-    /// Handles a client's request at a datanode, which reads from disk while it sends.
+    /// Handles a client's request for a block at the datanode `holder`, which reads from disk while
+    /// it sends.
     pub fn send_block(&mut self, cx: &mut Context, (client, holder): (u32, u32), conn: ConnId) {
         let c = self.clients.get(client);
         let (job, bytes, round) = (c.job, c.block, c.failures);
@@ -166,7 +169,8 @@ impl StandAlone {
         cx.send(ends, (bytes, framing), Purpose::MapInput, Some(job));
     }
 
-    /// Counts a finished part of reading a block (transfer, disk read).
+    /// Counts a finished part (transfer or disk read) of a client's read of a block; after the last
+    /// part the client continues.
     pub fn read_part(&mut self, cx: &mut Context, hdfs: &mut Hdfs, client: u32) {
         let c = self.clients.get(client);
         c.parts -= 1;
@@ -226,7 +230,7 @@ impl StandAlone {
         hdfs.hand_over(cx, writer, bytes);
     }
 
-    /// Handles the end of a client that has written these blocks.
+    /// Handles the end of a client that has written the blocks of its file.
     pub fn client_done(
         &mut self,
         cx: &mut Context,

@@ -20,7 +20,8 @@ use eastwest_types::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Arrival times of heartbeats, and the workers that may be given tasks.
+/// Heartbeats that are computed instead of sent as messages: their arrival times at the master, and
+/// the workers with free slots.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoarseHeartbeats {
     /// Delay from a worker to the master, and back.
@@ -111,24 +112,24 @@ impl CoarseHeartbeats {
         same.map(|&(_, worker)| worker).filter(|&w| self.first[w as usize] <= now).collect()
     }
 
-    /// Returns the delay of a heartbeat or its answer.
+    /// Returns the one-way delay of a heartbeat, which its answer takes too.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Schedules the worker's next heartbeat, which has an effect.
+    /// Schedules a wake-up for the worker's next heartbeat, because it will have an effect.
     pub fn soon(&mut self, cx: &mut Context, worker: u32) {
         if !std::mem::replace(&mut self.due[worker as usize], true) {
             cx.wake(self.after(worker, cx.now), Timer::Heartbeat(worker));
         }
     }
 
-    /// Notes that a scheduled heartbeat has arrived.
+    /// Notes that the scheduled heartbeat of a worker has arrived at the master.
     pub fn arrived(&mut self, worker: u32) {
         self.due[worker as usize] = false;
     }
 
-    /// Notes the free slots of a worker.
+    /// Notes the numbers of free map and reduce slots of a worker.
     pub fn slots_changed(&mut self, worker: u32, slots: [u32; 2]) {
         let place = self.place[worker as usize];
         for (free, slots) in self.free.iter_mut().zip(slots) {
@@ -139,7 +140,8 @@ impl CoarseHeartbeats {
         }
     }
 
-    /// Schedules the next heartbeat of a worker that could take waiting tasks of these kinds.
+    /// Schedules a wake-up for the next heartbeat of a worker with free slots for waiting tasks;
+    /// `wanted`: whether maps and whether reduces wait.
     pub fn schedule_assignment(&mut self, cx: &mut Context, wanted: [bool; 2]) {
         if wanted == [false; 2] || (self.asks.is_some() && self.wanted == wanted) {
             return;
@@ -152,7 +154,8 @@ impl CoarseHeartbeats {
         }
     }
 
-    /// Returns the workers whose scheduled heartbeat takes waiting tasks now.
+    /// Returns the workers whose heartbeats arrive now, if an assignment of tasks was scheduled for
+    /// now; otherwise none.
     pub fn workers_due(&mut self, now: Time) -> Vec<u32> {
         if self.asks != Some(now) {
             return Vec::new();

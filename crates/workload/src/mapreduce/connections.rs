@@ -124,7 +124,7 @@ impl Connections {
         out.push(Action::Abort { conn });
     }
 
-    /// Removes a connection that TCP has aborted.
+    /// Removes a connection that TCP has aborted from the table, so that its number can be reused.
     pub fn gone(&mut self, conn: ConnId) {
         let was = self.uses[conn.0 as usize].take();
         assert!(was.is_some(), "connection {} is gone twice", conn.0);
@@ -169,7 +169,7 @@ impl Connections {
         }
     }
 
-    /// Returns the largest number of connections open at once.
+    /// Returns the largest number of connections that were open at one time.
     #[cfg(test)]
     pub fn most(&self) -> usize {
         self.uses.len()

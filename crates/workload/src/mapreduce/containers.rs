@@ -4,36 +4,36 @@ use super::config::YarnConfig;
 use eastwest_types::TaskKind;
 use serde::{Deserialize, Serialize};
 
-/// Containers of a node.
+/// Containers of a node, and the resources in use.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Containers {
     /// Memory in use in bytes, as the resource manager knows it.
     pub memory: u64,
-    /// Virtual cores in use.
+    /// Number of virtual cores in use, as the resource manager knows it.
     pub vcores: u32,
-    /// Part of `memory` used by reduces and application masters.
+    /// Memory used by reduces and application masters, in bytes; a part of `memory`.
     pub lasting: u64,
-    /// Part of `vcores` used by reduces and application masters.
+    /// Number of virtual cores used by reduces and application masters; a part of `vcores`.
     pub lasting_vcores: u32,
-    /// Containers that have ended since the last heartbeat.
+    /// Containers that have ended since the node's last heartbeat.
     pub ended: Vec<Container>,
-    /// Ended containers in the heartbeat in the network.
+    /// Ended containers that are listed in the node's heartbeat now in the network.
     pub reported: Vec<Container>,
 }
 
-/// A container.
+/// Resources of a YARN container.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Container {
-    /// Memory in bytes.
+    /// Memory of the container in bytes.
     pub memory: u64,
-    /// Number of virtual cores.
+    /// Number of virtual cores of the container.
     pub vcores: u32,
-    /// The container runs a reduce or an application master, which last longer than a map.
+    /// Whether the container runs a reduce or an application master, which last longer than a map.
     pub lasting: bool,
 }
 
 impl Container {
-    /// Returns the container of a task of this kind.
+    /// Returns the resources of a container for a task of this kind.
     pub fn of(yarn: &YarnConfig, kind: TaskKind) -> Container {
         let (memory, vcores) = match kind {
             TaskKind::Map => (yarn.map_memory, yarn.map_vcores),
@@ -45,7 +45,7 @@ impl Container {
 }
 
 impl Containers {
-    /// Returns the number of these containers that fit into the free resources of the node.
+    /// Returns the number of containers like `c` that fit into the free resources of the node.
     pub fn room(&self, yarn: &YarnConfig, c: Container) -> u32 {
         let memory = (yarn.node_memory - self.memory.min(yarn.node_memory)) / c.memory;
         let vcores = match yarn.count_vcores {
@@ -55,7 +55,7 @@ impl Containers {
         u32::try_from(memory).unwrap_or(u32::MAX).min(vcores)
     }
 
-    /// Allocates the resources of a container.
+    /// Allocates resources of the node to a container.
     pub fn take(&mut self, c: Container) {
         self.memory += c.memory;
         self.vcores += c.vcores;
@@ -75,7 +75,8 @@ impl Containers {
         }
     }
 
-    /// Whether another container would fit beside this one and all reduces and application masters.
+    /// Whether the node has room for `c` and `other` beside all its reduces and application
+    /// masters; its maps are not counted, since they end soon.
     pub fn leaves_room(&self, yarn: &YarnConfig, c: Container, other: Container) -> bool {
         self.lasting + c.memory + other.memory <= yarn.node_memory
             && (!yarn.count_vcores

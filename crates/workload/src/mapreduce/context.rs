@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Settings, places, connections and machines, and the present event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Context {
-    /// Settings.
+    /// Settings of the cluster and its jobs.
     pub config: MapReduceConfig,
     /// Seed of the run.
     pub seed: u64,
@@ -24,11 +24,11 @@ pub struct Context {
     pub master: HostId,
     /// Host of each worker.
     pub hosts: Vec<HostId>,
-    /// Racks of workers.
+    /// Racks of the workers.
     pub racks: Racks,
     /// Open connections.
     pub conns: Connections,
-    /// Cores, disks and caches.
+    /// Cores, disks and page caches of the machines.
     pub hardware: Hardware,
     /// Time of the present event.
     #[serde(skip)]
@@ -36,13 +36,14 @@ pub struct Context {
     /// Actions that follow from the present event, so far.
     #[serde(skip)]
     pub out: Vec<Action>,
-    /// Notes for the parts above, in order.
+    /// Notes that parts of the cluster have written for the parts above them and that are not
+    /// handled yet, in order.
     #[serde(skip)]
     pub notes: Vec<Note>,
 }
 
 impl Context {
-    /// Returns a job as it was submitted.
+    /// Returns the settings of a job: its bytes, its numbers of tasks and its time of submission.
     pub fn spec(&self, job: u32) -> &JobSpec {
         &self.config.jobs[job as usize]
     }
@@ -52,12 +53,13 @@ impl Context {
         self.hosts[worker as usize]
     }
 
-    /// Returns the random stream of one decision of one job or task, independent of other draws.
+    /// Returns the random stream of the decision `what` of a job or task, independent of all other
+    /// random numbers.
     pub fn stream(&self, what: &str, job: u32, task: u32) -> Stream {
         Stream::new(self.seed, &format!("mapreduce/{what}/{job}/{task}"))
     }
 
-    /// Adds a note for the parts above.
+    /// Adds a note, an event for the parts of the cluster above the one that writes it.
     pub fn note(&mut self, note: Note) {
         self.notes.push(note);
     }
@@ -72,12 +74,14 @@ impl Context {
         self.wake(self.now + wait, timer);
     }
 
-    /// Opens a connection for data, from a client to a server.
+    /// Opens a connection in the traffic class of data; `ends` are the client, which connects, and
+    /// the server.
     pub fn open(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.class, &mut self.out)
     }
 
-    /// Opens a connection for control messages, from a client to a server.
+    /// Opens a connection in the traffic class of control messages; `ends` are the client, which
+    /// connects, and the server.
     pub fn open_control(&mut self, purpose: Use, ends: (HostId, HostId)) -> ConnId {
         self.conns.open(purpose, ends, self.config.control_class, &mut self.out)
     }
@@ -133,7 +137,7 @@ impl Context {
         self.out.push(Action::Send { conn, from, payload, header, tag, purpose, job, record });
     }
 
-    /// Starts work on the cores of a worker's machine.
+    /// Starts work on the cores of a worker's machine; `work` is CPU time at the usual speed.
     pub fn compute(&mut self, worker: u32, work: Span, what: Work) {
         self.hardware.compute(self.now, worker, work, what, &mut self.out);
     }
@@ -143,13 +147,14 @@ impl Context {
         self.hardware.read(self.now, worker, bytes, what, &mut self.out);
     }
 
-    /// Starts the write of a file. Returns true if the writer need not wait; otherwise the end of
-    /// the work is reported.
+    /// Starts the write of a file. Returns true if the page cache takes the data, so that the
+    /// writer continues at once; false if the end of the write is reported later by `what`.
     pub fn write(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.write(self.now, worker, bytes, what, &mut self.out)
     }
 
-    /// Starts to store a chunk at a datanode. Returns true if it can be acknowledged at once.
+    /// Starts to store a chunk at a datanode. Returns true if the chunk can be acknowledged at
+    /// once; false if the end of the write is reported later by `what`.
     pub fn store(&mut self, worker: u32, bytes: u64, what: Work) -> bool {
         self.hardware.store(self.now, worker, bytes, what, &mut self.out)
     }
@@ -176,7 +181,7 @@ impl Context {
         Begun { parts, read: None }
     }
 
-    /// Returns the finished fraction of the running step of a task on a worker.
+    /// Returns the finished fraction, from 0 to 1, of the running step of a task on a worker.
     pub fn step_done(&self, worker: u32, task: u32) -> f64 {
         self.hardware.step_done(self.now, worker, task)
     }

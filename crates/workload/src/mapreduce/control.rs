@@ -21,7 +21,7 @@ use crate::protocol::Action;
 use eastwest_types::{JobRecord, Span, TaskKind, TaskRecord, Time};
 use serde::{Deserialize, Serialize};
 
-/// The master of the cluster.
+/// The master of the cluster: jobtracker, or on YARN resource manager and application masters.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
     /// Scheduler, which chooses the job of the next slot or container.
@@ -34,9 +34,9 @@ pub struct Control {
     pub speculation: Speculation,
     /// Number of jobs submitted so far, which is the number of the next one.
     submitted: u32,
-    /// Number of jobs that have ended.
+    /// Number of jobs that have ended, finished or failed.
     pub done: u32,
-    /// All jobs have ended.
+    /// Whether all jobs have ended.
     pub finished: bool,
 }
 
@@ -197,7 +197,7 @@ impl Control {
         }
     }
 
-    /// Handles the end of a task at its worker.
+    /// Handles the end of a successful attempt of a task at its worker.
     pub fn task_finished(&mut self, n: &mut Nodes, task: u32) {
         if self.is_to_fail(n, task) {
             self.attempt_failed(n, task, FailureCause::Itself);
@@ -307,7 +307,7 @@ impl Control {
         }
     }
 
-    /// Handles the end of a stand-alone client of a job.
+    /// Handles the end of a stand-alone client of a job, which has read and written these bytes.
     pub fn client_through(
         &mut self,
         n: &mut Nodes,
@@ -368,7 +368,7 @@ impl Control {
         }
     }
 
-    /// Schedules the next check of the workers.
+    /// Schedules the next check for workers without heartbeats.
     pub fn look_later(&self, n: &mut Nodes) {
         n.cx.wake_in(Span(n.cx.config.failures.expiry.0 / 3), Timer::Look);
     }

@@ -39,13 +39,13 @@ impl Dedicated {
         out.push(Timer::Dedicated(place).at(end));
     }
 
-    /// Removes the finished piece in a slot. Returns its purpose.
+    /// Removes the finished piece of work in the slot `place`. Returns its purpose.
     pub fn ended(&mut self, place: u32) -> Work {
         self.free.push(place);
         self.pieces[place as usize].take().expect("a piece ends once")
     }
 
-    /// Returns the number of running pieces.
+    /// Returns the number of running pieces of work.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.pieces.len() - self.free.len()

@@ -144,7 +144,7 @@ impl Control {
         }
     }
 
-    /// Frees a slot or container.
+    /// Frees a slot of a worker, or on YARN a container, after a task of this kind.
     pub fn free_slot(&mut self, n: &Nodes, worker: u32, kind: TaskKind) {
         match n.cx.config.framework {
             Framework::Mr1 => self.workers.free_slot(worker, kind),

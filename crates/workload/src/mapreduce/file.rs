@@ -3,30 +3,30 @@
 use eastwest_types::HostId;
 use serde::{Deserialize, Serialize};
 
-/// Owner of a file.
+/// Owner of a file: who has it written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Owner {
-    /// A task, by number.
+    /// A task, by its number in the table of tasks.
     Task(u32),
-    /// A stand-alone client, by number.
+    /// A stand-alone HDFS client, by its number.
     Client(u32),
 }
 
-/// Place of a client of the file system.
+/// Host of a client of HDFS, and the worker on this host.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// Host of the client.
+    /// Host on which the client of HDFS runs.
     pub host: HostId,
-    /// Worker on the host, if there is one.
+    /// Worker on the host; `None` if the host stores no data.
     pub worker: Option<u32>,
 }
 
-/// A written block.
+/// A written block of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Written {
-    /// Size in bytes.
+    /// Size of the block in bytes.
     pub bytes: u64,
-    /// Number of wanted replicas.
+    /// Number of replicas that the block should have.
     pub wanted: u32,
     /// Workers with a replica.
     pub replicas: Vec<u32>,

@@ -61,7 +61,8 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// Returns idle machines for the workers; `speeds` lists workers with a different speed.
+    /// Returns idle machines for `workers` workers; `speeds` lists the workers with a different
+    /// speed, each with its factor.
     pub fn new(config: &MapReduceConfig, workers: usize, speeds: &[(u32, f64)]) -> Hardware {
         let alone = Dedicated::new(config);
         let config = config.node.clone();
@@ -99,7 +100,7 @@ impl Hardware {
         (number as u32, &mut self.machines[number])
     }
 
-    /// Starts work of this duration on the cores.
+    /// Starts work on the cores of a worker's machine; `work` is CPU time at the usual speed.
     pub fn compute(
         &mut self,
         now: Time,
@@ -137,7 +138,7 @@ impl Hardware {
     }
 
     /// Starts all parts of a step as one piece of work, if cores and disks are dedicated. Returns
-    /// the duration of its reading.
+    /// the duration of its reading; `None` if cores and disks are shared.
     pub fn step_alone(
         &mut self,
         now: Time,
@@ -171,8 +172,8 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
-    /// Starts the write of a file. Returns true if the writer need not wait; otherwise the end of
-    /// the work is reported.
+    /// Starts the write of a file. Returns true if the page cache takes the data, so that the
+    /// writer continues at once; false if the end of the write is reported later by `what`.
     pub fn write(
         &mut self,
         now: Time,
@@ -203,8 +204,9 @@ impl Hardware {
         room
     }
 
-    /// Starts to store a chunk at a datanode. Returns true if it can be acknowledged at once.
-    /// Writes of a datanode do not delay other streams if each stream has its own disk.
+    /// Starts to store a chunk at a datanode. Returns true if the chunk can be acknowledged at
+    /// once, as always if each stream has its own disk; false if the end of the write is reported
+    /// later by `what`.
     pub fn store(
         &mut self,
         now: Time,
@@ -231,7 +233,7 @@ impl Hardware {
         arm(&mut machine.disks, Timer::Disks(number), out);
     }
 
-    /// Returns the fraction of the running step of a task on a worker that is done.
+    /// Returns the finished fraction, from 0 to 1, of the running step of a task on a worker.
     pub fn step_done(&self, now: Time, worker: u32, task: u32) -> f64 {
         let machine = &self.machines[self.number(worker)];
         let its = |work: &Work| matches!(*work, Work::Step(t) | Work::Read(t) if t == task);
@@ -244,21 +246,22 @@ impl Hardware {
         self.machines[self.number(worker)].written
     }
 
-    /// Returns whether data written at this offset of all bytes written is still in the page cache.
+    /// Whether data is still in the page cache of a worker's machine; `written_offset` is the
+    /// number of bytes that the machine had written before the data.
     pub fn in_memory(&self, worker: u32, written_offset: u64) -> bool {
         let most = self.config.cache_bytes;
         let after = self.written_offset(worker) - written_offset;
         most.is_none_or(|most| after <= most)
     }
 
-    /// Handles a wake-up for the cores of a machine. Returns the finished work.
+    /// Handles a wake-up for the cores of the machine `number`. Returns the work that has finished.
     pub fn cores_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
         let cores = &mut self.machines[number as usize].cores;
         ended(cores, Timer::Cores(number), now, out)
     }
 
-    /// Handles a wake-up for the disks of a machine. Returns the finished work, including that of
-    /// writers which need not wait any more.
+    /// Handles a wake-up for the disks of a machine. Returns the finished work, including the work
+    /// of writers that no longer wait for room in memory.
     pub fn disks_woken(&mut self, now: Time, number: u32, out: &mut Vec<Action>) -> Vec<Work> {
         let most = self.config.dirty_bytes;
         let machine = &mut self.machines[number as usize];

@@ -56,14 +56,15 @@ impl HdfsConfig {
         u32::try_from(sums + PACKET_HEADER * bytes.div_ceil(packet)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the framing bytes of a written chunk.
+    /// Returns the bytes of packet headers and checksums of a written chunk with `bytes` file
+    /// bytes.
     pub fn write_framing(&self, bytes: u64) -> u32 {
         let per = u64::from(self.bytes_per_checksum);
         let room = u64::from(self.packet_bytes).saturating_sub(MOST_HEADER);
         self.overhead(bytes, (room / (per + CHECKSUM)).max(1) * per.max(1))
     }
 
-    /// Returns the framing bytes of a read.
+    /// Returns the bytes of packet headers and checksums of a read of `bytes` file bytes.
     pub fn read_framing(&self, bytes: u64) -> u32 {
         self.overhead(bytes, READ_PACKET)
     }
@@ -179,9 +180,9 @@ impl Writer {
 /// The distributed file system: namenode, replicas of blocks, and files being written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hdfs {
-    /// Requests to the namenode.
+    /// Requests of clients to the namenode.
     pub namenode: Namenode,
-    /// Places of replicas.
+    /// Replicas of all blocks, and re-replication.
     pub replicas: Replicas,
     writers: Slab<Writer>,
 }
@@ -235,7 +236,8 @@ impl Hdfs {
         writer
     }
 
-    /// Hands over produced data of the file.
+    /// Hands the next `bytes` produced bytes of a file to its writer, which sends them as far as
+    /// its window allows.
     pub fn hand_over(&mut self, cx: &mut Context, writer: u32, bytes: u64) {
         let w = self.writers.get(writer);
         w.produced += bytes;
@@ -278,7 +280,7 @@ impl Hdfs {
         }
     }
 
-    /// Whether a file is being written.
+    /// Whether a file with this number is being written.
     pub fn writes(&self, writer: u32) -> bool {
         self.writers.find(writer).is_some()
     }
@@ -289,7 +291,7 @@ impl Hdfs {
         self.writers.count().0
     }
 
-    /// Begins a block if there is data for it, or completes the file.
+    /// Begins the next block of a file if there is data for it, or completes the file.
     pub fn next_block(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let complete = w.written == w.total;
@@ -398,7 +400,8 @@ impl Hdfs {
         self.block_written(cx, writer);
     }
 
-    /// Handles the arrival of a message over a hop.
+    /// Handles the arrival of a chunk of `bytes` bytes at the replica at the end of a hop; `SETUP`
+    /// and `CLOSE` in place of bytes are the requests that begin and end a block.
     pub fn chunk_arrived(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let hdfs = &cx.config.hdfs;
         let w = self.writers.get(writer);
@@ -466,7 +469,8 @@ impl Hdfs {
         }
     }
 
-    /// Handles an acknowledgement over a hop.
+    /// Handles an acknowledgement of `bytes` bytes over a hop; `SETUP` and `CLOSE` in place of
+    /// bytes answer the requests that begin and end a block.
     pub fn chunk_acknowledged(&mut self, cx: &mut Context, (writer, hop): (u32, u32), bytes: u64) {
         let w = self.writers.get(writer);
         let job = w.job;
@@ -558,7 +562,7 @@ impl Hdfs {
         self.namenode.drop_caller(cx, Caller::Reader { client });
     }
 
-    /// Drops a file that is not needed any more.
+    /// Drops a file that is not needed any more, with its connections.
     pub fn drop_writer(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.remove(writer);
         cx.abort_where(|u| is_hop_of(u, writer));
@@ -567,7 +571,8 @@ impl Hdfs {
         }
     }
 
-    /// Whether a writer waits for an acknowledgement of a pipeline or an answer.
+    /// Whether a writer waits for its pipeline: for an acknowledgement, or for the answer to the
+    /// begin or end of a block.
     pub fn writer_waits(&self, writer: u32) -> bool {
         self.writers.find(writer).is_some_and(|w| match w.state {
             State::SettingUp | State::Closing => true,

@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 pub struct Output {
     /// Number of the map.
     pub map: u32,
-    /// Bytes that the worker's disks had written before it.
+    /// Bytes that the worker's disks had written before this output; tells whether the output is
+    /// still in the page cache.
     pub written_offset: u64,
     /// Whether the map runs again, so that this output is not requested any more.
     pub lost: bool,
@@ -26,10 +27,11 @@ pub struct Output {
 pub struct Outputs {
     /// Worker of every finished map in the order of reports.
     pub finished_on: Vec<u32>,
-    /// Bytes that the worker of each finished map had written before its output, in the order of
-    /// `finished_on`; empty unless outputs are fetched in parts.
+    /// Bytes that the worker's disks had written before the output of each finished map, in the
+    /// order of `finished_on`; empty unless outputs are fetched in parts.
     pub written_offsets: Vec<u64>,
-    /// Number of maps in one part of a reduce's input.
+    /// Number of maps whose outputs form one part of a reduce's input, if outputs are fetched in
+    /// parts.
     pub part_maps: u32,
     /// Outputs on each worker, in the order of reports; empty if they are fetched in parts.
     by_worker: BTreeMap<u32, Vec<Output>>,
@@ -42,7 +44,7 @@ pub struct Outputs {
 
 impl Outputs {
     /// Adds the output of a finished map; `written_offset`: bytes that the worker's disks had
-    /// written before it.
+    /// written before the output.
     pub fn add(&mut self, map: u32, worker: u32, written_offset: u64, in_parts: bool) {
         self.finished_on.push(worker);
         if in_parts {
@@ -54,12 +56,12 @@ impl Outputs {
         }
     }
 
-    /// Returns the number of reports of finished maps.
+    /// Returns the number of maps that have been reported as finished, reruns counted again.
     pub fn reported(&self) -> u32 {
         self.finished_on.len() as u32
     }
 
-    /// Returns the outputs on a worker that has some.
+    /// Returns the outputs of finished maps on a worker, which must have at least one.
     pub fn on(&self, worker: u32) -> &[Output] {
         &self.by_worker[&worker]
     }
@@ -69,7 +71,8 @@ impl Outputs {
         self.at.iter().filter(|&(_, &at)| at == worker).map(|(&map, _)| map).collect()
     }
 
-    /// Returns the worker with a map's output, and the number of the output there.
+    /// Returns the worker with a map's output, and the index of the output on this worker; `None`
+    /// if the map is not finished or its output is lost.
     pub fn place(&self, map: u32) -> Option<(u32, u32)> {
         let &worker = self.at.get(&map)?;
         let made = self.on(worker).iter().rposition(|o| o.map == map && !o.lost);
@@ -77,7 +80,7 @@ impl Outputs {
     }
 
     /// Counts a reduce's report that it could not fetch a map's output from a worker. Returns the
-    /// number of such reports, or `None` if the output is not there any more.
+    /// number of reports for this output, or `None` if the output is not there any more.
     pub fn failed(&mut self, map: u32, from: u32) -> Option<u32> {
         if self.at.get(&map) != Some(&from) {
             return None;
@@ -87,7 +90,7 @@ impl Outputs {
         Some(*reports)
     }
 
-    /// Removes the lost output of a map. Returns whether there was one.
+    /// Removes the lost output of a map. Returns false if the map had no output.
     pub fn lose(&mut self, map: u32) -> bool {
         self.failures.remove(&map);
         let Some(worker) = self.at.remove(&map) else { return false };
@@ -102,7 +105,7 @@ impl Outputs {
 pub struct Job {
     /// Maps not assigned yet, and the places of all splits.
     pub maps: WaitingMaps,
-    /// Number of maps assigned so far.
+    /// Number of maps that are assigned or finished.
     pub maps_given: u32,
     /// Number of reduces that are assigned or finished.
     pub reduces_given: u32,
@@ -114,26 +117,27 @@ pub struct Job {
     pub failures: BTreeMap<(usize, u32), u32>,
     /// Places of map outputs.
     pub outputs: Outputs,
-    /// Number of reduces that may be assigned.
+    /// Number of reduces that may be assigned or have been.
     pub reduces_asked: u32,
     /// Number of maps reported as finished.
     pub maps_done: u32,
     /// Number of reduces reported as finished.
     pub reduces_done: u32,
-    /// Workers of its reduces, if heartbeats are not sent as messages.
+    /// Workers of the job's reduces, if heartbeats are not sent as messages.
     pub reducers: Vec<u32>,
-    /// Start time of its first task.
+    /// Start time of the job's first task; `None` before it.
     pub started: Option<Time>,
-    /// Shuffle bytes that stayed on their worker.
+    /// Shuffle bytes that reduces have fetched from their own worker.
     pub shuffle_local_bytes: u64,
-    /// Counters as Hadoop keeps them.
+    /// Counters of the job, as Hadoop keeps them.
     pub counters: JobCounters,
     /// Longest run time of a finished map.
     pub longest_map: Span,
 }
 
 impl Job {
-    /// Returns a job all of whose tasks wait. Its splits are placed by `stream`.
+    /// Returns a job whose tasks all wait; `stream` draws the places of the `copies` replicas of
+    /// each split.
     pub fn new(spec: &JobSpec, racks: &Racks, copies: u32, stream: &mut Stream) -> Job {
         let copies = if spec.bytes.input > 0 { copies } else { 0 };
         let mut replicas = Vec::with_capacity(spec.maps as usize * copies as usize);
@@ -201,17 +205,17 @@ impl JobTable {
         JobTable { table: vec![None; jobs] }
     }
 
-    /// Returns a running job, mutable.
+    /// Returns the state of a job, which must be running, to change it.
     pub fn get(&mut self, job: u32) -> &mut Job {
         self.find(job).expect("the job runs")
     }
 
-    /// Returns a running job.
+    /// Returns the state of a job, which must be running.
     pub fn running(&self, job: u32) -> &Job {
         self.table[job as usize].as_ref().expect("the job runs")
     }
 
-    /// Returns a job, or `None` if it is not running.
+    /// Returns the state of a job, or `None` if the job is not running.
     pub fn find(&mut self, job: u32) -> Option<&mut Job> {
         self.table[job as usize].as_deref_mut()
     }

@@ -24,7 +24,7 @@ impl JobTable {
         }
     }
 
-    /// Counts the launch of an attempt.
+    /// Counts the launch of an attempt in the counters of its job.
     pub fn count_launched(&mut self, t: &Task) {
         let (job, kind, locality) = (t.job, t.kind, t.locality);
         let launched = [Counter::TotalLaunchedMaps, Counter::TotalLaunchedReduces];
@@ -37,12 +37,12 @@ impl JobTable {
         }
     }
 
-    /// Counts a failed attempt.
+    /// Counts a failed attempt at a task of this kind in the counters of its job.
     pub fn count_failed(&mut self, job: u32, kind: TaskKind) {
         self.count(job, of(kind, [Counter::NumFailedMaps, Counter::NumFailedReduces]), 1);
     }
 
-    /// Counts a killed attempt, if it was launched.
+    /// Counts a killed attempt in the counters of its job, if it was launched.
     pub fn count_killed(&mut self, t: &Task) {
         if !matches!(t.stage, Stage::Assigned) {
             let killed = [Counter::NumKilledMaps, Counter::NumKilledReduces];
@@ -50,7 +50,7 @@ impl JobTable {
         }
     }
 
-    /// Counts a successful attempt.
+    /// Counts a successful attempt, with its bytes and records, in the counters of its job.
     pub fn count_done(&mut self, cx: &Context, t: &Task) {
         let spec = cx.spec(t.job);
         let (maps, reduces) = (spec.maps, spec.reduces);
@@ -82,7 +82,7 @@ impl JobTable {
         }
     }
 
-    /// Counts a finished stand-alone client.
+    /// Counts the bytes of a finished stand-alone client in the counters of its job.
     pub fn count_client(&mut self, job: u32, read: u64, written: u64) {
         self.count(job, Counter::HdfsBytesRead, read);
         self.count(job, Counter::HdfsBytesWritten, written);

@@ -42,7 +42,8 @@ impl Tasks {
         hdfs.namenode.ask(cx, call);
     }
 
-    /// Starts to read and compute, after the namenode has returned the places of the split.
+    /// Starts a map's reading and computing, after the namenode has returned the places of its
+    /// split.
     pub fn split_located(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         let (job, map, worker, split) = (t.job, t.index, t.worker, t.bytes_in);
@@ -157,7 +158,8 @@ impl Tasks {
         }
     }
 
-    /// Handles a map's request at the datanode, which reads from disk while it sends.
+    /// Handles a map's request for its split at the datanode `holder`, which reads from disk while
+    /// it sends.
     pub fn send_split(&mut self, cx: &mut Context, task: u32, holder: u32, conn: ConnId) {
         let t = self.attempts.get(task);
         let (job, bytes, round) = (t.job, t.bytes_in, t.split.sought);
@@ -251,7 +253,7 @@ impl Tasks {
         self.mapping(task).spill_parts = parts;
     }
 
-    /// Handles the end of a part of a spill.
+    /// Handles the end of one part (sort, write) of a map's running spill.
     pub fn spill_part(&mut self, cx: &mut Context, task: u32) {
         let soft = buffer(&cx.config.sort).0;
         let m = self.mapping(task);

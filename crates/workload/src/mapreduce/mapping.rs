@@ -11,27 +11,27 @@ pub struct Mapping {
     pub input: u64,
     /// Bytes of the whole output.
     pub output: u64,
-    /// Bytes of the output after a combiner; at most `output`.
+    /// Bytes of the output that remain after a combiner; at most `output`.
     pub kept: u64,
     /// Whether the split is read from the worker's disks.
     pub local: bool,
-    /// Output position after the finished pieces.
+    /// Output bytes of the pieces of the map function that have finished.
     pub at: u64,
-    /// Output position after the running piece.
+    /// Output bytes of the map function at the end of the running piece.
     pub to: u64,
-    /// Output position up to which spills have begun.
+    /// Output bytes that spills have written or begun to write.
     pub spilled: u64,
-    /// A spill runs.
+    /// Whether a spill is running.
     pub spilling: bool,
-    /// Unfinished parts of the running spill.
+    /// Number of unfinished parts of the running spill.
     pub spill_parts: u32,
     /// Whether the running spill has been sorted.
     pub sorted: bool,
     /// Bytes the running spill writes.
     pub spill: u64,
-    /// Whether the function waits for the running spill.
+    /// Whether the map function waits for the running spill because the buffer is full.
     pub stalled: bool,
-    /// Whether the function has finished.
+    /// Whether the map function has finished.
     pub through: bool,
     /// Bytes that the machine's disks had written when the first spill began.
     pub written_offset: u64,
@@ -71,18 +71,20 @@ impl Mapping {
         }
     }
 
-    /// Returns the input bytes read at an output position.
+    /// Returns the input bytes that the map function has read when it has produced `position`
+    /// output bytes.
     pub fn read_at(&self, position: u64) -> u64 {
         (u128::from(self.input) * u128::from(position) / u128::from(self.output)) as u64
     }
 
-    /// Returns the bytes after a combiner at an output position.
+    /// Returns the bytes that a combiner leaves of the first `position` output bytes.
     pub fn kept_at(&self, position: u64) -> u64 {
         let kept = u128::from(self.kept) * u128::from(position);
         (kept / u128::from(self.output.max(1))) as u64
     }
 
-    /// Returns the progress of the function, given the finished fraction of the running piece.
+    /// Returns the progress of the map function, from 0 to 1, given the finished fraction of the
+    /// running piece.
     pub fn done(&self, piece: f64) -> f64 {
         if self.through || self.output == 0 {
             return if self.through { 1.0 } else { piece };
@@ -90,7 +92,7 @@ impl Mapping {
         (self.at as f64 + (self.to - self.at) as f64 * piece) / self.output as f64
     }
 
-    /// Returns the output position at which the next piece ends.
+    /// Returns the output position, in bytes, at which the next piece of the map function ends.
     pub fn next_stop(&self, (soft, spare): (u64, u64)) -> u64 {
         let trigger = self.spilled.saturating_add(soft);
         let full = if self.spilling { self.spilled.saturating_add(spare) } else { u64::MAX };

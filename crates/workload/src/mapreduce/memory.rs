@@ -25,7 +25,7 @@ pub struct Held {
     pub files: Vec<u64>,
 }
 
-/// Memory and files of a reduce.
+/// Memory and local files in which a reduce stores the map outputs that it fetches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Memory {
     limit: u64,
@@ -39,20 +39,20 @@ pub struct Memory {
     arrived: u64,
     /// Bytes being merged to a file.
     merging: u64,
-    /// Unfinished parts of the running merge from memory.
+    /// Number of unfinished parts of the running merge from memory.
     pub memory_parts: u32,
     /// Bytes of each file on disk that is not being merged.
     files: Vec<u64>,
     /// Bytes of the file that a running merge of files will write.
     making: u64,
-    /// Unfinished parts of the running merge of files.
+    /// Number of unfinished parts of the running merge of files.
     pub file_parts: u32,
     /// Bytes that the machine's disks had written before the first file.
     pub written_offset: u64,
 }
 
 impl Memory {
-    /// Returns empty memory without files.
+    /// Returns the empty storage of a reduce: nothing in memory, no files.
     pub fn new(shuffle: &ShuffleConfig, sort: &SortConfig) -> Memory {
         let part = |of: u64, fraction: f64| (of as f64 * fraction) as u64;
         let limit = part(shuffle.heap_bytes, shuffle.input_buffer_fraction);
@@ -73,12 +73,13 @@ impl Memory {
         }
     }
 
-    /// Whether another output may be requested.
+    /// Whether reserved memory is below the limit, so that another output may be requested.
     pub fn has_room(&self) -> bool {
         self.reserved <= self.limit
     }
 
-    /// Reserves storage for an output that will be requested. Returns false if it must wait.
+    /// Reserves memory, or a file if it is too large, for an output of `bytes` bytes that will be
+    /// requested. Returns false if memory is full: the request must wait.
     pub fn reserve(&mut self, bytes: u64, held: &mut Held) -> bool {
         if bytes > self.most_single {
             held.files.push(bytes);
@@ -98,7 +99,7 @@ impl Memory {
         (self.limit / u64::from(fetches.max(1))).max(self.most_single)
     }
 
-    /// Reserves storage for outputs of one size, which have `bytes` in all.
+    /// Reserves storage for `outputs` outputs of equal size with `bytes` bytes in all.
     pub fn reserve_part(&mut self, bytes: u64, outputs: u32, held: &mut Held) {
         if bytes / u64::from(outputs.max(1)) > self.most_single {
             held.files.extend((0..outputs).map(|i| share(bytes, outputs, i)));
@@ -113,13 +114,13 @@ impl Memory {
         self.reserved -= held.memory;
     }
 
-    /// Notes the arrival of outputs.
+    /// Notes the arrival of outputs, for which storage was reserved.
     pub fn arrived(&mut self, held: Held) {
         self.arrived += held.memory;
         self.files.extend(held.files);
     }
 
-    /// Begins a merge from memory to a file, if it is due. Returns its bytes.
+    /// Begins a merge from memory to a file, if it is due. Returns the bytes to merge, or `None`.
     pub fn begin_memory_merge(&mut self) -> Option<u64> {
         if self.merging > 0 || self.arrived < self.threshold {
             return None;
@@ -134,7 +135,7 @@ impl Memory {
         self.files.push(bytes);
     }
 
-    /// Begins a merge of files, if it is due. Returns their bytes.
+    /// Begins a merge of files, if it is due. Returns the bytes of these files, or `None`.
     pub fn begin_file_merge(&mut self) -> Option<u64> {
         if self.making > 0 || self.files.len() < 2 * self.factor - 1 {
             return None;
@@ -148,7 +149,8 @@ impl Memory {
         self.files.push(std::mem::take(&mut self.making));
     }
 
-    /// Counts a finished part of a merge from memory. Returns whether the merge is complete.
+    /// Counts a finished part (CPU, disk) of the merge from memory to disk. Returns whether the
+    /// merge is complete.
     pub fn memory_merge_part(&mut self) -> bool {
         self.memory_parts -= 1;
         let over = self.memory_parts == 0;
@@ -158,7 +160,8 @@ impl Memory {
         over
     }
 
-    /// Counts a finished part of a merge of files. Returns whether the merge is complete.
+    /// Counts a finished part (CPU, disk) of the merge of files. Returns whether the merge is
+    /// complete.
     pub fn file_merge_part(&mut self) -> bool {
         self.file_parts -= 1;
         let over = self.file_parts == 0;
@@ -168,8 +171,9 @@ impl Memory {
         over
     }
 
-    /// Begins the final merge, which leaves at most `factor` files for the reduce, if no merge is
-    /// running. Returns the bytes merged from memory to a file and the bytes of files merged again.
+    /// Begins the final merge, which leaves at most `factor` files for the reduce. Returns the
+    /// bytes merged from memory to a file and the bytes of files merged again; `None` while another
+    /// merge runs.
     pub fn take_rest(&mut self, factor: u32) -> Option<(u64, u64)> {
         if self.merging > 0 || self.making > 0 {
             return None;
@@ -182,7 +186,8 @@ impl Memory {
         Some((spilled, merge::passes(&mut self.files, factor)))
     }
 
-    /// Returns the bytes of files, and the bytes that the machine had written before the first one.
+    /// Returns the bytes of all files on disk, and the bytes that the machine's disks had written
+    /// before the first of them.
     pub fn left(&self) -> (u64, u64) {
         (self.files.iter().sum(), self.written_offset)
     }

@@ -56,7 +56,7 @@ impl Namenode {
         self.sessions.add(Session { caller, host, conn: None, asked: false })
     }
 
-    /// Sends a request.
+    /// Sends a request of a client to the namenode.
     pub fn ask(&mut self, cx: &mut Context, session: u32) {
         let s = self.sessions.get(session);
         s.asked = true;
@@ -89,8 +89,8 @@ impl Namenode {
         conn.is_none()
     }
 
-    /// Handles the arrival of the answer at the client. Returns the client, unless the request was
-    /// sent again. A reader's session ends with the answer.
+    /// Handles the arrival of the answer at the client. Returns the client, or `None` if the
+    /// request was sent again. A reader's session ends with the answer.
     pub fn answered(&mut self, cx: &mut Context, session: u32) -> Option<Caller> {
         let s = self.sessions.get(session);
         if !std::mem::replace(&mut s.asked, false) {
@@ -103,7 +103,8 @@ impl Namenode {
         Some(caller)
     }
 
-    /// Repeats the request after the connection to the namenode was lost.
+    /// Repeats the unanswered request of a session, if there is one, after its connection to the
+    /// namenode was lost.
     pub fn lost(&mut self, cx: &mut Context, session: u32) {
         let s = self.sessions.get(session);
         s.conn = None;
@@ -112,7 +113,7 @@ impl Namenode {
         }
     }
 
-    /// Whether a session exists.
+    /// Whether a session with this number exists.
     pub fn knows(&self, session: u32) -> bool {
         self.sessions.find(session).is_some()
     }

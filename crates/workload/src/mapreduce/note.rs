@@ -66,7 +66,7 @@ pub enum Note {
     FetchFailed {
         /// Worker of the reduce.
         worker: u32,
-        /// Job, map and worker of the output.
+        /// Numbers of job and map, and the worker with the output.
         output: (u32, u32, u32),
     },
     /// An attempt has finished.

@@ -36,7 +36,8 @@ impl Tasks {
         self.produce(cx, hdfs, task, (work, cx.config.costs.map_rate), read);
     }
 
-    /// Starts to compute a task's output: bytes of work at a rate, and bytes read from the disks.
+    /// Starts to compute a task's output: its function works on `work` bytes at `rate`, and `read`
+    /// bytes of its input come from the worker's disks.
     pub fn produce(
         &mut self,
         cx: &mut Context,
@@ -76,8 +77,8 @@ impl Tasks {
         self.step(cx, task, step);
     }
 
-    /// Handles the end of a piece: it is written while the next one runs. The last piece of a
-    /// remote map waits for the rest of its split.
+    /// Handles the end of a piece of a task's function: its output is written while the next piece
+    /// runs. The last piece of a remote map waits for the rest of its split.
     pub fn piece_produced(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let p = self.producing(task);
         p.done += 1;
@@ -94,7 +95,8 @@ impl Tasks {
         self.produce_piece(cx, task);
     }
 
-    /// Handles the arrival of all input; if the function has computed too, it has finished.
+    /// Handles the arrival of all input of a task; if its function has computed too, the function
+    /// has finished.
     pub fn input_complete(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let p = self.producing(task);
         if p.done < p.pieces {

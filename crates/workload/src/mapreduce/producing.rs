@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// State of a task that computes its output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Producing {
-    /// Bytes that the function works on.
+    /// Bytes that the map or reduce function works on.
     pub work: u64,
-    /// Rate of the function.
+    /// Rate of the map or reduce function.
     pub rate: Rate,
     /// Bytes read from the worker's disks.
     pub read: u64,
@@ -30,7 +30,8 @@ impl Producing {
         share(self.output, self.pieces, self.pieces - self.done)
     }
 
-    /// Returns the progress of the function, given the finished fraction of the running piece.
+    /// Returns the progress of the function, from 0 to 1, given the finished fraction of the
+    /// running piece.
     pub fn share_done(&self, piece: f64) -> f64 {
         let running = if self.done < self.pieces { piece } else { 0.0 };
         (f64::from(self.done) + running) / f64::from(self.pieces)

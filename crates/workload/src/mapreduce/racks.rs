@@ -42,7 +42,7 @@ impl Racks {
         Racks { rack_of, sorted, starts }
     }
 
-    /// Returns the number of racks with workers.
+    /// Returns the number of racks that have workers.
     pub fn count(&self) -> usize {
         self.starts.len() - 1
     }
@@ -52,12 +52,12 @@ impl Racks {
         self.rack_of.len()
     }
 
-    /// Returns the rack of a worker.
+    /// Returns the number of the rack of a worker.
     pub fn of(&self, worker: u32) -> u32 {
         self.rack_of[worker as usize]
     }
 
-    /// Draws a worker that is allowed by `may` and not in `taken`, if there is one.
+    /// Draws a worker for which `usable` is true and which is not in `taken`, if there is one.
     fn anywhere(
         &self,
         taken: &[u32],
@@ -67,7 +67,8 @@ impl Racks {
         draw(&self.sorted, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// Draws a worker of the rack that is allowed by `may` and not in `taken`, if there is one.
+    /// Draws a worker of the rack for which `usable` is true and which is not in `taken`, if there
+    /// is one.
     fn in_rack(
         &self,
         rack: u32,
@@ -79,7 +80,8 @@ impl Racks {
         draw(all, |w| usable(w) && !taken.contains(&w), stream)
     }
 
-    /// Draws a worker of another rack that is allowed by `may` and not in `taken`, if there is one.
+    /// Draws a worker of another rack for which `usable` is true and which is not in `taken`, if
+    /// there is one.
     fn outside(
         &self,
         rack: u32,
@@ -94,12 +96,12 @@ impl Racks {
     }
 
     /// Returns the targets of a block with `replicas` replicas, at most as many as there are
-    /// workers; `writer` is the worker that writes it, if it is one.
+    /// workers. `writer` is the worker that writes the block; `None` if the writer stores no data.
     pub fn place(&self, writer: Option<u32>, replicas: u32, stream: &mut Stream) -> Vec<u32> {
         self.place_on(writer, replicas, &|_| true, stream)
     }
 
-    /// Returns the targets like `place`, but excludes workers for which `may` is false; fewer
+    /// Returns the targets like `place`, but excludes workers for which `usable` is false; fewer
     /// targets if too few workers are left. The writer itself is always used.
     pub fn place_on(
         &self,
@@ -125,7 +127,8 @@ impl Racks {
     }
 
     /// Returns the target of one more replica of a block, copied from `source`: in another rack
-    /// while all replicas are in one, otherwise in the rack of the source, otherwise anywhere.
+    /// while all replicas are in one, otherwise in the rack of the source, otherwise anywhere;
+    /// `None` if no worker is usable.
     pub fn place_another(
         &self,
         replicas: &[u32],
@@ -144,8 +147,8 @@ impl Racks {
         near.or_else(|| self.anywhere(replicas, usable, stream))
     }
 
-    /// Returns the replica that a client reads, and its locality; the client may be on a worker. A
-    /// client on no worker has no rack.
+    /// Returns the replica that a client reads, and its locality. `reader` is the client's worker;
+    /// `None` if the client is on no worker and so has no rack.
     pub fn nearest_to(
         &self,
         reader: Option<u32>,

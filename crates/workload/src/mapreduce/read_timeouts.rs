@@ -23,14 +23,14 @@ struct Seen {
     since: Time,
 }
 
-/// Connections on which a process waits.
+/// Connections on which a process waits for data, with the bytes received so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ReadTimeouts {
     seen: BTreeMap<u32, Seen>,
 }
 
 impl ReadTimeouts {
-    /// Schedules the next check.
+    /// Schedules the next check of read timeouts.
     pub fn look_later(&self, cx: &mut Context) {
         cx.wake_in(INTERVAL, Timer::ReadTimeouts);
     }
@@ -47,7 +47,8 @@ impl ReadTimeouts {
         self.look_later(cx);
     }
 
-    /// Handles the received bytes of a connection. Returns its use if it is to be given up.
+    /// Handles the number of received bytes of a connection. Returns the purpose of the connection
+    /// if nothing has arrived for its read timeout, otherwise `None`.
     pub fn received(&mut self, cx: &Context, conn: ConnId, bytes: [u64; 2]) -> Option<Use> {
         let seen = self.seen.get_mut(&conn.0)?;
         if cx.conns.find(conn) != Some(seen.purpose) {
@@ -61,7 +62,7 @@ impl ReadTimeouts {
     }
 }
 
-/// Returns the read timeout of a use.
+/// Returns the read timeout of connections with this purpose.
 fn patience(cx: &Context, purpose: Use) -> Span {
     let failures = &cx.config.failures;
     match purpose {

@@ -46,7 +46,7 @@ impl Tasks {
         }
     }
 
-    /// Handles a request at the worker with the outputs.
+    /// Handles a reduce's request at the worker `from`, which sends the requested map outputs.
     pub fn send_outputs(
         &mut self,
         cx: &mut Context,
@@ -57,14 +57,15 @@ impl Tasks {
         self.fetching(task).0.send_outputs(cx, from, conn, written_offset);
     }
 
-    /// Handles the arrival of outputs at the reduce.
+    /// Handles the arrival of map outputs from the worker `from` at the reduce.
     pub fn arriving(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         if self.fetching(task).0.arriving(cx, from) {
             self.fetch_ended(cx, (task, from));
         }
     }
 
-    /// Handles the end of disk work for a fetch.
+    /// Handles the end of disk work for a reduce's fetch from the worker `from`; `round` is the
+    /// number of earlier failed fetches from it.
     pub fn fetch_work(&mut self, cx: &mut Context, (task, from, round): (u32, u32, u32)) {
         if self.fetching(task).0.work_ended(from, round) {
             self.fetch_ended(cx, (task, from));
@@ -81,7 +82,8 @@ impl Tasks {
         }
     }
 
-    /// Handles the loss of the connection to a worker with outputs.
+    /// Handles the loss of a reduce's connection to the worker `from`, from which it was fetching
+    /// map outputs.
     pub fn fetch_lost(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         let t = self.attempts.get(task);
         let Some(f) = t.fetching.as_mut() else { return };
@@ -90,7 +92,7 @@ impl Tasks {
         }
     }
 
-    /// Handles the end of a worker's penalty.
+    /// Handles the end of the penalty of a worker, from which the reduce may fetch again.
     pub fn penalty_over(&mut self, cx: &mut Context, (task, from): (u32, u32)) {
         let t = self.attempts.get(task);
         if let Some(f) = t.fetching.as_mut() {
@@ -104,14 +106,14 @@ impl Tasks {
         fetching.is_some_and(|f| f.awaits(from))
     }
 
-    /// Handles the end of a part of a merge from memory.
+    /// Handles the end of one parallel part (CPU, disk) of a reduce's merge from memory to disk.
     pub fn memory_merge_part(&mut self, cx: &mut Context, task: u32) {
         if self.fetching(task).0.memory_merge_part() {
             self.merge_ended(cx, task);
         }
     }
 
-    /// Handles the end of a part of a merge of files.
+    /// Handles the end of one parallel part (CPU, disk) of a reduce's merge of files.
     pub fn file_merge_part(&mut self, cx: &mut Context, task: u32) {
         if self.fetching(task).0.file_merge_part() {
             self.merge_ended(cx, task);

@@ -143,7 +143,7 @@ impl Replicas {
         self.datanodes[worker as usize].dead
     }
 
-    /// Whether a copy is in progress.
+    /// Whether the copy with this number is in progress.
     pub fn copies(&self, copy: u32) -> bool {
         self.queue.copies.find(copy).is_some()
     }
@@ -176,7 +176,8 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Handles a heartbeat of a datanode at the namenode.
+    /// Handles a heartbeat of a datanode at the namenode: a dead datanode returns with its
+    /// replicas.
     pub fn heard(&mut self, cx: &mut Context, worker: u32) {
         let node = &mut self.datanodes[worker as usize];
         node.heard = cx.now;
@@ -200,7 +201,7 @@ impl Replicas {
         self.replicate_soon(cx);
     }
 
-    /// Schedules the next check of the datanodes.
+    /// Schedules the next check for dead datanodes.
     pub fn recheck_later(&self, cx: &mut Context) {
         cx.wake_in(cx.config.hdfs.recovery.recheck, Timer::Recheck);
     }
@@ -257,7 +258,7 @@ impl Replicas {
         self.queue.needed[urgency].insert(block);
     }
 
-    /// Schedules a round if there are blocks to copy.
+    /// Schedules a round of replication if there are blocks to copy.
     pub fn replicate_soon(&mut self, cx: &mut Context) {
         let recovery = &cx.config.hdfs.recovery;
         let possible = recovery.work > 0 && recovery.streams.max(recovery.streams_hard) > 0;
@@ -269,7 +270,7 @@ impl Replicas {
         }
     }
 
-    /// Executes a round: chooses blocks to copy.
+    /// Executes a round of replication: chooses blocks to copy.
     pub fn replicate(&mut self, cx: &mut Context) {
         self.queue.armed = false;
         let live = self.datanodes.iter().filter(|node| !node.dead).count();
@@ -333,7 +334,7 @@ impl Replicas {
         (c.conn, c.parts) = (Some(conn), 1 + u32::from(reads));
     }
 
-    /// Handles the arrival of a copy at its target, which stores it.
+    /// Handles the arrival of the copy of a block at its target datanode, which stores it.
     pub fn copy_arrived(&mut self, cx: &mut Context, copy: u32) {
         let &mut BlockCopy { target, bytes, .. } = self.queue.copies.get(copy);
         if let Some(conn) = self.queue.copies.get(copy).conn.take() {
@@ -344,7 +345,8 @@ impl Replicas {
         }
     }
 
-    /// Counts a finished part of a copy; after the last one the block has one more replica.
+    /// Counts a finished part (transfer, read, write) of the copy of a block; after the last part
+    /// the block has one more replica.
     pub fn copy_part(&mut self, cx: &mut Context, copy: u32) {
         let c = self.queue.copies.get(copy);
         if c.failed {

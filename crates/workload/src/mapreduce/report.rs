@@ -14,7 +14,7 @@ pub struct Report {
     pub index: u32,
     /// Kind of task.
     pub kind: TaskKind,
-    /// Bytes that the worker's disks had written before its output.
+    /// Bytes that the worker's disks had written before the output of the attempt.
     pub written_offset: u64,
     /// Cause of failure; `None` for success.
     pub failed: Option<FailureCause>,
@@ -32,7 +32,7 @@ pub enum FailureCause {
     /// No datanode was left to write to (DataStreamer: all datanodes are bad; failed to replace a
     /// bad datanode).
     Unwritten,
-    /// Too many fetches failed (ShuffleError: MAX_FAILED_UNIQUE_FETCHES).
+    /// Too many fetches of map outputs failed (ShuffleError: MAX_FAILED_UNIQUE_FETCHES).
     Unfetched,
     /// The attempt's output could not be fetched by reduces (TOO_MANY_FETCH_FAILURES).
     Unserved,

@@ -31,8 +31,8 @@ pub struct Shared<W> {
 }
 
 impl<W> Shared<W> {
-    /// Returns idle servers: `servers` of them (`None`: one for every piece). When pieces wait for
-    /// each other, `run / (run + switch)` of the speed is left.
+    /// Returns idle servers: `servers` of them (`None`: one for every piece of work). With more
+    /// pieces than servers only `run / (run + switch)` of the speed is left.
     pub fn new(servers: Option<u32>, run: Span, switch: Span) -> Shared<W> {
         let run = run.0.max(1);
         Shared {
@@ -67,7 +67,8 @@ impl<W> Shared<W> {
         self.virtual_time + (u128::from(passed) * num / den) as u64
     }
 
-    /// Returns the smallest finished fraction of the pieces for which `is` is true.
+    /// Returns the smallest finished fraction, from 0 to 1, of the pieces of work for which `is` is
+    /// true; `None` if there are none.
     pub fn done(&self, now: Time, is: impl Fn(&W) -> bool) -> Option<f64> {
         let at = self.virtual_time_at(now);
         let meant = self.work.iter().filter(|(_, (_, what))| is(what));
@@ -77,7 +78,7 @@ impl<W> Shared<W> {
         left.reduce(f64::max).map(|left| 1.0 - left)
     }
 
-    /// Starts a piece that takes `work` on a server of its own.
+    /// Starts a piece of work that takes `work` on a server of its own.
     pub fn start(&mut self, now: Time, work: Span, what: W) {
         self.advance(now);
         let end = self.virtual_time.saturating_add(work.0);
@@ -85,7 +86,8 @@ impl<W> Shared<W> {
         self.arrivals += 1;
     }
 
-    /// Removes and returns a finished piece, in the order of their ends.
+    /// Removes and returns the next finished piece of work, in the order of their ends; `None` if
+    /// none has ended.
     pub fn finish(&mut self, now: Time) -> Option<W> {
         self.advance(now);
         let entry = self.work.first_entry()?;
@@ -101,7 +103,8 @@ impl<W> Shared<W> {
         counts
     }
 
-    /// Returns the time of a wake-up that must be scheduled, if a piece ends before every pending wake-up.
+    /// Returns the time of a wake-up that must be scheduled, if a piece ends before every pending
+    /// wake-up; otherwise `None`.
     pub fn arm(&mut self) -> Option<Time> {
         let &(end, _) = self.work.first_key_value()?.0;
         let (num, den) = self.speed();
@@ -115,7 +118,7 @@ impl<W> Shared<W> {
         Some(due)
     }
 
-    /// Returns the number of unfinished pieces.
+    /// Returns the number of unfinished pieces of work.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.work.len()

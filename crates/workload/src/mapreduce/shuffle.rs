@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 /// Identity of a reduce that fetches.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Reduce {
-    /// Number of the task among all running tasks.
+    /// Number of the reduce in the table of tasks.
     pub task: u32,
     /// Number of the job.
     pub job: u32,
@@ -62,9 +62,9 @@ pub struct Fetching {
     ready: Vec<u32>,
     /// Number of fetches in progress.
     active_fetches: u32,
-    /// Number of finished maps in messages that were sent to the reduce.
+    /// Number of finished maps in the messages sent to the reduce.
     pub told: u32,
-    /// Number of finished maps in messages that have arrived at the reduce.
+    /// Number of finished maps in the messages that have arrived at the reduce.
     pub known: u32,
     /// Maps whose output has arrived or is requested.
     claimed: MapSet,
@@ -113,7 +113,8 @@ impl Fetching {
         self.failures.begin(now);
     }
 
-    /// Handles a message to the reduce: the first `known` maps in the order of reports have finished.
+    /// Handles a message to the reduce: the first `known` maps, in the order of their reports, have
+    /// finished.
     pub fn maps_known(&mut self, cx: &mut Context, job: &Job, known: u32) {
         let before = self.known;
         self.known = before.max(known);
@@ -300,7 +301,8 @@ impl Fetching {
         s.parts == 0
     }
 
-    /// Handles a complete fetch from a source. Returns whether all outputs have arrived.
+    /// Handles a complete fetch from a source. Returns whether the outputs of all maps have
+    /// arrived.
     pub fn fetch_ended(&mut self, cx: &mut Context, job: &Job, from: u32) -> bool {
         let keep = cx.config.shuffle.keep_alive && cx.config.coarse.fetches.is_none();
         let maps = cx.spec(self.reduce.job).maps;
@@ -362,12 +364,14 @@ impl Fetching {
         Step { cpu, read: if from_disk { read } else { 0 }, write }
     }
 
-    /// Handles the end of a part of a merge from memory. Returns whether the merge is complete.
+    /// Handles the end of one parallel part (CPU, disk) of a merge from memory to disk. Returns
+    /// whether the merge is complete.
     pub fn memory_merge_part(&mut self) -> bool {
         self.memory.memory_merge_part()
     }
 
-    /// Handles the end of a part of a merge of files. Returns whether the merge is complete.
+    /// Handles the end of one parallel part (CPU, disk) of a merge of files. Returns whether the
+    /// merge is complete.
     pub fn file_merge_part(&mut self) -> bool {
         self.memory.file_merge_part()
     }
@@ -471,7 +475,7 @@ impl Fetching {
         self.fetched
     }
 
-    /// Whether a response of this worker is outstanding.
+    /// Whether the reduce waits for a response of this worker.
     pub fn awaits(&self, from: u32) -> bool {
         self.sources.get(&from).is_some_and(|s| !s.requested.is_empty() && !s.answered)
     }

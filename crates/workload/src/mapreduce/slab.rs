@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Entries by number.
+/// Entries by number; numbers are never reused.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Slab<T> {
     things: BTreeMap<u32, T>,

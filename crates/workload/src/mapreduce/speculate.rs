@@ -75,7 +75,7 @@ impl Times {
     }
 }
 
-/// Slow tasks and their copies.
+/// Slow tasks and their second (speculative) attempts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Speculation {
     twins: BTreeMap<Key, Twin>,
@@ -85,14 +85,14 @@ pub struct Speculation {
 }
 
 impl Speculation {
-    /// Notes at the master that an attempt has ended.
+    /// Notes at the master that an attempt of a task on this worker has ended.
     pub fn over(&mut self, (job, kind, task): (u32, TaskKind, u32), worker: u32) {
         if let Some(twin) = self.twins.get_mut(&(job, index(kind), task)) {
             twin.workers.retain(|&at| at != worker);
         }
     }
 
-    /// Notes that a finished attempt will never be reported.
+    /// Notes that the report of a finished attempt is lost, so that its task is not finished.
     pub fn unreported(&mut self, report: &Report) {
         let key = (report.job, index(report.kind), report.index);
         if let Some(twin) = self.twins.get_mut(&key).filter(|_| report.failed.is_none()) {
@@ -101,7 +101,7 @@ impl Speculation {
         self.over((report.job, report.kind, report.index), report.worker);
     }
 
-    /// Notes that the output of a finished map is lost.
+    /// Notes that the output of a finished map is lost, so that the map is not finished any more.
     pub fn undone(&mut self, job: u32, map: u32) {
         if let Some(twin) = self.twins.get_mut(&(job, index(TaskKind::Map), map)) {
             (twin.won, twin.done) = (false, false);
@@ -119,7 +119,7 @@ impl Speculation {
         alone && !done
     }
 
-    /// Whether copies of tasks of a kind wait to be assigned.
+    /// Whether second attempts of tasks of a kind (0 for maps, 1 for reduces) wait to be assigned.
     pub fn wants(&self, kind: usize) -> bool {
         self.twins.iter().any(|(&(_, k, _), twin)| k == kind && twin.wanted)
     }
@@ -142,7 +142,7 @@ struct Attempt {
 }
 
 impl Speculation {
-    /// Schedules the next check of running tasks, if speculation is on.
+    /// Schedules the next check for slow tasks, if speculation is on.
     pub fn look_later(&self, cx: &mut Context) {
         let config = &cx.config.speculation;
         if config.maps || config.reduces {
@@ -150,7 +150,7 @@ impl Speculation {
         }
     }
 
-    /// Checks all running tasks.
+    /// Checks all running tasks, and requests second attempts of slow ones.
     pub fn look(&mut self, cx: &mut Context, tasks: &Tasks) {
         let mut running: BTreeMap<(u32, usize), Vec<Attempt>> = BTreeMap::new();
         for (number, t) in tasks.attempts.iter() {
@@ -245,8 +245,8 @@ impl Speculation {
         self.twins.entry(key).or_insert(twin);
     }
 
-    /// Removes and returns the next requested copy for a worker: its job and task. `may` returns
-    /// whether the worker may run a task of a job.
+    /// Removes and returns the next requested second attempt for a worker, as (job, task); `None`
+    /// if there is none. `may` returns whether the worker may run a task of a job.
     pub fn next_copy(
         &mut self,
         kind: TaskKind,
@@ -262,14 +262,14 @@ impl Speculation {
         Some((job, task))
     }
 
-    /// Whether another attempt of the task has finished before this one.
+    /// Whether another attempt of the task of `t` has finished before `t`.
     pub fn is_beaten(&mut self, t: &Task) -> bool {
         let twin = self.twins.get_mut(&(t.job, index(t.kind), t.index));
         twin.is_some_and(|twin| std::mem::replace(&mut twin.won, true))
     }
 
-    /// Notes at the master that a task is finished. Returns whether it had a copy, so that other
-    /// attempts must be killed.
+    /// Notes at the master that a task is finished. Returns whether the task had a second attempt,
+    /// so that other attempts must be killed.
     pub fn won(&mut self, cx: &Context, report: &Report) -> bool {
         let key = (report.job, index(report.kind), report.index);
         if !copies(&cx.config.speculation, report.kind) {

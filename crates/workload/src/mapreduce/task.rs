@@ -9,7 +9,7 @@ use super::shuffle::Fetching;
 use eastwest_types::{ConnId, Locality, Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// Stage of a task.
+/// Stage of an attempt of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Stage {
     /// The assignment is in the network.
@@ -35,15 +35,15 @@ pub enum Stage {
 /// Times of a task's steps.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Times {
-    /// Arrival of the assignment at the worker.
+    /// Time at which the assignment arrived at the worker.
     pub assigned: Time,
-    /// Start of reading or fetching.
+    /// Time at which the task began to read or fetch.
     pub started: Time,
     /// Time at which the input was complete.
     pub input_done: Time,
-    /// End of the merge of a reduce's input or of a map's spills.
+    /// Time at which the merge of a reduce's input or of a map's spills ended.
     pub merged: Time,
-    /// End of the map or reduce function.
+    /// Time at which the map or reduce function ended.
     pub computed: Time,
 }
 
@@ -61,36 +61,37 @@ pub struct SplitRead {
 /// An attempt of a task from its assignment to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
-    /// Number of its job.
+    /// Number of the task's job.
     pub job: u32,
     /// Number of the task within its job and kind.
     pub index: u32,
     /// Kind of task.
     pub kind: TaskKind,
-    /// Worker of the attempt.
+    /// Number of the worker that runs the attempt.
     pub worker: u32,
     /// Times of the task's steps.
     pub times: Times,
     /// Locality of a map's split.
     pub locality: Locality,
-    /// Bytes read or fetched.
+    /// Input bytes: the split of a map, or what a reduce has fetched.
     pub bytes_in: u64,
     /// Bytes that a reduce has fetched from its own worker.
     pub shuffle_local: u64,
     /// State of a map's remote split.
     pub split: SplitRead,
-    /// Bytes spilled or written.
+    /// Output bytes: of a map for all reduces, or written to HDFS.
     pub bytes_out: u64,
     /// Counters of the task, as Hadoop keeps them.
     pub counters: Counters,
     /// Stage of the attempt.
     pub stage: Stage,
-    /// Unfinished parts of the running step.
+    /// Number of unfinished parts of the running step.
     pub parts: u32,
     /// State of a reduce's shuffle: outputs that it knows of, requests and has fetched. `None` for
     /// maps and for reduces whose shuffle is done.
     pub fetching: Option<Box<Fetching>>,
-    /// Connection of a reduce on YARN to its application master.
+    /// Connection of a reduce on YARN to its application master, to ask for finished maps; `None`
+    /// while there is none.
     pub events: Option<ConnId>,
 }
 
@@ -116,7 +117,8 @@ impl Task {
         }
     }
 
-    /// Returns the report of the ended attempt, without success so far.
+    /// Returns a report of the attempt without its results: offset and run time are 0, cause of
+    /// failure is `None`.
     pub fn report(&self) -> Report {
         Report {
             worker: self.worker,
@@ -129,7 +131,8 @@ impl Task {
         }
     }
 
-    /// Notes that the task has read from its worker's disks.
+    /// Notes the end of a read from the worker's disks: for a map, the time at which its input was
+    /// complete so far.
     pub fn file_read(&mut self, now: Time) {
         if self.kind == TaskKind::Map && !matches!(self.stage, Stage::MergingSpills) {
             self.times.input_done = now;

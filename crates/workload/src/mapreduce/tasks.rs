@@ -15,7 +15,7 @@ use super::work::{Step, Work};
 use eastwest_types::{Span, TaskKind, Time};
 use serde::{Deserialize, Serialize};
 
-/// Jobs, and their attempts that are assigned and not finished.
+/// State of all jobs, and the attempts of their tasks that are assigned and not finished.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tasks {
     /// State of all jobs.
@@ -53,7 +53,7 @@ impl Tasks {
         }
     }
 
-    /// Counts a finished part of a task's step.
+    /// Counts a finished part of a task's step; after the last part the task continues.
     pub fn part_ended(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         t.parts -= 1;
@@ -62,7 +62,7 @@ impl Tasks {
         }
     }
 
-    /// Starts the task's virtual machine at the worker.
+    /// Starts the Java virtual machine of a task at its worker.
     pub fn launch(&mut self, cx: &mut Context, task: u32) {
         let (start, jitter) = (cx.config.costs.task_start, cx.config.costs.task_start_jitter);
         let t = self.attempts.get(task);
@@ -78,7 +78,8 @@ impl Tasks {
         self.step(cx, task, Step { cpu, ..Step::default() });
     }
 
-    /// Continues a task after a step, as its stage requires.
+    /// Continues a task after the end of a step: with the next step of its stage, or with the next
+    /// stage.
     pub fn task_step(&mut self, cx: &mut Context, hdfs: &mut Hdfs, task: u32) {
         let t = self.attempts.get(task);
         match &t.stage {
@@ -103,7 +104,7 @@ impl Tasks {
         }
     }
 
-    /// Notes that a task has read from its worker's disks.
+    /// Notes that a task has finished a read from its worker's disks.
     pub fn file_read(&mut self, now: Time, task: u32) {
         self.attempts.get(task).file_read(now);
     }

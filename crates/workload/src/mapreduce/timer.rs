@@ -59,15 +59,15 @@ macro_rules! timers {
 
 timers! {
     plain {
-        /// Submission of jobs that are due.
+        /// Submission of the jobs that are due.
         0 Submit,
-        /// Check of the workers for missing heartbeats.
+        /// Check for workers without heartbeats.
         13 Look,
         /// Check of read timeouts.
         14 ReadTimeouts,
         /// Check of running tasks for slow ones.
         16 Speculate,
-        /// Check of the datanodes for dead ones.
+        /// Check for dead datanodes.
         17 Recheck,
         /// Replication round of the namenode.
         18 Replicate,

@@ -77,18 +77,18 @@ impl WaitingMaps {
         }
     }
 
-    /// Returns the number of waiting maps.
+    /// Returns the number of waiting maps of the job.
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// Returns the workers with a map's split.
+    /// Returns the workers with a replica of a map's split.
     pub fn replicas(&self, map: u32) -> &[u32] {
         let held = &self.replicas[map as usize * self.copies..][..self.copies];
         &held[..replicas_in(held)]
     }
 
-    /// Sets the workers with a map's split, at most `copies` of them.
+    /// Sets the workers with a replica of a map's split; at most `copies` of them.
     pub fn moved(&mut self, map: u32, to: &[u32], racks: &Racks) {
         let before = self.replicas(map).to_vec();
         let held = &mut self.replicas[map as usize * self.copies..][..self.copies];
@@ -109,18 +109,18 @@ impl WaitingMaps {
         }
     }
 
-    /// Returns the bytes of a split, rounded down.
+    /// Returns the bytes of the split of one map, rounded down.
     pub fn split_bytes(&self) -> u64 {
         self.split_bytes
     }
 
-    /// Whether the job reads splits.
+    /// Whether the job has input, so that its maps read splits.
     pub fn reads(&self) -> bool {
         self.copies > 0
     }
 
-    /// Returns the waiting map nearest to a worker of a rack: one with its split on the worker,
-    /// otherwise in the rack, otherwise the first of all.
+    /// Returns the waiting map nearest to a worker of a rack, with its locality: one with its split
+    /// on the worker, otherwise in the rack, otherwise the first of all; `None` if no map waits.
     pub fn nearest(&mut self, worker: u32, rack: u32) -> Option<(u32, Locality)> {
         let given = &self.given;
         if let Some(m) = last_waiting(self.by_worker.get_mut(&worker), given) {
@@ -152,12 +152,13 @@ impl WaitingMaps {
         waiting.filter(|&m| !self.given[m as usize]).take(most)
     }
 
-    /// Returns the first waiting maps, at most `most`.
+    /// Returns the first waiting maps by number, at most `most`.
     pub fn first(&self, most: usize) -> impl Iterator<Item = u32> + '_ {
         (self.next..self.given.len() as u32).filter(|&m| !self.given[m as usize]).take(most)
     }
 
-    /// Returns the locality of a map's split for a worker.
+    /// Returns the locality of a map's split for a worker: on the worker, in its rack, elsewhere,
+    /// or no input.
     pub fn locality(&self, map: u32, worker: u32, racks: &Racks) -> Locality {
         let held = self.replicas(map);
         if !self.reads() {
@@ -171,7 +172,7 @@ impl WaitingMaps {
         }
     }
 
-    /// Assigns a waiting map.
+    /// Assigns a waiting map, which does not wait any more.
     pub fn take(&mut self, map: u32) {
         let was = std::mem::replace(&mut self.given[map as usize], true);
         assert!(!was, "a map is given out once");

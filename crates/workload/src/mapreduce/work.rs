@@ -3,18 +3,18 @@
 use eastwest_types::Span;
 use serde::{Deserialize, Serialize};
 
-/// Purpose of a piece of work.
+/// Purpose of a piece of work on cores or disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
-    /// Part of a task's step, which ends with its last part.
+    /// Part of a step of the task with this number; the step ends with its last part.
     Step(u32),
-    /// Part that reads a local file.
+    /// Part of a step of the task with this number that reads a local file.
     Read(u32),
-    /// Part of a map's running spill.
+    /// Part of the running spill of the map with this task number.
     Spill(u32),
-    /// Part of a reduce's merge from memory to disk.
+    /// Part of the merge from memory to disk of the reduce with this task number.
     MemoryMerge(u32),
-    /// Part of a reduce's merge of files.
+    /// Part of the merge of files of the reduce with this task number.
     DiskMerge(u32),
     /// Disk work for outputs between a worker and a reduce.
     Fetch {
@@ -66,30 +66,31 @@ pub enum Work {
         /// Number of the writer's pipeline.
         pipe: u32,
     },
-    /// Part of a copy of a block.
+    /// Part of the copy of a block with this number.
     Copy(u32),
-    /// Start of a job's application master.
+    /// Start of the application master of the job with this number.
     Master(u32),
     /// Write of these bytes by the flusher of a machine.
     Flush(u64),
 }
 
-/// Parallel parts of a step.
+/// Work of a step, done in parallel: on cores, and on disks by reading and writing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step {
-    /// CPU time.
+    /// CPU time of the step.
     pub cpu: Span,
-    /// Bytes read from local disks.
+    /// Bytes that the step reads from local disks.
     pub read: u64,
-    /// Bytes written to local disks.
+    /// Bytes that the step writes to local disks.
     pub write: u64,
 }
 
-/// Started parts of a step.
+/// Parts of a step that have been started.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun {
     /// Number of parts to wait for, at least 1.
     pub parts: u32,
-    /// Duration of the reading, if it is known and its end is not reported.
+    /// Duration of the reading, if it is known at the start; `None` if the end of the reading is
+    /// reported.
     pub read: Option<Span>,
 }

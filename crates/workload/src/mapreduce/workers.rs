@@ -24,13 +24,13 @@ pub struct Worker {
     conn: ConnId,
     /// Free map and reduce slots.
     free: [u32; 2],
-    /// Free slots at the departure of the last heartbeat.
+    /// Free map and reduce slots at the departure of the last heartbeat: what the master knows.
     pub free_sent: [u32; 2],
     /// Attempts finished since the last heartbeat.
     finished: Vec<Report>,
     /// Reports in the heartbeat in the network.
     reported: Vec<Report>,
-    /// (job, map, worker) of outputs that its reduces could not fetch.
+    /// Outputs that the worker's reduces could not fetch, as (job, map, worker with the output).
     pub fetch_failures: Vec<(u32, u32, u32)>,
     /// Time of its last heartbeat at the master.
     heard: Time,
@@ -92,7 +92,7 @@ impl Worker {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Workers {
     table: Vec<Worker>,
-    /// State of heartbeats that are not sent as messages; `None` if they are messages.
+    /// State of heartbeats that are not sent as messages; `None` if heartbeats are messages.
     pub beats: Option<CoarseHeartbeats>,
 }
 
@@ -106,7 +106,7 @@ impl Workers {
         }
     }
 
-    /// Returns a worker, mutable.
+    /// Returns the state of a worker, to change it.
     pub fn get(&mut self, worker: u32) -> &mut Worker {
         &mut self.table[worker as usize]
     }
@@ -135,7 +135,8 @@ impl Workers {
         }
     }
 
-    /// Handles a wake-up for a worker's heartbeat. Returns whether one is due.
+    /// Handles a wake-up for a worker's heartbeat. Returns false if a heartbeat was sent in the
+    /// meantime, so that none is due.
     pub fn is_due(&mut self, cx: &mut Context, worker: u32) -> bool {
         let w = self.get(worker);
         w.armed = false;
@@ -182,14 +183,14 @@ impl Workers {
     }
 
     /// Handles a heartbeat of a worker at the master. Returns its reports: ended attempts, and
-    /// outputs that could not be fetched.
+    /// outputs that could not be fetched as (job, map, worker with the output).
     pub fn heard(&mut self, cx: &Context, worker: u32) -> (Vec<Report>, Vec<(u32, u32, u32)>) {
         let w = self.get(worker);
         (w.heard, w.lost) = (cx.now, false);
         (std::mem::take(&mut w.reported), std::mem::take(&mut w.fetch_failures))
     }
 
-    /// Adds a task to the answer to a worker.
+    /// Adds a task to the next answer to a worker's heartbeat.
     pub fn assign(&mut self, worker: u32, task: u32, kind: TaskKind) {
         let w = self.get(worker);
         w.assigned.push((task, kind));
@@ -236,7 +237,7 @@ impl Workers {
     }
 
     /// Handles an answer at the worker: starts its tasks and tells its reduces of finished maps.
-    /// Returns whether a heartbeat is overdue.
+    /// Returns whether a heartbeat has waited for this answer and must be sent now.
     pub fn answered(&mut self, cx: &mut Context, tasks: &mut Tasks, worker: u32) -> bool {
         let w = self.get(worker);
         w.waiting = false;
@@ -261,7 +262,7 @@ impl Workers {
         }
     }
 
-    /// Frees a slot.
+    /// Frees a slot of a worker for tasks of this kind.
     pub fn free_slot(&mut self, worker: u32, kind: TaskKind) {
         self.get(worker).free[index(kind)] += 1;
         self.slots_changed(worker);
@@ -286,7 +287,7 @@ impl Workers {
         self.get(worker).reduces.retain(|&of| of != task);
     }
 
-    /// Removes an attempt from its worker.
+    /// Removes a killed attempt from its worker, also from an answer in the network.
     pub fn forget(&mut self, worker: u32, task: u32) {
         let w = self.get(worker);
         w.assigned.retain(|&(of, _)| of != task);
@@ -317,7 +318,8 @@ impl Workers {
         cx.now.since(w.heard) >= expiry && !std::mem::replace(&mut w.lost, true)
     }
 
-    /// Marks a worker as lost: all its slots are free when it returns. Returns its unreported attempts.
+    /// Marks a worker as lost: all its slots are free when it returns. Returns the reports of ended
+    /// attempts that the master has not received.
     pub fn lose(&mut self, cx: &Context, worker: u32) -> Vec<Report> {
         let w = self.get(worker);
         w.free = [cx.config.map_slots, cx.config.reduce_slots];

@@ -72,9 +72,9 @@ struct Application {
 
 /// Call of an application master to the resource manager.
 pub struct Call {
-    /// Whether it is the first call of the master, which requests all maps.
+    /// Whether this is the first call of the master, which requests all maps.
     pub first: bool,
-    /// Number of reduces in addition to those requested before.
+    /// Number of reduces that the call requests in addition to earlier calls.
     pub reduces: u32,
 }
 
@@ -135,28 +135,28 @@ impl Yarn {
         application.and_then(|a| a.master.as_mut()).expect("the job has a master")
     }
 
-    /// Returns the node of a job's master.
+    /// Returns the node (worker) on which a job's application master runs.
     pub fn node_of(&self, job: u32) -> u32 {
         self.find(job).expect("the job has a master").worker
     }
 
-    /// Whether the master of a job has called the resource manager.
+    /// Whether the application master of a job has called the resource manager.
     pub fn is_registered(&self, job: u32) -> bool {
         self.applications.get(&job).is_some_and(|a| a.registered)
     }
 
-    /// Whether a master waits for the resource manager's answer.
+    /// Whether the application master of a job waits for an answer of the resource manager.
     pub fn waits(&self, job: u32) -> bool {
         self.find(job).is_some_and(|master| master.calls > 0)
     }
 
-    /// Returns the number of containers of a kind that fit on a node.
+    /// Returns the number of containers for tasks of a kind that fit on a node now.
     pub fn room(&self, yarn: &YarnConfig, worker: u32, kind: TaskKind) -> u32 {
         self.nodes[worker as usize].room(yarn, Container::of(yarn, kind))
     }
 
     /// Whether a reduce of a job may be given to a node: before the last map of its job is
-    /// assigned, only if a map would still fit beside all reduces and masters.
+    /// assigned, only if a map would still fit beside all reduces and application masters.
     pub fn may_reduce(&self, cx: &Context, job: (u32, &Job), worker: u32) -> bool {
         let yarn = &cx.config.yarn;
         let (map, reduce) = (TaskKind::Map, TaskKind::Reduce);
@@ -176,7 +176,7 @@ impl Yarn {
     }
 
     /// Handles a node's heartbeat at the resource manager: frees its ended containers, and gives
-    /// containers to waiting masters.
+    /// containers to waiting application masters.
     pub fn heard(&mut self, cx: &mut Context, worker: u32) {
         let node = &mut self.nodes[worker as usize];
         for container in std::mem::take(&mut node.reported) {
@@ -225,14 +225,14 @@ impl Yarn {
         }
     }
 
-    /// Sends a node the command to launch a master.
+    /// Sends the command to launch the application master of a job to its node.
     pub fn tell_to_launch(&self, cx: &mut Context, job: u32) {
         let ends = (cx.master, cx.host(self.node_of(job)));
         let conn = cx.open_control(Use::Master { job }, ends);
         cx.tell(conn, Side::Client, cx.config.control.assignment_bytes, 0, Some(job));
     }
 
-    /// Launches the master at its node.
+    /// Launches the application master of a job at its node.
     pub fn launched(&mut self, cx: &mut Context, job: u32) {
         let due = cx.now + cx.config.yarn.container_launch;
         if self.find(job).is_some() {
@@ -241,7 +241,8 @@ impl Yarn {
         }
     }
 
-    /// Handles the wake-up of a master: its start, or its next call.
+    /// Handles the wake-up of a job's application master: its start, or its next call to the
+    /// resource manager.
     pub fn due(&mut self, cx: &mut Context, job: u32, state: Option<&Job>) {
         // A master that left in the meantime has nothing to do.
         let Some(master) = self.find(job).filter(|master| master.due == cx.now) else { return };
@@ -254,7 +255,8 @@ impl Yarn {
         cx.compute(worker, cx.config.yarn.am_start, Work::Master(job));
     }
 
-    /// Handles the start of a master: it registers with its first call, one `am_heartbeat` later.
+    /// Handles the start of a job's application master: it registers with its first call to the
+    /// resource manager, one `am_heartbeat` later.
     pub fn started(&mut self, cx: &mut Context, job: u32) {
         if self.find(job).is_none_or(|master| master.conn.is_some()) {
             return; // it was lost meanwhile
@@ -301,7 +303,8 @@ impl Yarn {
         cx.wake(master.due, Timer::Master(job));
     }
 
-    /// Handles a master's call at the resource manager; `asked` is the number of reduces requested before.
+    /// Handles the call of a job's application master at the resource manager; `asked` is the
+    /// number of reduces requested before.
     pub fn called(&mut self, cx: &mut Context, job: u32, asked: u32) -> Call {
         let application = self.applications.get_mut(&job).expect("it has called");
         let first = !std::mem::replace(&mut application.registered, true);
@@ -316,19 +319,22 @@ impl Yarn {
         Call { first, reduces }
     }
 
-    /// Handles the answer at the master. Returns the tasks whose containers it brings.
+    /// Handles the resource manager's answer at the application master of a job. Returns the
+    /// numbers of the tasks whose containers it brings.
     pub fn answered(&mut self, job: u32) -> Vec<u32> {
         let master = self.master(job);
         master.calls -= 1;
         std::mem::take(&mut master.answered)
     }
 
-    /// Whether a master has only to unregister.
+    /// Whether the application master of a job has sent its request to unregister and all its calls
+    /// are answered.
     pub fn is_leaving(&self, job: u32) -> bool {
         self.find(job).is_some_and(|master| master.leaving && master.calls == 0)
     }
 
-    /// Gives a container of a node to a task; its master learns of it with its next call.
+    /// Gives a container of a node to a task; the task's application master learns of it with its
+    /// next call.
     pub fn grant(&mut self, cx: &Context, worker: u32, task: u32, (job, kind): (u32, TaskKind)) {
         let container = Container::of(&cx.config.yarn, kind);
         self.nodes[worker as usize].take(container);
@@ -345,14 +351,15 @@ impl Yarn {
         }
     }
 
-    /// Sends the report of an ended task from its node to its master. Returns the report if both
-    /// are on one node.
+    /// Sends the report of an ended task from its node to its application master. Returns the
+    /// report if both are on one node, so that nothing is sent; otherwise `None`.
     pub fn tell_master(&mut self, cx: &mut Context, report: Report) -> Option<Report> {
         let report = self.reports.add(report);
         self.tell_again(cx, report)
     }
 
-    /// Sends a report again that could not be sent.
+    /// Sends the report with this number again after its connection failed. Returns the report if
+    /// task and application master are on one node, otherwise `None`.
     pub fn tell_again(&mut self, cx: &mut Context, report: u32) -> Option<Report> {
         let &mut Report { worker, job, .. } = self.reports.get(report);
         let to = self.node_of(job);
@@ -365,12 +372,14 @@ impl Yarn {
         None
     }
 
-    /// Handles a report at the application master.
+    /// Handles the arrival of the report with this number at the application master: removes and
+    /// returns the report.
     pub fn told(&mut self, report: u32) -> Report {
         self.reports.remove(report)
     }
 
-    /// Drops reports that masters will not receive: their tasks, like those of killed attempts, must run again.
+    /// Drops the reports for which `gone` is true, since their application masters will not receive
+    /// them. Returns these reports: their tasks must run again.
     pub fn drop_reports(
         &mut self,
         cx: &mut Context,
@@ -386,7 +395,7 @@ impl Yarn {
         dropped
     }
 
-    /// Starts to unregister the master of a committed job.
+    /// Sends the request of a committed job's application master to unregister.
     pub fn unregister(&mut self, cx: &mut Context, job: u32) {
         let master = self.master(job);
         master.leaving = true;
@@ -395,7 +404,7 @@ impl Yarn {
         cx.tell(conn, Side::Client, cx.config.control.heartbeat_bytes, 0, Some(job));
     }
 
-    /// Removes a master that has unregistered.
+    /// Removes the application master of a job, which has unregistered.
     pub fn left(&mut self, cx: &mut Context, job: u32) {
         let application = self.applications.remove(&job).expect("it leaves once");
         let master = application.master.expect("it leaves once");
@@ -404,8 +413,8 @@ impl Yarn {
         self.nodes[master.worker as usize].ended.push(master.container);
     }
 
-    /// Handles the loss of a master's connection to the resource manager: it opens another one. The
-    /// content of a lost answer comes with the next one.
+    /// Handles the loss of an application master's connection to the resource manager: it opens
+    /// another one. The content of a lost answer comes with the next one.
     pub fn connection_lost(&mut self, cx: &mut Context, job: u32) {
         let conn = self.open(cx, job);
         let master = self.master(job);
@@ -416,7 +425,8 @@ impl Yarn {
         }
     }
 
-    /// Removes a lost node with its containers. Returns the jobs whose masters were on it.
+    /// Removes a lost node with its containers. Returns the jobs whose application masters were on
+    /// it.
     pub fn node_lost(&mut self, worker: u32) -> Vec<u32> {
         let node = std::mem::take(&mut self.nodes[worker as usize]);
         self.used -= node.memory;
@@ -424,7 +434,8 @@ impl Yarn {
         self.applications.iter().filter(|(_, a)| on_it(a)).map(|(&job, _)| job).collect()
     }
 
-    /// Handles the loss of a job's master with its node. Returns the number of lost masters of the job so far.
+    /// Handles the loss of a job's application master with its node. Returns how many application
+    /// masters the job has lost so far.
     pub fn master_lost(&mut self, cx: &mut Context, job: u32) -> u32 {
         let application = self.applications.get_mut(&job).expect("it had one");
         let master = application.master.take().expect("it had one");
@@ -435,7 +446,7 @@ impl Yarn {
         self.applications[&job].failures
     }
 
-    /// Removes the master of a failed job.
+    /// Removes the application master of a failed job.
     pub fn drop_master(&mut self, cx: &mut Context, job: u32) {
         self.waiting.retain(|&of| of != job);
         abort(cx, job);

@@ -28,7 +28,7 @@ const NUMBER: u64 = 8;
 /// Bytes of the setting that rank 0 sends to the others at the start.
 const SETTING: u64 = 4;
 
-/// Size of the benchmark.
+/// Size of the NAS CG benchmark whose messages are generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CgConfig {
     /// Number of ranks, a power of two.
@@ -39,7 +39,7 @@ pub struct CgConfig {
     pub nonzeros: u64,
     /// Number of timed outer iterations; one more precedes them.
     pub outer: u32,
-    /// Number of inner iterations of each outer one.
+    /// Number of inner iterations in each outer iteration.
     pub inner: u32,
 }
 

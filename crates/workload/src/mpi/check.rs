@@ -10,14 +10,14 @@ const MOST_TROUBLES: usize = 10;
 /// Most streams of messages (source, destination, tag) that are compared; programs with more are not.
 const MOST_STREAMS: usize = 1_000_000;
 
-/// Counts of a program.
+/// Numbers of records, messages, bytes and collective calls of an MPI program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Number of records of all ranks.
     pub records: u64,
     /// Number of send calls.
     pub messages: u64,
-    /// Bytes of all sends.
+    /// Payload bytes of all sends.
     pub bytes: u64,
     /// Number of collective calls of all ranks.
     pub collectives: u64,

@@ -14,7 +14,7 @@ pub struct MpiConfig {
     pub hosts: Vec<HostId>,
     /// Floating-point operations per second of a core.
     pub flops_per_s: f64,
-    /// Factor of computing times.
+    /// Factor by which all computing times are multiplied.
     pub compute_scale: f64,
     /// Bytes of the largest eager message, which is sent without a rendezvous.
     pub eager_limit: u64,
@@ -47,6 +47,6 @@ impl MpiConfig {
     pub const LOCAL_LATENCY: Span = Span::from_ns(500);
     /// Default of `local_rate`: shared memory of current machines, 5 GB/s.
     pub const LOCAL_RATE: Rate = Rate::gbit(40);
-    /// Most ranks.
+    /// Largest number of ranks of a program.
     pub const MOST_RANKS: u32 = 65_536;
 }

@@ -62,7 +62,7 @@ pub(super) struct Wanted {
     pub communicator: u64,
     pub from: Option<u32>,
     pub tag: Option<i64>,
-    /// Most bytes of a message for it.
+    /// Largest message in bytes that the receive accepts; `None` for any size.
     pub most: Option<u64>,
 }
 
@@ -88,9 +88,9 @@ pub(super) enum Of {
 pub(super) struct Request {
     pub rank: u32,
     pub of: Of,
-    /// Whether it is complete.
+    /// Whether the request is complete.
     pub done: bool,
-    /// Whether its rank waits for it; it is removed when it is complete.
+    /// Whether the rank waits for the request, which is then removed when it is complete.
     pub awaited: bool,
 }
 
@@ -107,9 +107,9 @@ pub(super) struct Message {
     pub sent: Time,
     pub arrived: Time,
     pub matched: Time,
-    /// Request of its send, if it needs a rendezvous.
+    /// Request of the send; `None` for an eager message, whose send is complete at once.
     pub send: Option<u32>,
-    /// Request of the receive with which it was matched.
+    /// Request of the receive with which the message was matched; `None` before the match.
     pub receive: Option<u32>,
 }
 

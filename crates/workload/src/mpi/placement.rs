@@ -6,7 +6,7 @@ use eastwest_types::HostId;
 /// A rule for the hosts of ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Placement {
-    /// The first ranks on the first host, and so on.
+    /// The first ranks on the first host, the next ranks on the next host, and so on.
     Block,
     /// One rank on each host in turn, and again from the first host.
     RoundRobin,

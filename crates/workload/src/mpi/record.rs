@@ -92,11 +92,11 @@ pub enum Record {
 /// Ranks and tag of the request of a wait or test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Which {
-    /// Sending rank.
+    /// Sending rank; `None` for any.
     pub src: Option<u32>,
-    /// Receiving rank.
+    /// Receiving rank; `None` for any.
     pub dst: Option<u32>,
-    /// Tag of the message.
+    /// Tag of the message; `None` for any.
     pub tag: Option<i64>,
 }
 

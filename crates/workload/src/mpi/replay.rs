@@ -69,12 +69,13 @@ impl Mpi {
         })
     }
 
-    /// Whether messages are sent as parcels.
+    /// Whether messages between hosts are sent as parcels of Ethernet frames instead of over TCP.
     pub fn sends_parcels(&self) -> bool {
         self.config.frame.is_some()
     }
 
-    /// Returns the numbers of finished records and of all records.
+    /// Returns the number of finished records and the number of records of all ranks; the second is
+    /// 0 if unknown.
     pub fn progress(&self) -> (u64, u64) {
         (self.records.min(self.config.records), self.config.records)
     }
@@ -98,7 +99,9 @@ impl Mpi {
                 self.arrived(now, tag, out)
             }
             Event::Failed { .. } | Event::Received { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         };
         if let Err(what) = happened.and_then(|()| self.settle(now, out)) {

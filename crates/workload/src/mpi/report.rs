@@ -33,7 +33,7 @@ impl Mpi {
         format!("deadlock: {count}, and nothing is under way: {ranks}")
     }
 
-    /// Returns what each rank waits for.
+    /// Returns a text that says what each rank waits for.
     pub fn describe_waiting(&self) -> String {
         let (count, ranks) = self.waiting_ranks();
         format!("{count}: {ranks}")

@@ -33,7 +33,7 @@ pub struct TraceFile {
     pub path: PathBuf,
 }
 
-/// Source of the records of all ranks.
+/// Source of the records of all ranks of an MPI program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Program {
     /// One file for each rank, in their order.
@@ -82,7 +82,7 @@ impl Program {
 /// An error in a trace, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
-    /// Name of the file.
+    /// Name of the trace file with the error, as the user gave it.
     pub file: String,
     /// Line from 1; 0 for the file as a whole.
     pub line: u64,

@@ -32,7 +32,7 @@ pub struct TraceJob {
     pub input_bytes: u64,
     /// Bytes moved from maps to reduces; 0 for a job without reduces.
     pub shuffle_bytes: u64,
-    /// Output bytes.
+    /// Bytes that the job writes, each counted once whatever the number of replicas.
     pub output_bytes: u64,
     /// Number of map tasks, if the trace has it: at least 1.
     pub maps: Option<u32>,
@@ -43,7 +43,7 @@ pub struct TraceJob {
 /// Action of a reader for an invalid row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadRows {
-    /// Fail.
+    /// Stop reading and return the error.
     Stop,
     /// Skip the row, count it and continue.
     Skip,
@@ -52,9 +52,9 @@ pub enum BadRows {
 /// Observations of a reader that are reported to the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceNotes {
-    /// Number of lines.
+    /// Number of lines read.
     pub lines: u64,
-    /// Number of skipped rows.
+    /// Number of invalid rows that were skipped.
     pub skipped: u64,
     /// Errors of the first skipped rows.
     pub first_skipped: Vec<TraceError>,
@@ -77,7 +77,7 @@ impl TraceNotes {
 /// A trace that has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// At least one job, in order of submission.
+    /// Jobs of the trace, at least one, in order of submission.
     pub jobs: Vec<TraceJob>,
     /// Observations of the reader.
     pub notes: TraceNotes,

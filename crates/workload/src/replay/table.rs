@@ -35,14 +35,15 @@ const MOST_TASKS: u64 = 1_000_000;
 /// Decimals of a second: picoseconds.
 const DECIMALS: usize = 12;
 
-/// Whether the first line of a text names these columns.
+/// Whether the first line of a text has the column `submit_s`, as traces with named columns do.
 pub fn begins_one(text: &[u8]) -> bool {
     let line = text.split(|&byte| byte == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     line.split(|&byte| byte == b'\t').any(|field| field == COLUMNS[SUBMIT].as_bytes())
 }
 
-/// Reads a trace; `file` is the name in error messages. Also returns the number of unknown sizes.
+/// Reads a trace; `file` is the name in error messages. Also returns the number of empty size
+/// fields, which are read as 0 bytes.
 pub fn read(
     file: &str,
     reader: impl BufRead,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A call of a recorded transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Number of the call within which it is made, smaller than its own; `None` for call 0.
+    /// Number of the calling call, smaller than this call's own number; `None` for call 0.
     pub parent: Option<u32>,
     /// Answering component: index into [`Book::components`].
     pub component: u32,
@@ -18,13 +18,16 @@ pub struct Call {
     pub request_bytes: u64,
     /// Bytes of the response, at least one.
     pub response_bytes: u64,
-    /// Calls of the same parent, with smaller numbers, that must be done before it is made.
+    /// Numbers of the calls of the same parent, smaller than this call's own, that must be done
+    /// before this call is made.
     pub after: Box<[u32]>,
-    /// Computing time of its caller from the end of these calls to the request.
+    /// Computing time of the caller before it sends the request: from the end of the last call in
+    /// `after`, or from the arrival of the caller's own request if `after` is empty.
     pub gap: Span,
-    /// Computing time of its component from the last awaited answer to its own answer.
+    /// Computing time of the answering component before it sends its response: from the last
+    /// response that it waits for, or from the arrival of the request if it waits for none.
     pub rest: Span,
-    /// Whether its caller waits for it before it answers.
+    /// Whether the caller waits for the response of this call before it sends its own response.
     pub waited: bool,
 }
 
@@ -42,7 +45,7 @@ pub struct Recorded {
 /// Recorded transactions and the names in them, which are untrusted text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Book {
-    /// In order of arrival, at least one.
+    /// Recorded transactions in order of arrival, at least one.
     pub transactions: Vec<Recorded>,
     /// Names of components, which run on hosts.
     pub components: Vec<String>,

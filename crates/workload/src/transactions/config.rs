@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 /// Arrival process of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// Recorded arrival times.
+    /// The recorded arrival times.
     Recorded,
-    /// Exponential gaps with this mean.
+    /// Poisson arrivals: exponentially distributed gaps with this mean.
     Poisson(Span),
-    /// Equal gaps.
+    /// Periodic arrivals with gaps of this length.
     Periodic(Span),
 }
 
-/// Settings of a replay.
+/// Settings of a replay of recorded transactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransactionsConfig {
     /// Recorded transactions to replay.
@@ -26,15 +26,17 @@ pub struct TransactionsConfig {
     /// Hosts that send first requests, one drawn for each transaction; if empty, transactions begin
     /// at the component of their first call.
     pub clients: Vec<HostId>,
-    /// Arrival process.
+    /// Arrival process of the transactions.
     pub arrivals: Arrivals,
-    /// Whether transactions are drawn from the book; otherwise they are taken in order.
+    /// Whether each transaction is drawn at random from the recorded ones; otherwise they are taken
+    /// in order.
     pub drawn: bool,
-    /// Earliest arrival.
+    /// Time from the start of the simulation from which transactions arrive.
     pub start: Span,
-    /// Number of transactions.
+    /// Number of transactions to replay.
     pub count: u64,
-    /// Processors of each component, one for each computing call; `None` for no limit.
+    /// Number of processors of each component, of which each computing call needs one; `None` for
+    /// no limit.
     pub processors: Option<u32>,
     /// Traffic class of all packets.
     pub class: ClassId,

@@ -20,8 +20,8 @@ pub(super) struct Sums {
     pub queued: Span,
 }
 
-/// Writes into every call its network and computing times on the critical path; returns the sums.
-/// Without processors `work` is empty.
+/// Writes into the record of every call its network and computing times on the critical path.
+/// Returns the sums of these times. `work` is empty if the number of processors is not limited.
 pub(super) fn trace(calls: &[Call], work: &[Work], records: &mut [CallRecord]) -> Sums {
     let last_awaited = last_awaited(calls, records);
     let (mut network, mut compute) = (Span::ZERO, Span::ZERO);

@@ -20,7 +20,7 @@ pub enum Placement {
     /// One component on the first host of every rack, then on the second of every rack, and so on:
     /// neighbours are in different racks.
     RoundRobin(Vec<HostId>),
-    /// Shuffled by the seed, on all these hosts.
+    /// Shuffled by the seed, over all of the listed hosts.
     Random(Vec<HostId>),
 }
 

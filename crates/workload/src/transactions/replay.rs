@@ -39,7 +39,7 @@ pub struct Transactions {
 const MOST_RUNNING: usize = 1 << 30;
 
 impl Transactions {
-    /// Most transactions of a replay: their numbers have 32 bits.
+    /// Largest number of transactions of a replay: their numbers have 32 bits.
     pub const MOST: u64 = 1 << 31;
 
     /// Returns a replay, or the reasons why the settings are impossible.
@@ -117,7 +117,9 @@ impl Transactions {
                 self.due.push_back((step, (tag >> 32) as u32, tag as u32));
             }
             Event::Failed { .. } | Event::Received { .. } | Event::Arrived { .. } => {
-                unreachable!("failures are not borne, progress is not asked for")
+                unreachable!(
+                    "this workload requests neither failure nor progress events, so it receives none"
+                )
             }
         }
         while let Some((step, slot, call)) = self.due.pop_front() {

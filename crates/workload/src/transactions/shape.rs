@@ -10,14 +10,14 @@ use super::book::Call;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Dependencies of one transaction, and the number of open ones.
+/// Dependencies between the calls of one transaction, and how many of them are still open.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Shape {
     children: Lists,
     followers: Lists,
-    /// Per call: number of unfinished calls in its `after`.
+    /// For each call: number of unfinished calls that must be done before it is made.
     pub before: Vec<u32>,
-    /// Per call: number of unfinished calls that it makes and waits for.
+    /// For each call: number of unfinished calls that it has made or will make and waits for.
     pub awaited: Vec<u32>,
 }
 
@@ -49,12 +49,14 @@ impl Shape {
         &self.children.items[self.children.range(call)]
     }
 
-    /// Returns the index range of the calls that come after a call, for [`Shape::follower`].
+    /// Returns the positions, in the list of dependencies, of the calls that wait for the end of
+    /// `call`; pass each position to [`Shape::follower`].
     pub fn followers_range(&self, call: u32) -> Range<usize> {
         self.followers.range(call)
     }
 
-    /// Returns a call by its index in [`Shape::followers_range`].
+    /// Returns the number of the call at a position in the list of dependencies; `at` comes from
+    /// [`Shape::followers_range`], which returns the positions of the calls that wait for one call.
     pub fn follower(&self, at: usize) -> u32 {
         self.followers.items[at]
     }

@@ -24,7 +24,7 @@ class MeasureError(InputError):
 
 @dataclass(frozen=True)
 class Measured:
-    """A number with its 95 % interval, its text, and the rows from which it was made."""
+    """A measured number with its 95 % interval, its text, and the rows from which it was made."""
 
     value: float
     low: float | None = None
@@ -39,7 +39,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Sample:
-    """A point of a sweep: its settings, and a value of every run by seed."""
+    """A point of a sweep: its settings, and the value of one quantity in every run, by seed."""
 
     #: Settings by axis; of an axis that moves several settings together, the first.
     settings: Settings
@@ -51,7 +51,7 @@ class Sample:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """All settings of the point: those of the sweep and of all axes."""
+        """All settings of the point, by path: those of the sweep and of all axes."""
         others = {path: v for moved in self.moved.values() for path, v in moved.items()}
         return {**self.fixed, **others, **self.settings}
 
@@ -64,7 +64,7 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """Mean of the value over seeds."""
+        """Mean over the seeds of the quantity at this point."""
         return mean_interval(list(self.values.values())).value
 
 
@@ -72,7 +72,7 @@ RunValue = Callable[[Result], float]
 
 
 class Data:
-    """Runs of one or several sweeps, as the input of measures."""
+    """Runs of one or several sweeps, from which measures compute their numbers."""
 
     def __init__(self, *sweeps: SweepResult, values: Mapping[str, RunValue] | None = None) -> None:
         self.sweeps = sweeps

@@ -130,7 +130,7 @@ def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Meas
 
 @measure("best-place")
 def best_place(data: Data, value: str, at: Settings, along: str, highest: bool = False) -> Measured:
-    """Return the number on an axis for which the mean of a value is least."""
+    """Return the number on an axis where the mean of a value is least; greatest if ``highest``."""
     places = _along(data, value, at, along)
     best = (max if highest else min)(places, key=lambda place: places[place])
     rows: list[Row] = [{along: place, value: mean} for place, mean in places.items()]

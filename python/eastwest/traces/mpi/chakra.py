@@ -66,7 +66,7 @@ class _Node:
     timeless: bool = False
 
     def whole(self, name: str) -> int | None:
-        """Return an attribute that is a whole number, else None."""
+        """Return the value of an attribute of the node if it is a whole number, else None."""
         value = self.about.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 

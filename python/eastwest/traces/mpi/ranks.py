@@ -66,7 +66,7 @@ class RankFiles(FolderWriter):
             self._flush()
 
     def compute(self, rank: int, seconds: float) -> None:
-        """Add a computation of ``seconds``."""
+        """Add a computation of ``seconds`` by a rank."""
         if seconds > 0:
             self.put(rank, "compute", round(seconds * FLOPS_PER_S))
 

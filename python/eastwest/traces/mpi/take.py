@@ -17,7 +17,7 @@ from eastwest.traces.source import Source
 
 
 def find(files: Sequence[Path]) -> str | None:
-    """Return the format of files if it is one of MPI programs, else None."""
+    """Return the format of the files if they are traces of MPI programs, else None."""
     first = files[0]
     if is_folder(first):
         inside = [path for path in first.iterdir() if ti.rank_of(path.name) is not None]

@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 /// set for the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailureConfig {
-    /// Fraction of all attempts that fail, at their end.
+    /// Probability, from 0 to 1, with which an attempt fails at its end.
     pub attempts: f64,
     /// Tasks whose first attempts fail.
     pub tasks: Vec<FailingTask>,
-    /// Attempts of a map before its job fails (`mapreduce.map.maxattempts`: 4).
+    /// Number of failed attempts of a map at which its job fails (`mapreduce.map.maxattempts`: 4).
     pub map_attempts: u32,
-    /// Attempts of a reduce before its job fails (`mapreduce.reduce.maxattempts`: 4).
+    /// Number of failed attempts of a reduce at which its job fails
+    /// (`mapreduce.reduce.maxattempts`: 4).
     pub reduce_attempts: u32,
-    /// Attempts of an application master before its job fails
+    /// Number of lost application masters of a job at which the job fails
     /// (`yarn.resourcemanager.am.max-attempts`: 2).
     pub master_attempts: u32,
     /// Time without heartbeat after which a worker is lost with its tasks and map outputs
@@ -30,14 +31,15 @@ pub struct FailureConfig {
     pub block_timeout: Span,
     /// Time without an answer after which a call to a master fails (`ipc.ping.interval`: 60 s).
     pub call_timeout: Span,
-    /// Reports of failed fetches of an output after which its map runs again
+    /// Number of reports of failed fetches of a map's output after which the map runs again
     /// (`mapreduce.reduce.shuffle.max-fetch-failures-notifications`: 3).
     pub fetch_reports: u32,
-    /// Fraction of the job's running reduces that must report too before the map runs again
+    /// Least number of reports of failed fetches of a map's output, as a fraction of the job's
+    /// running reduces, after which the map runs again, if it also reaches `fetch_reports`
     /// (`mapreduce.reduce.shuffle.max-fetch-failures-fraction`: 0.5).
     pub fetch_fraction: f64,
-    /// Blocks begun anew because no replica was left, before the writer fails
-    /// (`dfs.client.block.write.retries`: 3).
+    /// Number of times that a writer begins a block anew with other datanodes because its pipeline
+    /// could not be set up, before the write fails (`dfs.client.block.write.retries`: 3).
     pub block_retries: u32,
 }
 
@@ -69,6 +71,6 @@ pub struct FailingTask {
     pub kind: TaskKind,
     /// Number of the task within its job and kind.
     pub task: u32,
-    /// Number of attempts that fail.
+    /// Number of the task's first attempts that fail.
     pub attempts: u32,
 }

@@ -16,22 +16,23 @@ pub struct JobSpec {
     pub submit: Time,
     /// Bytes of input, shuffle and output.
     pub bytes: JobBytes,
-    /// Map tasks, at least 1.
+    /// Number of map tasks, at least 1.
     pub maps: u32,
-    /// Reduce tasks; 0 means that maps write the output.
+    /// Number of reduce tasks; 0 means that maps write the output.
     pub reduces: u32,
     /// Pool of the Fair scheduler, by default one of its own; queue of the Capacity scheduler, by
     /// default `default`.
     pub pool: Option<String>,
     /// User within a queue of the Capacity scheduler. By default all jobs without a user belong to one user.
     pub user: Option<String>,
-    /// Output bytes of its maps before a combiner reduces them to the shuffled bytes. Default: the
-    /// shuffled bytes (no combiner). Not used without shuffle.
+    /// Output bytes of all maps before a combiner, which reduces them to the shuffled bytes.
+    /// `None`: there is no combiner. Not used without shuffle.
     pub uncombined: Option<u64>,
-    /// Replicas of its output. Default: that of the file system.
+    /// Number of replicas of the job's output. `None`: the number in the settings of the file
+    /// system.
     pub output_replication: Option<u32>,
-    /// Stand-alone HDFS clients instead of tasks, which read the input or write the output like
-    /// `hdfs dfs -get` and `-put`; their number is that of the maps. Default: a job of tasks.
+    /// Hosts of stand-alone HDFS clients, which read the input or write the output like `hdfs dfs
+    /// -get` and `-put`; their number is that of the maps. `None`: the job consists of tasks.
     pub clients: Option<Clients>,
 }
 
@@ -40,18 +41,18 @@ pub struct JobSpec {
 pub enum Clients {
     /// One host for all clients, which may be the master.
     On(HostId),
-    /// All workers in turn.
+    /// The workers in turn: each client on the next worker.
     Workers,
 }
 
-/// Bytes of a job.
+/// Bytes that a job reads, shuffles and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct JobBytes {
     /// Input bytes of the maps.
     pub input: u64,
     /// Bytes moved from maps to reduces, including those that stay on their node.
     pub shuffle: u64,
-    /// Output bytes, without further replicas.
+    /// Output bytes, each counted once whatever the number of replicas.
     pub output: u64,
 }
 
@@ -69,8 +70,9 @@ impl JobBytes {
     pub fn index(input: u64) -> JobBytes {
         JobBytes::by_ratio(input, (114, 640), (1, 1))
     }
-    /// Returns bytes with these ratios, as fractions rounded down: shuffle to input and output to
-    /// shuffle. Denominators must not be zero; results above 64 bits saturate.
+    /// Returns the bytes of a job with these ratios, each a fraction (numerator, denominator):
+    /// `shuffle` over input, and `output` over shuffle. Bytes are rounded down; denominators must
+    /// not be zero; results above 64 bits saturate.
     pub fn by_ratio(input: u64, shuffle: (u64, u64), output: (u64, u64)) -> JobBytes {
         let part = |of: u64, (n, d): (u64, u64)| {
             u64::try_from(u128::from(of) * u128::from(n) / u128::from(d)).unwrap_or(u64::MAX)
@@ -95,9 +97,9 @@ impl JobBytes {
 pub struct SizeRule {
     /// Bytes of an input split (block size of Hadoop 1 and E-EON: 64 MB, here 64 · 10⁶).
     pub split_bytes: u64,
-    /// Shuffle bytes of a reduce task (`hive.exec.reducers.bytes.per.reducer`: 256 · 10⁶).
+    /// Shuffle bytes for each reduce task (`hive.exec.reducers.bytes.per.reducer`: 256 · 10⁶).
     pub bytes_per_reducer: u64,
-    /// Fraction of all reduce slots that one job may use, in percent (Hadoop's tutorial: 95).
+    /// Largest part of all reduce slots that one job may use, in percent (Hadoop's tutorial: 95).
     pub reduce_fill_percent: u32,
 }
 

@@ -37,7 +37,7 @@ pub const MAX_TASKS: u32 = 1_000_000;
 /// Most tasks of all jobs together: limits the memory of a run with any trace.
 pub const MAX_ALL_TASKS: u64 = 20_000_000;
 
-/// A MapReduce cluster and the jobs it runs.
+/// Settings of a MapReduce cluster, and the jobs that it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapReduceConfig {
     /// Host of the namenode and the jobtracker, which runs no tasks and must not be in `workers`.
@@ -61,23 +61,23 @@ pub struct MapReduceConfig {
     pub control_class: ClassId,
     /// Settings of the distributed file system.
     pub hdfs: HdfsConfig,
-    /// Heartbeats and assignment.
+    /// Settings of heartbeats and of the assignment of tasks.
     pub control: ControlConfig,
     /// Settings of the shuffle.
     pub shuffle: ShuffleConfig,
-    /// Sort buffer, spills and merges.
+    /// Settings of sort buffer, spills and merges.
     pub sort: SortConfig,
-    /// Costs of computing.
+    /// Settings of computing: rates of functions, sort and merge, and times of start and commit.
     pub costs: CostConfig,
-    /// Cores, disks and page cache of workers.
+    /// Settings of the cores, disks and page cache of workers.
     pub node: NodeConfig,
     /// Workers with a different speed. A machine with several workers has the speed of its slowest one.
     pub slow_nodes: Vec<SlowNode>,
-    /// Containers and application masters.
+    /// Settings of containers and application masters.
     pub yarn: YarnConfig,
     /// Failing attempts, and timeouts that detect failures.
     pub failures: FailureConfig,
-    /// Speculative execution.
+    /// Settings of speculative execution.
     pub speculation: SpeculationConfig,
     /// Approximations for large runs.
     pub coarse: CoarseConfig,
@@ -137,7 +137,7 @@ pub enum Framework {
     Yarn,
 }
 
-/// Settings of heartbeats and assignment.
+/// Settings of heartbeats and of the assignment of tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ControlConfig {
     /// Time between two heartbeats of a worker (lower bound of Hadoop's jobtracker: 3 s;
@@ -155,9 +155,11 @@ pub struct ControlConfig {
     /// Application bytes in an answer for each finished map and each reduce that learns of it
     /// (estimate: an attempt's name and the address of its node).
     pub map_event_bytes: u32,
-    /// Most maps in one answer. Hadoop's FIFO scheduler fills all free slots: no limit.
+    /// Largest number of maps assigned in one answer to a heartbeat. Hadoop's FIFO scheduler fills
+    /// all free slots: no limit.
     pub maps_per_heartbeat: u32,
-    /// Most reduces in one answer (Hadoop's FIFO scheduler: 1).
+    /// Largest number of reduces assigned in one answer to a heartbeat (Hadoop's FIFO scheduler:
+    /// 1).
     pub reduces_per_heartbeat: u32,
     /// Whether a worker gets only as many tasks as an even spread of waiting and running tasks over
     /// the cluster would give it, as with Hadoop's FIFO and Fair schedulers.

@@ -7,12 +7,12 @@
 use eastwest_types::{HostId, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-/// A worker with a speed that differs from the others.
+/// A worker whose cores and disks are faster or slower than those of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlowNode {
     /// Host of the worker.
     pub host: HostId,
-    /// Speed as a factor on the rates of cores and disks.
+    /// Factor by which the rates of cores and disks are multiplied: above 1 is faster.
     pub speed: f64,
 }
 
@@ -31,8 +31,8 @@ pub struct NodeConfig {
     /// Time to change from one stream to another on a shared disk: average seek and half a
     /// rotation. Zero for flash.
     pub seek: Span,
-    /// Bytes moved for a stream between two seeks (`dfs.datanode.readahead.bytes` and
-    /// `mapreduce.ifile.readahead.bytes`: 4 MiB).
+    /// Bytes that a disk transfers for one stream before it seeks to the next stream
+    /// (`dfs.datanode.readahead.bytes` and `mapreduce.ifile.readahead.bytes`: 4 MiB).
     pub run_bytes: u64,
     /// Bytes of page cache: map outputs, spills and merges are read without the disk until this
     /// many bytes have been written after them. `None`: always read without the disk.

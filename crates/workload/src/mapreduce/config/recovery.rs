@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 /// (`dfs.client.block.write.replace-datanode-on-failure.policy`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplaceDatanode {
-    /// For three or more wanted replicas, if at most half of them are left.
+    /// A lost datanode is replaced if the file has three or more wanted replicas and at most half
+    /// of them are left.
     Default,
-    /// Always.
+    /// A lost datanode is always replaced.
     Always,
-    /// Never (also `…replace-datanode-on-failure.enable` = false).
+    /// A lost datanode is never replaced (also `…replace-datanode-on-failure.enable` = false).
     Never,
 }
 
@@ -43,15 +44,16 @@ pub struct RecoveryConfig {
     /// (`dfs.namenode.redundancy.interval.seconds`, formerly `dfs.namenode.replication.interval`: 3
     /// s).
     pub interval: Span,
-    /// Copies started in a round for each live datanode
+    /// Number of copies started in a round for each live datanode
     /// (`dfs.namenode.replication.work.multiplier.per.iteration`: 2).
     pub work: u32,
-    /// Most copies that a datanode sends at once (`dfs.namenode.replication.max-streams`: 2).
+    /// Largest number of copies that a datanode sends at once
+    /// (`dfs.namenode.replication.max-streams`: 2).
     pub streams: u32,
-    /// Most copies that a datanode sends at once if it has a block's last replica
+    /// Largest number of copies that a datanode sends at once if it has a block's last replica
     /// (`dfs.namenode.replication.max-streams-hard-limit`: 4).
     pub streams_hard: u32,
-    /// Time after which an unfinished copy is started again
+    /// Time after which the namenode starts the unfinished copy of a block again
     /// (`dfs.namenode.reconstruction.pending.timeout-sec`: 300 s).
     pub pending: Span,
     /// Policy for replacing a lost datanode in a pipeline.

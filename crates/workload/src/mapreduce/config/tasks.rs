@@ -11,9 +11,11 @@ pub struct SortConfig {
     /// Filled fraction of the buffer at which a spill begins (`mapreduce.map.sort.spill.percent`,
     /// formerly `io.sort.spill.percent`: 0.80).
     pub spill_fraction: f64,
-    /// Files merged at once (`mapreduce.task.io.sort.factor`, formerly `io.sort.factor`: 10).
+    /// Largest number of files merged at once (`mapreduce.task.io.sort.factor`, formerly
+    /// `io.sort.factor`: 10).
     pub factor: u32,
-    /// Bytes of a record of map output (TeraGen: 100), for counters of records and for the buffer's metadata.
+    /// Bytes of a record of map output (TeraGen: 100); used for counters of records and for the
+    /// metadata in the sort buffer.
     pub record_bytes: u32,
     /// Bytes of metadata in the buffer for each record (`METASIZE` of Hadoop's MapTask: 16).
     pub record_meta_bytes: u32,
@@ -34,10 +36,11 @@ impl Default for SortConfig {
 /// Settings of the shuffle: from map outputs to reduces.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShuffleConfig {
-    /// Hosts from which a reduce fetches at once (`mapreduce.reduce.shuffle.parallelcopies`,
-    /// formerly `mapred.reduce.parallel.copies`: 5).
+    /// Largest number of hosts from which a reduce fetches at once
+    /// (`mapreduce.reduce.shuffle.parallelcopies`, formerly `mapred.reduce.parallel.copies`: 5).
     pub parallel_copies: u32,
-    /// Most map outputs in one request (`MAX_MAPS_AT_ONCE` of Hadoop's shuffle scheduler: 20).
+    /// Largest number of map outputs in one request (`MAX_MAPS_AT_ONCE` of Hadoop's shuffle
+    /// scheduler: 20).
     pub max_maps_per_fetch: u32,
     /// Application bytes of a request (estimate: an HTTP GET with map names, token and hash;
     /// measured: 335 B for two outputs).
@@ -53,10 +56,11 @@ pub struct ShuffleConfig {
     /// Fraction of the heap for fetched outputs (`mapreduce.reduce.shuffle.input.buffer.percent`,
     /// formerly `mapred.job.shuffle.input.buffer.percent`: 0.70). When it is full, fetches wait.
     pub input_buffer_fraction: f64,
-    /// Largest fraction of this memory for one output; larger outputs are written to disk
+    /// Largest output that is kept in memory, as a fraction of a reduce's memory for fetched
+    /// outputs; larger outputs are written to disk
     /// (`mapreduce.reduce.shuffle.memory.limit.percent`: 0.25).
     pub memory_limit_fraction: f64,
-    /// Filled fraction of this memory at which fetched outputs are merged to disk
+    /// Filled fraction of a reduce's memory for fetched outputs at which they are merged to disk
     /// (`mapreduce.reduce.shuffle.merge.percent`, formerly `mapred.job.shuffle.merge.percent`:
     /// 0.66).
     pub merge_fraction: f64,
@@ -64,18 +68,20 @@ pub struct ShuffleConfig {
     /// (`mapreduce.reduce.input.buffer.percent`, formerly `mapred.job.reduce.input.buffer.percent`:
     /// 0).
     pub reduce_buffer_fraction: f64,
-    /// First penalty of a host after a failed fetch (Hadoop 1, `BACKOFF_INIT` of ReduceTask: 4 s;
-    /// Hadoop 3, `INITIAL_PENALTY` of its shuffle scheduler times its growth: 13 s).
+    /// Time for which a reduce does not fetch from a host after the first failed fetch (Hadoop 1,
+    /// `BACKOFF_INIT` of ReduceTask: 4 s; Hadoop 3, `INITIAL_PENALTY` of its shuffle scheduler
+    /// times its growth: 13 s).
     pub penalty: Span,
-    /// Growth factor of the penalty with each further failure of an output (Hadoop 1: 2; Hadoop 3,
-    /// `PENALTY_GROWTH_RATE`: 1.3).
+    /// Factor by which the penalty of a host grows with each further failure of an output (Hadoop
+    /// 1: 2; Hadoop 3, `PENALTY_GROWTH_RATE`: 1.3).
     pub penalty_growth: f64,
-    /// Longest penalty (Hadoop 1, half of `mapred.reduce.copy.backoff`: 150 s; Hadoop 3,
+    /// Longest time for which a reduce does not fetch from a host after a failed fetch (Hadoop 1,
+    /// half of `mapred.reduce.copy.backoff`: 150 s; Hadoop 3,
     /// `mapreduce.reduce.shuffle.retry-delay.max.ms`: 60 s).
     pub penalty_max: Span,
     /// Whether each failed fetch is reported at once (`mapreduce.reduce.shuffle.notify.readerror`: true).
     pub notify_read_error: bool,
-    /// If not, number of failures of an output for each report
+    /// Without `notify_read_error`: number of failures of an output after which a report is sent
     /// (`mapreduce.reduce.shuffle.maxfetchfailures`: 10).
     pub failures_reported: u32,
 }
@@ -128,14 +134,16 @@ pub struct CostConfig {
     /// task. Without it, tasks of one heartbeat begin to fetch within a millisecond, unlike real
     /// ones.
     pub task_start_jitter: Span,
-    /// Rate of the map function with sort (measured: 31 ms of CPU per MB, sort and spill included).
+    /// Bytes that the map function processes per CPU time, sort included unless `sort_rate` is set
+    /// (measured: 31 ms of CPU per MB, sort and spill included).
     pub map_rate: Rate,
     /// Rate of sorting and serializing a spill; `None`: included in `map_rate`. Measured: 56 % of a
     /// map's time is its function, the rest sort and spill: 57 and 73 MB/s.
     pub sort_rate: Option<Rate>,
     /// Rate of merging, for the bytes of each pass; `None`: included in `reduce_rate` and `map_rate`.
     pub merge_rate: Option<Rate>,
-    /// Rate of the reduce function (measured: 140 MB in 1.7–2.6 s, output included).
+    /// Input bytes that the reduce function processes per CPU time (measured: 140 MB in 1.7–2.6 s,
+    /// output included).
     pub reduce_rate: Rate,
     /// Time from a task's last output byte until its commit is done (in Hadoop a permission from
     /// the master, and a rename on the namenode). Zero: at once.

@@ -71,13 +71,15 @@ impl Default for YarnConfig {
 }
 
 impl YarnConfig {
-    /// Returns the memory that a container of this size gets, in bytes.
+    /// Returns the memory that a container gets if it requests `memory`, in bytes: rounded up to a
+    /// multiple of `min_allocation`.
     pub fn allocated(&self, memory: u64) -> u64 {
         let least = self.min_allocation.max(1);
         memory.div_ceil(least).saturating_mul(least)
     }
 
-    /// Returns the maps and reduces that fit on a worker at once, each kind alone.
+    /// Returns the number of maps that fit on a worker without reduces, and the number of reduces
+    /// that fit without maps.
     pub fn slots(&self) -> [u32; 2] {
         let map = self.containers(self.map_memory, self.map_vcores);
         [map, self.containers(self.reduce_memory, self.reduce_vcores)]

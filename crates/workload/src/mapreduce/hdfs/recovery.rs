@@ -25,8 +25,8 @@ const MOST_TRIED: u32 = 3;
 
 impl Writer {
     /// Returns the failed hop of a pipeline without progress: the first over which bytes are
-    /// missing, otherwise the last whose acknowledgements are missing. During set-up it is the
-    /// newest one.
+    /// missing, otherwise the last over which acknowledgements are missing. During set-up it is the
+    /// newest hop.
     fn broken_hop(&self, seen: usize) -> usize {
         if self.state != State::Streaming {
             return if self.state == State::SettingUp { self.block.hops.len() - 1 } else { seen };
@@ -100,8 +100,8 @@ impl Hdfs {
         }
     }
 
-    /// Handles the namenode's choice of a replacement, if there is one: starts to send it the
-    /// present data of the block.
+    /// Handles the namenode's choice of a replacement for a lost datanode, if there is one: starts
+    /// to send the present data of the block to it.
     pub fn replace(&mut self, cx: &mut Context, writer: u32) {
         let w = self.writers.get(writer);
         let source = *w.block.chain.last().expect("one is left");
@@ -177,7 +177,7 @@ impl Hdfs {
         }
     }
 
-    /// Handles a file that cannot be written.
+    /// Handles a file that cannot be written: its owner gets a note.
     pub fn writer_failed(&mut self, cx: &mut Context, writer: u32) {
         let owner = self.writers.get(writer).owner;
         cx.note(Note::FileFailed { owner });

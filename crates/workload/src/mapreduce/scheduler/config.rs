@@ -6,17 +6,19 @@ use serde::{Deserialize, Serialize};
 /// Scheduler: it chooses the job of the next task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchedulerKind {
-    /// The first submitted job (Hadoop's default until version 1).
+    /// First in, first out: the first submitted job (Hadoop's default until version 1).
     Fifo,
-    /// Pools below their minimum share, then the pool with the fewest running tasks for its weight.
+    /// Fair scheduler: pools below their minimum share, then the pool with the fewest running tasks
+    /// for its weight.
     Fair,
-    /// The queue that uses the smallest part of its capacity, and in it the first submitted job.
+    /// Capacity scheduler: the queue that uses the smallest part of its capacity, and in it the
+    /// first submitted job.
     Capacity,
-    /// Maps are placed by a flow of least transfer cost; reduces as with `Fair`.
+    /// Quincy: maps are placed by a flow of least transfer cost; reduces as with `Fair`.
     Quincy,
 }
 
-/// Settings of the scheduler.
+/// Settings of the schedulers, of which each uses its own.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Scheduling {
     /// Waits for nearer splits (delay scheduling); `None` for no waits.
@@ -54,11 +56,12 @@ pub enum PoolOrder {
 pub struct PoolConfig {
     /// Name of the pool, used by jobs: untrusted text.
     pub name: String,
-    /// Weight in thousandths (Hadoop's `weight`: 1.0), above 0.
+    /// Weight of the pool in thousandths (Hadoop's `weight`: 1.0), above 0.
     pub weight_milli: u32,
-    /// Minimum share in map and reduce slots (Hadoop's `minMaps`, `minReduces`: 0).
+    /// Minimum share as a number of map slots and a number of reduce slots (Hadoop's `minMaps`,
+    /// `minReduces`: 0).
     pub min_share: [u32; 2],
-    /// Order of its jobs (Hadoop's `schedulingMode`: fair).
+    /// Order of the pool's jobs (Hadoop's `schedulingMode`: fair).
     pub order: PoolOrder,
 }
 
@@ -70,28 +73,33 @@ impl PoolConfig {
     }
 }
 
-/// A queue of the Capacity scheduler. Capacities are in thousandths of a percent.
+/// A queue of the Capacity scheduler. Capacities are in thousandths of a percent of the parent
+/// queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueConfig {
     /// Unique name of the queue: untrusted text.
     pub name: String,
-    /// Index of its parent in the list of queues; `None` at the top.
+    /// Index of the parent queue in the list of queues; `None` at the top.
     pub parent: Option<u32>,
-    /// Guaranteed capacity as a fraction of its parent (`yarn.scheduler.capacity.<path>.capacity`), above 0.
+    /// Guaranteed capacity in thousandths of a percent of the parent queue's: 100 000 is the whole
+    /// parent (`yarn.scheduler.capacity.<path>.capacity`); above 0.
     pub capacity: u32,
-    /// Maximum capacity as a fraction of its parent (`maximum-capacity`: 100 %).
+    /// Maximum capacity in thousandths of a percent of the parent queue's: 100 000 is the whole
+    /// parent (`maximum-capacity`: 100 %).
     pub maximum: u32,
-    /// Fraction of the queue that is guaranteed to each of several users (`minimum-user-limit-percent`: 100 %).
+    /// Capacity that each active user of the queue may use at least, in thousandths of a percent of
+    /// the queue's: 100 000 is the whole queue (`minimum-user-limit-percent`: 100 %).
     pub user_minimum: u32,
-    /// Most that one user may use, in thousandths of the queue's capacity (`user-limit-factor`: 1).
+    /// Capacity that one user may use at most, in thousandths of the queue's guaranteed capacity
+    /// (`user-limit-factor`: 1).
     pub user_factor_milli: u32,
 }
 
-/// The whole of a parent, in thousandths of a percent.
+/// Capacity of a whole parent queue, in thousandths of a percent.
 pub const WHOLE: u32 = 100_000;
 
 impl QueueConfig {
-    /// Returns a queue with Hadoop's defaults and the whole cluster.
+    /// Returns a queue with Hadoop's defaults and the capacity of the whole cluster.
     pub fn plain(name: impl Into<String>) -> QueueConfig {
         QueueConfig {
             name: name.into(),
@@ -111,7 +119,8 @@ pub struct QuincyConfig {
     pub rack_cost: u32,
     /// Cost of a byte from another rack (ξ).
     pub core_cost: u32,
-    /// Whether the numbers of running tasks of jobs follow the Fair scheduler, otherwise first in first out.
+    /// Whether the Fair scheduler determines how many maps of each job run; otherwise jobs are
+    /// served first in, first out.
     pub fair: bool,
 }
 

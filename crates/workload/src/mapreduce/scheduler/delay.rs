@@ -48,7 +48,8 @@ impl Delay {
         }
     }
 
-    /// Adds the time since the last heartbeat to the waits of jobs passed over at it.
+    /// Adds the time since the last heartbeat to the waits of the jobs that were passed over at
+    /// that heartbeat.
     pub(super) fn heartbeat(&mut self, now: Time) {
         let since = now.since(self.last);
         self.last = now;
@@ -60,7 +61,8 @@ impl Delay {
         }
     }
 
-    /// Whether the job takes the slot, given the locality of its nearest waiting split.
+    /// Whether the job takes the free slot, given the locality of its waiting map nearest to the
+    /// worker.
     pub(super) fn accepts(&mut self, job: u32, near: Locality) -> bool {
         let wait = &mut self.waits[job as usize];
         let (w1, w2) = (self.node, self.rack);

@@ -57,7 +57,8 @@ impl Policy {
     }
 }
 
-/// A scheduler of any kind.
+/// Scheduler of any kind: chooses the job, and with delay scheduling or Quincy the map, of the next
+/// free slot or container.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Scheduler {
     policy: Policy,
@@ -119,7 +120,7 @@ impl Scheduler {
         self.totals[index(kind)].running
     }
 
-    /// Returns the counts of one job.
+    /// Returns the numbers of waiting and running tasks of a kind of one job.
     pub fn load(&self, kind: TaskKind, job: u32) -> Load {
         self.loads[index(kind)][job as usize]
     }
@@ -163,7 +164,8 @@ impl Scheduler {
         self.set(kind, job, Load { waiting, running: running - 1 });
     }
 
-    /// Returns the job that gets the next slot, on any worker.
+    /// Returns the job that gets the next free slot for a task of this kind, on any worker; `None`
+    /// if no job may have it.
     pub fn pick(&self, kind: TaskKind) -> Option<u32> {
         self.policy.find(kind, &mut |_| true)
     }
@@ -184,7 +186,8 @@ impl Scheduler {
         self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.lost(worker))
     }
 
-    /// Removes and returns maps of a job that were planned for workers, which count as started.
+    /// Removes and returns the maps of a job that were planned for workers and not assigned yet;
+    /// they count as started.
     pub fn take_back(&mut self, job: u32) -> Vec<u32> {
         self.quincy.as_mut().map_or_else(Vec::new, |quincy| quincy.take_back(job))
     }
@@ -195,7 +198,8 @@ impl Scheduler {
         self.set(kind, job, Load::default());
     }
 
-    /// Assigns the next map to a worker that asks: (job, map). Counts it as started.
+    /// Assigns the next map to a worker that asks and counts it as started. Returns (job, map);
+    /// `None` if there is no map for the worker.
     pub fn next_map(
         &mut self,
         worker: u32,

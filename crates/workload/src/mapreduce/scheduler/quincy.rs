@@ -39,11 +39,11 @@ const LARGEST: u64 = 1 << 40;
 pub struct Quotas(BTreeMap<u32, u32>);
 
 impl Quotas {
-    /// Adds one map of a job.
+    /// Adds one map of a job to the maps to place.
     pub fn add(&mut self, job: u32) {
         *self.0.entry(job).or_default() += 1;
     }
-    /// Whether there is nothing to place.
+    /// Whether there are no maps to place.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -63,7 +63,8 @@ enum Place {
     Anywhere,
 }
 
-/// Free slots, and maps placed and not yet assigned.
+/// Scheduler Quincy: free slots of workers, and maps that are placed on workers and not yet
+/// assigned.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Quincy {
     rack_cost: u64,
@@ -109,23 +110,25 @@ impl Quincy {
         }
     }
 
-    /// Returns the number of maps that can be placed now; `None` if there is none.
+    /// Returns the number of maps that one flow can place now, at most `MOST`; `None` if no slot is
+    /// free.
     pub(super) fn room(&self) -> Option<u64> {
         Some(self.all_free.min(MOST)).filter(|&n| n > 0)
     }
 
-    /// Removes and returns the next map that was placed on a worker.
+    /// Removes and returns the next map that was placed on a worker, as (job, map); `None` if there
+    /// is none.
     pub(super) fn next_for(&mut self, worker: u32) -> Option<(u32, u32)> {
         self.planned[worker as usize].pop_front()
     }
 
-    /// Removes a lost worker. Returns the maps placed on it.
+    /// Removes the slots of a lost worker. Returns the maps placed on it, as (job, map).
     pub(super) fn lost(&mut self, worker: u32) -> Vec<(u32, u32)> {
         self.change(worker, 0);
         std::mem::take(&mut self.planned[worker as usize]).into()
     }
 
-    /// Removes and returns the placed maps of a job.
+    /// Removes and returns the maps of a job that are placed and not assigned yet.
     pub(super) fn take_back(&mut self, job: u32) -> Vec<u32> {
         let mut taken = Vec::new();
         for worker in 0..self.planned.len() {

@@ -49,7 +49,8 @@ impl FetchFailures {
         }
     }
 
-    /// Counts a failed fetch of an output. Returns the number of its failures.
+    /// Counts a failed fetch of an output, named by worker and number there. Returns the number of
+    /// failures of this output.
     pub fn failed(&mut self, from: u32, number: u32) -> u32 {
         self.failed += 1;
         let count = self.counts.entry((from, number)).or_default();
@@ -57,7 +58,8 @@ impl FetchFailures {
         *count
     }
 
-    /// Whether the reduce must fail, after `done` of the outputs of its `maps` maps were fetched.
+    /// Whether the reduce must fail, after it has fetched the outputs of `done` of the job's `maps`
+    /// maps.
     pub fn must_give_up(&self, now: Time, (done, maps): (u32, u32), longest_map: Span) -> bool {
         let failed = self.counts.len();
         let enough = failed >= UNIQUE.min(maps as usize) || failed == (maps - done) as usize;

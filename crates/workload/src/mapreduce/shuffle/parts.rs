@@ -11,7 +11,8 @@ use crate::mapreduce::memory::Memory;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Parts of a reduce's input. They are its sources instead of workers.
+/// Parts of a reduce's input, which an approximate run fetches: each part is the outputs of several
+/// maps that finished one after another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Parts {
     /// Number of maps of the job.
@@ -40,7 +41,8 @@ impl Parts {
         Parts { maps, each, there: 0, from: vec![u32::MAX; maps.div_ceil(each) as usize] }
     }
 
-    /// Notes that `known` maps are reported. Returns the parts that are now complete.
+    /// Notes that `known` maps are reported. Returns the numbers of the parts that have become
+    /// complete.
     pub fn complete(&mut self, known: u32) -> Range<u32> {
         let all = self.from.len() as u32;
         let there = if known >= self.maps { all } else { known / self.each };
@@ -74,7 +76,7 @@ impl Parts {
         self.from[part as usize]
     }
 
-    /// Returns the bytes of a part of a reduce's input.
+    /// Returns the bytes of a part of a reduce's input, which has `input` bytes in all.
     pub fn bytes(&self, part: u32, input: u64) -> u64 {
         let up_to = |maps: u32| u128::from(input) * u128::from(maps) / u128::from(self.maps);
         let (first, end) = self.range(part);

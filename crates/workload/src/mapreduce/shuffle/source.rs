@@ -8,37 +8,38 @@ use std::collections::VecDeque;
 /// Outputs on one worker, as one reduce knows them, numbered in the order of reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Source {
-    /// Number of outputs that the reduce knows of.
+    /// Number of outputs on the worker that the reduce knows of.
     pub known: u32,
     /// Number of known outputs, from the first on, that have been requested or skipped.
     pub examined: u32,
-    /// Known outputs to be requested again after a failure.
+    /// Indices of known outputs that must be requested again after a failure.
     pub retry: VecDeque<u32>,
-    /// Outputs requested and not arrived.
+    /// Indices of outputs that are requested and have not arrived.
     pub requested: Vec<u32>,
-    /// Parts of the fetch that are not done: the response, and disk work.
+    /// Number of unfinished parts of the fetch in progress: the response, and disk work.
     pub parts: u32,
-    /// Whether the response has arrived.
+    /// Whether the response of the fetch in progress has arrived.
     pub answered: bool,
-    /// Bytes requested.
+    /// Bytes of the outputs that the fetch in progress requests.
     pub bytes: u64,
     /// Memory and files for the requested outputs.
     pub held: Held,
-    /// Connection to the worker.
+    /// Connection to the worker; `None` if none is open.
     pub conn: Option<ConnId>,
-    /// Number of failed fetches.
+    /// Number of failed fetches from the worker.
     pub failures: u32,
-    /// Whether the penalty after a failure is running.
+    /// Whether the penalty after a failure is running, during which nothing is requested.
     pub penalized: bool,
 }
 
 impl Source {
-    /// Whether there are outputs to request.
+    /// Whether there are known outputs that are not requested yet.
     pub fn has_more(&self) -> bool {
         !self.retry.is_empty() || self.known > self.examined
     }
 
-    /// Whether a request may be sent.
+    /// Whether a request may be sent: none is outstanding, no penalty runs, and there are outputs
+    /// to request.
     pub fn is_ready(&self) -> bool {
         self.requested.is_empty() && !self.penalized && self.has_more()
     }
@@ -59,7 +60,7 @@ impl MapSet {
         self.0[map as usize / 64] >> (map % 64) & 1 == 1
     }
 
-    /// Adds or removes a map.
+    /// Adds a map to the set (`to` is true) or removes it.
     pub fn set(&mut self, map: u32, to: bool) {
         let (word, bit) = (&mut self.0[map as usize / 64], 1 << (map % 64));
         *word = if to { *word | bit } else { *word & !bit };

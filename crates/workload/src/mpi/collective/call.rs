@@ -38,7 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the name in traces and tables.
+    /// Returns the name of the call in traces and tables, such as `allreduce`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Barrier => "barrier",
@@ -69,7 +69,7 @@ pub struct Call {
     pub root: u32,
     /// Bytes of the whole vector (bcast, reduce, allreduce, scan), or of the part of one rank.
     pub size: u64,
-    /// Bytes for or from each rank, if the call has them.
+    /// Bytes for each rank or from each rank; empty if the call has one size for all ranks.
     pub sizes: Vec<u64>,
     /// Floating-point operations of a reduction.
     pub flops: f64,
@@ -81,12 +81,12 @@ impl Call {
         Call { kind, root: 0, size: 0, sizes: Vec::new(), flops: 0.0 }
     }
 
-    /// Returns the call with this root.
+    /// Returns the call with this root rank.
     pub fn root(self, root: u32) -> Call {
         Call { root, ..self }
     }
 
-    /// Returns the call with these bytes.
+    /// Returns the call with `size` set to these bytes.
     pub fn size(self, size: u64) -> Call {
         Call { size, ..self }
     }
@@ -96,23 +96,23 @@ impl Call {
         Call { sizes, ..self }
     }
 
-    /// Returns the call with these operations.
+    /// Returns the call with this number of floating-point operations.
     pub fn flops(self, flops: f64) -> Call {
         Call { flops, ..self }
     }
 
-    /// Returns the bytes of the part of a rank.
+    /// Returns the bytes of the part of a rank: its entry of `sizes`, otherwise `size`.
     pub(super) fn part(&self, rank: u32) -> u64 {
         self.sizes.get(rank as usize).copied().unwrap_or(self.size)
     }
 }
 
-/// One step of a rank: all its messages are in progress at once.
+/// One step of a rank in a collective call: all its messages are in progress at once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Step {
     /// Ranks from which a message is received.
     pub receives: Vec<u32>,
-    /// Ranks to which a message is sent, with its bytes.
+    /// Ranks to which a message is sent, each with the bytes of the message.
     pub sends: Vec<(u32, u64)>,
 }
 

@@ -1,0 +1,103 @@
+//! The section `measure.window`: the part of a run in which the measures of workloads are taken.
+
+use eastwest_settings::problem::nearest;
+use eastwest_settings::quantity::Name;
+use eastwest_settings::reader::{Section, key};
+use eastwest_types::{Purpose, Span};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Part of a run. What starts in it counts: exchanges, flows, jobs, rounds and transactions. Every limit that is
+/// given must hold.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WindowConfig {
+    /// Start of the window.
+    pub from: Option<Span>,
+    /// End of the window.
+    pub until: Option<Span>,
+    /// Time before the end of the run that does not count.
+    pub cool_down: Option<Span>,
+    /// Name of the workload in whose activity the window lies.
+    pub during: Option<String>,
+    /// Purpose of the flows of this workload that count as its activity; `None`: all that it does.
+    pub purpose: Option<Purpose>,
+}
+
+impl WindowConfig {
+    /// Returns the limits that are given, as the field `window` of the summary; `None` for the whole run.
+    pub fn summary(&self) -> Option<Value> {
+        let times =
+            [("from_s", self.from), ("until_s", self.until), ("cool_down_s", self.cool_down)];
+        let mut found = Map::new();
+        for (name, time) in times {
+            if let Some(time) = time {
+                found.insert(name.to_owned(), json!(time.as_secs_f64()));
+            }
+        }
+        if let Some(workload) = &self.during {
+            found.insert("while".to_owned(), json!(workload));
+        }
+        if let Some(purpose) = self.purpose {
+            found.insert("purpose".to_owned(), json!(purpose.name()));
+        }
+        (!found.is_empty()).then_some(Value::Object(found))
+    }
+}
+
+/// Reads the window from `s`. `names` are the names of all workloads of the file.
+pub fn read(s: &mut Section, names: &BTreeSet<String>) -> WindowConfig {
+    let from = s.find(
+        key("from", "Time before which nothing counts.")
+            .optional("the start of the run")
+            .range("0 s", "480 h"),
+    );
+    let until = s.find(
+        key("until", "Time from which nothing counts.")
+            .optional("the end of the run")
+            .range("1 ns", "480 h"),
+    );
+    let cool_down = s.find(
+        key("cool_down", "Time before the end of the run in which nothing counts.")
+            .optional("none")
+            .range("0 s", "480 h"),
+    );
+    let during = s.find(
+        key::<Name>(
+            "while",
+            "Workload: only the time counts in which it is active: a job, rank, round or flow of \
+             it is in progress.",
+        )
+        .optional("the whole run"),
+    );
+    let purpose = s.find(
+        key::<Name>(
+            "purpose",
+            "With `while`: purpose of the flows of this workload that count as its activity, such \
+             as shuffle.",
+        )
+        .optional("everything that the workload does"),
+    );
+    let purpose = purpose.and_then(|Name(name)| {
+        let found = Purpose::ALL.into_iter().find(|p| p.name() == name);
+        s.demand(found.is_some() || s.describing(), &["purpose"], || {
+            let all: Vec<&str> = Purpose::ALL.iter().map(|p| p.name()).collect();
+            format!("is not a purpose of flows: {}", all.join(", "))
+        });
+        found
+    });
+    s.demand(purpose.is_none() || during.is_some() || s.describing(), &["purpose"], || {
+        "needs `while`, the name of a workload".to_owned()
+    });
+    let start = from.unwrap_or(Span::ZERO);
+    s.demand(until.is_none_or(|end| end > start), &["until", "from"], || {
+        format!("must be after from, which is {start}")
+    });
+    let during = during.map(|Name(name)| name);
+    if let Some(name) = during.as_ref().filter(|name| !names.contains(*name) && !s.describing()) {
+        let near = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+        let path = format!("{}.while", s.path());
+        s.state().problem(&path, None, format!("there is no workload named {name}"), near);
+    }
+    WindowConfig { from, until, cool_down, during, purpose }
+}

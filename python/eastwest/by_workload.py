@@ -1,0 +1,211 @@
+"""Measures of each workload, in its own unit: exchanges, flows, jobs, rounds, transactions, ranks.
+
+Measures count what *starts* in a window of time. The windows are that of the scenario
+(``[measure.window]``; without it the whole run), and, for each workload, the time while it is
+active: while a job, round, rank or flow of it is in progress.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from eastwest.exchanges import exchanges
+from eastwest.work_units import UNITS
+
+#: Tables from which the measures are computed.
+TABLES = ("flows", "jobs", "rounds", "transactions", "mpi_ranks")
+
+#: A workload that is active for at least this share of the run has no window of its own.
+_WHOLE_RUN = 0.9
+
+#: Percentiles of each measure, as the summary names them.
+_QUANTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0))
+
+
+#: Units whose time in progress is the activity of a workload: the first that it has. Exchanges and
+#: transactions are too short and too many to be the time in which another workload is observed.
+_ACTIVITY = ("jobs", "ranks", "rounds", "flows")
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a run: what starts in ``[from_s, until_s)`` and within ``busy`` is counted."""
+
+    from_s: float = 0.0
+    until_s: float = math.inf
+    #: Intervals ``from_s`` to ``to_s`` in order, without overlaps; None: all time.
+    busy: pl.DataFrame | None = None
+
+    def of(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows that start in the window."""
+        start = pl.col("start_s")
+        inside = frame.filter((start >= self.from_s) & (start < self.until_s))
+        if self.busy is None:
+            return inside
+        at = inside.sort("start_s").join_asof(
+            self.busy, left_on="start_s", right_on="from_s", strategy="backward"
+        )
+        return at.filter(start < pl.col("to_s"))
+
+
+def busy(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the times at which a row is in progress: columns ``from_s`` and ``to_s``, merged."""
+    ordered = frame.select("start_s", "finish_s").sort("start_s")
+    before = pl.col("finish_s").cum_max().shift(1)
+    number = (pl.col("start_s") > before).fill_null(value=True).cum_sum()
+    merged = ordered.group_by(number.alias("number"), maintain_order=True)
+    spans = merged.agg(from_s=pl.col("start_s").min(), to_s=pl.col("finish_s").max())
+    return spans.drop("number")
+
+
+def units(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
+    """Return the rows of each unit: ``workload``, ``purpose``, ``start_s``, ``finish_s``, ``took``.
+
+    ``tables`` are those of :data:`TABLES`. ``took`` has the unit of the measure's name;
+    ``purpose`` is empty but for flows.
+    """
+    started = tables["rounds"], tables["mpi_ranks"]
+    sources = {
+        "exchanges": exchanges(tables["flows"]),
+        "transactions": tables["transactions"],
+        "rounds": started[0].with_columns(took_s=pl.col("finished_s") - pl.col("started_s")),
+        "jobs": tables["jobs"],
+        # Ranks have no column for their start: they start with the run.
+        "ranks": started[1].with_columns(start_s=0.0, took_s=pl.col("finished_s")),
+        "flows": tables["flows"],
+    }
+    found = {}
+    for name, unit in UNITS.items():
+        purpose = pl.col("purpose") if name == "flows" else pl.lit("")
+        found[name] = (
+            sources[name]
+            .select(
+                "workload",
+                purpose.alias("purpose"),
+                pl.col(unit.start).alias("start_s"),
+                pl.col(unit.finish).alias("finish_s"),
+                pl.col(unit.took).alias("took"),
+            )
+            .collect()
+        )
+    return found
+
+
+def measured(
+    tables: Mapping[str, pl.LazyFrame],
+    simulated_s: float,
+    window: Mapping[str, Any],
+    warm_up_s: float = 0.0,
+) -> dict[str, Any]:
+    """Return ``workloads`` and ``while`` of a summary.
+
+    ``workloads.W`` has the measures of workload W in the scenario's window. ``while.X.W`` has those
+    in the part of this window in which workload X was active, and ``while.X/P.W`` those while flows
+    of X with purpose P were in progress. X is each workload with jobs, ranks, rounds or single
+    flows that was not active for the whole run, and W each other workload. Each measure has
+    ``count``, ``mean`` and percentiles. ``window`` is the mapping of the core: ``from_s``,
+    ``until_s``, ``cool_down_s``, ``while``, ``purpose``.
+    """
+    rows = units(tables)
+    active = _activity(rows)
+    chosen = _chosen(window, rows, simulated_s, warm_up_s)
+    found: dict[str, Any] = {"workloads": {}, "while": {}}
+    for name, (from_s, until_s) in active.items():
+        own = _of_workload(rows, name, chosen)
+        found["workloads"][name] = {"active_from_s": from_s, "active_until_s": until_s, **own}
+    if len(active) < 2 or chosen.busy is not None:
+        return found
+    for other in active:
+        for label, times in _times_of(rows, other).items():
+            in_progress_s = float((times["to_s"] - times["from_s"]).sum())
+            if not 0 < in_progress_s < _WHOLE_RUN * simulated_s:
+                continue
+            during = replace(chosen, busy=times)
+            beside = {w: _of_workload(rows, w, during) for w in active if w != other}
+            if any(beside.values()):
+                found["while"][label] = {w: values for w, values in beside.items() if values}
+    return found
+
+
+def _activity(rows: Mapping[str, pl.DataFrame]) -> dict[str, tuple[float, float]]:
+    """Return for each workload the time of its first start and of its last end, in s."""
+    every = pl.concat([frame.select("workload", "start_s", "finish_s") for frame in rows.values()])
+    spans = every.group_by("workload").agg(pl.col("start_s").min(), pl.col("finish_s").max())
+    return {name: (first, last) for name, first, last in spans.sort("start_s", "workload").rows()}
+
+
+def _times_of(rows: Mapping[str, pl.DataFrame], workload: str) -> dict[str, pl.DataFrame]:
+    """Return the times in which a workload is active, and those of each purpose of its flows."""
+    own = {name: frame.filter(pl.col("workload") == workload) for name, frame in rows.items()}
+    if own["exchanges"].height or own["transactions"].height:
+        return {}
+    unit = next((name for name in _ACTIVITY if own[name].height), None)
+    if unit is None:
+        return {}
+    found = {workload: busy(own[unit])}
+    if unit != "flows":
+        for (purpose,), flows in sorted(own["flows"].group_by("purpose"), key=lambda each: each[0]):
+            found[f"{workload}/{purpose}"] = busy(flows)
+    return found
+
+
+def _chosen(
+    window: Mapping[str, Any],
+    rows: Mapping[str, pl.DataFrame],
+    simulated_s: float,
+    warm_up_s: float,
+) -> Window:
+    """Return the window of a scenario after a warm-up."""
+    until_s = math.inf
+    if "cool_down_s" in window:
+        until_s = simulated_s - window["cool_down_s"]
+    chosen = Window(
+        max(window.get("from_s", 0.0), warm_up_s), min(until_s, window.get("until_s", math.inf))
+    )
+    during = window.get("while")
+    if during is None:
+        return chosen
+    own = {name: frame.filter(pl.col("workload") == during) for name, frame in rows.items()}
+    if "purpose" in window:
+        in_progress = own["flows"].filter(pl.col("purpose") == window["purpose"])
+    else:
+        every = (own[name] for name in (*_ACTIVITY, "exchanges") if own[name].height)
+        in_progress = next(every, own["flows"])
+    return replace(chosen, busy=busy(in_progress))
+
+
+def _of_workload(rows: Mapping[str, pl.DataFrame], workload: str, window: Window) -> dict[str, Any]:
+    """Return the measures of one workload in a window, by name."""
+    found: dict[str, Any] = {}
+    for name, unit in UNITS.items():
+        inside = window.of(rows[name].filter(pl.col("workload") == workload))
+        if not inside.height:
+            continue
+        found[unit.name] = spread(inside["took"])
+        if name == "flows":
+            for (purpose,), part in sorted(inside.group_by("purpose"), key=lambda each: each[0]):
+                if part.height < inside.height:
+                    found[f"{purpose}_fct_us"] = spread(part["took"])
+        if name in ("jobs", "rounds"):
+            first, last = inside.select(pl.col("start_s").min(), pl.col("finish_s").max()).row(0)
+            found["makespan_s"] = last - first
+    return found
+
+
+def spread(values: pl.Series) -> dict[str, float]:
+    """Return ``count``, ``mean`` and percentiles: the least value with that share up to it."""
+    ordered = values.sort().to_list()
+    # An exact sum depends neither on its order nor on the machine.
+    found: dict[str, float] = {
+        "count": len(ordered),
+        "mean": math.fsum(ordered) / len(ordered),
+    }
+    for name, q in _QUANTILES:
+        place = min(max(math.ceil(q * len(ordered)), 1), len(ordered)) - 1
+        found[name] = float(ordered[place])
+    return found

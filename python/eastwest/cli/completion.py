@@ -1,0 +1,56 @@
+"""Completions that a shell offers for an argument when the user presses the tab key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from eastwest import core, shipped
+
+
+def scenarios(incomplete: str) -> list[str]:
+    """Return shipped scenarios, scenario files and folders whose names begin with the text."""
+    names = [name for name in shipped.names() if name.startswith(incomplete)]
+    folder = Path(incomplete[: incomplete.rfind("/") + 1] or ".").expanduser()
+    try:
+        found = sorted(folder.iterdir())
+    except OSError:
+        found = []
+    before = incomplete[: incomplete.rfind("/") + 1]
+    files = [
+        f"{before}{path.name}" + ("/" if path.is_dir() else "")
+        for path in found
+        if path.is_dir() or path.suffix == ".toml"
+    ]
+    return names + [name for name in files if name.startswith(incomplete) and _is_shown(name)]
+
+
+def _is_shown(name: str) -> bool:
+    """Return whether a file is no hidden one."""
+    return not name.rstrip("/").rpartition("/")[2].startswith(".")
+
+
+def settings(incomplete: str) -> list[tuple[str, str]]:
+    """Return ``PATH=`` with the meaning of each setting, and ``PATH=VALUE`` for a choice."""
+    path, equals, value = incomplete.partition("=")
+    keys = [key for key in json.loads(core.schema())["keys"] if ": " not in key["path"]]
+    if not equals:
+        found = [(f"{_first_entry(key['path'])}=", key["doc"]) for key in keys if not _holds(key)]
+        return [(name, doc) for name, doc in dict(found).items() if name.startswith(path)]
+    return [
+        (f"{path}={choice['name']}", choice["doc"])
+        for key in keys
+        if _first_entry(key["path"]) == _first_entry(path)
+        for choice in key.get("choices", [])
+        if choice["name"].startswith(value)
+    ]
+
+
+def _holds(key: dict[str, str]) -> bool:
+    """Return whether a key is a table, whose keys are offered in its place."""
+    return key["type"] in ("table", "tables")
+
+
+def _first_entry(path: str) -> str:
+    """Return a path with entry 0 of each list of tables: ``workload.*.kind``: workload.0.kind."""
+    return ".".join("0" if part == "*" or part.isdecimal() else part for part in path.split("."))

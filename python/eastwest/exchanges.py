@@ -1,0 +1,56 @@
+"""Exchanges: requests with their responses."""
+
+from __future__ import annotations
+
+import polars as pl
+
+#: Columns that a request and its response share. A number is used again for later exchanges of
+#: some workloads, so that the occurrence counts too.
+_PAIR = ("workload", "connection", "tag", "occurrence")
+
+
+def exchanges(flows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return one row for each request whose response has arrived, in order of its end.
+
+    ``flows`` has the columns of the table of flows. Columns: ``workload``, ``client`` and
+    ``server`` (numbers of hosts), ``request_bytes``, ``response_bytes``, ``start_s`` (the request
+    is written), ``request_finish_s`` (it has arrived), ``response_start_s`` (the response is
+    written), ``finish_s`` (it has arrived), ``exchange_us`` (``finish_s`` − ``start_s``),
+    ``server_us`` (time at the server), ``retransmits`` and ``timeouts`` of both directions, and
+    ``request`` and ``response``: the numbers of both flows. Results before format 8 have no
+    ``tag``, and their frame has no rows.
+    """
+    known = flows.filter(pl.col("tag").is_not_null())
+    is_request = pl.col("purpose") == "request"
+    requests = _numbered(known.filter(is_request))
+    responses = _numbered(known.filter(~is_request))
+    back = ["src", "dst"], ["dst", "src"]
+    pairs = requests.join(
+        responses,
+        left_on=[*_PAIR, *back[0]],
+        right_on=[*_PAIR, *back[1]],
+        suffix="_of_response",
+    )
+    return pairs.select(
+        "workload",
+        client="src",
+        server="dst",
+        request_bytes="bytes",
+        response_bytes="bytes_of_response",
+        start_s="start_s",
+        request_finish_s="finish_s",
+        response_start_s="start_s_of_response",
+        finish_s="finish_s_of_response",
+        exchange_us=(pl.col("finish_s_of_response") - pl.col("start_s")) * 1e6,
+        server_us=(pl.col("start_s_of_response") - pl.col("finish_s")) * 1e6,
+        retransmits=pl.col("retransmits") + pl.col("retransmits_of_response"),
+        timeouts=pl.col("timeouts") + pl.col("timeouts_of_response"),
+        request="flow",
+        response="flow_of_response",
+    ).sort("response")
+
+
+def _numbered(flows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return flows with the number of each among those of the same sender, connection and tag."""
+    same = ("workload", "connection", "tag", "src")
+    return flows.with_columns(occurrence=pl.int_range(pl.len()).over(same))

@@ -1,0 +1,123 @@
+"""The settings of scenarios as a JSON schema, with which editors complete and check TOML files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from eastwest import core
+
+_TEXT = {"type": "string"}
+_WHOLE = {"type": "integer", "minimum": 0}
+_NUMBER = {"type": "number"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def _with_unit(example: str) -> dict[str, Any]:
+    """Return the schema of a number with a unit after it, in one text."""
+    return {"type": "string", "pattern": r"^\s*[0-9]", "examples": [example]}
+
+
+#: Schema of a value by the name that ``eastwest schema`` gives its type.
+_VALUES: dict[str, dict[str, Any]] = {
+    "count": _WHOLE,
+    "whole number": _WHOLE,
+    "bytes": {"anyOf": [_WHOLE, _with_unit("1500 B")]},
+    "number": _NUMBER,
+    "share": {"anyOf": [_NUMBER, {"type": "string", "pattern": r"%\s*$", "examples": ["40 %"]}]},
+    "true or false": {"type": "boolean"},
+    "choice": _TEXT,
+    "name": _TEXT,
+    "file": _TEXT,
+    "time": _with_unit("10 ms"),
+    "rate": _with_unit("10 Gbit/s"),
+    "byte rate": _with_unit("100 MB/s"),
+    "size": _with_unit("64 KB"),
+    "packets or size": _with_unit("200 packets"),
+    "list of counts": {"type": "array", "items": _WHOLE},
+    "list of names": _TEXTS,
+    "list of files": _TEXTS,
+    "properties": {"type": "object"},
+}
+
+#: Ends of the paths of choices that also take the name of a mechanism of the user's own.
+_OPEN = (".queue.kind", ".host_queue.kind", ".congestion", ".routing")
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 7) of scenario files: a dict that ``json.dumps`` accepts.
+
+    It is less strict than ``eastwest check``: ranges of values with units, and keys that belong to
+    one ``kind`` of their table alone, are in the descriptions.
+    """
+    made = _table()
+    for key in json.loads(core.schema())["keys"]:
+        # Keys of other files, such as "Topology file: hosts", are described with the scenario's.
+        if ": " not in key["path"]:
+            _add(made, key["path"].split("."), key)
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Eastwest scenario",
+        **made,
+    }
+
+
+def _table() -> dict[str, Any]:
+    """Return the schema of a table without keys."""
+    return {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def _add(table: dict[str, Any], path: list[str], key: dict[str, Any]) -> None:
+    """Add a key to the schema of a table."""
+    name, *rest = path
+    keys = table["properties"]
+    if rest:
+        inner = keys[name]
+        if rest[0] == "*":
+            _add(inner["items"], rest[1:], key)
+        else:
+            _add(inner, rest, key)
+        return
+    new = _of(key)
+    # A key that several kinds of a table read differently has one row for each of them.
+    keys[name] = {"anyOf": [*keys[name].get("anyOf", [keys[name]]), new]} if name in keys else new
+    if key.get("required") and not key.get("kinds"):
+        table.setdefault("required", []).append(name)
+
+
+def _of(key: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of one key, with its description."""
+    made: dict[str, Any] = {"description": _description(key)}
+    if key["type"] == "table":
+        return made | _table()
+    if key["type"] == "tables":
+        return made | {"type": "array", "items": _table()}
+    # Types without an entry take several forms: one place or a list, a number or a name.
+    value = dict(_VALUES.get(key["type"], {}))
+    if value in (_WHOLE, _NUMBER):
+        for word, bound in (("minimum", "min"), ("maximum", "max")):
+            if bound in key:
+                value[word] = json.loads(key[bound])
+    if key["type"] == "choice":
+        names = [choice["name"] for choice in key["choices"]]
+        # A queue, congestion control or routing may be a mechanism of the user's own.
+        is_open = key["path"].endswith(_OPEN)
+        value = {"anyOf": [{"enum": names}, _TEXT]} if is_open else {"enum": names}
+    return made | value
+
+
+def _description(key: dict[str, Any]) -> str:
+    """Return the text that an editor shows for a key: meaning, default, range, kinds, choices."""
+    lines = [key["doc"]]
+    if key.get("required"):
+        lines.append("Required.")
+    if "default" in key:
+        lines.append(f"Default: {key['default']}")
+    if "absent" in key:
+        lines.append(f"If it is not given: {key['absent']}")
+    if "min" in key or "max" in key:
+        lines.append(f"Range: {key.get('min', '')} to {key.get('max', '')}")
+    if key.get("kinds"):
+        lines.append(f"Only for kind = {', '.join(key['kinds'])}")
+    lines += [f"- {choice['name']}: {choice['doc']}" for choice in key.get("choices", [])]
+    return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""Units in which workloads count what they do, such as exchanges, jobs and flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eastwest.units import clean, span
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a workload does many times, and the time that each of them takes."""
+
+    #: Name of the measure, with the unit of time, such as ``exchange_us``.
+    name: str
+    #: Noun of one of them, for texts.
+    noun: str
+    #: Columns with the times of start and end, and with the duration.
+    start: str
+    finish: str
+    took: str
+
+
+#: The units by the table of their rows, in the order in which texts show them.
+UNITS: dict[str, Unit] = {
+    "exchanges": Unit("exchange_us", "exchange", "start_s", "finish_s", "exchange_us"),
+    "transactions": Unit("transaction_us", "transaction", "arrived_s", "finished_s", "response_us"),
+    "rounds": Unit("round_s", "round", "started_s", "finished_s", "took_s"),
+    "jobs": Unit("runtime_s", "job", "submitted_s", "finished_s", "runtime_s"),
+    "ranks": Unit("rank_s", "rank", "start_s", "finished_s", "took_s"),
+    "flows": Unit("fct_us", "flow", "start_s", "finish_s", "fct_us"),
+}
+
+
+def first_unit(measures: Mapping[str, Any]) -> Unit | None:
+    """Return the unit in which a user counts a workload with these measures, or None."""
+    return next((unit for unit in UNITS.values() if unit.name in measures), None)
+
+
+def window_words(window: Mapping[str, Any]) -> str:
+    """Return the window of a scenario in words: ``from 1 s, while hadoop (shuffle)``."""
+    parts = []
+    if "from_s" in window:
+        parts.append(f"from {span(window['from_s'])}")
+    if "until_s" in window:
+        parts.append(f"until {span(window['until_s'])}")
+    if "cool_down_s" in window:
+        parts.append(f"without the last {span(window['cool_down_s'])}")
+    if "while" in window:
+        purpose = f" ({window['purpose']})" if "purpose" in window else ""
+        parts.append(f"while {clean(str(window['while']), 40)}{purpose}")
+    return ", ".join(parts)
