@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 /// Deepest chain of references (Hadoop's `Configuration`, MAX_SUBST).
 pub const DEEPEST: usize = 20;
 /// Longest value after replacement of references.
+const MOST_REFERENCES: usize = 10_000;
 const LONGEST: usize = 4096;
 
 /// The last value that was given for a Hadoop property.
@@ -56,6 +57,16 @@ impl Layers {
     /// Replaces the references `${name}` in a text, nested at most `depth` levels deep, or returns
     /// why that is not possible.
     pub fn expand(&self, text: &str, depth: usize) -> Result<String, String> {
+        self.expand_within(text, depth, &mut { MOST_REFERENCES })
+    }
+
+    /// Replaces references as [`Layers::expand`] does, at most `left` of them.
+    fn expand_within(
+        &self,
+        text: &str,
+        depth: usize,
+        left: &mut usize,
+    ) -> Result<String, String> {
         let (mut done, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, behind)) = after.split_once('}') else { break };
@@ -64,11 +75,15 @@ impl Layers {
                     "refers to other properties through more than {DEEPEST} levels"
                 ));
             };
+            // Values that are empty in the end can refer to each other exponentially often.
+            *left = left.checked_sub(1).ok_or_else(|| {
+                format!("refers to other properties more than {MOST_REFERENCES} times")
+            })?;
             let inner = self.all.get(names::current(name.trim())).ok_or_else(|| {
                 format!("refers to ${{{}}}, but no file sets this property", shorten(name.trim()))
             })?;
             done.push_str(before);
-            done.push_str(&self.expand(&inner.value, depth)?);
+            done.push_str(&self.expand_within(&inner.value, depth, left)?);
             if done.len() > LONGEST {
                 return Err(format!("grows to more than {LONGEST} bytes by its references"));
             }
