@@ -407,7 +407,12 @@ mod tests {
         for i in 1..=12 {
             put(&format!("p{i}"), &format!("${{p{}}}", i - 1).repeat(10));
         }
+        put("e0", "");
+        for i in 1..=19 {
+            put(&format!("e{i}"), &format!("${{e{}}}", i - 1).repeat(100));
+        }
         let value = |name: &str| layers.value(name).expect("it is given");
+        assert!(value("e19").unwrap_err().contains("more than 10000 times"), "100^19 references");
         assert_eq!(value("a"), Ok("x/x".to_owned()));
         assert_eq!(value("open"), Ok("${a".to_owned()));
         assert!(value("loop").unwrap_err().contains("more than 20 levels"));

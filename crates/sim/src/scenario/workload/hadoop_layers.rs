@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 /// Deepest chain of references (Hadoop's `Configuration`, MAX_SUBST).
 pub const DEEPEST: usize = 20;
-/// Longest value after replacement of references.
+/// Most references that are replaced in one value.
 const MOST_REFERENCES: usize = 10_000;
+/// Longest value after replacement of references.
 const LONGEST: usize = 4096;
 
 /// The last value that was given for a Hadoop property.
@@ -61,12 +62,7 @@ impl Layers {
     }
 
     /// Replaces references as [`Layers::expand`] does, at most `left` of them.
-    fn expand_within(
-        &self,
-        text: &str,
-        depth: usize,
-        left: &mut usize,
-    ) -> Result<String, String> {
+    fn expand_within(&self, text: &str, depth: usize, left: &mut usize) -> Result<String, String> {
         let (mut done, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, behind)) = after.split_once('}') else { break };
