@@ -4,7 +4,7 @@
 use crate::scenario::PausesConfig;
 use eastwest_measure::table;
 use eastwest_measure::table::Table;
-use eastwest_network::dcb::pauses::{Pause, PauseLog};
+use eastwest_network::dcb::pause_log::{Pause, PauseLog};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};

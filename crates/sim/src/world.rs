@@ -132,7 +132,10 @@ impl World {
         Ok(())
     }
 
-    /// Main event loop: pops and dispatches events until `events` in total. Returns whether the run is over.
+    /// Main event loop: handles the next event until `events` in total. Returns whether the run is over.
+    ///
+    /// `Tournament::winner` names the source with the next event and removes nothing: the handler of the
+    /// event sets the next time of that source.
     ///
     /// It is a separate function so that the packet path is compiled without the code of the outer loop.
     #[inline(never)]
