@@ -34,7 +34,8 @@ def test_a_quiet_flow_has_nothing_to_tell_but_its_sending(tmp_path: Path) -> Non
     story = explain(folder(tmp_path / "r", {"flows": [flow()]}), "flow", 0)
     assert story.title == "Flow 0: h0 → h3, 100 kB, flow"
     assert story.facts["ideal_us"] == pytest.approx(1000)
-    assert parts(story) == {"timer": 0, "behind": 0, "recovery": 0, "sending": 2000}
+    nothing = dict.fromkeys(("timer", "behind", "recovery", "unnoticed"), 0)
+    assert parts(story) == {**nothing, "sending": 2000}
     assert story.moments == []
     # Two links of 5 µs each way, there and back.
     assert story.facts["handshake_us_least"] == pytest.approx(20)
@@ -118,6 +119,21 @@ def test_a_fast_recovery_is_no_timeout(tmp_path: Path) -> None:
         "the queue was full"
     )
     assert len(story.moments) == 3
+
+
+def test_the_lost_end_of_a_message_waits_until_its_sender_notices(tmp_path: Path) -> None:
+    """Its duplicates come with the next response on the connection, long after it."""
+    events = [drop(1.0001, 99_000), event(1.158, "recovery", 99_000)]
+    tables = {"flows": [flow(fct_us=158_100.0, slowdown=158.0, retransmits=1)], "events": events}
+    story = explain(folder(tmp_path / "r", tables), "flow", 0)
+    assert parts(story)["unnoticed"] == pytest.approx(157_900)
+    assert parts(story)["recovery"] == pytest.approx(100)
+    assert parts(story)["sending"] == pytest.approx(100)
+    assert story.parts[0].what.startswith("waiting until the sender notices a loss")
+    # A probe has no event: the byte has come when the message ends.
+    tables["events"] = events[:1]
+    probed = explain(folder(tmp_path / "probed", tables), "flow", 0)
+    assert parts(probed)["unnoticed"] == pytest.approx(158_000)
 
 
 def test_messages_ahead_on_the_connection_are_told_apart(tmp_path: Path) -> None:

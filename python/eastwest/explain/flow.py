@@ -136,6 +136,8 @@ def _parts(
         intervals.append(fate.Interval(fate.BEHIND, this.start_s, ahead.until_s))
     repairs = fate.recoveries(events, this)
     intervals += [fate.Interval(fate.RECOVERY, begin, end) for begin, end in repairs]
+    unnoticed = fate.unnoticed(events, this)
+    intervals += [fate.Interval(fate.UNNOTICED, begin, end) for begin, end in unnoticed]
     parts = fate.divide(this, intervals)
     ideal_us = result.facts["ideal_us"]
     bound = (
@@ -152,6 +154,7 @@ def _parts(
         fate.TIMER: f"waiting for the retransmission timer ({expired}{within}{bound})",
         fate.BEHIND: f"behind {ahead.words if ahead else ''} on its connection",
         fate.RECOVERY: f"repairing losses by fast retransmit ({repaired})",
+        fate.UNNOTICED: "waiting until the sender notices a loss",
         fate.SENDING: (
             f"sending and queueing{', and losses without an event' if blind else ''}; "
             f"the ideal for all of it is {span(ideal_us / 1e6)}"
