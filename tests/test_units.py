@@ -37,6 +37,13 @@ def test_size(value: float, text: str) -> None:
     assert units.size(value) == text
 
 
+def test_sizes_in_powers_of_1024() -> None:
+    sizes = (262_144, 65_536, 64_000, 1_024_000, 1500)
+    assert [units.exact_size(one) for one in sizes] == [
+        "256 KiB", "64 KiB", "64 kB", "1.02 MB", "1.5 kB",
+    ]  # fmt: skip
+
+
 def test_rate_count_percent() -> None:
     assert units.rate(9.41e9) == "9.41 Gbit/s"
     assert units.count(1234) == "1,234"

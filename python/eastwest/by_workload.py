@@ -91,6 +91,8 @@ def units(tables: Mapping[str, pl.LazyFrame]) -> dict[str, pl.DataFrame]:
                 pl.col(unit.finish).alias("finish_s"),
                 pl.col(unit.took).alias("took"),
             )
+            # Folders of the first formats have rows for flows that did not end.
+            .filter(pl.col("took").is_finite())
             .collect()
         )
     return found

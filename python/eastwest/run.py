@@ -223,7 +223,9 @@ def _by_workload(
         first = [] if keeper is None else keeper.parts(name)
         parts = [pl.scan_parquet(part, glob=False) for part in first]
         tables[name] = pl.concat([*parts, frame(raw["tables"][name]).lazy()])
-    return by_workload.measured(tables, float(summary["simulated_s"]), summary.get("window", {}))
+    return by_workload.measured(
+        tables, float(summary.get("simulated_s", 0.0)), summary.get("window", {})
+    )
 
 
 def _of_mechanisms(summary: dict[str, Any]) -> list[str]:

@@ -53,6 +53,13 @@ def size(value_bytes: float | None) -> str:
     return _scaled(value_bytes, _BYTES)
 
 
+def exact_size(value_bytes: float) -> str:
+    """Return a number of bytes as text, in powers of 1024 if it is a multiple: ``256 KiB``."""
+    if value_bytes % 1000 and value_bytes % 1024 == 0:
+        return f"{value_bytes / 1024:,.0f} KiB"
+    return size(value_bytes)
+
+
 def rate(bits_per_s: float | None) -> str:
     """Return a rate in bit/s as text: ``9.41 Gbit/s``."""
     return _scaled(bits_per_s, _RATES)

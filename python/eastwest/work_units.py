@@ -11,7 +11,7 @@ from eastwest.units import clean, span
 
 @dataclass(frozen=True)
 class Unit:
-    """What a workload does many times, and the time that each of them takes."""
+    """A unit: the name of its measure, its noun, and the columns of its times."""
 
     #: Name of the measure, with the unit of time, such as ``exchange_us``.
     name: str

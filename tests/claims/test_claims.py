@@ -1174,8 +1174,8 @@ def test_pages_count_one_claim_and_have_no_empty_table(papers: Path) -> None:
 def test_what_is_not_explained_is_not_called_an_explanation(papers: Path) -> None:
     cause = ("[[explanation]]", '[[explanation]]\nclass = "our model"')
     for low, heading, other in (
-        (1e9, "What was tried to explain it:", "What explains it:"),
-        (0, "What explains it:", "What was tried to explain it:"),
+        (1e9, "Attempts to explain it:", "Explanations:"),
+        (0, "Explanations:", "Attempts to explain it:"),
     ):
         rewrite(papers, ("low = 20", "low = 99"), cause, ('unit = "us"', f'unit = "us"\nlow = {low}'))
         assert invoke("--record")[0] == 1

@@ -12,7 +12,7 @@ import pytest
 from command_line import invoke
 from eastwest.cli.guard import errors
 from eastwest.cli.progress import RunBar, describe
-from eastwest.cli.show import by_kind, spread, tally
+from eastwest.cli.show import by_kind, spread, tally, tcp_counters
 from eastwest.core import Progress, share_done
 from fake_core import DROPS, PROBLEMS, FakeCore, RunError
 
@@ -236,6 +236,13 @@ def test_statistics_nested_or_flat() -> None:
     causes = {"full": {"data": 3, "syn_ack": 7}, "early": {"data": 5}}
     assert tally(by_kind(causes), most=2) == "7 syn ack (full), 5 data (early), 3 other"
     assert tally({}) == "none"
+    tcp = {"retransmits": 9, "timeouts": 4, "lost_windows": 2, "spurious_timeouts": 1, "probes": 0}
+    assert tcp_counters(tcp) == "9 retransmits, 4 timeouts"
+    told = {"ack": 1, "fin": 1, "full_window": 2, "syn": 0}
+    assert tcp_counters(tcp | {"timeout_causes": told}) == (
+        "9 retransmits, 4 timeouts (2 lost window, 1 lost ACK, 1 other)"
+    )
+    assert tcp_counters(None) == "none"
 
 
 def test_a_long_run_says_how_long_it_will_take_once_that_can_be_told(

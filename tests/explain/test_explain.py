@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +17,7 @@ from eastwest.errors import InputError
 from eastwest.explain import Story, explain, slowest
 from eastwest.explain.flow import message
 from eastwest.timeline import trace
-from eastwest.views import fate
+from eastwest.views import fate, timeouts
 from eastwest.views.evidence import Event, Evidence, propagation_us, seconds
 from hand_made import SCENARIO, TO_H3, drop, event, flow, folder
 from trace_events import check
@@ -33,7 +34,8 @@ def test_a_quiet_flow_has_nothing_to_tell_but_its_sending(tmp_path: Path) -> Non
     story = explain(folder(tmp_path / "r", {"flows": [flow()]}), "flow", 0)
     assert story.title == "Flow 0: h0 → h3, 100 kB, flow"
     assert story.facts["ideal_us"] == pytest.approx(1000)
-    assert parts(story) == {"timer": 0, "behind": 0, "recovery": 0, "sending": 2000}
+    nothing = dict.fromkeys(("timer", "behind", "recovery", "unnoticed"), 0)
+    assert parts(story) == {**nothing, "sending": 2000}
     assert story.moments == []
     # Two links of 5 µs each way, there and back.
     assert story.facts["handshake_us_least"] == pytest.approx(20)
@@ -72,6 +74,26 @@ def test_a_timeout_without_a_known_loss_gives_a_lower_bound(tmp_path: Path) -> N
     )
 
 
+def test_a_timeout_has_its_cause_and_the_fast_retransmit_before_it(tmp_path: Path) -> None:
+    lost = "lost_retransmission"
+    events = [
+        drop(1.01, 0),
+        event(1.02, "recovery"),
+        event(1.21, "timeout", cause=lost),
+        event(1.25, "timeout", src=3, dst=0, cause="syn_ack"),
+    ]
+    tables = {"flows": [flow(fct_us=300_000.0, timeouts=1)], "events": events}
+    story = explain(folder(tmp_path / "r", tables), "flow", 0)
+    assert story.parts[0].what == (
+        "waiting for the retransmission timer (1 timeout; fast retransmit 1 time meanwhile)"
+    )
+    assert [m.text for m in story.moments][-2:] == [
+        "timeout: byte 0 is sent again, 200 ms after its loss (its retransmission was lost)",
+        "timeout of h3 (the SYN-ACK, or the ACK that answers it, was lost); "
+        "the other direction of the connection",
+    ]
+
+
 def test_a_second_timeout_is_counted_from_the_first(tmp_path: Path) -> None:
     events = [
         drop(1.01, 0),
@@ -97,6 +119,21 @@ def test_a_fast_recovery_is_no_timeout(tmp_path: Path) -> None:
         "the queue was full"
     )
     assert len(story.moments) == 3
+
+
+def test_the_lost_end_of_a_message_waits_until_its_sender_notices(tmp_path: Path) -> None:
+    """Its duplicates come with the next response on the connection, long after it."""
+    events = [drop(1.0001, 99_000), event(1.158, "recovery", 99_000)]
+    tables = {"flows": [flow(fct_us=158_100.0, slowdown=158.0, retransmits=1)], "events": events}
+    story = explain(folder(tmp_path / "r", tables), "flow", 0)
+    assert parts(story)["unnoticed"] == pytest.approx(157_900)
+    assert parts(story)["recovery"] == pytest.approx(100)
+    assert parts(story)["sending"] == pytest.approx(100)
+    assert story.parts[0].what.startswith("waiting until the sender notices a loss")
+    # A probe has no event: the byte has come when the message ends.
+    tables["events"] = events[:1]
+    probed = explain(folder(tmp_path / "probed", tables), "flow", 0)
+    assert parts(probed)["unnoticed"] == pytest.approx(158_000)
 
 
 def test_messages_ahead_on_the_connection_are_told_apart(tmp_path: Path) -> None:
@@ -343,8 +380,22 @@ def test_what_is_worth_explaining(tmp_path: Path) -> None:
     assert story.facts["flows_by_slowdown"] == [0, 1, 2]
     assert story.facts["flows_recovered"] == [7, 6, 5]
     assert story.facts["jobs_by_runtime"] == [4]
+    assert [section.title for section in story.sections][:2] == [
+        "Flows that took longest",
+        "Flows that took longest compared with their ideal time",
+    ]
+    alike = slowest(folder(tmp_path / "alike", {"flows": [flow()]}))
+    assert alike.facts["flows_by_fct"] == alike.facts["flows_by_slowdown"] == [0]
+    assert [section.title for section in alike.sections] == [
+        "Flows that took longest, also compared with their ideal time"
+    ]
     empty = slowest(folder(tmp_path / "empty"))
     assert "0 flows and 0 jobs" in empty.summary
+
+
+def test_all_causes_of_timeouts_have_words() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "results.md").read_text("utf-8")
+    assert set(timeouts.WORDS) == set(re.findall(r"`tcp\.timeout_causes\.(\w+)`", page))
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:

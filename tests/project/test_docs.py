@@ -250,9 +250,15 @@ class Sketched(ew.Queue):
         return ew.Verdict.ENQUEUE
 
 
+#: Limits of the window of measures.
+_TIMES = {"from": "1 s", "until": "20 s", "cool_down": "1 s"}
+TIMES = {f"measure.window.{key}": value for key, value in _TIMES.items()}
+WHILE = {"measure.window.while": "terasort", "measure.window.purpose": "shuffle"}
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
-    """Runs of flows, of jobs, of ranks, without packets, without loss, and of transactions."""
+    """Runs that have every table and field in them."""
     folder = tmp_path_factory.mktemp("results")
     return [
         ew.run("first", out=folder / "flows", mechanisms=[Sketched], set=SPLIT),
@@ -263,6 +269,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run(ADAPTIVE, out=folder / "adaptive"),
         ew.run("rocev2", out=folder / "rocev2", set={"workload.1.flows": 20}),
         ew.run(a_workload(folder / "shop") / "scenario.toml", out=folder / "transactions"),
+        ew.run("service", out=folder / "service", set=TIMES),
+        ew.run("service", out=folder / "shuffle", set=WHILE),
     ]
 
 
@@ -285,9 +293,11 @@ def fields(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[str
     """Paths of all values; keys that a scenario chooses are written in capitals."""
     keys = {"by_purpose": "PURPOSE", "classes": "CLASS", "drops": "CAUSE"}
     keys |= {"CAUSE": "KIND", "marks": "KIND", "arrivals": "KIND"}
-    chosen = keys.get(above[-1] if above else "")
+    keys |= {"workloads": "W", "while": "X", "X": "W"}
+    last = above[-1] if above else ""
     for key, value in tree.items():
-        path = (*above, chosen or key)
+        of_workload = last == "W" and isinstance(value, Mapping)
+        path = (*above, "MEASURE" if of_workload else keys.get(last, key))
         if isinstance(value, Mapping):
             yield from fields(value, path)
         else:

@@ -328,6 +328,7 @@ class Tables:
             column("stream_start", "u64", np.zeros(n)),
             column("lost_windows", "u32", lost // 8),
             column("lost_ack_windows", "u32", np.zeros(n)),
+            column("tag", "u64", np.zeros(n)),
         ]
 
     def flow_parts(self) -> list[Column]:

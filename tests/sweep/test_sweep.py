@@ -386,7 +386,7 @@ def test_a_warm_up_is_taken_out() -> None:
     warm = {**SWEEP, "seeds": 1, "warm_up": "500 us"}
     found = ew.sweep(warm, out="out", jobs=0)
     assert found.summary["warm_up_s"] == 0.0005
-    assert found.summary["warm_up_metrics"] == ["flows", "jobs", "rounds"]
+    assert found.summary["warm_up_metrics"] == ["flows", "jobs", "rounds", "workloads", "while"]
     settings = {"fabric.queue.limit": "5 packets", "workload.bulk.bytes": "10 KB"}
     whole = ew.run(SCENARIO, settings, seed=1)
     late = whole.flows.filter(pl.col("start_s") >= 0.0005)["fct_us"].sort()

@@ -20,11 +20,12 @@ create_exception!(_core, ScenarioError, PyException, "The input is wrong; see `p
 create_exception!(_core, RunError, PyException, "The simulation cannot go on.");
 create_exception!(_core, SketchError, PyException, "A sketch raised what is its cause.");
 
-/// Mechanisms of the crate from which this module was made, if any.
+/// Mechanism crate from which this Python module was made; empty in the standard module.
 pub static OWN: OnceLock<Own> = OnceLock::new();
 
-/// Returns the context of scenarios: their files, and mechanisms besides the built-in ones. `watch` observes
-/// sketches.
+/// Returns the context in which scenarios are read: the directories of their files, and the
+/// mechanisms beside the built-in ones. `watch` counts the calls of `sketches` (mechanisms in
+/// Python) and holds their first exception. Fails if two mechanisms of a kind have one name.
 pub fn context(
     base_dir: &str,
     data_dir: &str,
@@ -44,6 +45,7 @@ pub fn context(
     })
 }
 
+/// Returns the problems of a scenario as a list of dicts.
 pub fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for p in problems {
@@ -58,6 +60,7 @@ pub fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Boun
     Ok(list)
 }
 
+/// Returns the Python exception `ScenarioError` for a scenario with these problems.
 pub fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
     let error = ScenarioError::new_err(format!("{} problems in the scenario", problems.len()));
     match problem_list(py, problems).and_then(|l| error.value(py).setattr("problems", l)) {
@@ -66,7 +69,8 @@ pub fn refuse(py: Python<'_>, problems: &[Problem]) -> PyErr {
     }
 }
 
-/// Reads a scenario; `seed` replaces the seed of the file.
+/// Reads a scenario with overrides (path, value); `seed`, if given, replaces the seed of the file.
+/// Raises `ScenarioError` with all problems of the scenario.
 pub fn read(
     py: Python<'_>,
     text: &str,
@@ -81,8 +85,8 @@ pub fn read(
     read.map_err(|problems| refuse(py, &problems))
 }
 
-/// Adds the resolved form of a scenario to a dict: its text with all defaults, the files it reads, as (name,
-/// bytes) or (name, path) if they are large, and the notes.
+/// Adds to a dict the resolved form of a scenario: its text with all defaults, the files it reads,
+/// and the notes for the user. A file is (name, bytes), or (name, path) if it is large.
 pub fn describe(d: &Bound<'_, PyDict>, scenario: &Scenario) -> PyResult<()> {
     let attached = PyList::empty(d.py());
     for file in &scenario.attached {
@@ -97,7 +101,7 @@ pub fn describe(d: &Bound<'_, PyDict>, scenario: &Scenario) -> PyResult<()> {
     d.set_item("notes", &scenario.notes)
 }
 
-/// Returns the columns of all tables, by the tables' names.
+/// Returns a dict from the name of each table to its columns, each as (name, type, data).
 pub fn tables_dict(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     for table in tables {
@@ -144,6 +148,8 @@ fn column<'py>(py: Python<'py>, column: &Column) -> PyResult<(&'static str, Boun
     })
 }
 
+/// Returns the progress of a run as a dict. `started` is the wall-clock time at which the run
+/// began.
 pub fn progress_dict<'py>(
     py: Python<'py>,
     p: &Progress,

@@ -13,7 +13,8 @@ use pyo3::types::{PyDict, PyList};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Returns the levels of all axes in the order of their numbers, each as (path, value).
+/// Returns the levels (values) of all axes (settings) that generated scenarios combine in pairs, in
+/// the order of their numbers, each as (path, value).
 #[pyfunction]
 #[pyo3(signature = (sketches = Vec::new()))]
 pub fn fuzz_levels(sketches: Vec<Sketch>) -> PyResult<Vec<(String, String)>> {
@@ -27,7 +28,7 @@ pub fn fuzz_levels(sketches: Vec<Sketch>) -> PyResult<Vec<(String, String)>> {
     Ok((0..features.levels()).map(name).collect())
 }
 
-/// Generates and judges cases; see `_core.pyi`.
+/// Generates scenarios and judges their runs; see `_core.pyi`.
 #[pyfunction]
 #[pyo3(signature = (folder, data_dir, seed, first, cases, at_once, always, before, enough, progress, sketches = Vec::new()))]
 #[allow(clippy::too_many_arguments)]

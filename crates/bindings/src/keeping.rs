@@ -19,7 +19,8 @@ const WORTH_KEEPING: Duration = Duration::from_secs(10);
 /// Bytes of a checkpoint that are forced to disk at a time, so that no wait for the disk is long.
 const SYNC_EVERY: usize = 64 << 20;
 
-/// State of saving a run.
+/// State of saving a run in progress: regular checkpoints, and rows of tables that grow with the
+/// run.
 pub struct Keeping {
     keeper: Py<PyAny>,
     identity: Identity,
@@ -39,7 +40,8 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// Returns the state for a run that begins now.
+    /// Returns the state for a run that begins now. `keeper` is the Python object that stores
+    /// checkpoints and rows. Fails if one of its attributes is missing.
     pub fn new(
         py: Python<'_>,
         keeper: Py<PyAny>,
@@ -68,7 +70,8 @@ impl Keeping {
         })
     }
 
-    /// Returns what an earlier run of this plan has saved, if it can be continued.
+    /// Returns the checkpoint that an earlier run of this plan has saved. `None` if there is no
+    /// checkpoint, if it cannot be loaded, or if the keeper does not want to resume from it.
     pub fn resume(&mut self) -> PyResult<Option<Kept>> {
         if self.obstacle.is_some() {
             return Ok(None);
@@ -97,12 +100,13 @@ impl Keeping {
         })
     }
 
-    /// Whether a checkpoint is due.
+    /// Whether the time between two checkpoints has passed and saving has not ended.
     pub fn is_due(&self) -> bool {
         !self.is_over() && self.last.elapsed() >= self.every
     }
 
-    /// Whether an interruption now would lose enough work for a checkpoint.
+    /// Whether so much time (10 s, or the time between two checkpoints) has passed since the last
+    /// checkpoint that a run which stops now is saved.
     pub fn is_worth_it(&self) -> bool {
         !self.is_over() && self.last.elapsed() >= self.every.min(WORTH_KEEPING)
     }
@@ -112,7 +116,8 @@ impl Keeping {
         self.given_up || self.told
     }
 
-    /// Returns the place for the run; asks the keeper for it at the first call.
+    /// Returns the path of the checkpoint; at the first call, the keeper chooses it. `None` if the
+    /// keeper has no place for the run, or saving has failed.
     pub fn place(&mut self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
         if self.place.is_none() && !self.given_up {
             let keeper = self.keeper.bind(py);
@@ -122,7 +127,8 @@ impl Keeping {
         Ok(self.place.clone())
     }
 
-    /// Hands the rows of long tables to the keeper.
+    /// Moves rows to the keeper from each table that grows with the run and holds at least
+    /// `most_rows` rows.
     pub fn hand_rows(&mut self, py: Python<'_>, site: &mut Site) -> PyResult<()> {
         while !self.given_up {
             // The place is requested first, since rows that were taken out must be stored.
@@ -138,7 +144,8 @@ impl Keeping {
         Ok(())
     }
 
-    /// Reports to the keeper why no checkpoint of this run can be written, if so.
+    /// Reports to the keeper why no checkpoint of this run can be written. Does nothing if
+    /// checkpoints can be written.
     pub fn tell_obstacle(&mut self) -> PyResult<()> {
         let Some(why) = self.obstacle else { return Ok(()) };
         self.told = true;

@@ -326,8 +326,9 @@ fn give_memory_back() {
     }
 }
 
-/// Fills a module, with the mechanisms of `own` beside the built-in ones. Fails if scenarios could not
-/// distinguish their names.
+/// Adds the functions and exceptions of `eastwest._core` to a Python module. `own` is a mechanism
+/// crate, whose mechanisms scenarios may name; `None` in the standard module. Fails if mechanisms
+/// have equal names.
 pub fn fill(m: &Bound<'_, PyModule>, own: Option<Own>) -> PyResult<()> {
     give_memory_back();
     if let Some(problem) = own.as_ref().and_then(|own| own.mechanisms.problem()) {

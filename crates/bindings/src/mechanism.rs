@@ -6,7 +6,7 @@ pub use eastwest_sim::mechanisms::Mechanisms;
 pub use eastwest_sim::parameters;
 pub use eastwest_types::{HostId, PacketKind, Rate, Span, Time, ecn, flag};
 
-/// Queue disciplines.
+/// Types with which a mechanism crate implements a queue discipline.
 pub mod queue {
     pub use eastwest_network::pool::Stored;
     pub use eastwest_network::queue::{
@@ -15,12 +15,12 @@ pub mod queue {
     pub use eastwest_types::Limit;
 }
 
-/// Choices among equal paths.
+/// Types with which a mechanism crate implements a choice among equal paths.
 pub mod routing {
     pub use eastwest_network::routing::{Choice, CustomRouting, RoutingModel, SwitchPlace};
 }
 
-/// Congestion controls.
+/// Types with which a mechanism crate implements a congestion control.
 pub mod congestion {
     pub use eastwest_transport::congestion::custom::CongestionModel;
     pub use eastwest_transport::congestion::rules::{CongestionRules, Counting};
@@ -30,18 +30,19 @@ pub mod congestion {
     };
 }
 
-/// A mechanism crate and its mechanisms.
+/// A mechanism crate: its name, its version and its mechanisms.
 pub struct Own {
     /// Name of the crate.
     pub name: &'static str,
     /// Version of the crate.
     pub version: &'static str,
-    /// Mechanisms of the crate.
+    /// Mechanisms of the crate, which scenarios may name.
     pub mechanisms: Mechanisms,
 }
 
-/// Makes a module of a mechanism crate, which `eastwest run --with FOLDER` loads. The argument is a function
-/// that adds the crate's mechanisms; the crate names this one `eastwest`.
+/// Makes the Python module of a mechanism crate, which `eastwest run --with FOLDER` loads. The
+/// argument is a function that adds the mechanisms of the crate. The crate must depend on this one
+/// under the name `eastwest`.
 #[macro_export]
 macro_rules! mechanisms {
     ($add:expr) => {

@@ -13,7 +13,7 @@ type Said = (u32, u64);
 /// record out.
 type Wrong = (String, String, Option<&'static str>);
 
-/// Reads a line of a time-independent trace; see `_core.pyi`.
+/// Reads a line of a time-independent MPI trace; see `_core.pyi`.
 #[pyfunction]
 pub fn mpi_record(line: &[u8], ranks: u32, element: u64) -> (Option<Said>, Option<Wrong>) {
     match parse(line, ranks, element) {
@@ -24,8 +24,8 @@ pub fn mpi_record(line: &[u8], ranks: u32, element: u64) -> (Option<Said>, Optio
     }
 }
 
-/// Checks a trace as a run would: `files` are name and path of the file of each rank, in the order of ranks.
-/// Returns the objections; none if a run would accept it.
+/// Checks an MPI trace as a run would: `files` are name and path of the file of each rank, in the
+/// order of ranks. Returns the objections; none if a run would accept the trace.
 #[pyfunction]
 pub fn mpi_check(py: Python<'_>, files: Vec<(String, PathBuf)>) -> Vec<String> {
     let files = files.into_iter().map(|(name, path)| TraceFile { name, path }).collect();

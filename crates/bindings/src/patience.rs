@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 /// Time between two checks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Executes work that counts its steps ([`interrupt::steps`]). Several times per second it checks for Ctrl-C
-/// and calls the method `busy` of `progress`, if there is one. Returns the exception raised there.
+/// Runs `work`, which counts its steps ([`interrupt::steps`]). Several times per second, checks for
+/// Ctrl-C and calls the method `busy` of `progress`, if there is one. An exception there interrupts
+/// the work and is returned as the error.
 pub fn patiently<R>(progress: Option<&Py<PyAny>>, work: impl FnOnce() -> R) -> PyResult<R> {
     let raised = Rc::new(RefCell::new(None));
     let busy = Python::attach(|py| progress.and_then(|p| p.getattr(py, "busy").ok()));

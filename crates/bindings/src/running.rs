@@ -24,19 +24,19 @@ use std::time::{Duration, Instant};
 /// Time between two calls of the progress callback, and between two checks for Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Options of a run: `RunOptions` of python/eastwest/core.py, attribute by attribute.
+/// Options of a run; the fields are the attributes of `RunOptions` in python/eastwest/core.py.
 #[derive(FromPyObject)]
 pub struct Options {
     reference: bool,
-    /// Number of threads that it may use.
+    /// Number of threads that the run may use.
     pub threads: usize,
-    /// Callback that receives the progress.
+    /// Python callback that receives the progress; `None`: progress is not reported.
     pub progress: Option<Py<PyAny>>,
     /// Object that stores a run in progress.
     keeper: Option<Py<PyAny>>,
 }
 
-/// A simulation and its observers.
+/// A simulation with its progress callback, its checkpoints and the observer of its sketches.
 pub struct Running<'a> {
     scenario: &'a Scenario,
     options: Options,
@@ -45,20 +45,21 @@ pub struct Running<'a> {
     keeping: Option<Keeping>,
     started: Instant,
     looked: Instant,
-    /// Python exception, which stops the run.
+    /// Python exception that stops the run; `None` while nothing has failed.
     raised: Option<PyErr>,
 }
 
 /// Results of a run, and a note on how it was executed.
 pub struct Finished {
-    /// Tables and summary.
+    /// Tables, files and summary of the run.
     pub results: Results,
-    /// Number of threads used and why, if several were requested.
+    /// Note for the user: number of threads used and why. `None` if one thread was requested.
     pub note: Option<String>,
 }
 
 impl<'a> Running<'a> {
-    /// Returns a run that begins now.
+    /// Returns a run that begins now. Fails if the keeper, which stores checkpoints, lacks an
+    /// attribute.
     pub fn new(
         py: Python<'_>,
         scenario: &'a Scenario,
@@ -74,8 +75,8 @@ impl<'a> Running<'a> {
         Ok(Running { scenario, options, watch, keeping, started, looked, raised })
     }
 
-    /// Runs to the end, from the checkpoint of an earlier run if there is one. The outer error is a Python
-    /// exception raised meanwhile.
+    /// Runs to the end, from the checkpoint of an earlier run if there is one. The outer error is a
+    /// Python exception (Ctrl-C, callback, sketch), the inner error one of the simulation.
     pub fn finish(mut self) -> PyResult<Result<Finished, RunError>> {
         let kept = self.keeping.as_mut().map(Keeping::resume).transpose()?.flatten();
         let parts = match kept {

@@ -15,7 +15,7 @@ const PER_OCTAVE: usize = 1 << BITS;
 const OCTAVES: usize = 44 - BITS as usize;
 const BUCKETS: usize = PER_OCTAVE * (OCTAVES + 1);
 
-/// Counts of values by bucket; times are in nanoseconds.
+/// Histogram of whole numbers in buckets at most 0.8 % wide. Durations are counted in nanoseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -42,13 +42,13 @@ fn upper(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Counts one duration in nanoseconds.
+    /// Counts one duration, in whole nanoseconds (rounded down).
     #[inline]
     pub fn record(&mut self, span: Span) {
         self.add(span.0 / 1_000);
     }
 
-    /// Counts one value.
+    /// Counts one value, such as a queue length in packets or bytes.
     #[inline]
     pub fn add(&mut self, value: u64) {
         let bucket = bucket(value);
@@ -72,17 +72,18 @@ impl Histogram {
         self.count
     }
 
-    /// Returns the mean in µs; 0 without values.
+    /// Returns the mean of the counted durations in µs; 0 without values.
     pub fn mean_us(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 / 1e3 }
     }
 
-    /// Returns the largest value in µs.
+    /// Returns the longest counted duration in µs; 0 without values.
     pub fn max_us(&self) -> f64 {
         self.max as f64 / 1e3
     }
 
-    /// Returns the `q` quantile in µs, exact to the width of a bucket; 0 without values.
+    /// Returns the `q` quantile (`q` from 0 to 1) of the counted durations in µs, exact to the
+    /// width of a bucket; 0 without values.
     pub fn quantile_us(&self, q: f64) -> f64 {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
@@ -95,7 +96,7 @@ impl Histogram {
         0.0
     }
 
-    /// Adds the counts of another histogram.
+    /// Adds the counts of another histogram to this one.
     pub fn merge(&mut self, other: &Histogram) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -108,13 +109,15 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns (largest value, count) of every used bucket.
+    /// Returns (largest value that belongs to the bucket, number of counted values in it) for every
+    /// bucket that is not empty, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let used = self.counts.iter().enumerate().filter(|(_, n)| **n > 0);
         used.map(|(i, &n)| (upper(i) - 1, n))
     }
 
-    /// Returns (upper bound in µs, count) of every used bucket.
+    /// Returns (upper end of the bucket in µs, number of durations in it) for every bucket that is
+    /// not empty, in ascending order.
     pub fn rows(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         self.buckets().map(|(largest, n)| ((largest + 1) as f64 / 1e3, n))
     }

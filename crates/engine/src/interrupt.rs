@@ -14,7 +14,7 @@ use std::panic::{self, AssertUnwindSafe};
 /// access to memory outside the cache.
 const STEPS_PER_LOOK: u64 = 1 << 16;
 
-/// Result of work that was interrupted.
+/// Error of [`watched`]: its callback has interrupted the work, which therefore has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -25,8 +25,9 @@ thread_local! {
     static LOOK: RefCell<Option<Look>> = const { RefCell::new(None) };
 }
 
-/// Runs work; `look` is called at intervals and returns whether to continue. In nested calls only
-/// the inner callback is asked.
+/// Runs `work` and returns its result, or [`Stopped`] if the callback `look` has interrupted it.
+/// `look` is called after about every 65,536 [`steps`] of this thread, and returns whether to
+/// continue. In nested calls only the inner callback is asked.
 pub fn watched<R>(
     look: impl FnMut() -> bool + 'static,
     work: impl FnOnce() -> R,
@@ -41,7 +42,8 @@ pub fn watched<R>(
     })
 }
 
-/// Counts steps of long work; does not return if the work is interrupted (see the module).
+/// Counts steps of long work. If the callback of [`watched`] interrupts the work, this function
+/// unwinds the stack and does not return.
 #[inline]
 pub fn steps(steps: u64) {
     let left = LEFT.get();
@@ -52,7 +54,8 @@ pub fn steps(steps: u64) {
     }
 }
 
-/// Counts one step of long work; does not return if the work is interrupted.
+/// Counts one step of long work. If the callback of [`watched`] interrupts the work, this function
+/// unwinds the stack and does not return.
 #[inline]
 pub fn step() {
     steps(1);

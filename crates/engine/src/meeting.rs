@@ -8,7 +8,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 const LOOKS: u32 = 1_000;
 const PAUSES: u32 = 4;
 
-/// Guard that abandons the run if its thread panics; the other threads would wait for ever.
+/// Guard of a thread that uses a barrier: if the thread panics, the guard abandons the run, since
+/// the other threads would wait at the barrier for ever.
 pub struct Watch<'a>(pub &'a Meeting);
 
 impl Drop for Watch<'_> {
@@ -19,7 +20,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// Barrier of the threads of a run.
+/// Barrier at which all threads of a run wait for each other.
 pub struct Meeting {
     members: usize,
     come: AtomicUsize,
@@ -47,12 +48,13 @@ impl Meeting {
         }
     }
 
-    /// Returns how often a thread had to sleep.
+    /// Returns how many times a thread has gone to sleep at this barrier, summed over all threads.
     pub fn slept(&self) -> u64 {
         self.slept.load(Ordering::Relaxed)
     }
 
-    /// Releases all threads and abandons the run.
+    /// Abandons the run: releases all threads, and makes [`Meeting::meet`] return false from now
+    /// on.
     pub fn abandon(&self) {
         self.over.store(true, Ordering::SeqCst);
         self.wake_all();
@@ -67,8 +69,9 @@ impl Meeting {
         }
     }
 
-    /// Waits until all threads have arrived. Everything that a thread did before is visible to all
-    /// after. Returns false if the run was abandoned.
+    /// Waits at the barrier until all threads have called this function. Everything that a thread
+    /// wrote to memory before its call is visible to all threads after it. Returns false if the run
+    /// was abandoned.
     pub fn meet(&self) -> bool {
         let round = self.round.load(Ordering::SeqCst);
         if self.come.fetch_add(1, Ordering::SeqCst) + 1 == self.members {

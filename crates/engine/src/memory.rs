@@ -7,19 +7,21 @@
 
 #![allow(unsafe_code)]
 
-/// Prefetches the cache lines of `place`.
+/// Prefetches the cache lines of the object `place` into the caches of the processor.
 #[inline]
 pub fn prefetch<T>(place: &T) {
     prefetch_at(place, size_of::<T>().div_ceil(64));
 }
 
-/// Prefetches the first `lines` cache lines of `place`.
+/// Prefetches the first `lines` cache lines of the object `place`, of 64 bytes each, into the
+/// caches of the processor.
 #[inline]
 pub fn prefetch_lines<T>(place: &T, lines: usize) {
     prefetch_at(place, lines);
 }
 
-/// Prefetches the cache lines of `items[index]`, which may be out of range.
+/// Prefetches the cache lines of `items[index]` into the caches of the processor. The index may be
+/// out of range.
 #[inline]
 pub fn prefetch_item<T>(items: &[T], index: usize) {
     prefetch_at(items.as_ptr().wrapping_add(index), size_of::<T>().div_ceil(64));
@@ -43,7 +45,8 @@ fn prefetch_at<T>(place: *const T, lines: usize) {
 #[cfg(target_os = "linux")]
 const HUGE: usize = 2 << 20;
 
-/// Reserves memory for more items; above several megabytes asks the kernel for huge pages.
+/// Doubles the capacity of a vector, to at least 1,024 items. Asks the Linux kernel for huge pages
+/// if the vector is larger than several megabytes.
 pub fn grow<T>(items: &mut Vec<T>) {
     items.reserve(items.capacity().max(1024));
     #[cfg(target_os = "linux")]

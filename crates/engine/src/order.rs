@@ -9,7 +9,7 @@ use crate::random::mix;
 use eastwest_types::Time;
 use serde::{Deserialize, Serialize};
 
-/// Event classes in their order at one time.
+/// Class of an event. Events at the same time are executed in the order of their classes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Class {
@@ -27,7 +27,7 @@ pub enum Class {
     Change = 5,
 }
 
-/// Time and class in one word, compared as (time, class).
+/// Sort key of an event: its time in ps and its class in one word, compared as (time, class).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Key(pub u64);
 
@@ -55,8 +55,8 @@ impl Key {
     }
 }
 
-/// Returns the rank of `source` among events with equal keys; the event with the smallest rank is
-/// executed first.
+/// Returns the rank of the event source `source` among events with equal keys: a hash with the seed
+/// of the run. The event with the smallest rank is executed first.
 #[inline]
 pub fn tie_rank(key: Key, source: u32, seed: u64) -> u64 {
     mix(mix(key.0 ^ seed) ^ u64::from(source))

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Pending wake-ups of one class.
+/// Pending wake-ups of one event class, in the order of events. Each has a token, a number that the
+/// user of the wake-up chooses.
 #[derive(Serialize, Deserialize)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Time, u64, u64)>>,
@@ -24,8 +25,8 @@ impl Timers {
         Timers { heap: BinaryHeap::new(), class, seed }
     }
 
-    /// Schedules a wake-up with `token`; ties are decided by a hash of `source`. Returns whether it
-    /// is the earliest one.
+    /// Schedules a wake-up at time `at`, and stores `token` with it. A hash of `source` decides the
+    /// order of wake-ups at the same time. Returns whether the new wake-up is the earliest one.
     pub fn push(&mut self, at: Time, source: u64, token: u64) -> bool {
         let rank = tie_rank(Key::new(at, self.class), mix(source) as u32, self.seed);
         let earlier = self.heap.peek().is_none_or(|Reverse(first)| (at, rank) < (first.0, first.1));
@@ -33,7 +34,8 @@ impl Timers {
         earlier
     }
 
-    /// Returns the key of the earliest wake-up, or [`Key::NEVER`].
+    /// Returns the event key (time and class) of the earliest wake-up, or [`Key::NEVER`] without
+    /// wake-ups.
     pub fn first(&self) -> Key {
         match self.heap.peek() {
             Some(Reverse((at, ..))) if *at < Time::NEVER => Key::new(*at, self.class),
@@ -41,17 +43,18 @@ impl Timers {
         }
     }
 
-    /// Returns the tie rank of the earliest wake-up among those of its time.
+    /// Returns the tie rank of the earliest wake-up, which orders it among wake-ups at the same
+    /// time; 0 without wake-ups.
     pub fn first_rank(&self) -> u64 {
         self.heap.peek().map_or(0, |Reverse((_, rank, _))| *rank)
     }
 
-    /// Returns the token of the earliest wake-up.
+    /// Returns the token of the earliest wake-up; `None` without wake-ups.
     pub fn first_token(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((.., token))| *token)
     }
 
-    /// Calls `show` with the tokens of all wake-ups before `time`.
+    /// Calls `show` with the token of every wake-up before `time`. The wake-ups stay scheduled.
     pub fn each_before(&mut self, time: Time, mut show: impl FnMut(u64)) {
         let mut taken = Vec::new();
         while let Some(&Reverse(first)) = self.heap.peek()
@@ -64,7 +67,7 @@ impl Timers {
         self.heap.extend(taken);
     }
 
-    /// Removes the earliest wake-up and returns its token.
+    /// Removes the earliest wake-up and returns its token; `None` without wake-ups.
     pub fn pop(&mut self) -> Option<u64> {
         self.heap.pop().map(|Reverse((_, _, token))| token)
     }

@@ -21,7 +21,7 @@ const FAR: u64 = u64::MAX;
 /// favours small numbers in one of 2⁸ ties only.
 const RANK_BITS: u32 = 8;
 
-/// Order of events with equal keys: a hash with this seed.
+/// Order of events: by key (time and class), then by a hash of key and source with a seed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Order(u64);
 
@@ -33,13 +33,15 @@ impl Order {
         (y ^ y >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> (64 - RANK_BITS)
     }
 
-    /// Returns the sort key (key, rank) of an event (key, source): of two events the smaller one goes first.
+    /// Returns the sort key of the event (key, source). Of two events, the one with the smaller
+    /// sort key is executed first.
     pub fn of(self, (key, source): (Key, u32)) -> (Key, u64) {
         (key, self.rank(source, key) << 32 | u64::from(source))
     }
 }
 
-/// Winner tree with a fixed number of sources.
+/// Event list: a winner tree over a fixed number of event sources, each of which has at most one
+/// next event.
 #[derive(Serialize, Deserialize)]
 pub struct Tournament {
     /// Words of all nodes. Node 1 is the root; node `i` has children `4i` to `4i + 3`, or the root
@@ -59,13 +61,14 @@ pub struct Tournament {
 }
 
 impl Tournament {
-    /// Returns the bytes of a tree with this number of sources.
+    /// Returns the memory in bytes of a tree with this number of event sources.
     pub fn bytes(sources: usize) -> u64 {
         let leaves = sources.next_power_of_two().max(4);
         (leaves * (2 * size_of::<u64>() + size_of::<Key>())) as u64
     }
 
-    /// Returns a tree for sources `0..sources` without events.
+    /// Returns a tree for the event sources `0..sources`, none of which has an event. The seed
+    /// decides the order of events with equal keys.
     pub fn new(sources: usize, seed: u64) -> Tournament {
         let leaves = sources.next_power_of_two().max(4);
         let source_bits = leaves.ilog2();
@@ -94,17 +97,18 @@ impl Tournament {
         self.order.rank(source, key)
     }
 
-    /// Returns the order of events in this tree.
+    /// Returns the rule by which this tree orders events.
     pub fn order(&self) -> Order {
         self.order
     }
 
-    /// Returns the key of the next event of `source`.
+    /// Returns the key of the next event of `source`; [`Key::NEVER`] if it has none.
     pub fn key(&self, source: u32) -> Key {
         self.keys[source as usize]
     }
 
-    /// Returns the next event: key ([`Key::NEVER`] for none) and source.
+    /// Returns key and source of the earliest event of all sources; [`Key::NEVER`] and source 0 if
+    /// there is none.
     #[inline]
     pub fn winner(&mut self) -> (Key, u32) {
         if self.nodes[1] == FAR {
@@ -118,19 +122,21 @@ impl Tournament {
         (key, (word & self.source_mask) as u32)
     }
 
-    /// Returns the source of the next event, if it is within the horizon: a hint for prefetching.
+    /// Returns the source of the next event, as a hint for prefetching. `None`: there is no event,
+    /// or it is later than the words of the tree can express.
     #[inline]
     pub fn leader(&self) -> Option<u32> {
         let word = self.nodes[1];
         (word != FAR).then_some((word & self.source_mask) as u32)
     }
 
-    /// Whether an event of source `a` goes before one of source `b` with equal key.
+    /// Whether an event of source `a` is executed before an event of source `b` if both have this
+    /// key.
     pub fn goes_before(&self, key: Key, a: u32, b: u32) -> bool {
         self.word(a, key) < self.word(b, key)
     }
 
-    /// Sets the next event of `source`.
+    /// Sets the key of the next event of `source`; [`Key::NEVER`]: the source has none.
     #[inline]
     pub fn set(&mut self, source: u32, key: Key) {
         self.keys[source as usize] = key;
@@ -159,7 +165,8 @@ impl Tournament {
         }
     }
 
-    /// Sets the next event of `source`, which must not be later than before: stops at the first lost match.
+    /// Sets the key of the next event of `source`, which must not be later than its current key.
+    /// Faster than [`Tournament::set`], since it stops at the first lost match.
     #[inline]
     pub fn set_sooner(&mut self, source: u32, key: Key) {
         debug_assert!(key <= self.keys[source as usize]);

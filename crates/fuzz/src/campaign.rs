@@ -1,5 +1,5 @@
-//! Campaigns of many cases: the pairs they cover, how many ran in all ways that must agree, and the failures
-//! found.
+//! Campaigns of many generated scenarios (cases): the pairs of setting values that they cover, how
+//! many ran in all ways that must agree, and the failures found.
 
 use crate::features::{Features, Level, Pairs, THREAD_COUNTS, THREADS};
 use crate::generate::{Case, Generator, Refusal, Wish, text};
@@ -16,10 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use toml::Table;
 
-/// Refusals after which a pair that was never accepted counts as impossible.
+/// Number of refusals by the reader of scenarios after which a pair of setting values counts as
+/// impossible, if the pair was never accepted.
 pub const REFUSED_AFTER: u32 = 12;
 
-/// Number of failures after which no more cases are begun: to reduce each takes a while.
+/// Number of failures after which no more cases are begun, because the reduction of each failing
+/// scenario takes a while.
 const MOST_FAILED: u64 = 20;
 
 /// Rare levels that a case should have beside those of its pair, if possible.
@@ -31,46 +33,46 @@ const CANDIDATES: usize = 12;
 /// Maximum number of draws for a case that can run on several threads.
 const MOST_DRAWS: u32 = 60;
 
-/// A case that breaks an oracle.
+/// A generated scenario (case) that violates an oracle, and its reduced form.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Number of the case.
+    /// Number of the case in its campaign.
     pub case: u64,
-    /// The oracle that the reduced scenario breaks, and the message.
+    /// The oracle that the reduced scenario violates, and the message.
     pub failure: Failure,
-    /// The scenario as drawn.
+    /// The scenario as drawn, as TOML.
     pub drawn: String,
     /// The reduced scenario, as TOML.
     pub reduced: String,
-    /// The files beside it.
+    /// Files that the scenario may name: content by file name.
     pub files: Files,
-    /// Number of threads of the case.
+    /// Number of threads in the parallel run of the case.
     pub threads: usize,
 }
 
-/// Coverage of some cases.
+/// Coverage of the cases of a campaign.
 #[derive(Clone, Debug)]
 pub struct Covered {
-    /// Cases that were judged.
+    /// Number of cases that were run and checked, without those that were too large.
     pub cases: u64,
-    /// Draws for which no valid scenario was found.
+    /// Number of draws for which no valid scenario with the requested setting values was found.
     pub refused: u64,
-    /// Cases that were too large to be judged.
+    /// Number of cases that were not checked, because their runs have too many events.
     pub too_large: u64,
-    /// Cases that were saved, loaded and continued.
+    /// Number of cases whose run was saved in a checkpoint, loaded and continued.
     pub kept: u64,
-    /// Cases that ran partitioned on several threads to their end.
+    /// Number of cases whose run was partitioned among several threads until its end.
     pub in_parts: u64,
-    /// Events of their plain runs.
+    /// Number of events in the first runs (one thread, no stop) of all cases that hold.
     pub events: u64,
-    /// Packets of their plain runs.
+    /// Number of packets sent in the first runs (one thread, no stop) of all cases that hold.
     pub packets: u64,
-    /// Pairs of levels.
+    /// For each pair of setting values (levels): how often it was tried, and how often refused.
     pub pairs: Pairs,
 }
 
 impl Covered {
-    /// Returns empty coverage.
+    /// Returns zero counts for all pairs of the levels of `features`.
     pub fn new(features: &Features) -> Covered {
         Covered {
             cases: 0,
@@ -101,30 +103,30 @@ fn is_divided(number: u64) -> bool {
     number % 8 == 7
 }
 
-/// Progress of a campaign.
+/// Progress of a campaign of generated scenarios (cases).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Cases that have ended.
+    /// Number of cases that have ended.
     pub done: u64,
-    /// Cases that break an oracle.
+    /// Number of cases that violate an oracle.
     pub failed: u64,
-    /// Case that each thread is judging.
+    /// Number of the case that each working thread is judging.
     pub current: Vec<u64>,
 }
 
-/// A case and the levels that were requested for it.
+/// A case and the two setting values (levels) that were requested for it.
 pub struct Drawn {
-    /// Numbers of both requested levels.
+    /// Numbers of the two requested levels (values of settings), as in [`Features::number`].
     pub pair: (usize, usize),
-    /// Names of the levels.
+    /// The two requested levels as text, such as `workload.*.kind = bulk`.
     pub names: [String; 2],
-    /// Number of threads of the case.
+    /// Number of threads in the parallel run of the case.
     pub threads: usize,
-    /// The scenario, or why there is none.
+    /// The case; or, if no valid scenario was found, the last problem that the reader reported.
     pub case: Result<Case, Refusal>,
 }
 
-/// Generates and judges cases.
+/// Generates scenarios (cases), and judges them by the oracles.
 pub struct Campaign {
     generator: Generator,
     features: Features,
@@ -140,8 +142,10 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// Returns the campaign of a seed. `before` is the coverage of earlier campaigns: pairs that were tried
-    /// less than `enough` times are requested first, or else all pairs in a random order.
+    /// Returns the campaign of a seed, whose cases request pairs of setting values in random order.
+    /// With `before`, the counts of earlier campaigns, only pairs that were tried less than
+    /// `enough` times are requested. Without it, or if there is no such pair, all pairs are
+    /// requested.
     pub fn new(context: Context, seed: u64, before: Option<&Pairs>, enough: u32) -> Campaign {
         let generator = Generator::new(context);
         let features = Features::of(&generator.rows());
@@ -167,13 +171,14 @@ impl Campaign {
         Campaign { generator, features, seed, wanted, always: Vec::new(), is_focused, is_wanted }
     }
 
-    /// Returns the campaign with the wish that each of its cases has the values of `always`. A case that the
-    /// reader refuses with them is drawn without the requested pair of levels.
+    /// Returns the campaign with the additional wishes `always` for each of its cases. If no valid
+    /// scenario has these values and the requested pair of levels, the case is drawn without the
+    /// pair.
     pub fn with(self, always: Vec<Wish>) -> Campaign {
         Campaign { always, ..self }
     }
 
-    /// Returns the axes whose levels are combined in pairs.
+    /// Returns the axes (settings with few values) whose levels (values) are combined in pairs.
     pub fn features(&self) -> &Features {
         &self.features
     }
@@ -215,7 +220,8 @@ impl Campaign {
         wishes.map(|wish| Wish { is_firm: false, ..wish }).collect()
     }
 
-    /// Draws until a case can run on several threads, which few can; without wishes.
+    /// Draws, without a requested pair of levels, until a case can run on several threads, which
+    /// few cases can.
     fn draw_divided(&self, random: &mut Stream) -> Result<Case, Refusal> {
         let mut case = self.generator.case(random, &self.always)?;
         for _ in 0..MOST_DRAWS {
@@ -228,7 +234,8 @@ impl Campaign {
         Ok(case)
     }
 
-    /// Draws one case: first with a pair of levels; without the pair if the reader allows no such scenario.
+    /// Draws the case with this number, for the next requested pair of levels. One case in eight is
+    /// drawn without the pair instead, so that it can run on several threads.
     pub fn draw_case(&self, number: u64) -> Drawn {
         let mut random = Stream::new(self.seed, &format!("case/{number}"));
         let pair = self.wanted[(number % self.wanted.len() as u64) as usize];
@@ -254,7 +261,8 @@ impl Campaign {
         Drawn { pair, names, threads, case }
     }
 
-    /// Draws and judges one case; adds it to the coverage.
+    /// Draws the case with this number, without the requested pair if no valid scenario has it;
+    /// judges it and adds it to the coverage. Returns its failure; `None` if it violates no oracle.
     pub fn one(&self, number: u64, covered: &mut Covered) -> Option<Found> {
         let mut drawn = self.draw_case(number);
         if drawn.case.is_err() {
@@ -268,7 +276,8 @@ impl Campaign {
         self.judge_case(number, &drawn, covered)
     }
 
-    /// Judges a case that was drawn; adds it to the coverage.
+    /// Judges a case that was drawn, and adds it to the coverage. Returns its failure; `None` if it
+    /// violates no oracle, is too large, or has no valid scenario.
     pub fn judge_case(&self, number: u64, drawn: &Drawn, covered: &mut Covered) -> Option<Found> {
         let Drawn { pair, threads, case, .. } = drawn;
         let Ok(case) = case else {
@@ -310,8 +319,9 @@ impl Campaign {
         Found { case: number, failure, drawn, reduced, files: case.files.clone(), threads }
     }
 
-    /// Judges cases `first` to `first + count - 1` on several threads. `look` gets the progress several times a
-    /// second; if it returns false, no more cases are begun. Failures are sorted by the number of the case.
+    /// Draws and judges cases `first` to `first + count - 1` on `at_once` threads. `look` gets the
+    /// progress several times a second; if it returns false, no more cases are begun. Returns the
+    /// coverage, and the failures in the order of the numbers of their cases.
     pub fn run(
         &self,
         (first, count): (u64, u64),
@@ -365,7 +375,7 @@ impl Campaign {
         (covered, found)
     }
 
-    /// Returns the number of pairs that can be requested.
+    /// Returns the number of pairs of levels that the cases of this campaign request.
     pub fn pairs(&self) -> usize {
         self.wanted.len()
     }

@@ -15,7 +15,7 @@ pub struct Names {
     pub hosts: Vec<String>,
     /// Names of switches.
     pub switches: Vec<String>,
-    /// Both ends of every cable.
+    /// Names of the two nodes at the ends of every cable.
     pub cables: Vec<(String, String)>,
     /// Names of classes and workloads.
     pub others: Vec<String>,
@@ -24,7 +24,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the switches on a shortest path from one host to another; none if there is no path.
+    /// Returns the names of the switches on a shortest path from one host to another; none if there
+    /// is no path.
     pub fn path(&self, from: &str, to: &str) -> Vec<String> {
         let mut came: BTreeMap<&str, &str> = BTreeMap::from([(from, from)]);
         let mut waiting = VecDeque::from([from]);
@@ -49,7 +50,8 @@ impl Names {
     }
 }
 
-/// Draws a value for a row; `None` if values of its type cannot be drawn.
+/// Draws a value for a row of the schema, that is, for a setting. `None` if values of its type
+/// cannot be drawn, or would need a name that is not known.
 pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> {
     if !row.choices.is_empty() {
         let choice = row.choices[random.below(row.choices.len() as u64) as usize].0;
@@ -91,7 +93,7 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
     })
 }
 
-/// Types of values that are not drawn: no rule of this file knows their meaning.
+/// Types of settings for which no value is drawn, because no rule of this file knows their meaning.
 pub const NOT_DRAWN: [&str; 2] = ["properties", "point"];
 
 /// Range and default of a row, and a source of random numbers.

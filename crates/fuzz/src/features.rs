@@ -9,34 +9,35 @@ use eastwest_settings::row::KeyDoc;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
-/// Level of a table or a list that a scenario gives.
+/// Level of an axis that is a table or a list: the scenario contains it.
 pub const GIVEN: &str = "given";
 
 /// Axis of the number of threads, which is not a setting of a scenario.
 pub const THREADS: &str = "threads";
 
-/// Numbers of threads that are tried.
+/// Numbers of threads with which cases are run in parallel.
 pub const THREAD_COUNTS: [usize; 3] = [2, 3, 4];
 
-/// A setting and its values that are distinguished.
+/// A setting with few values; each value is a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Path in the schema: `workload.*.kind`.
+    /// Path of the setting in the schema, such as `workload.*.kind`, where `*` stands for each
+    /// entry of a list.
     pub path: String,
-    /// Values as text.
+    /// Values of the setting as text.
     pub levels: Vec<String>,
 }
 
-/// A level of an axis, by indices.
+/// A value of a setting, by the index of the setting and the index of the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level {
-    /// Index of the axis.
+    /// Index of the setting in [`Features::axes`].
     pub axis: usize,
-    /// Index of the level in the axis.
+    /// Index of the value in [`Axis::levels`].
     pub level: usize,
 }
 
-/// All axes of a schema.
+/// All axes of a schema: the settings whose values are combined in pairs.
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     axes: Vec<Axis>,
@@ -45,7 +46,8 @@ pub struct Features {
 }
 
 impl Features {
-    /// Returns the axes of a schema.
+    /// Returns the axes of a schema that consists of these rows. The last axis is the number of
+    /// threads.
     pub fn of(rows: &[KeyDoc]) -> Features {
         let mut by_path: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for row in rows.iter().filter(|row| is_near_the_top(&row.place)) {
@@ -69,35 +71,36 @@ impl Features {
         Features { axes, first }
     }
 
-    /// Returns the axes in the order of their paths.
+    /// Returns the axes in the order of their paths; the number of threads is last.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// Returns the number of levels of all axes.
+    /// Returns the number of levels of all axes together.
     pub fn levels(&self) -> usize {
         self.first.last().copied().unwrap_or(0)
     }
 
-    /// Returns the number of a level among those of all axes.
+    /// Returns the number of a level: all levels are counted from 0, axis after axis.
     pub fn number(&self, level: Level) -> usize {
         self.first[level.axis] + level.level
     }
 
-    /// Returns the level with this number.
+    /// Returns the level with this number, the inverse of [`Features::number`].
     pub fn level(&self, number: usize) -> Level {
         let axis = self.first.partition_point(|first| *first <= number) - 1;
         Level { axis, level: number - self.first[axis] }
     }
 
-    /// Returns the path of the axis and the value of a level.
+    /// Returns the path of the setting and the value of a level.
     pub fn name(&self, level: Level) -> (&str, &str) {
         let axis = &self.axes[level.axis];
         (&axis.path, &axis.levels[level.level])
     }
 
-    /// Returns the levels of a scenario: values as in its resolved text, tables and lists as the file gives
-    /// them.
+    /// Returns the levels that a scenario has. Values are those of `resolved`, the text with all
+    /// defaults; tables and lists count if `given`, the scenario as drawn, contains them. `threads`
+    /// is the number of threads of its parallel run.
     pub fn of_scenario(&self, given: &Table, resolved: &Table, threads: usize) -> Vec<Level> {
         let mut found = Vec::new();
         for (axis, Axis { path, levels }) in self.axes.iter().enumerate() {
@@ -155,8 +158,8 @@ fn bare(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Counts of each pair of levels of different axes: how often it was tried, and how often the reader refused
-/// it.
+/// For each pair of levels (values of settings): how often it was tried, and how often the reader
+/// refused scenarios with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pairs {
     levels: usize,
@@ -165,14 +168,14 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Returns zero counts of the pairs of `levels` levels.
+    /// Returns zero counts for all pairs of `levels` levels.
     pub fn new(levels: usize) -> Pairs {
         let pairs = levels * levels.saturating_sub(1) / 2;
         Pairs { levels, tried: vec![0; pairs], refused: vec![0; pairs] }
     }
 
-    /// Returns the pairs of `levels` levels with these counts, tried and refused, in the order of
-    /// [`Pairs::iter`].
+    /// Returns counts for all pairs of `levels` levels, given as (tried, refused) in the order of
+    /// [`Pairs::iter`]. Fails if their number is wrong.
     pub fn from_counts(levels: usize, counts: &[(u32, u32)]) -> Result<Pairs, String> {
         let mut pairs = Pairs::new(levels);
         if counts.len() != pairs.tried.len() {
@@ -189,7 +192,7 @@ impl Pairs {
         high * (high - 1) / 2 + low
     }
 
-    /// Counts all pairs of these levels, given by their numbers.
+    /// Counts a case that was tried: every pair of the levels, given by their numbers, that it has.
     pub fn count(&mut self, levels: &[usize]) {
         for (i, &a) in levels.iter().enumerate() {
             for &b in &levels[..i] {
@@ -199,23 +202,23 @@ impl Pairs {
         }
     }
 
-    /// Counts a pair that the reader has refused.
+    /// Counts a refusal of the pair of levels with the numbers `a` and `b`.
     pub fn refuse(&mut self, a: usize, b: usize) {
         let place = self.place(a, b);
         self.refused[place] = self.refused[place].saturating_add(1);
     }
 
-    /// Returns how often a pair was tried.
+    /// Returns how often the pair of levels with the numbers `a` and `b` was tried.
     pub fn tried(&self, a: usize, b: usize) -> u32 {
         self.tried[self.place(a, b)]
     }
 
-    /// Returns how often a pair was refused.
+    /// Returns how often the pair of levels with the numbers `a` and `b` was refused.
     pub fn refused(&self, a: usize, b: usize) -> u32 {
         self.refused[self.place(a, b)]
     }
 
-    /// Adds the counts of others.
+    /// Adds the counts of `others`, which has equally many levels.
     pub fn add(&mut self, others: &Pairs) {
         let sum = |own: &mut Vec<u32>, theirs: &[u32]| {
             own.iter_mut().zip(theirs).for_each(|(a, b)| *a = a.saturating_add(*b));
@@ -224,7 +227,8 @@ impl Pairs {
         sum(&mut self.refused, &others.refused);
     }
 
-    /// Returns both counts of every pair, the lower number first.
+    /// Returns for every pair: the numbers of its levels, the lower first, how often it was tried,
+    /// and how often it was refused.
     pub fn iter(&self) -> impl Iterator<Item = ((usize, usize), u32, u32)> {
         let pairs = (0..self.levels).flat_map(|high| (0..high).map(move |low| (low, high)));
         pairs.zip(self.tried.iter().zip(&self.refused)).map(|(pair, (t, r))| (pair, *t, *r))

@@ -36,31 +36,31 @@ const LEAST_HOSTS: u32 = 3;
 pub struct Wish {
     /// Path in the schema: `workload.*.kind`.
     pub path: String,
-    /// The value as text, or [`GIVEN`].
+    /// The value as text; [`GIVEN`] for a table or a list that the scenario should contain.
     pub level: String,
-    /// Whether the generator discards a scenario without this value. If not, the value is drawn before all others,
-    /// but the step that makes the scenario valid may change it.
+    /// True: the step that makes a scenario valid keeps this value, and gives up if that is
+    /// impossible. False: the step may change the value.
     pub is_firm: bool,
 }
 
 impl Wish {
-    /// Returns a wish that must be granted.
+    /// Returns a wish for the value `level` of the setting `path`, which must be granted.
     pub fn firm(path: &str, level: &str) -> Wish {
         Wish { path: path.to_owned(), level: level.to_owned(), is_firm: true }
     }
 }
 
-/// A scenario that the reader accepts.
+/// A generated scenario that the reader accepts.
 pub struct Case {
-    /// The scenario as drawn.
+    /// The scenario as drawn, as a TOML table without defaults.
     pub given: Table,
-    /// Files that the scenario may name.
+    /// Files that the scenario may name: content by file name.
     pub files: Files,
-    /// The scenario as read.
+    /// The scenario as read, with all defaults.
     pub scenario: Scenario,
 }
 
-/// Reason why no scenario with the wishes was found: the last problem of the reader.
+/// Reason why no valid scenario was found: the last problem that the reader of scenarios reported.
 pub type Refusal = String;
 
 /// A row of the schema with its path, which is used very often.
@@ -77,7 +77,7 @@ impl Deref for Row {
     }
 }
 
-/// Draws scenarios.
+/// Draws random scenarios from the rows of the schema.
 pub struct Generator {
     rows: BTreeMap<String, Vec<Row>>,
     context: Context,
@@ -107,7 +107,7 @@ impl Hand<'_> {
 }
 
 impl Generator {
-    /// Returns a generator for the settings and mechanisms of this context.
+    /// Returns a generator of scenarios whose schema includes the mechanisms of this context.
     pub fn new(context: Context) -> Generator {
         let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
         for doc in rows_with(&context) {
@@ -117,12 +117,12 @@ impl Generator {
         Generator { rows, context }
     }
 
-    /// Returns all rows of the schema.
+    /// Returns all rows of the schema, one for each setting.
     pub fn rows(&self) -> Vec<KeyDoc> {
         self.rows.values().flatten().map(|row| row.doc.clone()).collect()
     }
 
-    /// Returns the context of a scenario with these files beside it.
+    /// Returns the context in which a scenario with these files beside it is read.
     pub fn context(&self, files: &Files) -> Context {
         let mut context = self.context.clone();
         let bytes = files.iter().map(|(name, text)| (name.clone(), text.as_bytes().into()));
@@ -130,7 +130,9 @@ impl Generator {
         context
     }
 
-    /// Draws a scenario with these values, or returns the reader's objection.
+    /// Draws a random scenario with the values of `wishes`, and repairs it until the reader accepts
+    /// it. Wishes that are not firm may remain ungranted. Fails with the last problem of the
+    /// reader.
     pub fn case(&self, random: &mut Stream, wishes: &[Wish]) -> Result<Case, Refusal> {
         let density = [0.02, 0.05, 0.1, 0.2][random.below(4) as usize];
         let (fabric, mut files, mut names) = self.fabric(random, wishes, density)?;
@@ -538,14 +540,15 @@ fn names_of(graph: &Graph) -> Names {
     }
 }
 
-/// Returns a scenario as TOML.
+/// Returns a scenario, given as a table, as TOML text.
 pub fn text(given: &Table) -> String {
     let mut text = String::new();
     write_table(&mut text, given, "", &mut |_| {});
     text
 }
 
-/// Returns a scenario as TOML, with the settings of each table in a random order.
+/// Returns a scenario, given as a table, as TOML text with the settings of each table in random
+/// order.
 pub fn shuffled(given: &Table, random: &mut Stream) -> String {
     let mut text = String::new();
     write_table(&mut text, given, "", &mut |names| random.shuffle(names));

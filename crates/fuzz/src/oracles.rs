@@ -29,7 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Most events of a run: a case that needs more is not small.
+/// Maximum number of events of a case: it counts as too large if its first run needs more.
 pub const MOST_EVENTS: u64 = 150_000;
 
 /// Options for a partitioned run from the first event to nearly the last, however few events there are.
@@ -91,25 +91,25 @@ fn identity(scenario: &Scenario) -> Identity {
     Identity { build: "fuzz".to_owned(), plan: scenario.resolved().to_owned() }
 }
 
-/// An oracle that a case violates.
+/// An oracle (a rule that holds for every run) that a case violates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Name of the oracle.
+    /// Name of the oracle, such as `checkpoint`.
     pub oracle: &'static str,
-    /// The difference, or the message of the panic.
+    /// The difference between two runs, the violated rule, or the message of the panic.
     pub message: String,
 }
 
-/// Statistics of a case.
+/// Statistics of a case for which all oracles hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// Events of the plain run.
+    /// Number of events in the first run (one thread, no stop).
     pub events: u64,
-    /// Whether it was stopped, saved and continued.
+    /// Whether a run of the case was stopped, saved, loaded and continued.
     pub kept: bool,
-    /// Whether it ran partitioned to its end.
+    /// Whether a run of the case was partitioned among several threads until its end.
     pub in_parts: bool,
-    /// Packets sent.
+    /// Number of packets sent in the first run (one thread, no stop).
     pub packets: u64,
 }
 
@@ -118,7 +118,7 @@ pub struct Looked {
 pub enum Verdict {
     /// All oracles hold.
     Holds(Looked),
-    /// The plain run is too large, so that nothing was checked.
+    /// The first run has too many events, so that nothing was checked.
     TooLarge,
     /// An oracle does not hold.
     Fails(Failure),
@@ -136,7 +136,8 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Records panics of this process for [`judge`] instead of printing them, until the guard is dropped.
+/// Records panics of this process, instead of printing them, until the returned guard is dropped.
+/// [`judge`] reports them as failures.
 pub fn catch_panics() -> impl Drop {
     type Hook = Box<dyn Fn(&std::panic::PanicHookInfo<'_>) + Sync + Send>;
     struct Guard(Option<Hook>);
@@ -154,7 +155,8 @@ pub fn catch_panics() -> impl Drop {
     Guard(Some(before))
 }
 
-/// Judges a case with `threads` threads; only the case and the seed decide the result.
+/// Runs a case in all ways that must agree, one of them on `threads` threads, and checks all
+/// oracles. The verdict depends only on the arguments.
 pub fn judge(case: &Case, context: &Context, threads: usize, seed: u64) -> Verdict {
     let judged = || Judge { case, context, threads, seed }.all();
     match catch_unwind(AssertUnwindSafe(judged)) {

@@ -15,8 +15,9 @@ enum Step {
     Entry(usize),
 }
 
-/// Returns the smallest scenario found that breaks the same oracle as `case`, and its failure. The search is
-/// greedy: each change that keeps the failure is kept.
+/// Returns the smallest scenario found that violates the oracle that `case` violates, and its
+/// failure. `threads` and `seed` are passed to [`judge`]. The search is greedy: each change that
+/// keeps the failure is kept.
 pub fn shrink(
     generator: &Generator,
     case: &Case,

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{fs, io};
 
-/// Files by name.
+/// Content of files by file name.
 pub type Files = BTreeMap<String, String>;
 
 /// Name of the MPI trace, which the simulator reads from disk.
@@ -17,7 +17,7 @@ const CALLS: &str = "calls.ti";
 /// Number of ranks of the MPI trace.
 const RANKS: usize = 4;
 
-/// Writes the files that cannot be held in memory into a folder.
+/// Writes the MPI trace, which the simulator reads from disk, into a folder.
 pub fn write(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(CALLS), calls())
 }
@@ -36,7 +36,8 @@ fn calls() -> String {
     text
 }
 
-/// Returns a graph of some switches in a chain or a ring, with a few more cables, and hosts on any of them.
+/// Returns a random topology file: up to five switches in a chain, up to two more cables between
+/// them, and hosts on any of them.
 pub fn graph(random: &mut Stream) -> String {
     let (switches, hosts) = (1 + random.below(5), 2 + random.below(6));
     let mut text = format!(
@@ -66,7 +67,8 @@ pub fn graph(random: &mut Stream) -> String {
     text
 }
 
-/// Returns files for a fabric with these names.
+/// Returns small files of flows, transactions, jobs and rank placement for a fabric whose nodes
+/// have these names.
 pub fn files(names: &Names) -> Files {
     let (hosts, n) = (&names.hosts, names.hosts.len().max(1));
     let host = |i: usize| hosts.get(i % n).map_or("h0", String::as_str);
@@ -100,7 +102,7 @@ pub fn files(names: &Names) -> Files {
     ])
 }
 
-/// Returns the names of all files to which a scenario may refer.
+/// Returns the names of all files that a scenario may name: `files`, and the MPI trace on disk.
 pub fn listed(files: &Files) -> Vec<String> {
     files.keys().cloned().chain([CALLS.to_owned()]).collect()
 }

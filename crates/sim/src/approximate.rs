@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 /// Measured errors against packet mode.
 const MEASURED: &str = include_str!("flow_validation.json");
 
-/// Data of a run with flows instead of packets.
+/// Counts of a run in flow mode (without packets) that show whether its times are too short.
 #[derive(Clone, Debug)]
 pub struct Approximate {
-    /// Number of starts at which packets would have been lost.
+    /// Numbers of flow starts at which packets would have been lost, and of all flow starts.
     pub overflows: Overflows,
-    /// Number of ports at which packets would have been lost.
+    /// Number of ports at which packets of a starting flow would have been lost.
     pub ports: usize,
 }
 
@@ -68,7 +68,8 @@ impl Approximate {
         })
     }
 
-    /// Returns `flow_mode` of the summary.
+    /// Returns the part `flow_mode` of the summary: counts, a warning if times are too short, and
+    /// the measured errors of flow mode.
     pub fn summary(&self) -> Value {
         let (m, Overflows { starts, at_full, of }) = (measured(), self.overflows);
         let limit = m["loss_dominated_above"].as_f64().unwrap_or(1.0);

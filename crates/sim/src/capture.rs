@@ -16,13 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Bytes of an Ethernet header, which IP lengths do not include.
 const ETHERNET: u32 = 14;
 
-/// Headers of a packet in a capture.
+/// Headers of a packet for a capture file.
 pub struct Headers {
     /// All bytes before the payload, from the Ethernet header on.
     pub bytes: Vec<u8>,
     /// Sending and receiving host.
     pub ends: [HostId; 2],
-    /// Number of bytes after the payload.
+    /// Number of bytes after the payload, such as the ICRC of RoCEv2.
     pub trailer: u32,
 }
 
@@ -34,7 +34,7 @@ struct Waiting {
     ends: [HostId; 2],
 }
 
-/// State of a capture.
+/// State of a packet capture, which becomes a pcapng file.
 #[derive(Serialize, Deserialize)]
 pub struct Capture {
     file: Pcapng,
@@ -54,7 +54,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Puts taps at the ports to capture; returns `None` if there are none.
+    /// Puts taps at the far ends of the links that `config` names. `hold` is the longest time from
+    /// the arrival of a packet to its event at a host. Returns `None` if no link is captured.
     pub fn new(config: &CaptureConfig, hold: Span, fabric: &mut Fabric) -> Option<Capture> {
         let chosen = |from: u32, to: u32| config.ports.contains(&(from, to));
         let links: Vec<u32> = (0..fabric.links.len() as u32)
@@ -93,7 +94,8 @@ impl Capture {
         (self.taken, self.left_out)
     }
 
-    /// Returns the file, with all packets.
+    /// Returns the content of the pcapng file with all captured packets; `names` are the names of
+    /// all nodes by number.
     pub fn finish(mut self, names: &[String]) -> Vec<u8> {
         self.write_before(Time::NEVER, names);
         self.file.into_bytes()
@@ -114,7 +116,8 @@ impl Capture {
         }
     }
 
-    /// Adds a packet that a tap has captured; `headers` returns its headers.
+    /// Adds a packet that a tap has captured, if the time and the number of packets are within the
+    /// limits of the capture; `headers` returns its headers.
     pub fn take(&mut self, network: &Network, seen: &Seen, headers: impl FnOnce() -> Headers) {
         if seen.at < self.from || seen.at >= self.until {
             return;

@@ -40,12 +40,12 @@ const FORMAT: u32 = 3;
 /// Bytes of a hash.
 const HASH: usize = 32;
 
-/// Identity of a checkpoint: build and plan.
+/// Identity of a checkpoint: the build that wrote it, and the plan of its run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Version and build of the core.
     pub build: String,
-    /// Hash of the plan, see [`plan`].
+    /// Hash of everything that decides the results, see [`plan`].
     pub plan: String,
 }
 
@@ -117,7 +117,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Returns why a run of this scenario cannot be saved as a checkpoint, if it cannot.
+/// Returns why a run of this scenario cannot be saved as a checkpoint; `None` if it can be saved.
 pub fn obstacle(scenario: &Scenario) -> Option<&'static str> {
     if scenario.fidelity == Fidelity::Flow {
         return Some("it has fidelity = \"flow\", whose state cannot be saved yet");
@@ -156,7 +156,7 @@ impl<W: Write> Write for Hashing<W> {
     }
 }
 
-/// State to save: a world between two events, or all parts between two windows.
+/// State to save in a checkpoint: a world between two events, or all parts between two windows.
 #[derive(Serialize)]
 pub enum Keep<'a> {
     /// A run on one thread.
@@ -166,7 +166,7 @@ pub enum Keep<'a> {
 }
 
 impl Keep<'_> {
-    /// Returns the simulated time.
+    /// Returns the simulated time of the state.
     pub fn now(&self) -> Time {
         match self {
             Keep::One(world) => world.site.network.now,
@@ -175,7 +175,7 @@ impl Keep<'_> {
     }
 }
 
-/// State that was loaded.
+/// State that was loaded from a checkpoint.
 #[derive(Deserialize)]
 pub enum Kept {
     /// A run on one thread.
@@ -185,7 +185,7 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// Returns the simulated time.
+    /// Returns the simulated time of the state.
     pub fn now(&self) -> Time {
         match self {
             Kept::One(world) => world.site.network.now,
@@ -193,7 +193,8 @@ impl Kept {
         }
     }
 
-    /// Returns the site whose tables have had rows handed out, if any: parts keep all rows.
+    /// Returns the site (network, workloads, tables) of a run on one thread, or of the first part
+    /// of a run on several threads.
     pub fn first(&self) -> &Site {
         match self {
             Kept::One(world) => &world.site,
@@ -201,7 +202,7 @@ impl Kept {
         }
     }
 
-    /// Returns the world of a run on one thread.
+    /// Returns the world of a run on one thread; `None` for a run on several threads.
     pub fn into_world(self) -> Option<World> {
         match self {
             Kept::One(world) => Some(*world),
@@ -217,7 +218,7 @@ impl Kept {
     }
 }
 
-/// Saves a run.
+/// Writes a checkpoint of a run, with its identity, to `to`.
 pub fn save(run: &Keep, identity: &Identity, to: impl Write) -> io::Result<()> {
     let mut to = io::BufWriter::new(Hashing { to, hash: Sha256::new() });
     to.write_all(MAGIC)?;
@@ -228,7 +229,8 @@ pub fn save(run: &Keep, identity: &Identity, to: impl Write) -> io::Result<()> {
     to.write_all(&hash.finalize())
 }
 
-/// Loads a run, if it has this identity.
+/// Loads the run of a checkpoint. Fails if the file is damaged, or has another format, build or
+/// plan.
 pub fn load(bytes: &[u8], identity: &Identity) -> Result<Kept, Refused> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(Refused::Foreign)?;
     let (format, _) = rest.split_first_chunk().ok_or(Refused::Damaged)?;

@@ -5,7 +5,7 @@
 use eastwest_types::{EndpointId, HostId, Side};
 use serde::{Deserialize, Serialize};
 
-/// A connection.
+/// A connection: its number, its hosts and the settings of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
     /// Number of the connection, from 0.
@@ -14,12 +14,13 @@ pub struct Opened {
     pub client: HostId,
     /// Host that accepted the connection.
     pub server: HostId,
-    /// Numbers of the TCP settings of client and server.
+    /// Numbers, in the TCP stack, of the settings of client and server.
     pub settings: (u8, u8),
 }
 
 impl Opened {
-    /// Returns sender and receiver of the stream that this end sends.
+    /// Returns sender and receiver of the byte stream that the endpoint `end` of this connection
+    /// sends.
     pub fn stream_of(&self, end: EndpointId) -> (HostId, HostId) {
         match end.side() {
             Side::Client => (self.client, self.server),
@@ -41,13 +42,14 @@ fn place(end: EndpointId) -> (usize, usize) {
 }
 
 impl Connections {
-    /// Returns the number of the next connection, and counts it.
+    /// Returns the number of the next connection, from 0, and counts it.
     pub fn number(&mut self) -> u64 {
         self.opened += 1;
         self.opened - 1
     }
 
-    /// Registers a connection with this number; `settings` are those of client and server.
+    /// Registers connection `number`, of which `end` is an endpoint; `settings` are the numbers of
+    /// the TCP settings of client and server.
     pub fn open(
         &mut self,
         number: u64,
@@ -64,7 +66,8 @@ impl Connections {
         self.slots[slot][generation] = new;
     }
 
-    /// Returns the connection of an endpoint.
+    /// Returns the connection to which an endpoint belongs, also after it has closed and before its
+    /// slot has been reused twice.
     pub fn of(&self, end: EndpointId) -> Opened {
         let (slot, generation) = place(end);
         self.slots[slot][generation]

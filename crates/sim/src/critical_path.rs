@@ -126,7 +126,7 @@ impl End {
     }
 }
 
-/// Critical paths of all messages that are followed.
+/// Critical paths of the messages of selected senders.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CriticalPaths {
     senders: Senders,
@@ -141,7 +141,7 @@ pub struct CriticalPaths {
     arriving: Option<(EndpointId, Sent, Parts)>,
     /// By stream of frames: generation time of the latest arrival, and the parts of its journey.
     frames: Vec<Option<(Time, Parts)>>,
-    /// Rows of the table.
+    /// Rows of the table `flow_parts`.
     pub rows: PartsTable,
 }
 
@@ -160,20 +160,22 @@ fn travel(journey: Journey, latency: Span) -> Parts {
 }
 
 impl CriticalPaths {
-    /// Returns the state that follows the messages of these senders, for at most `most` rows.
+    /// Returns the state before the run. Critical paths are recorded for the messages of `senders`;
+    /// their table has at most `most` rows.
     pub fn new(senders: Senders, most: u64) -> CriticalPaths {
         let on = !senders.is_empty();
         let rows = PartsTable::new(most);
         CriticalPaths { senders, on, unprompted: true, rows, ..CriticalPaths::default() }
     }
 
-    /// Whether any messages are followed.
+    /// Whether critical paths are recorded: at least one sender is selected.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.on
     }
 
-    /// Sets whether hosts now send because of a packet or a timer (`true`), or because of their application.
+    /// Sets why hosts send packets from now on: because a packet arrived or a timer expired
+    /// (`true`), or because their application writes (`false`).
     pub fn prompted(&mut self, prompted: bool) {
         self.unprompted = !prompted;
     }
@@ -190,7 +192,7 @@ impl CriticalPaths {
         end
     }
 
-    /// Records a packet that is sent now and will be in this slot.
+    /// Records a packet that is sent now; `slot` is its place in the packet pool.
     pub fn sends(&mut self, now: Time, packet: &Packet, messages: &Messages, slot: u32) {
         let (id, unprompted) = (packet.dst_endpoint.peer(), self.unprompted);
         let end = self.end(id, now);
@@ -274,7 +276,8 @@ impl CriticalPaths {
         }
     }
 
-    /// Records that TCP has processed the packet.
+    /// Records that TCP has processed the packet that arrived at the endpoint `to`. Paths of
+    /// acknowledged data are removed.
     pub fn has_arrived(&mut self, stack: &Stack, to: EndpointId) {
         self.prompted(false);
         if stack.is_live(to) {
@@ -282,7 +285,8 @@ impl CriticalPaths {
         }
     }
 
-    /// Ends the path of a message that has arrived; `number` is that of its row in the table of flows.
+    /// Adds the row of a message that has arrived at `receiver`, if its sender is selected;
+    /// `number` is the number of `row` in the table of flows.
     pub fn ends(
         &mut self,
         now: Time,
@@ -307,7 +311,7 @@ impl CriticalPaths {
         });
     }
 
-    /// Records that a frame of a stream has arrived.
+    /// Records that a raw Ethernet frame of a stream has arrived.
     pub fn frame(&mut self, network: &Network, frame: &Packet) {
         let stream = frame.ack as usize - 1;
         if stream >= self.frames.len() {
@@ -318,7 +322,8 @@ impl CriticalPaths {
         self.frames[stream] = Some((frame.born, travel(journey, latency)));
     }
 
-    /// Adds streams of frames to the table: the time from the first frame to the latest arrival.
+    /// Adds the streams of raw Ethernet frames of selected senders to the table: the time from the
+    /// first frame to the latest arrival.
     pub fn end_frames(&mut self, streams: &[StreamRow]) {
         let streams = streams.iter().zip(&self.frames);
         for (row, (stream, frame)) in (0..).zip(streams.filter(|(stream, _)| stream.sent > 0)) {

@@ -32,7 +32,7 @@ fn rows(fabric: &Fabric, now: Time) -> Vec<Row> {
         .collect()
 }
 
-/// Returns the table `pfc`.
+/// Returns the table `pfc`, with counters until `now`.
 pub fn table(fabric: &Fabric, now: Time) -> Table {
     Pfc::of(&rows(fabric, now), ())
 }
@@ -84,7 +84,7 @@ table! {
     qcn_messages: u64 = row.output.messages;
 }
 
-/// Returns the part of the summary about data-centre bridging, if it is on.
+/// Returns the part `dcb` of the summary; `None` if no port uses data-centre bridging.
 pub fn summary(network: &Network) -> Option<Value> {
     let Network { fabric, now, .. } = network;
     let rows = rows(fabric, *now);

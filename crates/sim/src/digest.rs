@@ -17,7 +17,7 @@ fn kinds(counts: [u64; PacketKind::COUNT]) -> [u64; PacketKind::COUNT - 1] {
     [data, retransmission, ack + ece_ack, syn, syn_ack, fin, datagram]
 }
 
-/// State of a digest.
+/// State of the digest of a run, a SHA-256 hash over its results.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Digest {
     #[serde(with = "state")]
@@ -32,14 +32,14 @@ impl Digest {
         }
     }
 
-    /// Adds a message that has arrived.
+    /// Adds to the digest a message that has arrived.
     pub fn flow(&mut self, f: &FlowRow) {
         let ends = u64::from(f.src.0) << 32 | u64::from(f.dst.0);
         let losses = u64::from(f.retransmits) << 32 | u64::from(f.timeouts);
         self.words(1, &[ends, f.bytes, f.start.0, f.finish.0, losses]);
     }
 
-    /// Adds a finished job.
+    /// Adds to the digest a finished job of workload number `workload`.
     pub fn job(&mut self, workload: usize, j: &JobRecord) {
         let id = (workload as u64) << 32 | u64::from(j.job);
         let tasks = u64::from(j.maps) << 32 | u64::from(j.reduces);
@@ -51,7 +51,7 @@ impl Digest {
         }
     }
 
-    /// Adds a finished task.
+    /// Adds to the digest a finished task of workload number `workload`.
     pub fn task(&mut self, workload: usize, t: &TaskRecord) {
         let id = (workload as u64) << 32 | u64::from(t.job);
         let task = (t.kind as u64) << 32 | u64::from(t.task);
@@ -61,12 +61,12 @@ impl Digest {
         self.words(3, &times);
     }
 
-    /// Adds a finished round of a synchronized read.
+    /// Adds to the digest a finished round of a synchronized read of workload number `workload`.
     pub fn round(&mut self, workload: usize, round: u32, started: Time, finished: Time) {
         self.words(4, &[(workload as u64) << 32 | u64::from(round), started.0, finished.0]);
     }
 
-    /// Adds a finished transaction.
+    /// Adds to the digest a finished transaction of workload number `workload`.
     pub fn transaction(&mut self, workload: usize, t: &TransactionRecord) {
         let id = (workload as u64) << 32 | u64::from(t.number);
         self.words(8, &[id, u64::from(t.recorded), t.network.0, t.compute.0]);
@@ -75,13 +75,15 @@ impl Digest {
         }
     }
 
-    /// Adds a rank of an MPI program that has finished.
+    /// Adds to the digest a rank of an MPI program that has finished; `workload` is the number of
+    /// the program's workload.
     pub fn mpi_rank(&mut self, workload: u16, r: &MpiRank) {
         let id = u64::from(workload) << 32 | u64::from(r.rank);
         self.words(12, &[id, u64::from(r.host.0), r.finished.0, r.sent.0, r.sent.1]);
     }
 
-    /// Adds a message between ranks that has been received.
+    /// Adds to the digest a received message between two MPI ranks; `workload` is the number of the
+    /// program's workload.
     pub fn mpi_message(&mut self, workload: u16, m: &MpiMessage) {
         let ends = u64::from(m.from) << 32 | u64::from(m.to);
         let times = [m.sent.0, m.arrived.0, m.matched.0, m.received.0];
@@ -89,7 +91,8 @@ impl Digest {
         self.words(13, &times);
     }
 
-    /// Returns the digest at the end of the run: 32 hexadecimal digits.
+    /// Adds the counters of all ports and the final simulated time `clock`. Returns the digest of
+    /// the run: 32 hexadecimal digits.
     pub fn finish(mut self, links: &[Link], clock: Time) -> String {
         for l in links {
             interrupt::steps(4);

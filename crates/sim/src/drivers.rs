@@ -8,14 +8,14 @@ use eastwest_types::Time;
 use eastwest_workload::{Action, Event, Workload};
 use serde::{Deserialize, Serialize};
 
-/// A workload of a run.
+/// A workload of a run, which drives the network.
 #[derive(Serialize, Deserialize)]
 pub struct Driver {
-    /// Name in tables.
+    /// Name of the workload in the tables of results.
     pub name: String,
-    /// Whether the run may end without it.
+    /// Whether the run may end before this workload has finished.
     pub background: bool,
-    /// Transport of its connections.
+    /// Transport of the workload's connections.
     pub transport: Transport,
     /// Whether the workload has nothing more to do.
     pub finished: bool,
@@ -26,19 +26,21 @@ pub struct Driver {
 /// All workloads of a run.
 #[derive(Serialize, Deserialize)]
 pub struct Drivers {
-    /// Workloads by number.
+    /// Workloads, indexed by their number.
     pub all: Vec<Driver>,
     /// Pending wake-ups of the workloads.
     pub wakes: Wakes,
-    /// Number of workloads for which the run still waits, or 1 if it waits for its end in time.
+    /// Number of unfinished workloads for which the run waits; 1 if all workloads run in the
+    /// background and only the end in time ends the run.
     pub unfinished: usize,
-    /// Error that ends the run after the current event.
+    /// Error that ends the run after the current event, if any.
     #[serde(skip)]
     pub stuck: Option<RunError>,
 }
 
 impl Drivers {
-    /// Returns the workloads of a plan before the run begins.
+    /// Returns the workloads of a plan before the run begins. The seed decides the order of
+    /// wake-ups at the same time.
     pub fn new(workloads: Vec<WorkloadPlan>, seed: u64) -> Drivers {
         let driver = |w: WorkloadPlan| Driver {
             name: w.name,
@@ -64,7 +66,7 @@ impl Drivers {
         actions
     }
 
-    /// Notes that a workload has nothing more to do.
+    /// Notes that a workload has nothing more to do, so that the run no longer waits for it.
     pub fn finish(&mut self, workload: u16) {
         let driver = &mut self.all[usize::from(workload)];
         if !driver.finished && !driver.background {
@@ -73,7 +75,7 @@ impl Drivers {
         driver.finished = true;
     }
 
-    /// Registers a wake-up of a workload.
+    /// Schedules a wake-up of a workload at time `at`. The workload gets back `token`.
     pub fn wake(&mut self, network: &mut Network, workload: u16, at: Time, token: u64) {
         debug_assert!(at >= network.now, "a wake-up in the past");
         if self.wakes.push(workload, at.max(network.now), token) {
@@ -81,29 +83,32 @@ impl Drivers {
         }
     }
 
-    /// Whether nothing but its end in time, `until`, ends the run.
+    /// Whether only the end in time, `until`, can end the run: it is given, and all workloads run
+    /// in the background.
     pub fn await_the_end(&self, until: Time) -> bool {
         until < Time::NEVER && self.all.iter().all(|d| d.background)
     }
 
-    /// Returns the work done and in all, over workloads with an end.
+    /// Returns the finished and the total amount of work (flows, requests, jobs …), summed over the
+    /// workloads that have an end.
     pub fn done(&self) -> (u64, u64) {
         let of_each = self.all.iter().map(|d| d.workload.progress());
         of_each.filter(|p| p.1 > 0).fold((0, 0), |sum, p| (sum.0 + p.0, sum.1 + p.1))
     }
 
-    /// Returns the names of the workloads that the run waits for.
+    /// Returns the names of the unfinished workloads that the run waits for, with commas.
     pub fn waiting(&self) -> String {
         let waiting = self.all.iter().filter(|d| !d.finished && !d.background);
         waiting.map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Ends the run after this event, with this reason.
+    /// Ends the run after the current event with [`RunError::Stuck`] for the reason `why`.
     pub fn stop(&mut self, why: String) {
         self.stuck = Some(RunError::Stuck(why));
     }
 
-    /// Ends the run after this event: a limit of the program was reached.
+    /// Ends the run after the current event with [`RunError::Limit`]: the limit `what` of the
+    /// program was reached.
     pub fn stop_at_limit(&mut self, what: String) {
         self.stuck = Some(RunError::Limit(what));
     }

@@ -6,23 +6,24 @@ use eastwest_types::{HostId, Side};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Most overrides of a scenario. Two ends with different settings use what both offer, so a connection between
-/// the i-th and the j-th settings may need two more settings.
+/// Maximum number of tables `[[tcp.override]]`. Two ends with different settings use what both
+/// offer, so a connection between the i-th and the j-th settings may need two more settings.
 pub const MOST_OVERRIDES: usize = 10;
 const _: () = assert!((MOST_OVERRIDES + 1) * (MOST_OVERRIDES + 1) <= MAX_SETTINGS);
 
-/// Settings of the endpoints that all filters match; a filter that is `None` matches every endpoint.
+/// A table `[[tcp.override]]`: TCP settings of the endpoints that all filters match. A filter that
+/// is `None` matches every endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpOverride {
-    /// Numbers of the workloads that open the connections.
+    /// Filter: numbers of the workloads that open the connections.
     pub workloads: Option<BTreeSet<u16>>,
-    /// Hosts on which the endpoints are.
+    /// Filter: hosts on which the endpoints are.
     pub hosts: Option<BTreeSet<HostId>>,
-    /// Hosts on which the other ends are.
+    /// Filter: hosts on which the peers of the endpoints are.
     pub peers: Option<BTreeSet<HostId>>,
-    /// Side of the connection: the end that opens it, or the end that accepts it.
+    /// Filter: side of the connection, which opens it (client) or accepts it (server).
     pub side: Option<Side>,
-    /// The settings.
+    /// TCP settings of the endpoints that match.
     pub config: TcpConfig,
 }
 
@@ -35,7 +36,7 @@ impl TcpOverride {
     }
 }
 
-/// Assignment of settings to the endpoints of a run.
+/// Assignment of TCP settings to the endpoints of a run.
 #[derive(Serialize, Deserialize)]
 pub struct EndpointSettings {
     overrides: Vec<TcpOverride>,
@@ -45,7 +46,8 @@ pub struct EndpointSettings {
 }
 
 impl EndpointSettings {
-    /// Returns the assignment, and all settings by their number in the stack; the first are `base`.
+    /// Returns the assignment, and all TCP settings of the run. Their index is their number in the
+    /// TCP stack; number 0 is `base`.
     pub fn new(base: &TcpConfig, overrides: &[TcpOverride]) -> (EndpointSettings, Vec<TcpConfig>) {
         let own: Vec<&TcpConfig> =
             std::iter::once(base).chain(overrides.iter().map(|o| &o.config)).collect();
@@ -64,7 +66,8 @@ impl EndpointSettings {
         (EndpointSettings { overrides: overrides.to_vec(), agreed }, all)
     }
 
-    /// Returns the numbers of the settings of client and server of a connection of this workload.
+    /// Returns the numbers, in the TCP stack, of the settings of client and server for a connection
+    /// that this workload opens.
     pub fn of(&self, workload: u16, client: HostId, server: HostId) -> (u8, u8) {
         if self.overrides.is_empty() {
             return (0, 0);

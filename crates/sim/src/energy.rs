@@ -10,7 +10,8 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// Returns energy and state times of every link until now.
+/// Returns, for every link, the energy in joules and the times in each state of its transceiver,
+/// from the begin of the run until now.
 pub fn of_links(network: &Network) -> Vec<(Joules, StateTimes)> {
     let Network { fabric, now, .. } = network;
     (0..fabric.links.len()).map(|link| fabric.energy_of(link, *now)).collect()
@@ -28,7 +29,8 @@ fn used((joules, times): &(Joules, StateTimes)) -> Used {
     }
 }
 
-/// Returns the energy that the links of each tier have used until `now`.
+/// Returns, for every tier, the energy in joules and the seconds in each state of its links, from
+/// the begin of the run until `now`. `tier_of_link` is the number of the tier of every link.
 pub fn by_tier(fabric: &Fabric, now: Time, tier_of_link: &[u8], tiers: usize) -> Vec<Used> {
     let mut sums = vec![Used::default(); tiers];
     for (link, &tier) in tier_of_link.iter().enumerate() {
@@ -74,8 +76,9 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-/// Returns the summary of energy: of all links, links of hosts, links between switches, and
-/// switches.
+/// Returns the part `energy_j` of the summary: of all links, links of hosts, links between
+/// switches, and switches. `bytes` is the payload that has arrived, `jobs` the number of finished
+/// jobs.
 pub fn summary(
     network: &Network,
     switch_power: &SwitchPower,
@@ -102,7 +105,8 @@ pub fn summary(
     whole
 }
 
-/// Returns the mean power of all links and switches, in watts.
+/// Returns the mean power of all links and switches since the begin of the run, in watts; 0 at time
+/// 0.
 pub fn mean_watts(network: &Network, switch_power: &SwitchPower) -> f64 {
     let run_s = network.now.since(Time::ZERO).as_secs_f64();
     let links = Sum::over(&network.fabric, &of_links(network), None).used.joules;

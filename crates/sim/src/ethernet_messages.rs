@@ -57,7 +57,7 @@ struct NicQueue {
     poll_pending: bool,
 }
 
-/// All message streams of a run.
+/// All streams of messages that travel as raw Ethernet frames, and the NICs that send them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct EthernetMessages {
     /// Number of the first message stream; lower numbers are streams of open sources.
@@ -69,7 +69,8 @@ pub struct EthernetMessages {
 }
 
 impl EthernetMessages {
-    /// Returns the state without streams; message streams are numbered from `first`.
+    /// Returns the state without streams. Message streams are numbered from `first`, after the
+    /// streams of open sources.
     pub fn new(first: u32) -> EthernetMessages {
         EthernetMessages { first, ..EthernetMessages::default() }
     }
@@ -78,7 +79,7 @@ impl EthernetMessages {
         &mut self.streams_state[(stream - self.first) as usize]
     }
 
-    /// Accepts a message that travels as frames. Returns the host whose NIC has to be
+    /// Accepts a message that travels as raw Ethernet frames. Returns the host whose NIC has to be
     /// [fed](EthernetMessages::feed), or why the message cannot be sent.
     pub fn take(
         &mut self,
@@ -126,8 +127,8 @@ impl EthernetMessages {
         Ok(stream)
     }
 
-    /// Moves frames to a NIC while it has room. Returns the time of its next poll, if no poll is
-    /// scheduled yet.
+    /// Moves frames of a host's streams to its NIC while the NIC has room. Returns the time at
+    /// which the NIC is to be polled next; `None` if a poll is already scheduled or no frame waits.
     pub fn feed(
         &mut self,
         network: &mut Network,
@@ -176,15 +177,15 @@ impl EthernetMessages {
         more
     }
 
-    /// Handles a scheduled poll of a NIC.
+    /// Notes that the scheduled poll of a host's NIC has happened.
     pub fn on_poll(&mut self, host: u32) {
         if let Some(nic) = self.nics.get_mut(&host) {
             nic.poll_pending = false;
         }
     }
 
-    /// Removes the next message of a stream if all its frames, up to number `done`, have arrived.
-    /// Returns its tag.
+    /// Removes the next message of a stream if all its frames, up to number `done`, have arrived,
+    /// and returns its tag. `None` if a frame of the message is missing.
     pub fn next_arrived(&mut self, stream: u32, done: u64) -> Option<u64> {
         let line = self.line(stream);
         if line.taken == 0 || line.messages[0].last > done {

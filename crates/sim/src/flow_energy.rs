@@ -79,9 +79,10 @@ fn at_load(policy: &Policy, phy: &Phy, load: f64, frame_bytes: f64, rate: Rate) 
     Rest { asleep: cycles_per_s * sleeps * off, wakes_per_s: cycles_per_s * sleeps }
 }
 
-/// Returns the state times of a link that spent these times at these loads in a run of `run`, of which it was
-/// sending for `busy`. `single_bytes` of its bytes were in `single` packets that do not belong to flows. A link
-/// is awake while it sends, which limits the result of the closed forms.
+/// Returns the time in each state of a link that sleeps, by closed forms. `times` is the time that
+/// the link spent at each load, `run` the duration of the run, and `busy` the part in which the
+/// link was sending, and therefore awake. Of its bytes, `single_bytes` were in `single` packets
+/// that do not belong to flows.
 pub fn states(
     (policy, phy): &(Policy, Phy),
     times: &LoadTimes,

@@ -21,7 +21,7 @@ struct Receiver {
     meter: Meter,
 }
 
-/// All streams that are sampled.
+/// Throughput over time of the streams of selected senders (table `flow_samples`).
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Sampler {
     senders: Senders,
@@ -33,7 +33,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Returns a sampler of the streams of these senders.
+    /// Returns a sampler of the streams of the senders that the settings name.
     pub fn new(asked: FlowSamplesConfig) -> Sampler {
         Sampler {
             senders: asked.senders,
@@ -43,12 +43,13 @@ impl Sampler {
         }
     }
 
-    /// Whether any sender is sampled.
+    /// Whether the streams of any sender are sampled.
     pub fn is_on(&self) -> bool {
         !self.senders.is_empty()
     }
 
-    /// Registers a connection or queue pair that a workload has opened.
+    /// Registers a connection or queue pair that a workload has opened, with a stream in each
+    /// direction; `of` is the workload and the traffic class.
     pub fn open(
         &mut self,
         over: TransportNumber,
@@ -93,7 +94,8 @@ impl Sampler {
         (receiver.id == end).then_some((receiver, &mut self.rows))
     }
 
-    /// Records that `arrived` bytes of a stream have arrived at this end.
+    /// Records that `arrived` bytes in all, since the stream began, have arrived at the endpoint
+    /// `end`.
     pub fn arrived(&mut self, over: TransportNumber, end: EndpointId, now: Time, arrived: u64) {
         if let Some((receiver, rows)) = self.receiver(over, end) {
             // A failed connection drops the data above a gap.
@@ -102,7 +104,7 @@ impl Sampler {
         }
     }
 
-    /// Records a frame of a stream that has arrived.
+    /// Records the arrival of a raw Ethernet frame of `bytes` bytes in stream number `stream`.
     pub fn frame(&mut self, stream: u32, row: &StreamRow, now: Time, bytes: u16) {
         if !self.senders.contains(row.src, row.dst) {
             return;
@@ -115,7 +117,8 @@ impl Sampler {
         self.rows.add(meter, now, u64::from(bytes));
     }
 
-    /// Ends the run: closes the last intervals, and numbers streams by their rows.
+    /// Ends the sampling with the run: closes the last intervals, and replaces the numbers of frame
+    /// streams by those of their rows in the table of streams.
     pub fn end(&mut self, streams: &[StreamRow]) {
         if !self.is_on() {
             return;
@@ -132,7 +135,7 @@ impl Sampler {
         self.rows.number_streams(&rows.collect::<Vec<u64>>());
     }
 
-    /// Returns the summary, if any sender is sampled.
+    /// Returns the part `flow_samples` of the summary; `None` if no sender is sampled.
     pub fn summary(&self) -> Option<Value> {
         let (rows, left_out) = self.rows.counts();
         let interval_s = self.rows.interval().as_secs_f64();
@@ -140,7 +143,7 @@ impl Sampler {
             .then(|| json!({ "rows": rows, "left_out": left_out, "interval_s": interval_s }))
     }
 
-    /// Returns the rows.
+    /// Returns the rows of the table `flow_samples`.
     pub fn into_rows(self) -> FlowSamples {
         self.rows
     }

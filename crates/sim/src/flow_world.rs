@@ -26,7 +26,7 @@ const LEAST_PACE: Span = Span::from_us(20);
 /// large fabric.
 const PACE_PER_FLOW_AND_HOST: Span = Span::from_ns(20);
 
-/// A simulated data centre without packets.
+/// A run in flow mode: a simulated data centre with rates of flows instead of packets.
 pub struct FlowWorld {
     /// Drivers, routes, records. Its packets and timers are not used.
     site: Site,
@@ -112,8 +112,8 @@ impl FlowWorld {
         Ok(FlowWorld { site, net, opened: Vec::new(), connections: 0, targets, full, sleeps })
     }
 
-    /// Runs to the end. `look` is called regularly, and may take rows out of the tables; if it returns false
-    /// the run stops.
+    /// Runs the simulation to its end. `look` is called regularly, and may take rows out of the
+    /// tables; if it returns false the run stops with [`RunError::Interrupted`].
     pub fn run(&mut self, look: &mut dyn FnMut(&mut Site) -> bool) -> Result<(), RunError> {
         for w in 0..self.site.drivers.all.len() {
             self.tell(w as u16, Event::Begin);
@@ -172,7 +172,7 @@ impl FlowWorld {
         self.site.describe_stuck(outstanding)
     }
 
-    /// Returns the site, of which results are made.
+    /// Returns the state of the finished run, of which results are made.
     pub fn finish(mut self) -> Site {
         self.count_bytes();
         if self.sleeps {

@@ -9,7 +9,8 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// Logs the LPI periods of the selected ports whose links sleep.
+/// Starts the log of low-power idle (LPI) periods at the ports that `measure.lpi` names and whose
+/// links sleep.
 pub fn start(fabric: &mut Fabric, measure: &MeasureConfig) {
     let lpi = &measure.lpi;
     let chosen = |from, to| lpi.ports.contains(from, to);
@@ -21,7 +22,7 @@ pub fn start(fabric: &mut Fabric, measure: &MeasureConfig) {
     }
 }
 
-/// Logged LPI periods.
+/// Logged low-power idle (LPI) periods of all links.
 #[derive(Default)]
 pub struct Naps {
     rows: Vec<(u32, LpiPeriod)>,
@@ -29,7 +30,7 @@ pub struct Naps {
 }
 
 impl Naps {
-    /// Removes and returns the logs of all links.
+    /// Removes and returns the logs of low-power idle (LPI) periods of all links, until `now`.
     pub fn take(fabric: &mut Fabric, now: Time) -> Naps {
         let mut naps = Naps::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {
@@ -41,7 +42,7 @@ impl Naps {
         naps
     }
 
-    /// Returns the summary.
+    /// Returns the part `lpi` of the summary: the number of rows, and of periods beyond the limit.
     pub fn summary(&self) -> Value {
         json!({ "rows": self.rows.len(), "left_out": self.left_out })
     }

@@ -13,11 +13,15 @@ use eastwest_types::Limit;
 use std::fmt;
 use std::sync::Arc;
 
-/// All mechanisms of other crates.
+/// Mechanisms of other crates that scenarios may name: queue disciplines, congestion controls,
+/// choices among equal paths.
 #[derive(Clone, Default)]
 pub struct Mechanisms {
+    /// Queue disciplines, in the order in which they were added.
     pub(crate) queues: Vec<Entry<ReadQueue>>,
+    /// Congestion controls, in the order in which they were added.
     pub(crate) congestion: Vec<Entry<ReadCongestion>>,
+    /// Choices among equal paths, in the order in which they were added.
     pub(crate) routing: Vec<Entry<ReadRouting>>,
 }
 
@@ -63,7 +67,8 @@ impl Mechanisms {
         self.routing.push(Entry { name, doc, read });
     }
 
-    /// Returns kind and name of each mechanism, in the order of their adding within a kind.
+    /// Returns kind (`queue`, `congestion` or `routing`) and name of each mechanism, in the order
+    /// in which they were added within a kind.
     pub fn names(&self) -> Vec<(&'static str, &'static str)> {
         let queues = self.queues.iter().map(|e| ("queue", e.name));
         let congestion = self.congestion.iter().map(|e| ("congestion", e.name));
@@ -71,7 +76,8 @@ impl Mechanisms {
         queues.chain(congestion).chain(routing).collect()
     }
 
-    /// Returns the problem of their names, if there is one: scenarios could not distinguish them.
+    /// Returns a message about a name that is not allowed, built in, or used twice in a kind;
+    /// `None` if scenarios can use all names.
     pub fn problem(&self) -> Option<String> {
         let names = self.names();
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');

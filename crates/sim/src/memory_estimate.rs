@@ -23,18 +23,19 @@ const FLUID_CONNECTION: u64 = 900;
 /// Bytes of a row of the table `links`, as columns and as data of the file.
 const LINK_ROW: u64 = 500;
 
-/// A part of a run, and its memory.
+/// A part of the memory of a run, such as the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Name in messages.
+    /// Name of the part, for messages.
     pub name: &'static str,
-    /// Memory in bytes.
+    /// Estimated memory of the part in bytes.
     pub bytes: u64,
-    /// Whether it is allocated before the first event.
+    /// Whether the memory is allocated before the first event.
     pub built: bool,
 }
 
-/// Estimates the memory of a run of this scenario on `threads` threads: parts in bytes, the largest first.
+/// Estimates the minimum memory of a run of this scenario on `threads` threads. Returns its parts,
+/// the largest first.
 pub fn estimate(scenario: &Scenario, threads: u64) -> Vec<Part> {
     let sizes = Sizes::of(&scenario.fabric.topology);
     let Footprint { nodes, routes, ports } = Footprint::of(&scenario.fabric);

@@ -7,7 +7,7 @@ use eastwest_types::{ClassId, EndpointId, HostId, Purpose, Side, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Returns the endpoint of one side of a connection.
+/// Returns the endpoint on `side` of the connection whose client has the endpoint `client`.
 pub fn end_of(client: EndpointId, side: Side) -> EndpointId {
     match side {
         Side::Client => client,
@@ -15,7 +15,7 @@ pub fn end_of(client: EndpointId, side: Side) -> EndpointId {
     }
 }
 
-/// Counts of losses of a sender.
+/// Counts of retransmissions, timeouts and lost windows of a sender.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct LossCounts {
     retransmits: u32,
@@ -25,12 +25,13 @@ pub struct LossCounts {
 }
 
 impl LossCounts {
-    /// Returns the counts of a sender that has only these two.
+    /// Returns the counts of a sender that counts nothing but retransmissions and timeouts.
     pub fn of(retransmits: u32, timeouts: u32) -> LossCounts {
         LossCounts { retransmits, timeouts, ..LossCounts::default() }
     }
 
-    /// Returns retransmissions, timeouts and lost windows of the sender since its connection opened.
+    /// Returns the retransmissions, timeouts and lost windows of a TCP sender since its connection
+    /// opened.
     pub fn by(sender: &Endpoint) -> LossCounts {
         let c = sender.counters();
         let (retransmits, timeouts) = (c.retransmits, c.timeouts);
@@ -39,26 +40,26 @@ impl LossCounts {
     }
 }
 
-/// A message in flight.
+/// A message that was written to a byte stream and is not yet delivered.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// Bytes of the stream before its first byte.
+    /// Position of its first byte in the stream: the number of bytes written before.
     pub start: u64,
-    /// Stream position after its last byte.
+    /// Position after its last byte in the stream.
     pub end: u64,
-    /// Tag that is returned to the workload.
+    /// Number that the workload gets back when the message is delivered.
     pub tag: u64,
     /// Payload bytes, without application framing.
     pub payload: u64,
-    /// Purpose, for tables.
+    /// Purpose of the message, such as shuffle, for tables.
     pub purpose: Purpose,
-    /// Job of the message.
+    /// Number of the job to which the message belongs, if any.
     pub job: Option<u32>,
     /// Whether the message gets a row in the table of flows.
     pub record: bool,
     /// Time at which the message was written.
     pub sent: Time,
-    /// Counters of the sender at the time of writing.
+    /// Loss counts of the sender when the message was written.
     pub before: LossCounts,
 }
 
@@ -73,7 +74,7 @@ struct Connection {
     in_flight: [VecDeque<Message>; 2],
 }
 
-/// All connections, by the slot of their client's endpoint.
+/// Undelivered messages of all connections of a transport.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Messages {
     connections: Vec<Option<Connection>>,
@@ -87,7 +88,8 @@ impl Messages {
         Messages { connections: Vec::new(), names: vec![Vec::new(); workloads] }
     }
 
-    /// Registers a connection that a workload has opened.
+    /// Registers a connection that a workload has opened: `name` is the workload's number for it,
+    /// `client` its endpoint at the client.
     pub fn open(&mut self, workload: u16, name: u32, client: EndpointId, class: ClassId) {
         let index = client.slot() / 2;
         if self.connections.len() <= index {
@@ -106,19 +108,22 @@ impl Messages {
         names[name as usize] = Some(client);
     }
 
-    /// Returns the client's endpoint of a workload's connection; `None` once it is closed.
+    /// Returns the client's endpoint of the connection that a workload calls `name`; `None` if it
+    /// is not open.
     pub fn find(&self, workload: u16, name: u32) -> Option<EndpointId> {
         self.names[usize::from(workload)].get(name as usize).copied().flatten()
     }
 
-    /// Returns the client's endpoint of a workload's connection, which must be open.
+    /// Returns the client's endpoint of the connection that a workload calls `name`. Panics if it
+    /// is not open.
     pub fn endpoint(&self, workload: u16, name: u32) -> EndpointId {
         self.find(workload, name).unwrap_or_else(|| {
             panic!("workload {workload} uses connection {name}, which is closed")
         })
     }
 
-    /// Closes a connection for its workload, which may reuse its name. Returns the client's endpoint.
+    /// Closes the connection that a workload calls `name`, so that the workload may reuse the name.
+    /// Returns the client's endpoint.
     pub fn close(&mut self, workload: u16, name: u32) -> EndpointId {
         let client = self.endpoint(workload, name);
         self.names[usize::from(workload)][name as usize] = None;
@@ -128,24 +133,26 @@ impl Messages {
         client
     }
 
-    /// Returns the workload of a connection, and its name unless it is closed.
+    /// Returns the workload of the connection of an endpoint, and the workload's name for it, which
+    /// is `None` after the workload has closed it. `None` if there is no connection.
     pub fn owner(&self, end: EndpointId) -> Option<(u16, Option<u32>)> {
         let c = self.connections.get(end.slot() / 2)?.as_ref()?;
         Some((c.workload, c.name))
     }
 
-    /// Whether the connection is open or has messages in flight.
+    /// Whether the workload has not yet closed the connection, or messages on it are in flight.
     pub fn is_needed(&self, end: EndpointId) -> bool {
         let c = self.connections[end.slot() / 2].as_ref();
         c.is_some_and(|c| c.name.is_some() || c.in_flight.iter().any(|queue| !queue.is_empty()))
     }
 
-    /// Removes a connection whose slot is free.
+    /// Removes the connection of the endpoint `client` after its slot has become free.
     pub fn gone(&mut self, client: EndpointId) {
         self.connections[client.slot() / 2] = None;
     }
 
-    /// Adds a message written by `from`. Returns whether it is the only one of that side.
+    /// Adds a message that the side `from` has written. Returns whether it is the only message of
+    /// that side in flight.
     pub fn push(&mut self, client: EndpointId, from: Side, message: Message) -> bool {
         let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
         let queue = &mut c.in_flight[from as usize];
@@ -153,7 +160,8 @@ impl Messages {
         queue.len() == 1
     }
 
-    /// Shortens the messages of `from` to the end of the truncated stream.
+    /// Cuts the messages of the side `from` at the stream position `end`, where its stream was
+    /// truncated.
     pub fn truncate(&mut self, client: EndpointId, from: Side, end: u64) {
         let c = self.connections[client.slot() / 2].as_mut().expect("the connection is open");
         for message in &mut c.in_flight[from as usize] {
@@ -164,7 +172,8 @@ impl Messages {
         }
     }
 
-    /// Removes and returns the first message that ends at or before `received`.
+    /// Removes and returns the next message to `receiver` if it ends at or before the stream
+    /// position `received`, otherwise `None`.
     pub fn pop(&mut self, receiver: EndpointId, received: u64) -> Option<Delivered> {
         let c = self.connections[receiver.slot() / 2].as_mut()?;
         let from = receiver.side().other();
@@ -176,21 +185,24 @@ impl Messages {
         Some(Delivered { message, from, workload: c.workload, name: c.name, class: c.class })
     }
 
-    /// Returns the position after the next message to this receiver.
+    /// Returns the stream position after the last byte of the next message to `receiver`; `None` if
+    /// no message is in flight.
     pub fn next_end(&self, receiver: EndpointId) -> Option<u64> {
         let c = self.connections[receiver.slot() / 2].as_ref()?;
         c.in_flight[receiver.side().other() as usize].front().map(|m| m.end)
     }
 
-    /// Returns the message in flight that contains a byte of the stream of this sender.
+    /// Returns the message in flight that contains the byte at this position of the stream of
+    /// `sender`; `None` if there is none.
     pub fn at(&self, sender: EndpointId, byte: u64) -> Option<&Message> {
         let c = self.connections.get(sender.slot() / 2)?.as_ref()?;
         let queue = &c.in_flight[sender.side() as usize];
         queue.get(queue.partition_point(|m| m.end <= byte))
     }
 
-    /// Moves the messages of the senders for which `theirs` is true from another part with the same
-    /// connections into this one.
+    /// Moves messages from another part of a partitioned run, which has equal connections, into
+    /// this one: those of the senders (slot of the client's endpoint, side) for which `theirs` is
+    /// true.
     pub fn take_over(&mut self, other: &mut Messages, theirs: impl Fn(usize, Side) -> bool) {
         for (i, (mine, other)) in
             self.connections.iter_mut().zip(&mut other.connections).enumerate()
@@ -205,7 +217,8 @@ impl Messages {
         }
     }
 
-    /// Returns (client's endpoint, sender's side, message) for all messages that are not delivered.
+    /// Returns (slot of the client's endpoint, side of the sender, message) for all undelivered
+    /// messages.
     pub fn outstanding(&self) -> impl Iterator<Item = (usize, Side, &Message)> {
         self.connections.iter().enumerate().filter_map(|(i, c)| Some((i, c.as_ref()?))).flat_map(
             |(i, c)| {
@@ -217,22 +230,23 @@ impl Messages {
     }
 }
 
-/// A message that has arrived, with its connection.
+/// A message that has arrived, and its connection.
 pub struct Delivered {
     /// The message.
     pub message: Message,
-    /// Side that sent it.
+    /// Side of the connection that sent the message.
     pub from: Side,
     /// Workload of the connection.
     pub workload: u16,
-    /// Name that the workload has given to the connection, unless it is closed.
+    /// Workload's name for the connection; `None` after the workload has closed it.
     pub name: Option<u32>,
     /// Traffic class of the connection.
     pub class: ClassId,
 }
 
 impl Delivered {
-    /// Returns the row of this message, which arrived at `finish`; `now` are the sender's counters now.
+    /// Returns the row of this message in the table of flows. `finish` is its arrival, `now` the
+    /// current loss counts of its sender, `ideal` its time over an idle path.
     pub fn row(
         &self,
         finish: Time,

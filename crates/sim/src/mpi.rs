@@ -46,23 +46,23 @@ pub struct MpiRecords {
 }
 
 impl MpiRecords {
-    /// Returns empty records that keep at most `most` messages and states.
+    /// Returns empty records that keep at most `most` messages, and at most `most` states of ranks.
     pub fn new(most: u64) -> MpiRecords {
         MpiRecords { most, ..MpiRecords::default() }
     }
 
-    /// Records that a rank has finished.
+    /// Records a rank of an MPI program that has finished, also in the digest.
     pub fn rank(&mut self, workload: u16, rank: MpiRank, digest: &mut Digest) {
         digest.mpi_rank(workload, &rank);
         self.ranks.push((workload, rank));
     }
 
-    /// Records a state of a rank.
+    /// Records an interval in which a rank of an MPI program had one activity.
     pub fn state(&mut self, workload: u16, state: MpiState) {
         self.states.push((workload, state), self.most);
     }
 
-    /// Records that a message has been received.
+    /// Records a received message between two MPI ranks, also in the digest.
     pub fn message(&mut self, workload: u16, message: MpiMessage, digest: &mut Digest) {
         digest.mpi_message(workload, &message);
         self.count += 1;
@@ -72,7 +72,7 @@ impl MpiRecords {
         self.messages.push((workload, message), self.most);
     }
 
-    /// Returns the three tables of MPI programs.
+    /// Returns the tables of the ranks, of their states and of the messages of MPI programs.
     pub fn tables(&self, names: &Names) -> [Table; 3] {
         [
             MpiRanks::of(&self.ranks, names),
@@ -81,7 +81,7 @@ impl MpiRecords {
         ]
     }
 
-    /// Returns the summary, if there was any program.
+    /// Returns the part `mpi` of the summary; `None` if no MPI program ran.
     pub fn summary(&self) -> Option<Value> {
         if self.ranks.is_empty() && self.count == 0 {
             return None;

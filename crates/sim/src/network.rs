@@ -9,7 +9,7 @@ use eastwest_network::fabric::Fabric;
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Time};
 use serde::{Deserialize, Serialize};
 
-/// Sources of events other than links; their numbers follow those of the links.
+/// Sources of events other than links. In the event list, their numbers follow those of the links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Source {
@@ -28,20 +28,21 @@ impl Source {
     const ALL: [Source; 4] = [Source::Timers, Source::Wakes, Source::Samples, Source::Faults];
 }
 
-/// Links and switches, and the list of their next events.
+/// Links, switches, timers, and the list of next events.
 #[derive(Serialize, Deserialize)]
 pub struct Network {
     /// Simulated time.
     pub now: Time,
     /// Links, switches, packets.
     pub fabric: Fabric,
-    /// The next event of every source.
+    /// Event list: the next event of every link and of every other source.
     pub sources: Tournament,
     /// Timers of transports.
     pub timers: Timers,
     /// Traffic classes.
     pub classes: Vec<ClassPlan>,
-    /// Number of connections and datagrams so far: replaces the client's port in hashes.
+    /// Number of connections and datagrams so far. Flow hashes use it in place of the client's
+    /// port.
     pub opened: u64,
 }
 
@@ -62,23 +63,24 @@ impl Network {
         network
     }
 
-    /// Returns the source that has this number, if it is not a link.
+    /// Returns the event source with this number in the event list; `None` if it is a link.
     pub fn source(&self, number: u32) -> Option<Source> {
         let number = number.checked_sub(self.fabric.links.len() as u32)?;
         Some(Source::ALL[number as usize])
     }
 
-    /// Returns the number of a source.
+    /// Returns the number of an event source in the event list.
     pub fn number_of(&self, source: Source) -> u32 {
         self.fabric.links.len() as u32 + source as u32
     }
 
-    /// Sets the next event of a source that is not a link.
+    /// Sets the next event of a source other than a link in the event list.
     pub fn set(&mut self, source: Source, next: Key) {
         self.sources.set(self.number_of(source), next);
     }
 
-    /// Returns the key of the next change of links' conditions.
+    /// Returns the event key of the next change of links by a fault; [`Key::NEVER`] if there is
+    /// none.
     pub fn next_change(&self) -> Key {
         match self.fabric.next_change() {
             Time::NEVER => Key::NEVER,
@@ -86,14 +88,14 @@ impl Network {
         }
     }
 
-    /// Takes the timer that has expired; returns the number with which it was armed.
+    /// Removes the earliest timer, which has expired. Returns the number with which it was armed.
     pub fn take_timer(&mut self) -> u64 {
         let id = self.timers.pop().expect("the timer list stood in the tree");
         self.set(Source::Timers, self.timers.first());
         id
     }
 
-    /// Arms a timer of a transport; `id` identifies it at its expiry.
+    /// Arms a timer of a transport that expires at time `at`; `id` identifies it then.
     #[inline]
     pub fn arm(&mut self, at: Time, id: u64) {
         if self.timers.push(at, id, id) {
@@ -107,12 +109,13 @@ impl Network {
         self.fabric.send(self.now, from, packet, sack, &mut self.sources);
     }
 
-    /// Returns the codepoint of a class.
+    /// Returns the differentiated services codepoint (DSCP) of a traffic class.
     pub fn dscp(&self, class: ClassId) -> u8 {
         self.classes[usize::from(class.0)].dscp
     }
 
-    /// Returns the hashes of a new connection's packets, to the server and back.
+    /// Returns the flow hashes of a new connection, from client to server and back. Switches use
+    /// them to choose among equal paths.
     pub fn hashes_of_new(&mut self, client: HostId, server: HostId) -> (u16, u16) {
         assert_ne!(client, server, "a host never talks to itself over the network");
         // Replaces the client's port: connections of a pair of hosts have different hashes.
@@ -124,7 +127,8 @@ impl Network {
         )
     }
 
-    /// Returns a packet of a class without a connection; `number` distinguishes it from others of its sender.
+    /// Returns a packet of `ip_len` IP bytes that belongs to no connection. The caller sets its
+    /// payload, number and flow hash.
     pub fn datagram(&self, from: HostId, to: HostId, class: ClassId, ip_len: u16) -> Packet {
         Packet {
             born: self.now,
@@ -137,18 +141,19 @@ impl Network {
         }
     }
 
-    /// Whether this world simulates a host; in a partitioned run, other parts may.
+    /// Whether this world simulates the host; false only in a partitioned run.
     pub fn owns(&self, host: HostId) -> bool {
         self.fabric.partition.as_ref().is_none_or(|partition| partition.owns(host))
     }
 
-    /// Returns the name of the port that feeds a link.
+    /// Returns the name of the port that sends into a link, such as `leaf0->h3`.
     pub fn port_name(&self, link: usize) -> String {
         let (names, link) = (&self.fabric.graph.names, &self.fabric.links[link]);
         format!("{}->{}", names[link.from as usize], names[link.to as usize])
     }
 
-    /// Returns which links are down, for messages; empty where none is.
+    /// Returns the end of an error message that names the links that are down; empty if none is
+    /// down.
     pub fn describe_failures(&self) -> String {
         let links = &self.fabric.links;
         let mut down = (0..links.len()).filter(|l| links[*l].is_down());

@@ -4,7 +4,7 @@ use crate::connections::Opened;
 use crate::stream_transports::number::TransportNumber;
 use eastwest_types::EndpointId;
 
-/// The connection of a packet.
+/// Transport and connection to which a packet belongs.
 #[derive(Clone, Copy, Debug)]
 pub enum Origin {
     /// No connection: a datagram, or a frame of a stream.

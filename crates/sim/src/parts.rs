@@ -1,25 +1,18 @@
-//! Behaviour of a world that is one part of a run: it simulates its own hosts, and informs other parts in time.
+//! Behaviour of a world that is one part of a run: it simulates its own hosts, and informs other
+//! parts in time.
 //!
-//! Every part has all connections and all openings in equal order, so that slots and hashes are those of an
-//! undivided run; an end is simulated in the part of its host. Two effects reach the other end at once, faster
-//! than any packet:
+//! Every part has all connections and all openings in equal order, so that slots and hashes are
+//! those of an undivided run; an endpoint is simulated in the part of its host. Two effects reach
+//! the other end at once, faster than any packet:
 //!
-//! • * The arrival of a message makes a row with the sender's counters, and the workload closes both ends. The
-//! part of the receiver knows it early: when the packet that completes the message is enqueued at the last
-//! port, at least the delay of a cable before. It *promises* the time to the part of the sender, where it is an
-//! event of that link. • * A timeout of a sender inspects the data of the receiver. Such a timer is known
-//! before; a window ends there, and the event is executed with all parts at that time ([`crate::threads`]).
+//! * The arrival of a message makes a row with the sender's counters, and the workload closes both
+//!   ends. The part of the receiver knows of it early: when the packet that completes the message
+//!   is enqueued at the last port, at least the delay of a cable before. It *promises* the time to
+//!   the part of the sender, where the arrival is an event of that link.
+//! * A timeout of a sender inspects the data of the receiver. Such a timer is known before; a
+//!   window ends there, and the event is executed with all parts at that time ([`crate::threads`]).
 //!
 //! Any other effect is detected, and the run is repeated undivided.
-//!
-//! * A message that has arrived makes a row with the sender's counters, and the workload closes both
-//!   ends. The part of the receiver knows it early: when the packet that completes the message enters
-//!   the last port, which is at least the delay of a cable before. It *promises* the time to the part of
-//!   the sender, where it is an event of that link.
-//! * A timeout of a sender looks at what the receiver has. Such a timer is known before; a window ends
-//!   there, and the event is carried out with all parts at that time ([`crate::threads`]).
-//!
-//! What comes otherwise than foreseen is noticed, and the run is done in one.
 
 use crate::messages::Delivered;
 use crate::network::Source;
@@ -67,7 +60,7 @@ impl World {
         self.site.network.fabric.partition.as_deref_mut().expect("it is a part")
     }
 
-    /// Whether this part simulates this end of a connection.
+    /// Whether this part of a partitioned run simulates the host of an endpoint.
     pub(crate) fn owns(&self, end: EndpointId) -> bool {
         let site = &self.site;
         site.network.owns(site.transports.tcp.stack.endpoint(end).local())
@@ -79,7 +72,8 @@ impl World {
         self.site.network.fabric.event_at(self.site.network.now, down)
     }
 
-    /// Registers the end of a written message at the receiver, if the sender is in another part.
+    /// Registers at the receiver, if it is in this part and the sender is not, the stream position
+    /// at which a written message ends. Its arrival is then promised to the sender's part.
     pub(crate) fn expect_across(&mut self, sender: EndpointId, end: u64) {
         let receiver = sender.peer();
         let Some(part_state) = &mut self.part_state else { return };
@@ -94,7 +88,7 @@ impl World {
         }
     }
 
-    /// Handles the arrival of a message at a receiver in this part.
+    /// Handles the arrival of a message at a receiver in this part of a partitioned run.
     pub(crate) fn delivered_in_part(&mut self, receiver: EndpointId, d: &Delivered) {
         let down = self
             .site
@@ -158,14 +152,14 @@ impl World {
         }
     }
 
-    /// Requests that the run is repeated undivided, for this reason.
+    /// Requests that the partitioned run is repeated on one thread, for the reason `why`.
     pub(crate) fn abort_partitioned(&mut self, why: &'static str) {
         if let Some(part_state) = &mut self.part_state {
             part_state.abort_reason = part_state.abort_reason.or(Some(why));
         }
     }
 
-    /// Dispatches an event that is not a link's in one part.
+    /// Executes an event of timers or wake-ups in one part of a partitioned run.
     pub(crate) fn dispatch_in_part(&mut self, source: Source) {
         let network = &self.site.network;
         let (class, rank) = match source {
@@ -189,6 +183,7 @@ impl World {
         self.set_other(None);
     }
 
+    /// Sets the order of the current event if it is no event of a link; `None` after the event.
     pub(crate) fn set_other(&mut self, order: Option<EventOrder>) {
         if let Some(partition) = &mut self.site.network.fabric.partition {
             partition.other = order;
@@ -206,14 +201,15 @@ impl World {
         }
     }
 
-    /// Returns the end that the next timer is for, if the other end is in another part.
+    /// Returns the endpoint of the next timer to expire, if its peer is in another part; otherwise
+    /// `None`.
     pub(crate) fn timer_across(&self) -> Option<EndpointId> {
         let end = EndpointId(self.site.network.timers.first_token()? as u32);
         (self.site.transports.tcp.stack.is_live(end) && !self.owns(end.peer())).then_some(end)
     }
 
-    /// Returns the first time before `bound` at which a timer of this part inspects a peer in another, or
-    /// `bound`.
+    /// Returns the first time before `bound` at which a timer of this part inspects a peer in
+    /// another part; `bound` if there is none.
     pub(crate) fn next_look_across(&mut self, bound: Time) -> Time {
         if self.site.network.timers.first().time() >= bound {
             return bound;
@@ -228,8 +224,9 @@ impl World {
             .fold(bound, Time::min)
     }
 
-    /// Checks that no packet has arrived at an end that was done and whose peer is in another part: whether the
-    /// connection has ended depends on both.
+    /// Checks whether a packet has arrived at a finished endpoint whose peer is in another part. If
+    /// so, requests that the run is repeated undivided: both parts decide whether the connection
+    /// has ended.
     pub(crate) fn check_late(&mut self) {
         if self
             .site
@@ -244,7 +241,8 @@ impl World {
         }
     }
 
-    /// Promises to other parts the arrival times of messages that are certain to arrive.
+    /// Informs the other parts of a partitioned run of messages that are certain to arrive, with
+    /// their arrival times (promises).
     pub(crate) fn promise(&mut self) {
         let Some(partition) = &mut self.site.network.fabric.partition else { return };
         if partition.checks.is_empty() {
@@ -282,7 +280,7 @@ impl World {
         }
     }
 
-    /// Makes this world one part of a run.
+    /// Makes this world, which is complete, one part of a partitioned run.
     pub(crate) fn become_part(&mut self) {
         self.part_state = Some(Box::default());
         self.site.transports.tcp.stack.record_late_arrivals();
@@ -293,7 +291,7 @@ impl World {
         self.site.network.set(Source::Samples, Key::NEVER);
     }
 
-    /// Executes all events before `end`.
+    /// Executes all events of this part before `end`.
     pub(crate) fn run_window(&mut self, end: Time) -> Result<(), RunError> {
         let over = self.site.transports.tcp.stack.has_ended();
         let start = self.site.network.now;
@@ -380,7 +378,7 @@ impl World {
         };
         part_state.rows.sort_by_key(order);
         part_state.rows.into_iter().for_each(|(row, ..)| self.site.probes.records.flow(row));
-        // At equal times, events of TCP go first, see `incidents`.
+        // At equal times, events of TCP go first, see `Site::take_losses`.
         part_state.events.sort_by_key(|(order, row)| (row.at, row.drop.is_some(), *order));
         part_state
             .events

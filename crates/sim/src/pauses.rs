@@ -4,12 +4,12 @@
 use crate::scenario::PausesConfig;
 use eastwest_measure::table;
 use eastwest_measure::table::Table;
-use eastwest_network::dcb::pauses::{Pause, PauseLog};
+use eastwest_network::dcb::pause_log::{Pause, PauseLog};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::Time;
 use serde_json::{Value, json};
 
-/// Logs the pauses of the selected ports.
+/// Starts the log of PFC pauses at the ports that `measure.pauses` names.
 pub fn start(fabric: &mut Fabric, asked: &PausesConfig) {
     let chosen = |from, to| asked.ports.contains(from, to);
     let ports = fabric.links.iter().filter(|l| chosen(l.from, l.to)).count();
@@ -19,7 +19,7 @@ pub fn start(fabric: &mut Fabric, asked: &PausesConfig) {
     }
 }
 
-/// Logged pauses.
+/// Logged PFC pauses of all ports.
 #[derive(Default)]
 pub struct Pauses {
     /// Rows: link and pause, in the order of links and begins.
@@ -28,7 +28,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Removes and returns the logs of all links.
+    /// Removes and returns the logs of PFC pauses of all ports, until `now`.
     pub fn take(fabric: &mut Fabric, now: Time) -> Pauses {
         let mut all = Pauses::default();
         for (number, link) in fabric.links.iter_mut().enumerate() {
@@ -41,7 +41,8 @@ impl Pauses {
         all
     }
 
-    /// Returns the summary.
+    /// Returns the part `pauses` of the summary: the number of rows, and of pauses beyond the
+    /// limit.
     pub fn summary(&self) -> Value {
         json!({ "rows": self.rows.len(), "left_out": self.left_out })
     }

@@ -20,19 +20,19 @@ use serde::{Deserialize, Serialize};
 /// A traffic class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassPlan {
-    /// Name in tables.
+    /// Name in the tables of results.
     pub name: String,
-    /// Differentiated services codepoint of its packets, 0–63.
+    /// Differentiated services codepoint (DSCP) of the packets of the class, 0–63.
     pub dscp: u8,
 }
 
 /// A workload and its role in the run.
 pub struct WorkloadPlan {
-    /// Name in tables.
+    /// Name in the tables of results.
     pub name: String,
-    /// Whether the run may end without it.
+    /// Whether the run may end before this workload has finished.
     pub background: bool,
-    /// Transport of its connections.
+    /// Transport of the workload's connections.
     pub transport: Transport,
     /// State machine of the workload.
     pub workload: Workload,
@@ -42,19 +42,19 @@ pub struct WorkloadPlan {
 pub struct Plan {
     /// Seed of all random streams.
     pub seed: u64,
-    /// Latest end of the run.
+    /// Latest end of the run; [`Time::NEVER`] if the run ends with its workloads.
     pub until: Time,
     /// Links, switches, routes.
     pub fabric: FabricConfig,
-    /// Power of switches.
+    /// Power model of switches.
     pub switch_power: SwitchPower,
     /// Settings of all TCP endpoints that no override matches.
     pub tcp: TcpConfig,
-    /// Overrides of settings for some endpoints.
+    /// Overrides of TCP settings for some endpoints, of which the first that matches applies.
     pub tcp_overrides: Vec<TcpOverride>,
     /// Settings of the transports beside TCP that workloads use.
     pub further: FurtherSettings,
-    /// Traffic classes; actions name them by index.
+    /// Traffic classes; workloads name them by index.
     pub classes: Vec<ClassPlan>,
     /// Workloads of the run.
     pub workloads: Vec<WorkloadPlan>,

@@ -306,7 +306,7 @@ fn sums<'a>(links: impl Iterator<Item = &'a Link>, of: impl Fn(&Counts) -> u64) 
     by_kind(sums)
 }
 
-/// Returns the packets lost at these ports, by cause and kind.
+/// Returns the numbers of packets lost at the ports of these links, by cause and kind of packet.
 pub fn lost<'a>(links: impl Iterator<Item = &'a Link> + Clone) -> Value {
     let causes = SHORT_CAUSES.into_iter().enumerate();
     let of = |(cause, name): (usize, &str)| {
@@ -315,12 +315,13 @@ pub fn lost<'a>(links: impl Iterator<Item = &'a Link> + Clone) -> Value {
     causes.map(of).collect::<Map<_, _>>().into()
 }
 
-/// Returns the packets marked at these ports, by kind.
+/// Returns the numbers of packets that the ports of these links marked "congestion experienced", by
+/// kind of packet.
 pub fn marked<'a>(links: impl Iterator<Item = &'a Link>) -> Value {
     sums(links, |counts| counts.marks)
 }
 
-/// Returns the summary, with ports of hosts and of switches separate.
+/// Returns the part `ports` of the summary: packet counts of the ports of hosts and of switches.
 pub fn summary(fabric: &Fabric) -> Value {
     let hosts = fabric.graph.hosts;
     let of = |at_host: bool| {

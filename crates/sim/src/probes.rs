@@ -22,7 +22,7 @@ pub struct Probes {
     pub paths: CriticalPaths,
     /// Throughput over time at the receivers of selected senders.
     pub flow_samples: Sampler,
-    /// Capture of packets at selected ports.
+    /// Capture of packets at selected ports; `None` if no port is selected.
     pub capture: Option<Capture>,
     /// Part of the run in which the measures of workloads are taken.
     pub window: WindowConfig,
@@ -49,7 +49,8 @@ impl Probes {
         }
     }
 
-    /// Whether single packets in flight or single segments are observed.
+    /// Whether a probe observes single packets in flight or single TCP segments, which needs a
+    /// slower event loop.
     pub fn look_inside(&self, network: &Network) -> bool {
         self.tracer.is_on()
             || network.fabric.taps.any()

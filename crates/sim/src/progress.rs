@@ -8,9 +8,9 @@ use std::fmt;
 pub enum RunError {
     /// The caller asked to stop.
     Interrupted,
-    /// A workload can no longer finish.
+    /// A workload can no longer finish, for this reason.
     Stuck(String),
-    /// A limit of the program was reached.
+    /// A limit of the program was reached, or the run could not be built, for this reason.
     Limit(String),
 }
 
@@ -29,12 +29,13 @@ impl fmt::Display for RunError {
 pub struct Progress {
     /// Simulated time.
     pub now: Time,
-    /// Latest end of the run.
+    /// Latest end of the run in simulated time; [`Time::NEVER`] if there is no limit.
     pub until: Time,
-    /// Work done and total work, over all workloads with an end.
+    /// Finished and total amount of work (flows, requests, jobs …), summed over the workloads that
+    /// have an end.
     pub done: (u64, u64),
-    /// Packet transmissions so far.
+    /// Packet transmissions on all links so far.
     pub packet_hops: u64,
-    /// Events so far.
+    /// Number of events executed so far.
     pub events: u64,
 }

@@ -22,34 +22,35 @@ const FIRST_INTERVAL: Span = Span::from_ms(1);
 /// Records of a run.
 #[derive(Serialize, Deserialize)]
 pub struct Records {
-    /// Latency by class: of packets with payload, of those without.
+    /// Latencies of packets with payload, and of packets without, for each traffic class.
     pub latency: Vec<[Histogram; 2]>,
     /// Messages that have arrived.
     pub flows: FlowTable,
-    /// Events of connections.
+    /// Events of connections (drops, timeouts, recoveries): the table of events.
     pub events: EventLog,
-    /// Finished jobs, with their workload.
+    /// Finished jobs, each with the number of its workload.
     pub jobs: Vec<(u16, JobRecord)>,
-    /// Finished tasks, with their workload, except those handed out.
+    /// Finished tasks, each with the number of its workload, without rows already handed out to the
+    /// caller of the run.
     pub tasks: Vec<(u16, TaskRecord)>,
-    /// Number of tasks handed out.
+    /// Number of rows of tasks already handed out to the caller of the run.
     pub tasks_handed_out: u64,
-    /// Start of the first task, and end of the last one.
+    /// Start of the first task, and end of the last one; `None` before a task has finished.
     pub tasks_span: Option<(Time, Time)>,
-    /// Finished rounds.
+    /// Finished rounds of synchronized reads.
     pub rounds: Vec<Round>,
-    /// Finished transactions, with their workload.
+    /// Finished transactions, each with the number of its workload.
     pub transactions: Vec<(u16, TransactionRecord)>,
     /// Records of MPI programs.
     pub mpi: MpiRecords,
-    /// Bytes per tier, queues and energy over time.
+    /// Samples over time: bytes per tier, queue lengths and energy.
     pub samples: Samples,
-    /// Names of the tiers, and the tier of every link.
+    /// Names of the tiers of links.
     #[serde(with = "eastwest_types::name")]
     pub tiers: Vec<&'static str>,
     /// Tier of every link, an index into [`Records::tiers`].
     pub tier_of_link: Vec<u8>,
-    /// Whether energy is sampled: some links sleep.
+    /// Whether energy is sampled, because some links save power.
     saves_power: bool,
     /// Digest of the run.
     pub digest: Digest,
@@ -95,18 +96,20 @@ impl Records {
         }
     }
 
-    /// Records a packet of a connection that has reached its host.
+    /// Records the latency of a packet of a connection that has reached its host; `class` is its
+    /// traffic class.
     #[inline]
     pub fn latency(&mut self, class: u8, packet: &Packet, latency: Span) {
         self.latency[usize::from(class)][usize::from(packet.payload == 0)].record(latency);
     }
 
-    /// Records a datagram that has reached its host; its endpoint field holds the class.
+    /// Records the latency of a datagram that has reached its host; its endpoint field holds the
+    /// traffic class.
     pub fn datagram(&mut self, packet: &Packet, latency: Span) {
         self.latency[packet.dst_endpoint.0 as usize][0].record(latency);
     }
 
-    /// Records a message that has arrived.
+    /// Records a message that has arrived, also in the digest.
     pub fn flow(&mut self, row: FlowRow) {
         self.digest.flow(&row);
         self.flows.push(row);
@@ -126,7 +129,7 @@ impl Records {
         self.tasks.push((workload, task));
     }
 
-    /// Records what a workload reports.
+    /// Records what a workload reports, such as a finished job or task.
     ///
     /// # Panics
     /// If the action is a request and not a report.
@@ -159,7 +162,7 @@ impl Records {
         self.rounds.push(Round { workload, round, started, finished, bytes });
     }
 
-    /// Samples all links.
+    /// Samples bytes, queue length and energy of all links at time `now`.
     pub fn sample(&mut self, fabric: &Fabric, now: Time) {
         let mut totals = vec![0; self.tiers.len()];
         for (link, &tier) in fabric.links.iter().zip(&self.tier_of_link) {

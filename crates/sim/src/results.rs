@@ -68,11 +68,11 @@ pub const TABLES: [Declared; 27] = [
 
 /// Tables and summary of a finished run.
 pub struct Results {
-    /// All tables, by file stem.
+    /// All tables, whose names are those of their files.
     pub tables: Vec<Table>,
     /// Files of the result folder: name and content.
     pub files: Vec<(&'static str, Vec<u8>)>,
-    /// Fields of `run --json` that do not depend on the machine.
+    /// Fields of `eastwest run --json` that do not depend on the machine.
     pub summary: Value,
 }
 
@@ -135,21 +135,21 @@ impl Results {
     }
 }
 
-/// Returns the tables whose rows can be handed out while a run goes on: those that grow as long as it does,
-/// with how many of their rows have been handed out.
+/// Returns the tables that grow with the run (flows, tasks), each with the number of rows that have
+/// been handed out to the caller of the run.
 pub fn handed_out(site: &Site) -> [(&'static str, u64); 2] {
     let records = &site.probes.records;
     [("flows", records.flows.handed_out()), ("tasks", records.tasks_handed_out)]
 }
 
-/// Whether a table that grows with the run holds at least `most` rows.
+/// Whether a table that grows with the run (flows, tasks) holds at least `most` rows.
 pub fn holds(site: &Site, most: usize) -> bool {
     let records = &site.probes.records;
     records.flows.held().max(records.tasks.len()) >= most
 }
 
-/// Takes the rows out of a growing table that holds at least `most` of them: the next part of the table. The
-/// results at the end of the run have the remaining rows.
+/// Takes all rows out of a table that grows with the run and holds at least `most` of them; `None`
+/// if there is no such table. The results at the end of the run have the remaining rows.
 pub fn hand_out(site: &mut Site, most: usize) -> Option<Table> {
     let names = names(&site.drivers, &site.network, &site.probes.records);
     let records = &mut site.probes.records;

@@ -33,9 +33,9 @@ pub struct Site {
     pub switch_power: SwitchPower,
     /// Latest end of the run.
     pub until: Time,
-    /// Number of events so far.
+    /// Number of events executed so far.
     pub events: u64,
-    /// In a run without packets, which is never checkpointed: its summary.
+    /// Counts of a run in flow mode (without packets), set at its end; `None` in other runs.
     #[serde(skip)]
     pub approximate: Option<Approximate>,
 }
@@ -66,7 +66,7 @@ impl Site {
         })
     }
 
-    /// Executes a request at TCP.
+    /// Passes a timer expiry, a write or a close to TCP.
     pub fn request_tcp(&mut self, request: &TcpRequest) {
         self.transports.tcp.request(&mut self.network, &mut self.probes.paths, request);
     }
@@ -82,7 +82,7 @@ impl Site {
         }
     }
 
-    /// Whether no event is pending but samples and changes of links, which alone must not keep the run
+    /// Whether there is no packet, timer or wake-up. Samples and faults alone must not keep the run
     /// going.
     pub fn is_idle(&self) -> bool {
         self.network.timers.first() == Key::NEVER
@@ -90,7 +90,8 @@ impl Site {
             && self.network.fabric.pool.in_use() == 0
     }
 
-    /// Describes why no event is pending; `outstanding` are the messages not delivered, by sender and receiver.
+    /// Describes, for an error message, why no event is pending; `outstanding` are sender, receiver
+    /// and content of the messages not delivered.
     pub fn describe_stuck<'a>(
         &self,
         outstanding: impl Iterator<Item = (HostId, HostId, &'a Message)>,
@@ -183,7 +184,7 @@ impl Site {
         )
     }
 
-    /// Returns the digest of the run; to be called once, at the end.
+    /// Returns the digest of the run, 32 hexadecimal digits; to be called once, at the end.
     pub fn digest(&mut self) -> String {
         let digest = std::mem::take(&mut self.probes.records.digest);
         digest.finish(&self.network.fabric.links, self.network.now)

@@ -10,10 +10,10 @@ use eastwest_workload::Workload;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// All streams of a run.
+/// All streams of raw Ethernet frames in a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Streams {
-    /// Rows by number of the stream.
+    /// Rows of the table of streams, indexed by the number of the stream.
     pub rows: Vec<StreamRow>,
     /// By workload: number of its first stream, frames that have neither arrived nor been lost, and whether it
     /// has sent all.
@@ -23,7 +23,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Returns the streams of all workloads, in order.
+    /// Returns the streams of the raw Ethernet sources of all workloads, in order.
     pub fn new<'a>(workloads: impl Iterator<Item = &'a Workload>) -> Streams {
         let mut streams = Streams::default();
         for (number, workload) in (0..).zip(workloads) {
@@ -38,7 +38,7 @@ impl Streams {
         streams
     }
 
-    /// Whether there are any streams.
+    /// Whether there are any streams of raw Ethernet frames.
     pub fn any(&self) -> bool {
         !self.rows.is_empty()
     }
@@ -50,7 +50,8 @@ impl Streams {
         (row, workload)
     }
 
-    /// Counts a frame that was lost; returns its stream if it was one of messages.
+    /// Counts a lost frame. Returns the number of its stream if the stream carries messages; `None`
+    /// for other frames, and for packets that are no frames.
     pub fn lose(&mut self, lost: &Lost) -> Option<u32> {
         let packet = &lost.packet;
         if packet.notes != Packet::DATAGRAM || packet.flags != 0 || packet.ack == 0 {
@@ -60,13 +61,14 @@ impl Streams {
         Some(packet.ack as u32 - 1).filter(|stream| *stream >= self.open)
     }
 
-    /// Sends a frame of the stream of a workload that has this number among its streams.
+    /// Sends a frame of `bytes` bytes of a workload; `stream` is the number among the streams of
+    /// that workload.
     pub fn send_of(&mut self, network: &mut Network, workload: u16, stream: u32, bytes: u16) {
         let first = self.workloads[usize::from(workload)].0;
         self.send(network, first + stream, bytes);
     }
 
-    /// Sends a frame of a stream, by the number of its row.
+    /// Sends a frame of `bytes` bytes; `stream` is the number among all streams of the run.
     pub fn send(&mut self, network: &mut Network, stream: u32, bytes: u16) {
         let row = &mut self.rows[stream as usize];
         self.workloads[usize::from(row.workload)].1 += 1;
@@ -80,13 +82,14 @@ impl Streams {
         network.send(row.src, packet, None);
     }
 
-    /// Whether the receiver would hold a frame that arrives, since earlier ones are missing.
+    /// Whether the receiver would hold back an arriving frame, since earlier frames of its stream
+    /// are missing.
     pub fn would_hold(&self, packet: &Packet) -> bool {
         self.rows[packet.ack as usize - 1].order.would_hold(packet.seq as u32)
     }
 
-    /// Counts a frame that has reached its host. Returns its workload, and its stream if that is one of
-    /// messages.
+    /// Counts a frame that has reached its host. Returns the number of its workload, and the number
+    /// of its stream if the stream carries messages, otherwise `None`.
     pub fn arrives(&mut self, now: Time, packet: &Packet, latency: Span) -> (u16, Option<u32>) {
         let (row, workload) = self.ends(packet.ack as u32);
         row.receives(now, packet.seq as u32, packet.payload, latency);
@@ -94,12 +97,12 @@ impl Streams {
         (workload, of_messages.then(|| packet.ack as u32 - 1))
     }
 
-    /// Notes that a workload has sent its last frame.
+    /// Notes that a workload of raw Ethernet sources has sent its last frame.
     pub fn sends_no_more(&mut self, workload: u16) {
         self.workloads[usize::from(workload)].2 = true;
     }
 
-    /// Whether a workload has sent its last frame.
+    /// Whether a workload of raw Ethernet sources has sent its last frame.
     pub fn has_sent_all(&self, workload: u16) -> bool {
         self.workloads[usize::from(workload)].2
     }
@@ -109,7 +112,7 @@ impl Streams {
         self.workloads[usize::from(workload)].1 == 0
     }
 
-    /// Returns the summary.
+    /// Returns the part `streams` of the summary.
     pub fn summary(&self) -> Value {
         let used = || self.rows.iter().filter(|r| r.sent > 0);
         let sum = |of: fn(&StreamRow) -> u64| used().map(of).sum::<u64>();

@@ -23,18 +23,18 @@ pub struct SwitchPower {
     pub port_w: f64,
     /// Power of a lane of a port with a cable, in watts.
     pub lane_w: f64,
-    /// Rate of a lane; `None`: it follows from the rate of the port.
+    /// Rate of a lane; `None`: 25 Gbit/s if that divides the rate of the port, otherwise 10 Gbit/s.
     pub lane_rate: Option<Rate>,
 }
 
-/// Energy of switches, in joules.
+/// Energy of all switches of a fabric, in joules, without the transceivers of their links.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SwitchJoules {
-    /// Energy of chassis, independent of cables.
+    /// Energy of the chassis in joules, independent of cables.
     pub base: f64,
-    /// Energy of ports.
+    /// Energy of the ports with a cable, in joules.
     pub ports: f64,
-    /// Energy of lanes.
+    /// Energy of the lanes of the ports with a cable, in joules.
     pub lanes: f64,
 }
 
@@ -68,14 +68,15 @@ impl SwitchPower {
         })
     }
 
-    /// Returns the number of lanes of a port.
+    /// Returns the number of lanes of a port with this rate.
     pub fn lanes(&self, rate: Rate) -> u64 {
         let by_rate = if rate.0 % Rate::gbit(25).0 == 0 { 25 } else { 10 };
         let each = self.lane_rate.unwrap_or(Rate::gbit(by_rate));
         rate.0.div_ceil(each.0)
     }
 
-    /// Returns the energy of the switches of a fabric in `seconds`.
+    /// Returns the energy that all switches of a fabric use in `seconds`, without the transceivers
+    /// of their links.
     pub fn joules(&self, graph: &Graph, seconds: f64) -> SwitchJoules {
         let (mut ports, mut lanes) = (0, 0);
         for cable in &graph.cables {
@@ -92,12 +93,13 @@ impl SwitchPower {
 }
 
 impl SwitchJoules {
-    /// Returns the total energy.
+    /// Returns the sum of the energy of chassis, ports and lanes, in joules.
     pub fn total(&self) -> f64 {
         self.base + self.ports + self.lanes
     }
 
-    /// Returns the summary.
+    /// Returns the energy in joules for the summary: `total`, `base` (chassis), `ports` and
+    /// `lanes`.
     pub fn summary(&self) -> Value {
         json!({
             "total": self.total(), "base": self.base, "ports": self.ports, "lanes": self.lanes,

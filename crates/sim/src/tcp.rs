@@ -14,7 +14,7 @@ use eastwest_transport::tcp::{Connect, Notice, Sink, Stack};
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, SackBlocks, Side, Time};
 use serde::{Deserialize, Serialize};
 
-/// All connections of a run.
+/// TCP of a run: endpoints, connections, and the messages on them.
 #[derive(Serialize, Deserialize)]
 pub struct Tcp {
     /// Endpoints.
@@ -39,13 +39,13 @@ pub struct NetworkSink<'a, const INSIDE: bool, const DCB: bool> {
     paths: Option<(&'a mut CriticalPaths, &'a Messages)>,
 }
 
-/// Request to TCP that is not a packet.
+/// Request to TCP other than the arrival of a packet.
 pub enum TcpRequest {
     /// A timer of this endpoint has expired.
     Timer(EndpointId),
-    /// The application writes this number of bytes.
+    /// The application of this endpoint writes this number of bytes.
     Write(EndpointId, u64),
-    /// The application closes its side.
+    /// The application of this endpoint closes its side of the connection.
     Close(EndpointId),
 }
 
@@ -74,7 +74,7 @@ impl<const INSIDE: bool, const DCB: bool> Sink for NetworkSink<'_, INSIDE, DCB> 
 }
 
 impl Tcp {
-    /// Returns TCP without connections.
+    /// Returns TCP with the settings of a plan and without connections.
     pub fn new(plan: &Plan) -> Tcp {
         let (settings, all) = EndpointSettings::new(&plan.tcp, &plan.tcp_overrides);
         let mut stack = Stack::new(plan.tcp.clone());
@@ -108,7 +108,7 @@ impl Tcp {
         f(&mut self.stack, now, &mut out)
     }
 
-    /// Executes a request at the stack, with critical paths recorded or not.
+    /// Executes a request at the TCP stack, and records critical paths if they are on.
     #[inline]
     pub fn request(
         &mut self,
@@ -136,7 +136,8 @@ impl Tcp {
         });
     }
 
-    /// Returns the headers of a packet in a capture; `settings` are those of client and server.
+    /// Returns the headers of a packet in a capture, from the Ethernet header on; `client` and
+    /// `server` are the numbers of their TCP settings.
     pub fn headers(
         &self,
         packet: &Packet,

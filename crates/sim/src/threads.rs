@@ -36,10 +36,11 @@ pub struct ParallelOptions {
     pub last_flows: u64,
     /// Time between two calls of [`Watcher::on_progress`].
     pub check_interval: Duration,
-    /// Number of windows, and least mean number of events per window: with fewer events in these windows the
-    /// run is repeated undivided.
+    /// Number of windows, and least mean number of events per window: with fewer events in that
+    /// many first windows the run is repeated undivided.
     pub min_events_per_window: (u64, u64),
-    /// Times of the trials whether several threads are faster than one; `None`: several are always used.
+    /// Times of the trials that find out whether several threads are faster than one; `None`:
+    /// several threads are always used.
     pub spans: Option<TrialTimes>,
 }
 
@@ -73,18 +74,18 @@ pub struct Finished {
 /// Statistics of a partitioned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parallel {
-    /// Threads used: at most the number of racks or pods.
+    /// Number of threads used: at most the number of racks or pods.
     pub threads: usize,
-    /// Number of windows.
+    /// Number of windows in which the parts were executed.
     pub windows: u64,
     /// Number of windows that one thread executed for all parts, since that was faster.
     pub alone: u64,
-    /// How often a thread slept while it waited for others.
+    /// How many times a thread slept while it waited for others, summed over all threads.
     pub sleeps: u64,
 }
 
 impl Finished {
-    /// Returns the results, bit for bit those of one thread.
+    /// Returns the results, which are bit for bit those of a run on one thread.
     pub fn into_results(self) -> Results {
         Results::new(self.world)
     }
@@ -94,7 +95,7 @@ impl Finished {
         self.world.progress()
     }
 
-    /// Returns the statistics of the run.
+    /// Returns the statistics of the partitioned execution.
     pub fn parallel(&self) -> Parallel {
         self.parallel
     }
@@ -128,8 +129,8 @@ fn units(topology: &Topology) -> u32 {
     }
 }
 
-/// Returns why a plan cannot be partitioned, as far as that is known beforehand: words that continue "one
-/// thread, since".
+/// Returns why a run of this plan cannot be partitioned: words that continue "one thread, since".
+/// `None` if nothing known beforehand prevents it.
 pub fn obstacle(plan: &Plan) -> Option<&'static str> {
     let (fabric, measure) = (&plan.fabric, &plan.measure);
     let listed = |w: &WorkloadPlan| w.workload.listed_flows().is_some() && !w.background;
@@ -175,7 +176,7 @@ pub struct Parts {
     until: Time,
     /// Total number of flows.
     total: u64,
-    /// By workload: whether the run does not wait for it.
+    /// For each workload: true if the run may end before this workload has finished.
     background: Vec<bool>,
 }
 
@@ -185,10 +186,12 @@ impl Parts {
         self.worlds.iter().map(|world| world.site.network.now).max().unwrap_or(Time::ZERO)
     }
 
+    /// Returns the world of the first part.
     pub(crate) fn first(&self) -> &World {
         self.worlds.first().expect("there are parts")
     }
 
+    /// Returns the worlds of all parts for changes.
     pub(crate) fn worlds_mut(&mut self) -> &mut [World] {
         &mut self.worlds
     }
@@ -252,8 +255,9 @@ impl Parts {
     }
 }
 
-/// Executes the run that `plan` returns, equal at each call, on this number of threads, including the caller's.
-/// `watcher` is called regularly; if it does not want to proceed the run stops with [`RunError::Interrupted`].
+/// Executes on several threads the run that `plan` returns, equal at each call. `threads` includes
+/// the thread of the caller. `watcher` is called regularly; if it does not want to proceed the run
+/// stops with [`RunError::Interrupted`].
 pub fn run(
     plan: &dyn Fn() -> Result<Plan, RunError>,
     threads: usize,
@@ -267,7 +271,7 @@ pub fn run(
     }
 }
 
-/// Continues a partitioned run from a checkpoint, on as many threads as parts.
+/// Continues a partitioned run from a checkpoint, on one thread for each part.
 pub fn resume(
     parts: Parts,
     options: ParallelOptions,

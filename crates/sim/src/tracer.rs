@@ -12,28 +12,29 @@ use serde::{Deserialize, Serialize};
 /// Values of the last row of a window.
 type Seen = (u64, Option<u64>, WindowPhase);
 
-/// Traces of windows.
+/// Traces of the congestion windows of selected TCP senders.
 #[derive(Serialize, Deserialize)]
 pub struct Tracer {
     senders: Senders,
     /// By slot of the endpoint: `None` if it is not traced.
     slots: Vec<Option<Option<Seen>>>,
-    /// Rows of the table.
+    /// Rows of the table of congestion windows.
     pub rows: TraceTable,
 }
 
 impl Tracer {
-    /// Returns a tracer of these senders, with at most `most` rows.
+    /// Returns a tracer of the congestion windows of these senders, whose table has at most `most`
+    /// rows.
     pub fn new(senders: Senders, most: u64) -> Tracer {
         Tracer { senders, slots: Vec::new(), rows: TraceTable::new(most as usize) }
     }
 
-    /// Whether any sender is traced.
+    /// Whether the congestion window of any sender is traced.
     pub fn is_on(&self) -> bool {
         !self.senders.is_empty()
     }
 
-    /// Registers a connection that has been opened.
+    /// Registers a TCP connection that has been opened; `end` is one of its endpoints.
     pub fn open(&mut self, end: EndpointId, client: HostId, server: HostId) {
         if !self.is_on() {
             return;
@@ -58,7 +59,7 @@ impl Tracer {
         self.slots.get(end.slot()).is_some_and(Option::is_some)
     }
 
-    /// Writes a row for an endpoint if its window is traced and has changed.
+    /// Writes a row for an endpoint if its congestion window is traced and has changed.
     pub fn look(&mut self, now: Time, stack: &Stack, connections: &Connections, end: EndpointId) {
         let e = stack.endpoint(end);
         if !self.traces(end) || e.id() != end || e.written() == 0 {

@@ -145,7 +145,8 @@ table! {
     compute_us: us = call.compute;
 }
 
-/// Returns the summary of transactions: number, response times, rate per second, and rate per watt.
+/// Returns the part `transactions` of the summary: number, response times, rate per second, and
+/// rate per watt.
 pub fn summary(site: &Site) -> Value {
     let all = || site.probes.records.transactions.iter().map(|(_, t)| t);
     let count = all().count();

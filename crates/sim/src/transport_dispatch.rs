@@ -151,7 +151,7 @@ impl World {
         network.send(from, packet, None);
     }
 
-    /// Dispatches the notices of endpoints to workloads and to the event log.
+    /// Dispatches the notices of all transports to workloads and to the event log.
     pub(crate) fn dispatch_notices(&mut self) {
         while !self.site.transports.tcp.notices.is_empty() {
             let tcp = &mut self.site.transports.tcp;
@@ -183,7 +183,7 @@ impl World {
         }
     }
 
-    /// Dispatches the notices of a transport beside TCP to workloads.
+    /// Dispatches the notices of a transport other than TCP to workloads.
     pub(crate) fn dispatch_further_notices(&mut self, via: TransportNumber) {
         while let Some((end, notice)) = self.site.transports.further_mut(via).next_notice() {
             match notice {
@@ -267,7 +267,8 @@ impl World {
         }
     }
 
-    /// Delivers a frame that has reached its host.
+    /// Handles a raw Ethernet frame that has reached its host: counts it, and notifies the workload
+    /// of messages that are complete.
     pub(crate) fn frame_arrived(&mut self, packet: &Packet, latency: Span) {
         // Lost frames are first taken from the network, so that the receiver knows of them at once.
         if self.site.transports.streams.would_hold(packet) {
@@ -307,7 +308,7 @@ impl World {
         none
     }
 
-    /// Handles a wake-up of a workload or a NIC, or a poll of lost frames.
+    /// Handles a wake-up that was scheduled for a workload, for a NIC, or to look for lost frames.
     pub(crate) fn on_wakeup(&mut self, workload: u16, token: u64) {
         if workload == NIC_WAKEUP {
             self.site.transports.ethernet_messages.on_poll(token as u32);
@@ -320,7 +321,7 @@ impl World {
         }
     }
 
-    /// Records packets lost before this time in the event log.
+    /// Records in the event log the packets lost before this time.
     #[cold]
     pub(crate) fn record_losses(&mut self, before: Time) {
         let part_state = &mut self.part_state;

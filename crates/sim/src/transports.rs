@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! states {
     ($($module:ident: $Settings:ident => $Adapter:ident,)*) => {
-        /// State of the transports beside TCP that workloads use.
+        /// State of the transports other than TCP that workloads use.
         #[derive(Serialize, Deserialize)]
         pub struct Further {
             $($module: Option<Box<crate::stream_transports::$module::$Adapter>>,)*
@@ -36,7 +36,7 @@ macro_rules! states {
                 }
             }
 
-            /// Yields the transports with their names.
+            /// Yields the transports other than TCP that workloads use, each with its name.
             pub fn all(&self) -> impl Iterator<Item = (&'static str, &dyn FurtherTransport)> {
                 [$((
                     stringify!($module),
@@ -46,7 +46,7 @@ macro_rules! states {
                 .filter_map(|(name, transport)| Some((name, transport?)))
             }
 
-            /// Returns the numbers of the transports.
+            /// Returns the numbers of the transports other than TCP that workloads use.
             pub fn numbers(&self) -> impl Iterator<Item = TransportNumber> + use<> {
                 use crate::stream_transports::Transport;
                 [$((self.$module.is_some(), Transport::$Adapter.number())),*]
@@ -81,11 +81,11 @@ crate::stream_transports::further_transports!(states);
 pub struct Transports {
     /// TCP.
     pub tcp: Tcp,
-    /// Transports beside TCP.
+    /// Transports other than TCP that carry byte streams.
     pub further: Further,
-    /// Streams of frames.
+    /// Streams of raw Ethernet frames.
     pub streams: Streams,
-    /// Messages that travel as frames.
+    /// Messages that travel as raw Ethernet frames.
     pub ethernet_messages: EthernetMessages,
 }
 
@@ -101,17 +101,19 @@ impl Transports {
         }
     }
 
-    /// Returns a transport beside TCP, which exists if a workload uses it.
+    /// Returns the transport with this number, which is not TCP. Panics if no workload uses it.
     pub fn further_of(&self, number: TransportNumber) -> &dyn FurtherTransport {
         self.further.get(number).expect("a workload uses the transport")
     }
 
-    /// Returns a transport beside TCP, which exists if a workload uses it.
+    /// Returns the transport with this number, which is not TCP, for changes. Panics if no workload
+    /// uses it.
     pub fn further_mut(&mut self, number: TransportNumber) -> &mut dyn FurtherTransport {
         self.further.get_mut(number).expect("a workload uses the transport")
     }
 
-    /// Returns the transport with a number.
+    /// Returns the transport with this number, TCP included, for changes. Panics if no workload
+    /// uses it.
     pub fn of_mut(&mut self, number: TransportNumber) -> &mut dyn StreamTransport {
         match number {
             TransportNumber::TCP => &mut self.tcp,
@@ -119,7 +121,7 @@ impl Transports {
         }
     }
 
-    /// Returns the transport with a number.
+    /// Returns the transport with this number, TCP included. Panics if no workload uses it.
     pub fn of(&self, number: TransportNumber) -> &dyn StreamTransport {
         match number {
             TransportNumber::TCP => &self.tcp,
@@ -133,7 +135,7 @@ impl Transports {
         std::iter::once(&self.tcp as &dyn StreamTransport).chain(further)
     }
 
-    /// Returns the origin of a packet.
+    /// Returns the transport and the connection to which a packet belongs.
     pub fn origin_of(&self, packet: &Packet) -> Origin {
         let sender = packet.dst_endpoint.peer();
         match packet.stream_transport() {
@@ -169,7 +171,7 @@ impl Transports {
         Headers { bytes, ends, trailer }
     }
 
-    /// Returns the event of a lost packet.
+    /// Returns the row of a lost packet in the table of events.
     pub fn event_of(&self, lost: &Lost) -> EventRow {
         let packet = &lost.packet;
         let row = EventRow {
@@ -200,7 +202,8 @@ impl Transports {
         }
     }
 
-    /// Returns the messages in flight over all transports of streams: sender, receiver, message.
+    /// Returns sender, receiver and content of every undelivered message on TCP and other
+    /// byte-stream transports.
     pub fn outstanding(&self) -> impl Iterator<Item = (HostId, HostId, &Message)> {
         self.all().flat_map(|transport| {
             transport.messages().outstanding().map(move |(slot, side, message)| {
@@ -210,7 +213,8 @@ impl Transports {
         })
     }
 
-    /// Returns how many messages whose rows are kept have arrived in part, and how many not at all.
+    /// Returns how many undelivered messages have arrived in part, and how many not at all. Only
+    /// messages with a row in the table of flows count.
     pub fn unfinished(&self) -> [u64; 2] {
         let mut counts = [0; 2];
         for transport in self.all() {

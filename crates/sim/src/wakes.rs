@@ -15,12 +15,13 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// Returns the list without wake-ups.
+    /// Returns an empty list of wake-ups. The seed decides the order of wake-ups at the same time.
     pub fn new(seed: u64) -> Wakes {
         Wakes { timers: Timers::new(Class::Wake, seed), tokens: Vec::new(), free: Vec::new() }
     }
 
-    /// Adds a wake-up. Returns whether it is the earliest.
+    /// Schedules a wake-up of a workload at time `at`, which gets back `token`. Returns whether it
+    /// is the earliest wake-up.
     pub fn push(&mut self, workload: u16, at: Time, token: u64) -> bool {
         let place = match self.free.pop() {
             Some(place) => {
@@ -36,12 +37,13 @@ impl Wakes {
         self.timers.push(at, source, u64::from(place))
     }
 
-    /// Returns the key of the earliest wake-up, or [`Key::NEVER`].
+    /// Returns the event key (time and class) of the earliest wake-up, or [`Key::NEVER`] without
+    /// wake-ups.
     pub fn first(&self) -> Key {
         self.timers.first()
     }
 
-    /// Removes the earliest wake-up. Returns its workload and token.
+    /// Removes the earliest wake-up. Returns its workload and token; `None` without wake-ups.
     pub fn pop(&mut self) -> Option<(u16, u64)> {
         let place = self.timers.pop()? as u32;
         self.free.push(place);

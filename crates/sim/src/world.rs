@@ -41,7 +41,7 @@ impl World {
         Ok(World { site: Site::new(plan)?, has_started: false, part_state: None, links_visited: 0 })
     }
 
-    /// Returns the objects of the run.
+    /// Returns the objects of the run (network, transports, workloads, probes) for changes.
     pub fn site_mut(&mut self) -> &mut Site {
         &mut self.site
     }
@@ -51,12 +51,13 @@ impl World {
         self.site.progress()
     }
 
-    /// Returns the digest of all that has happened; call once, at the end.
+    /// Returns the digest of the run, 32 hexadecimal digits; to be called once, at the end.
     pub fn digest(&mut self) -> String {
         self.site.digest()
     }
 
-    /// Checks that no packet was lost without being counted; see [`Site::conserved`].
+    /// Checks that every packet is delivered, lost and counted, or in flight; see
+    /// [`Site::conserved`]. Fails with a description of the violation.
     pub fn conserved(&self) -> Result<(), String> {
         self.site.conserved()
     }
@@ -71,7 +72,8 @@ impl World {
         self.run_to(u64::MAX, keep_running)
     }
 
-    /// Runs like [`World::run`], but stops after `max_events` events in total.
+    /// Runs like [`World::run`], but stops with [`RunError::Interrupted`] after `max_events` events
+    /// in total.
     pub fn run_to(
         &mut self,
         max_events: u64,
@@ -97,7 +99,7 @@ impl World {
         max_events.min((self.site.events / EVENTS_PER_CHECK + 1) * EVENTS_PER_CHECK)
     }
 
-    /// Notifies the workloads, once, that the run begins.
+    /// Notifies all workloads, at the first call only, that the run begins.
     pub(crate) fn start_workloads(&mut self) {
         if !std::mem::replace(&mut self.has_started, true) {
             for w in 0..self.site.drivers.all.len() {
@@ -130,7 +132,10 @@ impl World {
         Ok(())
     }
 
-    /// Main event loop: pops and dispatches events until `events` in total. Returns whether the run is over.
+    /// Main event loop: handles the next event until `events` in total. Returns whether the run is over.
+    ///
+    /// `Tournament::winner` names the source with the next event and removes nothing: the handler of the
+    /// event sets the next time of that source.
     ///
     /// It is a separate function so that the packet path is compiled without the code of the outer loop.
     #[inline(never)]
@@ -195,7 +200,7 @@ impl World {
         }
     }
 
-    /// Dispatches an event that is not a link's: timers, wake-ups, samples, faults.
+    /// Executes an event of a source other than a link: a timer, a wake-up, a sample or a fault.
     pub(crate) fn dispatch(&mut self, source: Source) {
         let site = &mut self.site;
         let links = site.network.fabric.links.len();

@@ -702,7 +702,8 @@ fn codepoints_have_names_and_one_class_each() {
 #[test]
 fn queues_that_never_act_are_noted_with_the_arithmetic() {
     let notes = |queue: &str| {
-        let text = format!("{STAR}queue={{ {queue} }}\n[tcp]\necn='on'\n{FLOW}");
+        let host = "host_queue={ limit='50 packets' }";
+        let text = format!("{STAR}queue={{ {queue} }}\n{host}\n[tcp]\necn='on'\n{FLOW}");
         read(&text, &context(), &[]).unwrap_or_else(|p| panic!("{queue}: {p:?}")).notes
     };
     for (queue, said) in [

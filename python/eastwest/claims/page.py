@@ -25,9 +25,12 @@ from eastwest.files import write_whole
 PAGE = "README.md"
 STUDY_PAGE = "CLAIMS.md"
 
-#: Sentence on the sums of classes in the table of counts.
+#: Text before the table of counts: its numbers in parentheses, and the sums of classes.
 _CLASSES = (
-    "A claim whose numbers have several classes counts under each of them, so the classes of a "
+    "The table counts claims by study and reading. In parentheses, claims that differ are counted "
+    "by the class of the difference. Under a lower reading, a claim without its own class is "
+    "counted by its verdict under the best-supported reading. A claim has several classes if its "
+    "numbers differ for different reasons. It then counts under each class, so the classes of a "
     "line can add up to more than *differ*."
 )
 
@@ -37,14 +40,16 @@ _HEAD = """\
 *Made from the results kept beside the claims. To change this page, run \
 `eastwest claims --record`.*
 
-What others have published, held against Eastwest. Each claim is a small file with its source, its \
-scenarios, what was left open, and the band in which the measured value has to lie{committed}. All claims of a study run under each of its \
-readings: full sets of values, ranked by how well the source's words support them. The \
-best-supported reading gives the verdict. {guide} says how to read, run and add claims.
+This page compares published results with results of Eastwest. Each claim is a small file with its \
+source, its scenarios, the parameters that the source leaves open, and the band in which the \
+measured value must lie. {committed}A \
+*reading* is one full set of the parameters that the source leaves open. Each study has one or \
+more readings, best supported first; every claim runs under each. The best-supported reading gives \
+the verdict. {guide} describes how to run, read and add claims.
 """
 #: Words for the studies of the project, whose history shows the order, and for those of others.
 _OURS = {
-    "committed": "; band and open parameters were committed before the first full run",
+    "committed": "Bands and open parameters were committed before the first full run. ",
     "guide": "[The guide](../docs/guide/claims.md)",
 }
 _OTHERS = {"committed": "", "guide": "The guide to claims of Eastwest (docs/guide/claims.md)"}
@@ -75,7 +80,7 @@ def texts(papers: Path) -> dict[Path, str]:
     others = {record.claim.id: _others(record.claim) for record in records}
     ours = papers.resolve() in {SOURCE_TREE.resolve(), SHIPPED.resolve()}
     head = _HEAD.format(**(_OURS if ours else _OTHERS))
-    index = [head, *_verdict_counts(records), "", *_counts(records, others), "", _CLASSES]
+    index = [head, *_verdict_counts(records), "", _CLASSES, "", *_counts(records, others)]
     pages = {}
     for study, members in _by_study(records).items():
         index += ["", f"## {_title(study)}", "", *_links(study), "", *_list(members)]
@@ -312,7 +317,7 @@ def _other_verdicts(record: Record, others: Sequence[Record]) -> Iterator[str]:
         links = f"[JSON]({kept}.json), [CSV]({kept}.csv)"
         verdicts.append(f"`{name}`: {content['seeds']} seeds, {content['date']}; {links}")
         if other.verdict == DIFFERS:
-            verdicts += [f"`{name}`: {cell(each.text)}" for each in other.claim.explanations]
+            verdicts += [f"`{name}`: {text}" for text in _other_reasons(other, content)]
     yield ""
     yield "Bold: outside of the band."
     yield ""
@@ -331,15 +336,34 @@ def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
         return
     yield ""
     explanations = content["explanations"]
-    explained = any(e["borne_out"] and e.get("class") != NOT_EXPLAINED for e in explanations)
-    yield "What explains it:" if explained else "What was tried to explain it:"
+    found = any(each["borne_out"] and each.get("class") != NOT_EXPLAINED for each in explanations)
+    yield "Explanations:" if found else "Attempts to explain it:"
     yield ""
-    for each in explanations:
-        shown = "; ".join(f"{m['name']} = {m['measured']}" for m in each["metrics"])
-        numbers = f" {cell(shown)}." if shown else ""
-        doubt = "" if each["borne_out"] else " **The runs do not confirm this.**"
-        kind = f"*{each['class'].capitalize()}.* " if each.get("class") else ""
-        yield f"- {kind}{cell(each['text'])}{numbers}{doubt}"
+    for explained in explanations:
+        doubt = "" if explained["borne_out"] else " **The runs do not confirm this.**"
+        kind = f"*{explained['class'].capitalize()}.* " if explained.get("class") else ""
+        yield f"- {kind}{_with_numbers(explained['text'], explained['metrics'])}{doubt}"
+
+
+def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:
+    """Yield why a claim differs under another reading or TCP: explanations with their numbers.
+
+    Explanations of numbers that hold there were not run, and are not stored.
+    """
+    stored = {
+        (*each["of"], *(metric["name"] for metric in each["metrics"])): each["metrics"]
+        for each in content["explanations"]
+    }
+    for explanation in record.claim.explanations:
+        key = (*explanation.of, *(metric.name for metric in explanation.metrics))
+        if key in stored:
+            yield _with_numbers(explanation.text, stored[key])
+
+
+def _with_numbers(text: str, metrics: Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of an explanation, followed by its measured numbers if it has any."""
+    shown = "; ".join(f"{metric['name']} = {metric['measured']}" for metric in metrics)
+    return f"{cell(text)} {cell(shown)}." if shown else cell(text)
 
 
 def _title(study: Path) -> str:

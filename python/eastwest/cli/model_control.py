@@ -30,11 +30,23 @@ from eastwest.models.tcp_red import Red, TcpRed
 
 Row = dict[str, Any]
 _MOST_POINTS = 5000
+_ROUND_TRIP = ("delay: round-trip time without a queue.",)
+_FEEDBACK = ("delay: from the queue to the sources, and back to the queue.",)
+_MARGINS = (
+    "gain margin, phase margin: distance from oscillation, negative for an unstable loop; –: none.",
+    "period: of the oscillation at the limit of stability, where the gain margin is 0 dB.",
+)
+_CYCLE = (
+    "empty: share of the cycle in which the queue is empty.",
+    "period: of the limit cycle, which marking by a step always has.",
+)
 
 FlowsOption = Annotated[str, typer.Option(metavar="N,...", help="Numbers of flows, such as 2,8.")]
 DelayOption = Annotated[
-    str,
-    typer.Option(metavar="TIME,...", help="Round-trip times without a queue; qcn: of feedback."),
+    str, typer.Option(metavar="TIME,...", help="Round-trip times without a queue.")
+]
+FeedbackOption = Annotated[
+    str, typer.Option(metavar="TIME,...", help="Delays until feedback has an effect at the queue.")
 ]
 CapacityOption = Annotated[str, typer.Option(metavar="RATE,...", help="Rates of the link.")]
 PlotOption = Annotated[
@@ -57,7 +69,8 @@ def red(
     ] = 0.1,
     weight: Annotated[float, typer.Option(help="Weight of the average.")] = 0.002,
     even: Annotated[
-        bool, typer.Option(help="Space marks evenly, as RED can: twice as many marks.")
+        bool,
+        typer.Option(help="Space marks evenly, the default of scenarios: twice as many marks."),
     ] = False,
     frame: FrameOption = "1538 B",
     csv_file: CsvOption = None,
@@ -87,7 +100,9 @@ def red(
         return loop_response("TCP at RED", one.linear(), one.play(min(300 * rtt_s, 60.0)))
 
     points = _points(flows, delays, capacity, frame)
-    Loop("TCP at RED", points, row, over_time).put(csv_file, plot, response, as_json)
+    Loop("TCP at RED", points, row, over_time, _ROUND_TRIP + _MARGINS).put(
+        csv_file, plot, response, as_json
+    )
 
 
 @guarded
@@ -135,13 +150,15 @@ def dctcp(
         return cycle_over_time(one.play(300 * one.rtt_s), threshold, one.rtt_s)
 
     points = _points(flows, delays, capacity, frame)
-    Loop("DCTCP", points, row, over_time).put(csv_file, plot, response, as_json)
+    Loop("DCTCP", points, row, over_time, _ROUND_TRIP + _CYCLE).put(
+        csv_file, plot, response, as_json
+    )
 
 
 @guarded
 def qcn(
     flows: FlowsOption = "2,10,50",
-    delays: DelayOption = "50 us,100 us,200 us,400 us",
+    delays: FeedbackOption = "50 us,100 us,200 us,400 us",
     capacity: CapacityOption = "10 Gbit/s",
     set_point: Annotated[float, typer.Option(help="Q_eq in packets.")] = 22,
     weight: Annotated[float, typer.Option(help="Weight W_d of the queue's change.")] = 2,
@@ -174,7 +191,7 @@ def qcn(
         return loop_response("QCN", one.linear(), one.play(0.05))
 
     points = _points(flows, delays, capacity, frame)
-    Loop("QCN", points, row, over_time).put(csv_file, plot, response, as_json)
+    Loop("QCN", points, row, over_time, _FEEDBACK + _MARGINS).put(csv_file, plot, response, as_json)
 
 
 def _margins(loop: delay.Linear) -> Row:
@@ -230,6 +247,8 @@ class Loop:
     row: Callable[[float, float, float], Row]
     #: Function that returns the picture of the queue over time at a point.
     over_time: Callable[[float, float, float], Any]
+    #: Lines below the table that explain its columns.
+    legend: Sequence[str]
 
     def put(
         self, csv_file: Path | None, plot: Path | None, response: Path | None, as_json: bool
@@ -240,16 +259,12 @@ class Loop:
             from eastwest.plot.control import over_points  # noqa: PLC0415  slow to load
 
             draw(over_points(self.title, rows), plot)
-        put(rows, csv_file, as_json, _print)
+        put(rows, csv_file, as_json, self._print)
         if response is not None:
             draw(self.over_time(*self.points[0]), response)
 
-
-def _print(rows: list[Row]) -> None:
-    screen = console(wide=True)
-    screen.print(table_of(rows))
-    screen.print("Queues and windows are in packets.")
-    if "amplitude" in rows[0]:
-        screen.print("period: that of the limit cycle, which marking by a step always has.")
-    else:
-        screen.print("period: that of the oscillation at a gain increased by the gain margin.")
+    def _print(self, rows: list[Row]) -> None:
+        screen = console(wide=True)
+        screen.print(table_of(rows))
+        for line in ("Queues and windows are in packets.", *self.legend):
+            screen.print(line)

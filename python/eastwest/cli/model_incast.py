@@ -12,7 +12,7 @@ from eastwest.cli.numbers import CsvOption, draw, put, quantity, seconds
 from eastwest.cli.options import JsonArrayOption
 from eastwest.cli.screen import console, headed
 from eastwest.models import incast as equations
-from eastwest.units import rate, size
+from eastwest.units import exact_size, rate, span
 
 #: Numbers of senders whose goodput is shown by default.
 _SENDERS = "1,2,4,7,13,24,48"
@@ -21,17 +21,24 @@ _SENDERS = "1,2,4,7,13,24,48"
 @guarded
 def incast(
     block: Annotated[
-        str, typer.Option(metavar="SIZE,...", help="Bytes that each server sends for a block.")
+        str, typer.Option(metavar="SIZE,...", help="Payload that each server sends in a round, S.")
     ] = "16 KB,32 KB,64 KB,128 KB",
     senders: Annotated[
         str, typer.Option(metavar="N,...", help="Numbers of servers, such as 1,2,48 or 1-48.")
     ] = _SENDERS,
     buffer: Annotated[str, typer.Option(metavar="SIZE", help="Buffer of a port.")] = "65536 B",
-    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip time.")] = "1 ms",
+    rtt: Annotated[
+        str, typer.Option(metavar="TIME", help="Round-trip time without a queue.")
+    ] = "1 ms",
     rto: Annotated[str, typer.Option(metavar="TIME", help="Minimum timeout.")] = "200 ms",
-    link: Annotated[str, typer.Option(metavar="RATE", help="Rate of the link.")] = "1 Gbit/s",
+    link: Annotated[
+        str, typer.Option(metavar="RATE", help="Rate of the link, C, for payload.")
+    ] = "1 Gbit/s",
     alpha: Annotated[
-        float, typer.Option(help="Share of a timeout that a block waits, for equation (4).")
+        float,
+        typer.Option(
+            help="Mean number of timeouts that a round waits for, α of (4); can be above 1."
+        ),
     ] = 1.0,
     csv_file: CsvOption = None,
     plot: Annotated[
@@ -41,8 +48,8 @@ def incast(
 ) -> None:
     """Compute the goodput of synchronized reads by equations (1) to (4) of the incast study.
 
-    The table has the onset of equation (3), and goodput before it (1), after it (2), and with a
-    share of a timeout (4). docs/mechanisms/incast.md describes them.
+    The table has the onset of equation (3), and goodput before it (1), after it (2), and with α
+    timeouts (4). docs/mechanisms/incast.md describes them.
     """
     blocks = [quantity("--block", part, "size") for part in block.split(",")]
     numbers = _numbers(senders)
@@ -60,7 +67,16 @@ def incast(
         from eastwest.plot.models import goodput  # noqa: PLC0415  slow to load
 
         draw(goodput(rows), plot)
-    put(rows, csv_file, as_json, _print)
+    used = (
+        f"RTT {span(settings['rtt_s'])}, minimum timeout {span(settings['rto_s'])}, "
+        f"link {rate(settings['link_bps'])}, buffer of a port {exact_size(room)}."
+    )
+
+    def show(rows: list[dict[str, float]]) -> None:
+        _print(rows)
+        console().print(used)
+
+    put(rows, csv_file, as_json, show)
 
 
 def _numbers(text: str) -> list[int]:
@@ -105,7 +121,7 @@ def _print(rows: list[dict[str, float]]) -> None:
         first = row["block_bytes"] != before
         before = row["block_bytes"]
         head = (
-            size(before),
+            exact_size(before),
             f"{row['largest_window_bytes']:,.0f} B",
             f"{row['onset_senders']:.0f}",
         )

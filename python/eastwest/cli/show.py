@@ -14,12 +14,16 @@ from eastwest.core import Problem
 from eastwest.deadlock import deadlock
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
+from eastwest.views import timeouts
 from eastwest.views.labels import plural
-from eastwest.work_units import first_unit, window_words
+from eastwest.work_units import Unit, first_unit, window_words
 
 #: Maximum number of notes: with two lines each, the summary stays below 24 lines.
 _MOST_NOTES = 2
 _MOST_CLASSES = 2
+#: Counters of ``tcp`` in the order of the summary; no event counts in two of them.
+_TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes")
+_MOST_CAUSES = 2
 #: Measures that no other row of the summary has.
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
 #: Maximum number of workloads with lines of their own.
@@ -126,13 +130,13 @@ def _rows(s: Mapping[str, Any], failed: int) -> Iterator[tuple[str, str]]:
         got = rate(pick(s, "streams", "throughput_bps"))
         yield "frames", f"{count(arrived)} of {count(sent)} arrived, {got} in all"
     yield from _latency(s.get("latency_us"))
-    yield "throughput", f"{rate(pick(s, 'throughput_bps'))} received per host, mean"
+    yield "throughput", f"{rate(pick(s, 'throughput_bps'))} received per host, mean of all hosts"
     energy = pick(s, "energy_j", "total")
     of_on, of_ideal = pick(s, "energy_j", "of_always_on"), pick(s, "energy_j", "of_ideal")
     if of_on is not None and of_on < 1 and of_ideal is not None:
         yield "energy", f"{joules(energy)}, {percent(of_on)} of always on, {of_ideal:.3g} × ideal"
     yield "drops", tally(by_kind(s.get("drops")))
-    yield "TCP", tally(s.get("tcp"))
+    yield "TCP", tcp_counters(s.get("tcp"))
     if isinstance(s.get("rocev2"), Mapping):
         sums = ("retransmits", "timeouts", "naks", "cnps")
         yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums})
@@ -154,15 +158,23 @@ def _workloads(
         if unit.name == "rank_s":
             yield clean(name, 12), f"runtime {span(pick(measures, 'rank_s', 'max'))}"
             continue
-        scale = 1e-6 if unit.name.endswith("_us") else 1.0
-        count_of = f"{plural(measures[unit.name]['count'], unit.noun)}: "
-        yield clean(name, 12), count_of + spread(measures, unit.name, scale)
+        yield clean(name, 12), _in_its_unit(measures, unit)
         for other, beside in s.get("while", {}).items():
             if unit.name in beside.get(name, {}):
-                shown = spread(beside[name], unit.name, scale)
-                yield "", f"while {clean(other, 20)}: {shown}"
+                during = _in_its_unit(beside[name], unit)
+                yield "", f"while {clean(other, 30)}, {during}"
     if len(workloads) > _MOST_WORKLOADS:
         yield "", f"and {len(workloads) - _MOST_WORKLOADS} more workloads in summary.json"
+
+
+def _in_its_unit(measures: Mapping[str, Any], unit: Unit) -> str:
+    """Return the number of units and the percentiles of their times."""
+    found = measures[unit.name]
+    scale = 1e-6 if unit.name.endswith("_us") else 1.0
+    counted = plural(found["count"], unit.noun)
+    if found["count"] == 1:
+        return f"{counted}: {span(found['max'] * scale)}"
+    return f"{counted}: {spread({'of': {**found, 'mean': None}}, 'of', scale)}"
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:
@@ -190,6 +202,22 @@ def _latency(tree: Any) -> Iterator[tuple[str, str]]:
                 f"  {clean(str(name), 12)}",
                 spread({"us": {**classes[name], "max": None}}, "us", 1e-6),
             )
+
+
+def tcp_counters(tree: Any) -> str:
+    """Return the counters of TCP that are not zero; causes belong to the number of timeouts."""
+    parts = []
+    for key in _TCP:
+        value = pick(tree, key)
+        if not value:
+            continue
+        part = f"{count(value)} {key.replace('_', ' ')}"
+        causes = tree.get("timeout_causes") if key == "timeouts" else None
+        if isinstance(causes, Mapping) and any(causes.values()):
+            named = {timeouts.short(str(cause)): n for cause, n in causes.items()}
+            part += f" ({tally(named, _MOST_CAUSES)})"
+        parts.append(part)
+    return ", ".join(parts) or "none"
 
 
 def by_kind(drops: Any) -> dict[str, float]:

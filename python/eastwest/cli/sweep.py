@@ -29,7 +29,7 @@ from eastwest.cli.progress import SweepBar
 from eastwest.cli.screen import headed
 from eastwest.cli.simulate import overrides
 from eastwest.errors import did_you_mean
-from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
+from eastwest.sweep import Estimate, SweepResult, default_folder, prepare, words
 from eastwest.sweep.check import load
 from eastwest.sweep.driver import Driver
 from eastwest.sweep.spec import Spec
@@ -187,8 +187,9 @@ def _print_points(console: Console, result: SweepResult) -> None:
     constant = points.group_by("metric").agg(pl.col("mean").abs().max())
     nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
     room = max(1, _MOST_COLUMNS - len(result.columns))
-    chosen = [h for h in HEADLINES if h[0] in there - nothing][:room]
-    wanted = result.summary.get("show") or []
+    of_workloads = [shown(metric) for metric in words.of_workloads(there)]
+    chosen = [*of_workloads, *(h for h in HEADLINES if h[0] in there - nothing)][:room]
+    wanted = [words.full(metric, there) for metric in result.summary.get("show") or []]
     if wanted:
         chosen = [shown(metric) for metric in wanted if metric in there]
     first = points["point"].unique().sort().head(_MOST_ROWS)
@@ -233,7 +234,12 @@ def _points_table(
     named = any(axis is not None for _, axis in result.columns)
     compared = _factors(result) if named else {}
     paths = [clean(path.rpartition(".")[2], 16) for path, _ in result.columns]
-    table = headed(*paths, "n", *(clean(each[1], 24) for each in chosen), left=len(paths))
+    table = headed(
+        *paths,
+        "n",
+        *(clean(each[1], 60).replace(" while ", "\nwhile ") for each in chosen),
+        left=len(paths),
+    )
     for number in numbers:
         part = result.points.filter(pl.col("point") == number)
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}

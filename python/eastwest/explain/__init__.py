@@ -3,7 +3,8 @@
 >>> import eastwest as ew
 >>> print(ew.explain(ew.load("results/a"), "flow", 17))          # doctest: +SKIP
 
-Every number comes from the tables of the result folder; what they do not contain is listed as
+Every number comes from the tables of the result folder; facts that the tables do not
+contain are listed under *Not known*.
 """
 
 from __future__ import annotations

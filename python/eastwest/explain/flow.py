@@ -15,7 +15,7 @@ from eastwest.errors import InputError
 from eastwest.explain import neighbours
 from eastwest.explain.story import Moment, Part, Story
 from eastwest.units import rate, size, span
-from eastwest.views import fate
+from eastwest.views import fate, timeouts
 from eastwest.views.evidence import Event, Evidence, number, propagation_us
 from eastwest.views.labels import plural
 
@@ -136,6 +136,8 @@ def _parts(
         intervals.append(fate.Interval(fate.BEHIND, this.start_s, ahead.until_s))
     repairs = fate.recoveries(events, this)
     intervals += [fate.Interval(fate.RECOVERY, begin, end) for begin, end in repairs]
+    unnoticed = fate.unnoticed(events, this)
+    intervals += [fate.Interval(fate.UNNOTICED, begin, end) for begin, end in unnoticed]
     parts = fate.divide(this, intervals)
     ideal_us = result.facts["ideal_us"]
     bound = (
@@ -143,11 +145,16 @@ def _parts(
         if any(w.at_least for w in waits)
         else ""
     )
-    timeouts, repaired = plural(len(waits), "timeout"), plural(len(repairs), "time")
+    expired, repaired = plural(len(waits), "timeout"), plural(len(repairs), "time")
+    # A fast retransmit during the wait for the timer has no time of its own.
+    within = (
+        f"; fast retransmit {repaired} meanwhile" if repairs and not parts[fate.RECOVERY] else ""
+    )
     words = {
-        fate.TIMER: f"waiting for the retransmission timer ({timeouts}{bound})",
+        fate.TIMER: f"waiting for the retransmission timer ({expired}{within}{bound})",
         fate.BEHIND: f"behind {ahead.words if ahead else ''} on its connection",
         fate.RECOVERY: f"repairing losses by fast retransmit ({repaired})",
+        fate.UNNOTICED: "waiting until the sender notices a loss",
         fate.SENDING: (
             f"sending and queueing{', and losses without an event' if blind else ''}; "
             f"the ideal for all of it is {span(ideal_us / 1e6)}"
@@ -176,7 +183,7 @@ def _moments(
             yield Moment(at, _timeout_words(this, item, waited[item.time_s]))
         else:
             words = {
-                "timeout": f"timeout of {who}",
+                "timeout": f"timeout of {who}{_because(item)}",
                 "recovery": f"{who} retransmits the missing segments (fast retransmit)",
                 "recovered": f"{who} has recovered from the losses",
                 "spurious": f"{who} detects that its timeout was spurious",
@@ -227,7 +234,13 @@ def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
     else:
         since = f"silent for at least {span(wait.lasts_s)} (tcp.min_rto)"
     needless = "; it was spurious" if wait.spurious else ""
-    return f"timeout: {what} is sent again, {since}{needless}"
+    return f"timeout: {what} is sent again, {since}{_because(event)}{needless}"
+
+
+def _because(timeout: Event) -> str:
+    """Return the cause of a timeout in parentheses, or nothing where it is unknown."""
+    why = timeouts.long(timeout.cause)
+    return f" ({why})" if why else ""
 
 
 def _tcp(evidence: Evidence, result: Story, this: fate.Message) -> None:

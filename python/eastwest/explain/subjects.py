@@ -18,6 +18,12 @@ from eastwest.views.labels import plural
 #: Kinds of objects that can be explained.
 KINDS = ("flow", "job", "task", "connection")
 _LARGEST = 2**63 - 1
+#: Headings of the lists of candidates among flows, by their key in the facts.
+_TITLES = {
+    "flows_by_fct": "Flows that took longest",
+    "flows_by_slowdown": "Flows that took longest compared with their ideal time",
+    "flows_recovered": "Flows that lost most without a timeout",
+}
 
 
 def explain(result: Result | str | Path, kind: str, id: int | str, workload: str | None) -> Story:
@@ -53,14 +59,20 @@ def slowest(result: Result | str | Path, top: int) -> Story:
         "For the story of one: eastwest explain RUN flow|job|task|connection ID",
     )
     recovered = flows.filter((pl.col("retransmits") > 0) & (pl.col("timeouts") == 0))
-    for key, title, table, column in (
-        ("flows_by_fct", "Flows that took longest", flows, "fct_us"),
-        ("flows_by_slowdown", "Flows that took longest beside their ideal", flows, "slowdown"),
-        ("flows_recovered", "Flows that lost most without a timeout", recovered, "retransmits"),
+    found: dict[str, list[dict[str, Any]]] = {}
+    for key, table, column in (
+        ("flows_by_fct", flows, "fct_us"),
+        ("flows_by_slowdown", flows, "slowdown"),
+        ("flows_recovered", recovered, "retransmits"),
     ):
-        rows = table.sort([column, "flow"], descending=[True, False]).head(top).to_dicts()
-        told.facts[key] = [row["flow"] for row in rows]
-        told.add(title, *(_flow_line(evidence, row) for row in rows))
+        found[key] = table.sort([column, "flow"], descending=[True, False]).head(top).to_dicts()
+        told.facts[key] = [row["flow"] for row in found[key]]
+    titles = dict(_TITLES)
+    if told.facts["flows_by_fct"] == told.facts["flows_by_slowdown"]:
+        del titles["flows_by_slowdown"]
+        titles["flows_by_fct"] = "Flows that took longest, also compared with their ideal time"
+    for key, title in titles.items():
+        told.add(title, *(_flow_line(evidence, row) for row in found[key]))
     rows = jobs.sort(["runtime_s", "job"], descending=[True, False]).head(top).to_dicts()
     told.facts["jobs_by_runtime"] = [row["job"] for row in rows]
     told.add("Jobs that took longest", *(_job_line(row) for row in rows))

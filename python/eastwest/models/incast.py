@@ -1,4 +1,4 @@
-"""Closed forms of TCP incast, equations (1) to (5) of the incast study.
+"""Equations (1) to (5) of the incast study: goodput, onset and overhead.
 
 G. Manoj Someswar and Ch. Dhanunjaya Rao, *Workload-Driven Design and Evaluation – TCP Incast*, IJR
 5(11), 2018, after Y. Chen, R. Griffith, D. Zats, A. D. Joseph and R. Katz, *Understanding TCP
@@ -78,7 +78,7 @@ def goodput_partial(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return goodput in bit/s for large blocks after the onset, (4): α of a timeout per block.
+    """Return goodput in bit/s for large blocks after the onset, (4): α timeouts per block.
 
     The study has α = 0.8 for 512 KB, 0.6 for 1024 KB, and more (1.0, 1.5) for many senders.
     """
@@ -97,7 +97,7 @@ def alpha_of(
     rtt_s: float = RTT_S,
     link_bps: float = LINK_BPS,
 ) -> float:
-    """Return α, the share of a timeout that a block waits, from its goodput by equation (4)."""
+    """Return α, the mean number of timeouts that a block waits for, from goodput by (4)."""
     _positive("the goodput", goodput_bps)
     _positive("the retransmission timeout", rto_s)
     took_s = 8 * senders * block_bytes / goodput_bps

@@ -34,6 +34,7 @@ from eastwest.optimize.spec import Spec, Stage
 from eastwest.reader import meant
 from eastwest.sweep.metrics import metrics_of
 from eastwest.sweep.values import text
+from eastwest.sweep.words import full
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -168,6 +169,8 @@ class Search:
         assert outcome.result is not None
         metrics = metrics_of(outcome.result, 0)
         for name in self._metrics:
+            if (known := full(name, metrics)) != name:
+                metrics[name] = metrics[known]
             if name not in metrics:
                 raise InputError(f"a run has no metric {name!r}; {meant(name, sorted(metrics))}")
         return metrics

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from eastwest.models.closed_loop import Case, Wanted
 from eastwest.models.delay import Linear, Numbers, margins, step_response
 from eastwest.models.network import Network, Played
-from eastwest.plot.style import BLUE, MUTED, ORANGE, color, nothing, sheet
+from eastwest.plot.style import BLUE, MUTED, ORANGE, color, sheet
 from eastwest.units import span
 
 #: Properties of axes with a queue upwards.
@@ -38,7 +38,7 @@ def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
                 values = [np.nan if row["gain_margin_db"] is None else row["gain_margin_db"]
                           for row in ours]  # fmt: skip
                 margin.plot(flows, values, **look)
-        what = "mean queue, and its cycle" if cyclic else "queue at rest"
+        what = "mean queue, and its cycle" if cyclic else "equilibrium queue"
         queue.set(title=f"{title}: {what}", **_QUEUE)
         if cyclic:
             margin.set(ylabel="period, µs", ylim=(0, None), title="Period of the cycle")
@@ -56,21 +56,27 @@ def over_points(title: str, rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def loop_response(title: str, loop: Linear, played: tuple[Numbers, Numbers]) -> Figure:
-    """Draw the linear step response, and the nonlinear model over time."""
+    """Draw the linear step response of a stable loop, and the nonlinear model over time."""
     found = margins(loop)
+    if not found.stable:
+        with sheet((10.9, 3.6)) as (figure, queue):
+            _nonlinear(queue, f"{title}: unstable, nonlinear model over time", played)
+        return figure
     with sheet((10.9, 3.6), columns=2) as (figure, (step, queue)):
-        if found.stable:
-            end_s = min(12 / -found.rightmost, 1000 * loop.delay_s)
-            times, way = step_response(loop, end_s)
-            step.plot(times * 1e3, way * 1e3, color=BLUE)
-            step.set(xlabel="time, ms", ylabel="queue, packets more")
-        else:
-            nothing(step, "unstable: the linear response grows without end")
-        step.set_title(f"{title}: when 1,000 packets per second begin to arrive besides")
-        times, states = played
-        queue.plot(times * 1e3, states[:, 0], color=ORANGE, lw=1)
-        queue.set(xlabel="time, ms", title="Nonlinear model over time", **_QUEUE)
+        end_s = min(12 / -found.rightmost, 1000 * loop.delay_s)
+        times, way = step_response(loop, end_s)
+        step.plot(times * 1e3, way * 1e3, color=BLUE)
+        step.set(xlabel="time, ms", ylabel="additional queue, packets")
+        step.set_title(f"{title}: response to 1,000 more packets per second")
+        _nonlinear(queue, "Nonlinear model over time", played)
     return figure
+
+
+def _nonlinear(axes: Any, title: str, played: tuple[Numbers, Numbers]) -> None:
+    """Draw the queue of a nonlinear model over time."""
+    times, states = played
+    axes.plot(times * 1e3, states[:, 0], color=ORANGE, lw=1)
+    axes.set(xlabel="time, ms", title=title, **_QUEUE)
 
 
 def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: float) -> Figure:
@@ -80,9 +86,9 @@ def cycle_over_time(played: tuple[Numbers, Numbers], threshold: float, rtt_s: fl
     with sheet((10.9, 3.4), columns=2) as (figure, (queue, alpha)):
         queue.plot(times[late] * 1e3, states[late, 0], color=BLUE)
         queue.axhline(threshold, color=MUTED, lw=1, ls="--")
-        queue.set(title="DCTCP: the queue goes round the threshold", **_QUEUE)
+        queue.set(title="DCTCP: the queue oscillates around the threshold", **_QUEUE)
         alpha.plot(times[late] * 1e3, states[late, 2], color=ORANGE)
-        alpha.set(ylim=(0, 1), ylabel="α", title="What senders take for the share of marks")
+        alpha.set(ylim=(0, 1), ylabel="α", title="α, the senders' estimate of the share of marks")
         for axes in (queue, alpha):
             axes.set_xlabel("time, ms")
     return figure
@@ -123,7 +129,7 @@ def horizons(network: Network, played: Mapping[str, Played]) -> Figure:
         rate.plot(times_s * 1e3, np.array(load) / first.capacity_pps, color=MUTED, label="load")
         queue.axhline(first.set_point, color=MUTED, lw=1, ls="--")
         queue.set(title="Queue; dashed: the set point", ylabel="queue, packets")
-        title = "Decided rates of all flows, and the load besides"
+        title = "Decided rates of all flows, and the other load"
         rate.set(title=title, ylabel="share of the link")
         for axes in (queue, rate):
             axes.set(xlabel="time, ms", ylim=(0, None))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from eastwest.plot.style import color, log_axis, rate_ticks, sheet
-from eastwest.units import size
+from eastwest.units import exact_size
 
 _SIZE = (10.9, 3.6)
 
@@ -20,7 +20,7 @@ def goodput(rows: Sequence[Mapping[str, float]]) -> Figure:
                 (row for row in rows if row["block_bytes"] == block), key=lambda row: row["senders"]
             )
             senders = [row["senders"] for row in ours]
-            label = f"{size(block)}, onset at {ours[0]['onset_senders']:.0f}"
+            label = f"{exact_size(block)}, onset at {ours[0]['onset_senders']:.0f}"
             axes.plot(senders, [r["before_bps"] for r in ours], color=color(place), label=label)
             axes.plot(senders, [row["partial_bps"] for row in ours], "--", color=color(place))
             axes.axvline(ours[0]["onset_senders"], color=color(place), lw=0.8, ls=":")

@@ -71,7 +71,9 @@ def _counts(points: Points) -> str:
 
 def _listed(points: Points) -> list[Metric]:
     """Return the metrics of the table: the headlines and others that differ between points."""
-    return [m for m in points.metrics if m.headline or _varies(points, m)][:10]
+    shown_first = [m for m in points.metrics if m in points.wanted]
+    others = [m for m in points.metrics if m not in shown_first]
+    return (shown_first + [m for m in others if m.headline or _varies(points, m)])[:10]
 
 
 def _varies(points: Points, metric: Metric) -> bool:
@@ -79,8 +81,9 @@ def _varies(points: Points, metric: Metric) -> bool:
 
 
 def _drawn(points: Points) -> list[Metric]:
+    """Return the metrics with a chart: those that the sweep shows, then others that differ."""
     varying = [m for m in points.metrics if _varies(points, m)]
-    return sorted(varying, key=lambda m: not m.headline)[:_MOST_CHARTS]
+    return sorted(varying, key=lambda m: (m not in points.wanted, not m.headline))[:_MOST_CHARTS]
 
 
 def _chart(points: Points, metric: Metric) -> Chart:
@@ -137,7 +140,7 @@ def _needs_width(columns: list[str]) -> bool:
 
 def _factors(points: Points) -> list[Chart]:
     """Return a chart with the ratios of the sweep's shown metrics to their baselines."""
-    wanted = points.sweep.summary.get("show") or [".".join(m.path) for m in _drawn(points)]
+    wanted = [".".join(m.path) for m in points.wanted or _drawn(points)]
     there = [name for name in wanted if any(metric == name for metric, _ in points.compared)]
     series = [shown(words.shown(name)[1], 60) for name in there[:_MOST_SERIES]]
     factors = {

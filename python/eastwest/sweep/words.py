@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from eastwest.units import count, joules, rate, size, span
+from eastwest.work_units import UNITS
 
 #: A metric in a table: its path, its name, and the function that formats its values.
 Shown = tuple[str, str, Callable[[float], str]]
@@ -43,11 +44,55 @@ def shown(metric: str) -> Shown:
     for headline in HEADLINES:
         if headline[0] == metric:
             return headline
+    top, *parts = metric.split(".")
+    during = ""
+    if top == "while" and len(parts) > 1:
+        during = f" while {parts.pop(0)}"
+    elif top != "workloads":
+        parts = [top, *parts]
     words: list[str] = []
     write: Callable[[float], str] = count
-    for part in metric.split("."):
+    for part in parts:
         end, how = next(((e, h) for e, h in _WRITTEN if part.endswith(e)), ("", write))
         write, word = how, part.removesuffix(end)
         if word not in _UNSAID:
             words.append(_WORDS.get(word, word))
-    return metric, " ".join(words[-3:]), write
+    if parts[-1] == "count":
+        write = count
+    return metric, " ".join(words[-3:]) + during, write
+
+
+def full(metric: str, there: Collection[str]) -> str:
+    """Return the name of a metric in tables for one as users write it.
+
+    Measures of workloads may be written without ``workloads.``: ``service.exchange_us.p99``.
+    """
+    of_workload = f"workloads.{metric}"
+    return of_workload if metric not in there and of_workload in there else metric
+
+
+def of_workloads(there: Collection[str]) -> list[str]:
+    """Return the metrics that tables have first where several workloads share a run.
+
+    These are the 99th percentile, or the mean of jobs, of each workload in its own unit, over its
+    window and while another workload was active.
+    """
+    found = []
+    starts = {tuple(name.split(".")[:-2]) for name in there if name.startswith("workloads.")}
+    names = sorted({start[1] for start in starts if len(start) == _OF_WORKLOAD})
+    for name in names:
+        for unit in UNITS.values():
+            statistic = "mean" if unit.name in ("runtime_s", "round_s") else "p99"
+            ends = f"{name}.{unit.name}.{statistic}"
+            if f"workloads.{ends}" in there:
+                found += sorted(
+                    m for m in there if m.startswith("while.") and m.endswith(f".{ends}")
+                )
+                found.append(f"workloads.{ends}")
+                break
+    has_own_unit = any(".exchange_us." in name or ".transaction_us." in name for name in found)
+    return found if len(names) > 1 or has_own_unit else []
+
+
+#: Number of parts of ``workloads.NAME`` in a path without measure and statistic.
+_OF_WORKLOAD = 2

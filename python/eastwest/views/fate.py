@@ -9,7 +9,10 @@ several apply, the first of these counts:
    timeout. Where the loss is not in the table, it begins one least timeout before, a lower bound.
 2. *behind*: earlier messages of the stream are not yet delivered; TCP keeps the order.
 3. *recovery*: from a fast retransmit until everything outstanding at its start was acknowledged.
-4. *sending*: the rest: sending, queueing, sharing links, opening the connection and its window.
+4. *unnoticed*: from the loss of a byte of the message, or of one before it, until its sender
+   reacts: by fast recovery, by a timeout, or, where neither is recorded, by a probe that has
+   brought the byte when the message ends. The receiver delivers nothing behind that byte.
+5. *sending*: the rest: sending, queueing, sharing links, opening the connection and its window.
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ from dataclasses import dataclass
 from eastwest.views.evidence import Event
 from eastwest.views.series import covered
 
-TIMER, BEHIND, RECOVERY, SENDING = "timer", "behind", "recovery", "sending"
-_ORDER = (TIMER, BEHIND, RECOVERY)
+TIMER, BEHIND, RECOVERY = "timer", "behind", "recovery"
+UNNOTICED, SENDING = "unnoticed", "sending"
+_ORDER = (TIMER, BEHIND, RECOVERY, UNNOTICED)
 _HANDSHAKE = {"syn", "syn_ack"}
 
 
@@ -154,6 +158,17 @@ def recoveries(events: list[Event], message: Message) -> list[tuple[float, float
     if begin is not None:
         found.append((begin, message.finish_s))
     return found
+
+
+def unnoticed(events: list[Event], message: Message) -> list[tuple[float, float]]:
+    """Return the times (s) from each loss of payload until the sender of a message reacts."""
+    own = [event for event in events if message.sent_by(event)]
+    reactions = [event.time_s for event in own if event.what in {"recovery", "timeout", "failed"}]
+    return [
+        (loss.time_s, min((t for t in reactions if t > loss.time_s), default=message.finish_s))
+        for loss in own
+        if loss.what == "drop" and loss.bytes and message.position(loss) < message.bytes
+    ]
 
 
 def divide(message: Message, intervals: Iterable[Interval]) -> dict[str, float]:

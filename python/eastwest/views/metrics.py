@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from eastwest import units
 from eastwest.results import Result, pick
+from eastwest.sweep import words
 
 
 def times(value: float | None) -> str:
@@ -77,6 +78,30 @@ def told(shares: Iterable[float | None]) -> list[Metric]:
 
 #: Names of metrics, the factor to their unit, and the function that writes them.
 KNOWN = {".".join(metric.path): metric for metric in METRICS}
+
+
+def made(name: str) -> Metric:
+    """Return the metric with this path: a known one, or one named by its path."""
+    if name in KNOWN:
+        return KNOWN[name]
+    _, title, _ = words.shown(name)
+    path = tuple(name.split("."))
+    measure = next((part for part in reversed(path) if part.endswith(tuple(_ENDS))), "")
+    write, factor = next(
+        (how for end, how in _ENDS.items() if measure.endswith(end)), (units.count, 1.0)
+    )
+    if path[-1] == "count":
+        write, factor = units.count, 1.0
+    return Metric(title, path, write, factor, headline=True)
+
+
+#: Format and factor of a metric by the end of the name of its measure.
+_ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
+    "_us": (units.span, 1e-6),
+    "_s": (units.span, 1.0),
+    "_bps": (units.rate, 1.0),
+    "_j": (units.joules, 1.0),
+}
 
 
 def change(ratio: float) -> str:

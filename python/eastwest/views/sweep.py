@@ -10,9 +10,10 @@ from typing import Any
 
 import polars as pl
 
+from eastwest.sweep import words
 from eastwest.sweep.tables import SweepResult
 from eastwest.views.labels import shown
-from eastwest.views.metrics import KNOWN, METRICS, Metric, told
+from eastwest.views.metrics import KNOWN, METRICS, Metric, made, told
 
 #: Maximum number of points that are drawn and listed; the tables in the folder have all.
 MOST_POINTS = 120
@@ -104,13 +105,21 @@ class Points:
         return ", ".join(said) or f"point {point}"
 
     @cached_property
+    def wanted(self) -> list[Metric]:
+        """Metrics that the sweep's ``show`` names; without it, those of the workloads."""
+        there = set(self.table["metric"].unique())
+        named = [words.full(name, there) for name in self.sweep.summary.get("show") or []]
+        return [made(name) for name in named or words.of_workloads(there) if name in there]
+
+    @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
         """Estimates by metric and point, in the units in which metrics are shown."""
+        known = KNOWN | {".".join(metric.path): metric for metric in self.wanted}
         rows = self.table.filter(
-            pl.col("metric").is_in(list(KNOWN)) & pl.col("point").is_in(self.numbers)
+            pl.col("metric").is_in(list(known)) & pl.col("point").is_in(self.numbers)
         ).select("metric", "point", "mean", "low", "high")
         return {
-            (metric, point): Estimate(mean, low, high).times(KNOWN[metric].factor)
+            (metric, point): Estimate(mean, low, high).times(known[metric].factor)
             for metric, point, mean, low, high in rows.iter_rows()
             if mean is not None and math.isfinite(mean)
         }
@@ -134,10 +143,14 @@ class Points:
 
     @cached_property
     def metrics(self) -> list[Metric]:
-        """Metrics that are not zero everywhere; those of energy only where links slept."""
+        """Metrics that are not zero everywhere, those that the sweep shows first.
+
+        Those of energy are only there where links slept.
+        """
         share = next(m for m in METRICS if m.path == ("energy_j", "of_always_on"))
         worth = told(estimate.mean for estimate in self.of(share).values())
-        return [m for m in worth if any(e.mean for e in self.of(m).values())]
+        others = [metric for metric in worth if metric not in self.wanted]
+        return [m for m in self.wanted + others if any(e.mean for e in self.of(m).values())]
 
     @cached_property
     def layout(self) -> tuple[list[str], list[str], dict[int, tuple[int, int]]]:

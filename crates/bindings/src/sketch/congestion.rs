@@ -7,9 +7,10 @@ use eastwest_transport::congestion::{self, CongestionControl, SenderPlace, new_r
 use eastwest_types::{Span, Time};
 use pyo3::prelude::*;
 
-/// A class that controls windows, with its settings.
+/// A congestion control written in Python: a class and its settings.
 #[derive(Debug)]
 pub struct Model {
+    /// The class and its settings.
     pub origin: Origin,
 }
 

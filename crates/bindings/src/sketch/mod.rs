@@ -16,7 +16,8 @@ use eastwest_sim::mechanisms::Mechanisms;
 use object::Origin;
 use std::sync::Arc;
 
-/// Adds sketches to the mechanisms of a run.
+/// Adds sketches (mechanisms in Python) to the mechanisms of a run. `watch` counts the calls of
+/// their methods and holds their first exception.
 pub fn add(all: &mut Mechanisms, sketches: Vec<Sketch>, watch: &Arc<Watch>) {
     for sketch in sketches {
         let (name, doc) = (settings::lasting(&sketch.name), settings::lasting(&sketch.doc));

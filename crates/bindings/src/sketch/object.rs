@@ -8,14 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A class with its description, see `Sketch` in python/eastwest/mechanisms/sketch.py.
+/// A sketch: a Python class that is a mechanism, with its description; see `Sketch` in
+/// python/eastwest/mechanisms/sketch.py.
 #[derive(FromPyObject)]
 pub struct Sketch {
-    /// `queue`, `congestion` or `routing`.
+    /// Kind of mechanism: `queue`, `congestion` or `routing`.
     pub kind: String,
-    /// Name in scenarios.
+    /// Name of the sketch in scenarios.
     pub name: String,
-    /// One line that explains it, for the schema and error messages.
+    /// One line that explains the sketch, for the schema and error messages.
     pub doc: String,
     /// Name of its stream of random numbers.
     stream: String,
@@ -28,12 +29,14 @@ pub struct Sketch {
 }
 
 impl Sketch {
+    /// Whether the Python class defines a method with this name.
     pub fn has(&self, method: &str) -> bool {
         self.methods.iter().any(|m| m == method)
     }
 }
 
-/// Counts the calls of one run's sketches and their time, and holds the exception of the first one that failed.
+/// Number and duration of all calls of sketches (mechanisms in Python) in a run, and the exception
+/// of the first call that failed.
 #[derive(Debug, Default)]
 pub struct Watch {
     calls: AtomicU64,
@@ -64,26 +67,29 @@ impl Watch {
         }
     }
 
-    /// Whether a sketch has raised an exception.
+    /// Whether a call of a sketch has raised an exception.
     pub fn failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Takes out the exception.
+    /// Removes and returns the exception of the first call that failed; `None` if no call has
+    /// failed.
     pub fn take_error(&self) -> Option<PyErr> {
         self.error.lock().ok()?.take()
     }
 
-    /// Returns the number of calls of sketches, and their time in seconds.
+    /// Returns the number of calls of sketches, and the time spent in them in seconds.
     pub fn cost(&self) -> (u64, f64) {
         (self.calls.load(Ordering::Relaxed), self.ns.load(Ordering::Relaxed) as f64 / 1e9)
     }
 }
 
-/// A sketch with its settings, from which its objects are made.
+/// A sketch (mechanism in Python) with its settings; makes the Python objects of ports, senders or
+/// switches.
 pub struct Origin {
-    /// The class.
+    /// The Python class and its description.
     pub sketch: Arc<Sketch>,
+    /// Values of the parameters of the sketch.
     pub settings: Settings,
     watch: Arc<Watch>,
 }
@@ -95,6 +101,7 @@ impl std::fmt::Debug for Origin {
 }
 
 impl Origin {
+    /// Reads the settings of a sketch from a scenario. `watch` counts the calls of its objects.
     pub fn read(
         s: &mut eastwest_sim::parameters::Section,
         sketch: &Arc<Sketch>,
@@ -104,8 +111,9 @@ impl Origin {
         Origin { sketch: sketch.clone(), settings, watch: watch.clone() }
     }
 
-    /// Returns an object of the class with its settings and the attributes from `set`, all set before its
-    /// `__init__`.
+    /// Returns a Python object of the sketch's class. Its settings, its random stream and the
+    /// attributes from `set` are set before its `__init__`. If a step fails, the object is empty,
+    /// and [`Watch`] holds the exception.
     pub fn object(
         &self,
         random: impl Fn(&str) -> Stream,
@@ -124,7 +132,7 @@ impl Origin {
     }
 }
 
-/// An object of a sketch; none if its creation failed.
+/// A Python object of a sketch; empty, so that calls return `None`, if its creation failed.
 #[derive(Debug)]
 pub struct Object {
     object: Option<Py<PyAny>>,
@@ -132,7 +140,8 @@ pub struct Object {
 }
 
 impl Object {
-    /// Calls a method and converts its answer with `take`.
+    /// Calls a method of the Python object and converts its answer with `take`. `None` if this or
+    /// any earlier call of a sketch in the run has failed.
     pub fn call<A, R>(
         &self,
         method: &str,

@@ -7,10 +7,12 @@ use eastwest_types::{Limit, PacketKind, Time, flag};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A class that decides about packets, with its settings.
+/// A queue discipline written in Python: a class and its settings.
 #[derive(Debug)]
 pub struct Model {
+    /// The class and its settings.
     pub origin: Origin,
+    /// Limit of the queue, in packets or IP bytes.
     pub limit: Limit,
 }
 

@@ -4,9 +4,10 @@ use super::object::{Object, Origin};
 use eastwest_network::routing::{self, CustomRouting, RoutingModel, SwitchPlace};
 use pyo3::prelude::*;
 
-/// A class that chooses paths, with its settings.
+/// A choice among equal paths written in Python: a class and its settings.
 #[derive(Debug)]
 pub struct Model {
+    /// The class and its settings.
     pub origin: Origin,
 }
 

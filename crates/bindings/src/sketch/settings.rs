@@ -13,12 +13,13 @@ enum Value {
     Flag(bool),
 }
 
-/// The settings of a sketch.
+/// Settings of a sketch (mechanism in Python): name and value of each parameter.
 #[derive(Clone, Debug)]
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// Reads parameters, given as name, type and default; sketch.py checks the types.
+    /// Reads the parameters of a sketch from a scenario. They are declared as name, type and
+    /// default; sketch.py checks the types.
     pub fn read(s: &mut Section, parameters: &[(String, String, String)]) -> Settings {
         let read = |(name, kind, default): &(String, String, String)| {
             let name = lasting(name);
@@ -32,7 +33,7 @@ impl Settings {
         Settings(parameters.iter().map(read).collect())
     }
 
-    /// Sets the settings on an object.
+    /// Sets each setting as an attribute of a Python object.
     pub fn set(&self, object: &Bound<'_, PyAny>) -> PyResult<()> {
         for (name, value) in &self.0 {
             match *value {

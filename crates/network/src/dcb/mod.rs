@@ -1,13 +1,15 @@
 //! Data-centre bridging (DCB): lossless Ethernet (PFC) and congestion notification (QCN).
 //!
 //! * [`pfc`]: priority-based flow control, hop by hop, before a buffer overflows;
-//! * [`pauses`]: the optional log of the pauses of a port;
+//! * [`pause_log`]: the optional log of the pauses of a port;
 //! * [`deadlock`]: finds pauses that wait for each other in a cycle; [`dependency`]: whether routes allow one;
 //! * [`qcn`]: congestion points of switches, which send [messages (CNM)](cnm) to sources;
 //! * [`reaction`](self): reaction points of hosts: rate limiters of flows, and how rates recover;
 //! * `priority_queues`: one queue per priority; `limited_flows`: one queue per rate-limited flow of a host;
 //! * `port_state`: all other state of a DCB port;
-//! * `port` and `switching`: what a port and a switch do with all this;
+//! * `port` and `switching`: what a port and a switch do with all this. An ingress buffer decides on XOFF
+//!   and XON in `pfc` (`add_and_check_xoff`, `remove_and_check_xon`), `switching` asks for the frame
+//!   (`request_pause`), and `port` sends it (`start_next_dcb`);
 //! * `eventless`: ports that need no event at the end of a transmission, and precommitted departures;
 //! * [`settings`]: the tables of a scenario.
 //!
@@ -21,7 +23,7 @@ pub mod deadlock;
 pub mod dependency;
 pub(crate) mod eventless;
 pub(crate) mod limited_flows;
-pub mod pauses;
+pub mod pause_log;
 pub mod pfc;
 pub(crate) mod port;
 pub(crate) mod port_state;

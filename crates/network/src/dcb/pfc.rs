@@ -11,7 +11,7 @@
 //! takes effect after propagation and the neighbour's response time. One frame carries the pause times of all
 //! priorities that changed since the frame before.
 
-use super::pauses::{Ended, Pause, PauseLog};
+use super::pause_log::{Ended, Pause, PauseLog};
 use crate::topology::CableConfig;
 use eastwest_settings::narrow::{at_most, whole_part};
 use eastwest_settings::{Bytes, Fraction, Section, key};

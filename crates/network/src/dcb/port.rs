@@ -1,7 +1,7 @@
 //! A link with a DCB port: packets are enqueued and sent, PAUSE frames are sent and take effect, timers expire.
 
 use super::cnm::Cnm;
-use super::pauses::PauseLog;
+use super::pause_log::PauseLog;
 use super::pfc::{Input, PRIORITIES, PauseFrame};
 use super::port_state::{DcbPort, InputCounts, OutputCounts};
 use super::priority_queues::{DcbAdmission, PriorityQueues, set_bits, transmission_time};
@@ -287,7 +287,13 @@ impl Link {
     }
 
     /// Sends a PAUSE frame for a priority to the far end at the next frame boundary: 0 quanta end a pause.
-    pub(crate) fn send_pause(&mut self, now: Time, priority: u8, quanta: u16, pool: &PacketPool) {
+    pub(crate) fn queue_pause_frame(
+        &mut self,
+        now: Time,
+        priority: u8,
+        quanta: u16,
+        pool: &PacketPool,
+    ) {
         self.revoke_precommitted(now, pool);
         let b = self.dcb_mut();
         b.pause_queue.set_pending(priority, quanta);

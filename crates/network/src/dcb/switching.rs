@@ -221,7 +221,7 @@ impl Fabric {
         let next = self.links[ingress as usize].next_key(now);
         events.set(ingress, next);
         self.note_switch_xoff(now, self.links[ingress as usize].to, events);
-        self.links[reverse(ingress) as usize].send_pause(now, priority, quanta, &self.pool);
+        self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, quanta, &self.pool);
         self.start_port(now, reverse(ingress), events);
     }
 
@@ -251,7 +251,7 @@ impl Fabric {
                 let next = self.links[ingress as usize].next_key(now);
                 events.set(ingress, next);
             }
-            self.links[reverse(ingress) as usize].send_pause(now, priority, 0, &self.pool);
+            self.links[reverse(ingress) as usize].queue_pause_frame(now, priority, 0, &self.pool);
             self.start_port(now, reverse(ingress), events);
             self.note_switch_xon(self.links[ingress as usize].to);
         }
@@ -270,7 +270,7 @@ impl Fabric {
         }
         self.links[link as usize].set_refresh_at(now + again);
         for p in set_bits(xoff_sent) {
-            self.links[reverse(link) as usize].send_pause(now, p as u8, quanta, &self.pool);
+            self.links[reverse(link) as usize].queue_pause_frame(now, p as u8, quanta, &self.pool);
         }
         self.start_port(now, reverse(link), events);
         // one search per instant: others would find the same

@@ -4,7 +4,8 @@
 //! defaults and sources, the state, and the algorithm. Most disciplines decide at enqueue
 //! ([`Discipline::at_enqueue`]), by what is queued then; [eager ports](crate::link::Mode) know that as well as
 //! two-event ones. CoDel decides at dequeue ([`Discipline::at_dequeue`]), which needs lazy ports. How a
-//! discipline signals congestion, by an ECN mark or an early drop, is in [`signal`].
+//! discipline signals congestion, by an ECN mark or an early drop, is in [`signal`]. A discipline only decides
+//! ([`Verdict`]): the link sets the codepoint CE of the packet (`Link::mark`, `PacketPool::mark`).
 //!
 //! Defaults are those of the RFC or the paper that defines a discipline; where these were meant for the
 //! Internet the explanation states it, since a data centre needs others. Marks are on by default (RFC 7567,

@@ -8,7 +8,7 @@ use eastwest_types::{Rate, Span};
 const LEAST_RATE: &str = "1 kbit/s";
 const MOST_RATE: &str = "10 Tbit/s";
 
-/// Reads the cable of a host.
+/// Reads rate and delay of the cables of hosts.
 pub fn read_host_cable(s: &mut Section) -> CableConfig {
     let rate = s.get(
         key("host_rate", "Rate of a host's cable in each direction.").range(LEAST_RATE, MOST_RATE),
@@ -25,7 +25,7 @@ pub fn read_host_cable(s: &mut Section) -> CableConfig {
     cable(rate, delay)
 }
 
-/// Reads a cable between switches.
+/// Reads rate and delay of the cables between switches.
 pub fn read_uplink_cable(s: &mut Section) -> CableConfig {
     let rate = s.get(
         key("uplink_rate", "Rate of a cable between switches in each direction.")
@@ -43,12 +43,12 @@ pub fn read_uplink_cable(s: &mut Section) -> CableConfig {
     cable(rate, delay)
 }
 
-/// Returns a cable.
+/// Returns the settings of a cable with this rate and delay in each direction.
 pub fn cable(rate: Rate, delay: Span) -> CableConfig {
     CableConfig { rate, delay }
 }
 
-/// Returns the rate of the slowest host cable: "the host rate".
+/// Returns the rate of the slowest host cable, "the host rate"; 1 Gbit/s without a topology.
 pub fn host_rate(topology: Option<&Topology>) -> Rate {
     match topology {
         Some(
@@ -64,7 +64,8 @@ pub fn host_rate(topology: Option<&Topology>) -> Rate {
     }
 }
 
-/// Returns the rates of links, each once, in ascending order.
+/// Returns the different rates of the cables of a topology in ascending order; none without a
+/// topology.
 pub fn rates(topology: Option<&Topology>) -> Vec<Rate> {
     let mut rates = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
@@ -79,7 +80,7 @@ pub fn rates(topology: Option<&Topology>) -> Vec<Rate> {
     rates
 }
 
-/// Returns all kinds of cables, each once.
+/// Returns the different cables (rate and delay) of a topology; none without a topology.
 pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
     let mut cables = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {
@@ -94,7 +95,7 @@ pub fn cables(topology: Option<&Topology>) -> Vec<CableConfig> {
     cables
 }
 
-/// Returns the rates of the cables of hosts and of those between switches.
+/// Returns the rates of the cables of hosts, and of the cables between switches.
 pub fn link_rates(topology: Option<&Topology>) -> LinkRates {
     let (host, fabric) = match topology {
         Some(Topology::LeafSpine { host, uplink, .. } | Topology::FatTree { host, uplink, .. }) => {

@@ -26,7 +26,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether packets or flows are simulated.
     pub fidelity: Fidelity,
-    /// Time at which the simulation ends even if there is work left; `None`: it ends with its work.
+    /// Simulated time at which the run ends even if there is work left; `None`: it ends when all
+    /// workloads have finished.
     pub duration: Option<Span>,
     /// Nodes, cables, queues, routes.
     pub fabric: FabricConfig,
@@ -34,9 +35,10 @@ pub struct Scenario {
     pub switch_power: SwitchPower,
     /// Settings of every TCP endpoint that no override matches.
     pub tcp: TcpConfig,
-    /// Overrides for some endpoints, of which the first that matches applies.
+    /// TCP settings of some endpoints, of which the first that matches applies
+    /// (`[[tcp.override]]`).
     pub tcp_overrides: Vec<TcpOverride>,
-    /// Settings of the transports beside TCP that workloads use.
+    /// Settings of the transports other than TCP that workloads use.
     pub further: FurtherSettings,
     /// Traffic classes, by [`eastwest_types::ClassId`].
     pub classes: Vec<TrafficClassConfig>,
@@ -46,8 +48,10 @@ pub struct Scenario {
     pub measure: MeasureConfig,
     /// Notes to the user about unusual but valid settings.
     pub notes: Vec<String>,
-    /// Files to which the scenario refers, with their names in the resolved text. They belong beside it.
+    /// Files to which the scenario refers, by their names in the resolved text. Whoever stores that
+    /// text must store these files beside it.
     pub attached: Vec<Attached>,
+    /// The scenario as TOML text with all defaults.
     pub(super) resolved: String,
 }
 

@@ -17,14 +17,14 @@ use eastwest_types::ClassId;
 pub struct TrafficClassConfig {
     /// Name of the class.
     pub name: String,
-    /// Differentiated services codepoint of its packets, 0–63.
+    /// Differentiated services codepoint (DSCP) of the packets of the class, 0–63.
     pub dscp: u8,
 }
 
 /// Most classes.
 const MOST: usize = 64;
 
-/// Classes known so far.
+/// Traffic classes that the scenario has named so far, while it is read.
 pub struct Classes {
     /// Classes by [`ClassId`].
     pub list: Vec<TrafficClassConfig>,
@@ -33,7 +33,7 @@ pub struct Classes {
     used: Vec<bool>,
 }
 
-/// Reads `[[class]]`.
+/// Reads the traffic classes that the scenario declares (`[[class]]`).
 pub fn read(s: &mut Section) -> Classes {
     let mut names: Vec<String> = Vec::new();
     let doc = "Priority or DSCP of a traffic class. A class that a workload names needs no entry \
@@ -78,7 +78,8 @@ pub fn read(s: &mut Section) -> Classes {
 }
 
 impl Classes {
-    /// Returns the class of this name; creates it if necessary.
+    /// Returns the number of the traffic class with this name. Creates the class, with DSCP 0, if
+    /// it is new.
     pub fn id(&mut self, name: &str) -> ClassId {
         let index = self.list.iter().position(|c| c.name == name).unwrap_or_else(|| {
             self.list.push(TrafficClassConfig { name: name.to_owned(), dscp: 0 });
@@ -89,7 +90,8 @@ impl Classes {
         ClassId(at_most(index))
     }
 
-    /// Completes the resolved text, and adds notes about settings that look unintended.
+    /// Writes the traffic classes into the resolved text, and adds notes about settings that look
+    /// unintended.
     pub fn finish(&self, s: &mut Section, fabric: &FabricConfig, notes: &mut Vec<String>) {
         if s.describing() {
             return;

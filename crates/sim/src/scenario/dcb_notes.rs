@@ -9,7 +9,8 @@ use eastwest_network::dcb::DcbConfig;
 use eastwest_network::dcb::dependency::{self, Dependencies};
 use eastwest_settings::reader::Section;
 
-/// Notes where pauses could wait for each other in a cycle.
+/// Adds a note if PFC pauses could wait for each other in a cycle (deadlock), or if the fabric is
+/// too large for this check.
 pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
     if fabric.dcb.pfc.is_none() {
         return;
@@ -30,7 +31,8 @@ pub fn note_cycles(fabric: &FabricConfig, notes: &mut Vec<String>) {
     }
 }
 
-/// Refuses messages as raw frames where frames may be lost, since nothing retransmits them.
+/// Reports a problem for every workload whose messages travel as raw Ethernet frames in a priority
+/// without PFC, since nothing retransmits lost frames.
 pub fn refuse_lossy(
     s: &mut Section,
     workloads: &[WorkloadSpec],

@@ -4,8 +4,8 @@ use eastwest_network::config::PortSet;
 use eastwest_network::energy::EnergyConfig;
 use eastwest_types::Span;
 
-/// Returns a note about holding timers and retransmission timers: a packet and its ACK may be held at every
-/// link of the path.
+/// Returns a note if sleeping links may delay a packet and its ACK, on a path of `hops` links each,
+/// by at least `min_rto`; otherwise `None`.
 pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     let (host, fabric) = (energy.host.policy.hold(), energy.fabric.policy.hold());
     let way =
@@ -22,7 +22,7 @@ pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     })
 }
 
-/// Returns a note if low-power idle is logged for links that never sleep.
+/// Returns a note if low-power idle is logged although no link falls asleep; otherwise `None`.
 pub fn note_lpi(energy: &EnergyConfig, ports: &PortSet) -> Option<String> {
     let never = !energy.host.policy.falls_asleep() && !energy.fabric.policy.falls_asleep();
     (never && *ports != PortSet::default()).then(|| {

@@ -44,15 +44,15 @@ enum Kind {
     Graph,
 }
 
-/// A fabric, and its properties on which the rest of the scenario depends.
+/// The fabric of a scenario, and its properties on which other settings depend.
 pub struct Fabric {
     /// The checked settings; placeholders where problems were reported.
     pub config: FabricConfig,
-    /// Power of its switches.
+    /// Power of the switches of the fabric.
     pub switch_power: SwitchPower,
-    /// Nodes, if the topology could be read.
+    /// Nodes by name and number; `None` if the topology could not be read.
     pub nodes: Option<Nodes>,
-    /// MTU in bytes, if it is known.
+    /// MTU in bytes; `None` if it is wrong.
     pub mtu: Option<u32>,
 }
 
@@ -60,7 +60,7 @@ const SWITCH_QUEUE: &str = "Limit of the queue, in packets or IP bytes. The pack
                             does not count (E-EON, table 5.1: 200 packets; deep: 2000).";
 const HOST_QUEUE: &str = "Limit of the queue, in packets or IP bytes (Linux, txqueuelen: 1000).";
 
-/// Reads `[fabric]`.
+/// Reads all settings of the fabric, the table `[fabric]`.
 pub fn read(
     s: &mut Section,
     context: &Context,

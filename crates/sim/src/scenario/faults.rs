@@ -140,7 +140,7 @@ fn ends_of(a: u32, b: u32) -> (u32, u32) {
     (a.min(b), a.max(b))
 }
 
-/// Reads `[[fault]]`.
+/// Reads the faults of links (`[[fault]]`).
 pub fn read(s: &mut Section, fabric: &Fabric) -> Vec<Fault> {
     let nodes = fabric.nodes.as_ref().filter(|_| s.has("fault"));
     let ground = nodes.map(|nodes| Ground::new(&fabric.config.topology, nodes));

@@ -11,7 +11,7 @@ pub enum Fidelity {
     Flow,
 }
 
-/// Reads `fidelity`.
+/// Reads the key `fidelity`: whether packets or flows are simulated.
 pub fn read(s: &mut Section) -> Fidelity {
     s.choice(
         "fidelity",

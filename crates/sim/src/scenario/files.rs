@@ -30,18 +30,18 @@ impl Context {
 /// A file that belongs to a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// Name in the resolved scenario, relative to the scenario's directory.
+    /// Name of the file in the resolved scenario, relative to the directory of the scenario.
     pub name: String,
-    /// Content; empty if there is a path.
+    /// Content of the file; empty if there is a path.
     pub bytes: Arc<[u8]>,
-    /// Path of a file that is too large for memory and is read during the run.
+    /// Path of a file that is too large for memory and is read during the run; otherwise `None`.
     pub path: Option<PathBuf>,
 }
 
 /// Folder of attached files beside a resolved scenario.
 const FOLDER: &str = "inputs";
 
-/// Files read so far.
+/// Files that a scenario names and that have been read so far.
 #[derive(Default)]
 pub struct Files {
     /// Files in the order of reading, without duplicates.
@@ -49,7 +49,9 @@ pub struct Files {
 }
 
 impl Files {
-    /// Reads a file named by the scenario.
+    /// Reads the file `name` of the scenario, with at most `most` bytes, and attaches it to the
+    /// scenario. Fails with a message if it does not exist, is too large, or is outside the
+    /// scenario's directory.
     pub fn load(&mut self, context: &Context, name: &str, most: u64) -> Result<Attached, String> {
         let bytes = match context.files.get(name) {
             Some(bytes) => bytes.clone(),
@@ -59,7 +61,8 @@ impl Files {
         Ok(self.attach(base, bytes))
     }
 
-    /// Reads a file of the shipped data; `name` is its name in scenarios, `file` its path.
+    /// Reads a file that ships with Eastwest, with at most `most` bytes, and attaches it to the
+    /// scenario; `name` is its name in scenarios, `file` its path below the data directory.
     pub fn load_shipped(
         &mut self,
         context: &Context,
@@ -94,8 +97,8 @@ impl Files {
 }
 
 impl Files {
-    /// Attaches files without reading them, in a folder of their own, with their own names. Returns the
-    /// folder's name.
+    /// Attaches files, given as (name, path), without reading them, in a folder of their own.
+    /// Returns the name of the folder.
     pub fn attach_folder(&mut self, base: &str, files: &[(String, PathBuf)]) -> String {
         for number in 1u32.. {
             let prefix = if number == 1 { String::new() } else { format!("{number}-") };
@@ -120,7 +123,8 @@ impl Files {
     }
 }
 
-/// Returns the path of a file or folder below `dir`, with links resolved.
+/// Returns the path of a file or folder below `dir`, with symbolic links resolved. Fails with a
+/// message if it does not exist or is outside `dir`.
 pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     let failed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::NotFound => format!("does not exist in {}", dir.display()),
@@ -134,7 +138,8 @@ pub fn find_below(dir: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Reads a regular file below `dir`, with links resolved.
+/// Reads a regular file below `dir`, with at most `most` bytes and symbolic links resolved. Fails
+/// with a message if it is larger, or outside `dir`.
 pub fn read_below(dir: &Path, name: &str, most: u64) -> Result<Arc<[u8]>, String> {
     let failed = |e: std::io::Error| format!("cannot be read: {e}");
     let path = find_below(dir, name)?;

@@ -70,7 +70,8 @@ fn refused(c: &Scenario) -> Vec<(&'static str, &'static str)> {
     .collect()
 }
 
-/// Refuses settings that flows do not support, and notes what they ignore.
+/// In flow mode, reports every setting that needs packets as a problem, and adds notes about
+/// settings without effect. Returns the scenario.
 pub fn check(s: &mut Section, mut scenario: Scenario) -> Scenario {
     if scenario.fidelity == Fidelity::Packet || s.describing() {
         return scenario;

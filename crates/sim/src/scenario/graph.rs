@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_NODES: usize = 200_000;
 
-/// Reads `file` of a fabric of kind `graph`, and the topology in that file.
+/// Reads the key `file` of a fabric of kind `graph`, and the topology in the file that it names.
+/// Returns `None` if there is a problem, which is reported.
 pub fn read(s: &mut Section, context: &Context, files: &mut Files) -> Option<Topology> {
     let file: FileName =
         s.get(key("file", "Topology file; its path is relative to the directory of the scenario."));

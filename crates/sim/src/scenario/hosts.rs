@@ -39,7 +39,7 @@ impl Quantity for HostList {
     }
 }
 
-/// Most hosts of a list: it limits the memory of workloads with long lists.
+/// Maximum number of hosts in a list of hosts: it limits the memory of workloads with long lists.
 pub const MOST_HOSTS: usize = 100_000;
 
 impl HostList {
@@ -67,8 +67,8 @@ impl HostList {
     }
 }
 
-/// Reads a key that names hosts; `said` tells what its absence means, `None` that it is required. Returns
-/// `None` if it is absent or wrong.
+/// Reads the key `name`, which names hosts. `said` tells users what its absence means; without it
+/// the key is required. Returns `None` if the key is absent or wrong.
 pub fn read_list(
     s: &mut Section,
     name: &'static str,
@@ -90,7 +90,8 @@ pub fn read_list(
     }
 }
 
-/// Reads a key that names one host.
+/// Reads the key `name`, which names one host. `said` tells users what its absence means; without
+/// it the key is required. Returns `None` if the key is absent or wrong.
 pub fn read_one(
     s: &mut Section,
     name: &'static str,

@@ -14,79 +14,80 @@ use std::collections::BTreeSet;
 pub struct MeasureConfig {
     /// Interval of the series over time; `None`: starts at 1 ms and adapts.
     pub sample_interval: Option<Span>,
-    /// Most rows of the table of events; 0 keeps none.
+    /// Maximum number of rows of the table of events; 0 records none.
     pub events: u64,
     /// Ports whose queues are measured packet by packet.
     pub ports: PortSet,
-    /// Senders whose windows are traced.
+    /// TCP senders whose congestion windows are traced.
     pub tcp_trace: Senders,
-    /// Most rows of the table of windows.
+    /// Maximum number of rows of the table of congestion windows, `tcp_trace`.
     pub tcp_trace_rows: u64,
-    /// Senders whose completion times are split into parts.
+    /// Senders whose flow completion times are split into parts.
     pub flow_parts: Senders,
-    /// Most rows of the table of parts.
+    /// Maximum number of rows of the table `flow_parts`.
     pub flow_parts_rows: u64,
     /// Senders whose throughput is sampled.
     pub flow_samples: FlowSamplesConfig,
-    /// Most rows of the tables of MPI messages and of states of ranks, each.
+    /// Maximum number of rows of the table of MPI messages, and also of the table of states of MPI
+    /// ranks.
     pub mpi_rows: u64,
     /// Packet capture.
     pub capture: CaptureConfig,
-    /// Ports whose periods of low-power idle are logged.
+    /// Low-power idle: ports whose periods are logged.
     pub lpi: LpiConfig,
-    /// Ports whose pauses are logged.
+    /// PFC: ports whose pauses are logged.
     pub pauses: PausesConfig,
     /// Part of the run in which the measures of workloads are taken.
     pub window: WindowConfig,
 }
 
-/// Settings of throughput samples.
+/// Settings of the samples of throughput over time (table `flow_samples`).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct FlowSamplesConfig {
     /// The senders whose throughput is sampled.
     pub senders: Senders,
-    /// Length of the intervals.
+    /// Length of the intervals over which throughput is taken.
     pub interval: Span,
-    /// Most rows in all.
+    /// Maximum number of rows of the table `flow_samples`.
     pub rows: u64,
 }
 
-/// Settings of the log of pauses.
+/// Settings of the log of PFC pauses (table `pauses`).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PausesConfig {
-    /// The ports that are logged.
+    /// The ports whose pauses are logged.
     pub ports: PortSet,
-    /// Most rows in all.
+    /// Maximum number of rows of the table `pauses`, over all ports.
     pub rows: u64,
 }
 
-/// Settings of the log of low-power idle.
+/// Settings of the log of low-power idle (table `lpi`).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LpiConfig {
-    /// The ports that are logged.
+    /// The ports whose low-power idle periods are logged.
     pub ports: PortSet,
-    /// Most rows in all.
+    /// Maximum number of rows of the table `lpi`, over all ports.
     pub rows: u64,
-    /// Periods that end after this time are logged.
+    /// Simulated time; periods that end after it are logged.
     pub from: Span,
-    /// Periods that begin before this time are logged.
+    /// Simulated time; periods that begin before it are logged. `None`: until the end of the run.
     pub until: Option<Span>,
 }
 
 /// Settings of the packet capture.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct CaptureConfig {
-    /// Ports, as the nodes at both ends.
+    /// Captured links, each as the numbers of its sending and receiving node.
     pub ports: BTreeSet<(u32, u32)>,
-    /// Most packets in all.
+    /// Maximum number of captured packets, over all ports.
     pub packets: u64,
-    /// Start of the capture.
+    /// Simulated time at which the capture starts.
     pub from: Span,
-    /// End of the capture.
+    /// Simulated time at which the capture ends; `None`: at the end of the run.
     pub until: Option<Span>,
 }
 
-/// Streams of data, selected by sender and receiver.
+/// Selected streams of data, each from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Senders {
     /// Whether all streams are selected.
@@ -140,7 +141,7 @@ fn add_ports(ports: &mut PortSet, text: &str, nodes: &Nodes) -> Result<(), place
 /// Most rows of a table of single events, and packets of a capture.
 const MOST_ROWS: &str = "100000000";
 
-/// Reads the section. `workloads` are the names of all workloads of the file.
+/// Reads the section `measure`. `workloads` are the names of all workloads of the file.
 pub(super) fn read(
     s: &mut Section,
     nodes: Option<&Nodes>,

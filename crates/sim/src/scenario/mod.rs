@@ -32,6 +32,7 @@ mod rows;
 mod shapes;
 mod tcp_overrides;
 mod top;
+mod traps;
 mod window;
 mod workload;
 

@@ -15,7 +15,7 @@ use eastwest_settings::narrow::at_most;
 use eastwest_settings::problem::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most switches an explicit route may pass.
+/// Maximum number of switches that an explicit route may pass.
 pub const MAX_HOPS: usize = 64;
 
 /// Returns the number of nodes of a topology, without building it.
@@ -76,7 +76,7 @@ pub fn racks(topology: &Topology) -> Vec<u32> {
     }
 }
 
-/// Nodes of a topology.
+/// Nodes of a topology, with their numbers and names, and the cables between them.
 pub struct Nodes {
     topology: Topology,
     tiers: Vec<(&'static str, u64)>,
@@ -121,7 +121,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the rack of every host.
+    /// Returns the rack of every host: the number of its switch, counted from 0 among switches.
     pub fn racks(&self) -> Vec<u32> {
         racks(&self.topology)
     }
@@ -138,7 +138,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the number of the node with this name.
+    /// Returns the number of the node with this name; `None` if there is none.
     pub fn number(&self, name: &str) -> Option<u32> {
         if matches!(self.topology, Topology::Graph { .. }) {
             return self.numbers.get(name).copied();
@@ -157,7 +157,7 @@ impl Nodes {
         None
     }
 
-    /// Returns the name of a node.
+    /// Returns the name of the node with this number.
     pub fn name(&self, number: u32) -> String {
         if let Topology::Graph { hosts, switches, .. } = &self.topology {
             return hosts.iter().chain(switches).nth(number as usize).cloned().unwrap_or_default();
@@ -172,7 +172,8 @@ impl Nodes {
         format!("node {number}")
     }
 
-    /// Returns the name of the node that is most similar to an unknown name.
+    /// Returns the name of the node that is most similar to an unknown name; `None` if none is
+    /// similar.
     pub fn nearest(&self, name: &str) -> Option<String> {
         if matches!(self.topology, Topology::Graph { .. }) {
             return nearest(name, self.numbers.keys().map(String::as_str)).map(str::to_owned);
@@ -185,13 +186,13 @@ impl Nodes {
         Some(format!("{prefix}{}", number.min(size.checked_sub(1)?)))
     }
 
-    /// Returns the first node that has a cable to this one.
+    /// Returns the lowest number of a node that has a cable to this node; `None` if there is none.
     pub fn neighbour(&self, node: u32) -> Option<u32> {
         let all = u32::try_from(nodes_of(&self.topology)).unwrap_or(u32::MAX);
         (0..all).find(|&other| other != node && self.adjacent(node, other))
     }
 
-    /// Whether a cable joins two nodes.
+    /// Whether a cable joins the nodes with the numbers `a` and `b`.
     pub fn adjacent(&self, a: u32, b: u32) -> bool {
         let (low, high) = (a.min(b), a.max(b));
         let host = low < self.hosts;

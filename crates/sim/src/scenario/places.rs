@@ -37,22 +37,22 @@ impl Quantity for Places {
     }
 }
 
-/// Message about a wrong place, and the most similar known name.
+/// Message about a wrong place, and the most similar correct place, if there is one.
 pub type Wrong = (String, Option<String>);
 
-/// Returns the two names around an arrow.
+/// Returns the two names around the arrow of `a->b`; `None` if there is no arrow.
 pub fn ends(text: &str) -> Option<(&str, &str)> {
     text.split_once("->").map(|(from, to)| (from.trim(), to.trim()))
 }
 
-/// Returns the number of the node with this name.
+/// Returns the number of the node with this name, or a message that there is none.
 pub fn node(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
     nodes.number(name).ok_or_else(|| {
         (format!("names {}, which is not a node", shorten(name)), nodes.nearest(name))
     })
 }
 
-/// Returns the number of the host with this name.
+/// Returns the number of the host with this name, or a message that there is none.
 pub fn host(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
     match nodes.number(name) {
         Some(n) if n < nodes.hosts() => Ok(n),
@@ -67,7 +67,8 @@ pub fn host(name: &str, nodes: &Nodes) -> Result<u32, Wrong> {
     }
 }
 
-/// Returns the nodes at the ends of one direction of a cable, such as `leaf0->h3`.
+/// Returns the numbers of the sending and the receiving node of a port such as `leaf0->h3`, or a
+/// message that no cable joins them.
 pub fn port(text: &str, nodes: &Nodes) -> Result<(u32, u32), Wrong> {
     let Some((from, to)) = ends(text) else {
         let message = format!(

@@ -8,7 +8,8 @@ use eastwest_settings::problem::Problem;
 use eastwest_settings::reader::{State, read_table};
 use eastwest_settings::{overrides, syntax};
 
-/// Reads a scenario, with `--set` overrides of paths by values; returns all problems if there are any.
+/// Reads a scenario. `overrides` are paths of settings and their values, as in `--set`. Returns all
+/// problems if there are any.
 pub fn read(
     text: &str,
     context: &Context,

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-/// Returns all rows of the schema, in the order of reading.
+/// Returns all rows of the schema, one for each setting, in the order of reading.
 pub fn rows() -> &'static [KeyDoc] {
     static ROWS: OnceLock<Vec<KeyDoc>> = OnceLock::new();
     ROWS.get_or_init(|| rows_with(&Context::default()))
 }
 
-/// Returns all rows of the schema with the mechanisms of this context, in the order of reading.
+/// Returns all rows of the schema, one for each setting, in the order of reading. The mechanisms of
+/// this context are among the choices.
 pub fn rows_with(context: &Context) -> Vec<KeyDoc> {
     describe::rows(|top| {
         read_top(top, context);
@@ -58,7 +59,7 @@ lists all problems of a file at once; `--set path=value` replaces one value, suc
 | file | a path below the directory of the scenario |
 "#;
 
-/// Returns the reference page, in Markdown.
+/// Returns the reference page of all settings, in Markdown.
 pub fn reference_page() -> String {
     let mut page = INTRODUCTION.to_owned();
     let mut places: Vec<&str> = Vec::new();

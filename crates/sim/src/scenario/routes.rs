@@ -20,7 +20,7 @@ const MOST_FILE_BYTES: u64 = 64 << 20;
 /// Most ports with a weight.
 const MOST_WEIGHTS: usize = 100_000;
 
-/// Reads the choice among equal paths.
+/// Reads the settings of routing: choice among equal paths, weights of ports, and explicit routes.
 pub fn read(
     s: &mut Section,
     nodes: Option<&Nodes>,

@@ -1,6 +1,6 @@
 //! Common functions of readers of tables.
 
-/// Returns the CSV reader's objection, without its own terms for rows and bytes.
+/// Returns a message about an error of the CSV reader, with the line if it is known.
 pub fn broken(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {

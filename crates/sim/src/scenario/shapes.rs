@@ -18,21 +18,22 @@ const LARGEST: u32 = 100_000;
 /// Kinds of fabrics that are built from a few numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// k-ary n-tree.
+    /// k-ary n-tree of switches.
     KAryNTree,
     /// Extended generalised fat tree.
     Xgft,
-    /// Torus.
+    /// Torus of switches.
     Torus,
-    /// DCell.
+    /// DCell, in which hosts forward packets too.
     DCell,
-    /// Dumbbell.
+    /// Dumbbell: two switches joined by one cable.
     Dumbbell,
-    /// Two groups of hosts.
+    /// Two groups of hosts with several paths between them.
     TwoGroups,
 }
 
-/// Reads the fabric of a kind.
+/// Reads the settings of a fabric of this kind, and builds its topology. Returns `None` if there is
+/// a problem, which is reported.
 pub fn read(s: &mut Section, shape: Shape) -> Option<Topology> {
     match shape {
         Shape::KAryNTree => read_k_ary_n_tree(s),

@@ -17,15 +17,15 @@ use toml::{Table, Value};
 /// Keys of an override that are not settings of TCP.
 const OWN: [&str; 6] = ["name", "inherit", "workloads", "hosts", "peers", "side"];
 
-/// An override that refers to workloads by name.
+/// A table `[[tcp.override]]` whose workloads are names, because the workloads are not read yet.
 pub struct Unplaced {
     /// Names of workloads.
     workloads: Option<Vec<String>>,
     settings: TcpOverride,
 }
 
-/// Adds to every override the keys that `[tcp]` gives and the override does not. Returns the paths of the added
-/// keys.
+/// Adds to every table `[[tcp.override]]` the keys of `[tcp]` that it does not give, unless it has
+/// `inherit = false`. Returns the paths of the added keys.
 pub fn inherit(document: &mut Table) -> BTreeSet<String> {
     let mut added = BTreeSet::new();
     let Some(Value::Table(tcp)) = document.get_mut("tcp") else { return added };
@@ -49,7 +49,8 @@ pub fn inherit(document: &mut Table) -> BTreeSet<String> {
     added
 }
 
-/// Removes problems of inherited keys that `[tcp]` has as well.
+/// Removes problems of keys that a table `[[tcp.override]]` has inherited from `[tcp]`, if `[tcp]`
+/// has a problem of the key too.
 pub fn drop_repeated(problems: &mut Vec<Problem>, inherited: &BTreeSet<String>) {
     let original = |path: &str| {
         let name = path.splitn(4, '.').nth(3)?;
@@ -59,8 +60,8 @@ pub fn drop_repeated(problems: &mut Vec<Problem>, inherited: &BTreeSet<String>) 
     problems.retain(|p| original(&p.path).is_none_or(|path| !own.contains(&path)));
 }
 
-/// Reads the tables `[[tcp.override]]` from `s`, the section `[tcp]`: TCP settings of some workloads, hosts, peers
-/// or sides.
+/// Reads the tables `[[tcp.override]]` from `s`, the section `[tcp]`: TCP settings of some
+/// workloads, hosts, peers or sides.
 pub fn read(
     s: &mut Section,
     mtu: Option<u32>,
@@ -135,8 +136,8 @@ pub fn read(
     })
 }
 
-/// Finds the workloads that overrides name. `running` are those that run, in order, `all` the names of all
-/// workloads of the file; `s` is the top of the file.
+/// Replaces the names of workloads in overrides by their numbers. `running` are the workloads that
+/// run, in order, `all` the names of all workloads of the file; `s` is the top of the file.
 pub fn place(
     s: &mut Section,
     unplaced: Vec<Unplaced>,

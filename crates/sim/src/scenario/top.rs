@@ -6,7 +6,7 @@ use super::nodes::Nodes;
 use super::workload::ground::Ground;
 use super::{
     classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, measure, tcp_overrides,
-    workload,
+    traps, workload,
 };
 use crate::endpoint_settings::TcpOverride;
 use crate::stream_transports::{FurtherSettings, Transport};
@@ -18,7 +18,8 @@ use eastwest_transport::settings::Below;
 use eastwest_transport::tcp::{self, config::TcpConfig};
 use eastwest_types::Span;
 
-/// Reads the top level of the file.
+/// Reads all settings of a scenario from `s`, the top level of its file. Problems are reported in
+/// `s`.
 pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let (mut notes, mut files) = (Vec::new(), Files::default());
     let schema: u32 = s.get(key("schema", "Version of the scenario format: 1.").range("1", "1"));
@@ -67,9 +68,14 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let used = |transport| workloads.iter().any(|w| w.transport == transport);
     let below = Below { mtu: fabric.mtu, framing: fabric.config.framing };
     let further = FurtherSettings::read(s, &below, used, &mut notes);
-    let mut settings = std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config));
-    let asks = settings.any(|c| c.rules.ecn.rule == EcnRule::On)
-        || (!used(Transport::Tcp) && further.asks_for_marks());
+    let settings: Vec<&TcpConfig> =
+        std::iter::once(&tcp).chain(tcp_overrides.iter().map(|o| &o.config)).collect();
+    let tcp_asks = settings.iter().any(|c| c.rules.ecn.rule == EcnRule::On);
+    let asks = tcp_asks || (!used(Transport::Tcp) && further.asks_for_marks());
+    if used(Transport::Tcp) && !s.describing() {
+        notes.extend(traps::notes(&fabric.config, &settings, tcp_asks));
+    }
+    notes.extend(traps::note_paths(&fabric.config.routing, used));
     if fabric.config.only_marks() && !asks && !s.describing() {
         notes.push(
             "queues can mark packets, but connections do not use ECN (tcp.ecn = \"off\"): packets \

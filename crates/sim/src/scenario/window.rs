@@ -8,24 +8,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Part of a run. What starts in it counts: exchanges, flows, jobs, rounds and transactions. Every limit that is
-/// given must hold.
+/// Part of the run in which the measures of workloads are taken: exchanges, flows, jobs, rounds and
+/// transactions that start in it count. All limits that are given must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WindowConfig {
-    /// Start of the window.
+    /// Simulated time before which nothing counts; `None`: the begin of the run.
     pub from: Option<Span>,
-    /// End of the window.
+    /// Simulated time from which nothing counts; `None`: the end of the run.
     pub until: Option<Span>,
-    /// Time before the end of the run that does not count.
+    /// Time before the end of the run in which nothing counts; `None`: no such time.
     pub cool_down: Option<Span>,
-    /// Name of the workload in whose activity the window lies.
+    /// Name of a workload: only the time counts in which it is active. `None`: the whole run.
     pub during: Option<String>,
-    /// Purpose of the flows of this workload that count as its activity; `None`: all that it does.
+    /// Purpose of the flows of the workload `during` that count as its activity; `None`: all that
+    /// it does.
     pub purpose: Option<Purpose>,
 }
 
 impl WindowConfig {
-    /// Returns the limits that are given, as the field `window` of the summary; `None` for the whole run.
+    /// Returns the limits that are given, as the part `window` of the summary; `None` if there are
+    /// no limits.
     pub fn summary(&self) -> Option<Value> {
         let times =
             [("from_s", self.from), ("until_s", self.until), ("cool_down_s", self.cool_down)];
@@ -45,7 +47,7 @@ impl WindowConfig {
     }
 }
 
-/// Reads the window from `s`. `names` are the names of all workloads of the file.
+/// Reads the section `measure.window`. `names` are the names of all workloads of the file.
 pub fn read(s: &mut Section, names: &BTreeSet<String>) -> WindowConfig {
     let from = s.find(
         key("from", "Time before which nothing counts.")

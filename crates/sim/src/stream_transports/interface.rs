@@ -9,21 +9,21 @@ use eastwest_measure::frames::Direction;
 use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side};
 use serde_json::Value;
 
-/// Event of a connection that its workload is notified of.
+/// Event of a connection of which its workload is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamNotice {
-    /// A message is complete at this receiver.
+    /// A message has completely arrived at this receiver.
     Delivered,
-    /// The connection was given up.
+    /// The connection was given up after too many timeouts.
     Failed,
 }
 
 /// Transport of byte streams between two ends, on which messages are written.
 pub trait StreamTransport {
-    /// Returns the messages in flight.
+    /// Returns the messages in flight on all connections of this transport.
     fn messages(&self) -> &Messages;
 
-    /// Returns the messages in flight.
+    /// Returns the messages in flight on all connections of this transport, for changes.
     fn messages_mut(&mut self) -> &mut Messages;
 
     /// Opens connection `number` for a workload: `of` is the workload, its name for the connection and the
@@ -37,10 +37,11 @@ pub trait StreamTransport {
         ends: (HostId, HostId),
     ) -> Option<(EndpointId, Opened)>;
 
-    /// Returns the bytes that a side has written so far, and the counts of losses of its sender.
+    /// Returns the number of bytes that the side `from` has written so far, and its loss counts.
     fn written(&self, client: EndpointId, from: Side) -> (u64, LossCounts);
 
-    /// Writes a message. Returns whether its sender has no other in flight.
+    /// Writes a message on the side `from` of a connection. Returns whether it is the only message
+    /// of that side in flight.
     fn send(
         &mut self,
         network: &mut Network,
@@ -50,57 +51,64 @@ pub trait StreamTransport {
         message: Message,
     ) -> bool;
 
-    /// Drops the bytes that a side has written and not sent.
+    /// Drops the bytes that the side `from` has written but not yet sent.
     fn truncate(&mut self, client: EndpointId, from: Side);
 
-    /// Closes one direction. Does nothing where no packet marks the end of a stream.
+    /// Closes the stream that an endpoint sends. Does nothing if the transport marks the end of a
+    /// stream by no packet.
     fn shut_down(&mut self, _: &mut Network, _: &mut Probes, _: EndpointId) {}
 
-    /// Closes a connection when all is delivered.
+    /// Closes a connection after all its messages have been delivered.
     fn close(&mut self, network: &mut Network, probes: &mut Probes, client: EndpointId);
 
-    /// Whether this end still exists.
+    /// Whether this endpoint still exists: its connection has neither ended nor been aborted.
     fn is_live(&self, end: EndpointId) -> bool;
 
-    /// Removes a connection at once.
+    /// Removes a connection at once, without sending a packet.
     fn abort(&mut self, client: EndpointId);
 
-    /// Returns the bytes that this end has received in order.
+    /// Returns the number of bytes that this endpoint has received in order.
     fn received(&self, end: EndpointId) -> u64;
 
-    /// Returns the local and the remote host of an end.
+    /// Returns the local and the remote host of an endpoint.
     fn hosts(&self, end: EndpointId) -> (HostId, HostId);
 
-    /// Returns the row of a message that has arrived.
+    /// Returns the row of an arrived message in the table of flows.
     fn flow_row(&self, network: &Network, receiver: EndpointId, d: &Delivered) -> FlowRow;
 
-    /// Requests a notice when the next message to this receiver is complete.
+    /// Requests a notice to the workload when the next message to this receiver is complete.
     fn watch(&mut self, receiver: EndpointId);
 
-    /// Returns the transport's word for a connection, for messages to the user.
+    /// Returns the term for a connection of this transport, such as "queue pair", for messages to
+    /// the user.
     fn noun(&self) -> &'static str;
 
-    /// Returns the number of consecutive timeouts after which this end gives up.
+    /// Returns the number of consecutive timeouts after which this endpoint gives up the
+    /// connection.
     fn timeouts_to_failure(&self, end: EndpointId) -> u32;
 }
 
-/// Transport beside TCP: its packets are datagrams for the network.
+/// Transport other than TCP that carries byte streams.
 pub trait FurtherTransport: StreamTransport {
-    /// Processes a packet that has reached its host. Returns its traffic class, and whether notices are pending.
+    /// Processes a packet that has reached its host. Returns its traffic class, and whether notices
+    /// to workloads are pending.
     fn on_packet(&mut self, network: &mut Network, packet: &Packet) -> (u8, bool);
 
-    /// Processes an expired timer, by the number with which it was armed. Returns whether notices are pending.
+    /// Processes an expired timer, which was armed with this number. Returns whether notices to
+    /// workloads are pending.
     fn on_timer(&mut self, network: &mut Network, number: u64) -> bool;
 
-    /// Takes the next notice of an end that still exists; forgets ends that have closed.
+    /// Removes and returns the next notice to a workload, from an endpoint that still exists;
+    /// `None` if there is none.
     fn next_notice(&mut self) -> Option<(EndpointId, StreamNotice)>;
 
     /// Returns the connection of a packet, and the position of its payload in the sender's stream.
     fn origin_of(&self, packet: &Packet) -> (Opened, u64);
 
-    /// Returns the headers of a packet for captures, and the number of bytes after its payload.
+    /// Returns the headers of a packet for captures, and the number of bytes after its payload
+    /// (such as a checksum).
     fn headers(&self, packet: &Packet, direction: &Direction) -> (Vec<u8>, u32);
 
-    /// Returns the counters for the summary.
+    /// Returns the counters of this transport, for the summary.
     fn summary(&self) -> Value;
 }

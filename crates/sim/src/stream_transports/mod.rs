@@ -38,7 +38,7 @@ macro_rules! kinds_and_settings {
         }
 
         impl Transport {
-            /// Transports of byte streams: name, value, explanation.
+            /// Transports of byte streams: name in scenarios, value, explanation.
             pub const STREAMS: &[(&str, Transport, &str)] = &[
                 ("tcp", Transport::Tcp, "TCP connections, see [tcp]"),
                 $((
@@ -49,7 +49,7 @@ macro_rules! kinds_and_settings {
             ];
         }
 
-        /// Settings of the transports beside TCP that workloads use.
+        /// Settings of the transports other than TCP that workloads use.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct FurtherSettings {
             $(
@@ -59,7 +59,8 @@ macro_rules! kinds_and_settings {
         }
 
         impl FurtherSettings {
-            /// Reads the tables of the transports that are `used`, or that the file has.
+            /// Reads the tables of those transports other than TCP that are `used` or that the file
+            /// sets.
             pub fn read(
                 s: &mut Section,
                 below: &Below,
@@ -73,12 +74,12 @@ macro_rules! kinds_and_settings {
                 }
             }
 
-            /// Whether a workload uses a transport beside TCP.
+            /// Whether a workload uses a byte-stream transport other than TCP.
             pub fn are_used(&self) -> bool {
                 false $(|| self.$module.is_some())*
             }
 
-            /// Whether a transport reacts to marks.
+            /// Whether a transport other than TCP reacts to ECN marks.
             pub fn asks_for_marks(&self) -> bool {
                 false $(|| self.$module.as_ref().is_some_and(TransportSettings::asks_for_marks))*
             }
@@ -91,8 +92,8 @@ further_transports!(kinds_and_settings);
 const _: () = assert!(Transport::STREAMS.len() <= 1 + 4);
 
 impl Transport {
-    /// Returns the number of the transport that carries the connections of a workload. Raw frames have no
-    /// connections; their number is TCP's, which then has none.
+    /// Returns the number of the transport that carries the connections of a workload. A workload
+    /// with raw frames has no connections; its number is that of TCP.
     pub fn number(self) -> TransportNumber {
         match self {
             Transport::Ethernet => TransportNumber::TCP,

@@ -7,17 +7,19 @@ use serde::{Deserialize, Serialize};
 pub struct TransportNumber(pub u8);
 
 impl TransportNumber {
-    /// TCP.
+    /// Number of TCP.
     pub const TCP: TransportNumber = TransportNumber(0);
     /// Bits of a timer identifier that a transport may use; the number of the transport is above them.
     const TIMER_BITS: u32 = 40;
 
-    /// Returns the identifier of a timer of this transport, whose own number is below 2^40.
+    /// Returns the identifier, unique among all transports, of a timer of this transport; `number`
+    /// is the transport's own number of the timer, below 2^40.
     pub fn timer(self, number: u64) -> u64 {
         u64::from(self.0) << TransportNumber::TIMER_BITS | number
     }
 
-    /// Returns the transport of a timer identifier, and the transport's own number of the timer.
+    /// Returns the transport to which a timer identifier belongs, and the transport's own number of
+    /// the timer.
     pub fn of_timer(id: u64) -> (TransportNumber, u64) {
         let number = (id >> TransportNumber::TIMER_BITS) as u8;
         (TransportNumber(number), id & ((1 << TransportNumber::TIMER_BITS) - 1))

@@ -16,7 +16,7 @@ use eastwest_types::{ClassId, EndpointId, HostId, Packet, Side, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// All queue pairs of a run, and the messages on them.
+/// All RoCEv2 queue pairs of a run, and the messages on them.
 #[derive(Serialize, Deserialize)]
 pub struct RoceV2 {
     number: TransportNumber,
@@ -29,7 +29,7 @@ pub struct RoceV2 {
 }
 
 impl RoceV2 {
-    /// Returns the transport of this number without queue pairs.
+    /// Returns RoCEv2 without queue pairs; `number` is its number among the transports.
     pub fn new(number: TransportNumber, config: &RoceV2Config, workloads: usize) -> RoceV2 {
         RoceV2 {
             number,

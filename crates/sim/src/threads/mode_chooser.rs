@@ -10,24 +10,26 @@
 
 use std::time::Duration;
 
-/// Clock of the caller, of which only differences are used.
+/// Clock of the caller: time since any instant, of which only differences are used.
 pub type Clock<'a> = &'a dyn Fn() -> Duration;
 
-/// Times for which each mode is tried, and then kept.
+/// Times for which parallel execution and one thread are tried, and for which the faster one is
+/// kept.
 #[derive(Clone, Copy, Debug)]
 pub struct TrialTimes {
     /// Time for which several threads are tried.
     pub try_together: Duration,
     /// Time for which one thread is tried.
     pub try_alone: Duration,
-    /// Time for which several threads are kept.
+    /// Time for which several threads are kept after they were faster.
     pub together: Duration,
-    /// Least time for which one thread is kept.
+    /// Least time for which one thread is kept after it was faster.
     pub alone: Duration,
     /// Number of consecutive trials from the beginning in which one thread was faster, after which the
     /// partitioned run is abandoned.
     pub max_failed_trials: u32,
-    /// Time from the beginning after which it is not abandoned any more, since too much would be lost.
+    /// Time from the beginning after which the partitioned run is no longer abandoned, since too
+    /// much would be lost.
     pub trial_period: Duration,
 }
 
@@ -59,14 +61,14 @@ enum Phase {
     Alone,
 }
 
-/// Work of all parts so far.
+/// Work that all parts of a partitioned run have done so far.
 #[derive(Clone, Copy, Default)]
 pub struct Done {
-    /// Events.
+    /// Number of executed events.
     pub events: u64,
-    /// Windows.
+    /// Number of executed windows.
     pub windows: u64,
-    /// How often a thread slept.
+    /// How many times a thread slept at a barrier.
     pub sleeps: u64,
 }
 
@@ -102,8 +104,8 @@ pub struct ModeChooser<'a> {
 }
 
 impl<'a> ModeChooser<'a> {
-    /// Returns a chooser that begins with several threads, after this number of events: if there are any, the
-    /// run was resumed from a checkpoint, and is not abandoned.
+    /// Returns a chooser that begins with several threads. `events` is the number of events before:
+    /// if there are any, the run was resumed from a checkpoint, and is not abandoned.
     pub fn new(clock: Clock<'a>, spans: TrialTimes, events: u64) -> ModeChooser<'a> {
         let (began, phase) = (clock(), Phase::TryTogether);
         let before = Done { events, ..Done::default() };
@@ -123,7 +125,7 @@ impl<'a> ModeChooser<'a> {
         }
     }
 
-    /// Whether one thread is to execute all parts next, given the work so far.
+    /// Whether one thread is to execute all parts next; `done` is the work of all parts so far.
     pub fn runs_on_one_thread(&mut self, done: Done) -> bool {
         let now = (self.clock)();
         let spent = now.saturating_sub(self.began);

@@ -8,8 +8,9 @@ use crate::world::World;
 use eastwest_engine::order::{Class, Key};
 use eastwest_types::Time;
 
-/// Executes the events of all parts up to and including `until`, or until `flows` flows are done, in the order
-/// of the undivided run. Returns the last event, if the flows are done.
+/// Executes the events of all parts on this thread in the order of the undivided run, up to and
+/// including time `until`, or until `flows` flows are done. Returns the last event (key, source) if
+/// the flows are done, otherwise `None`.
 pub fn in_step(worlds: &mut [&mut World], until: Time, flows: u64) -> Option<(Key, u32)> {
     for world in worlds.iter_mut() {
         world.site.until = until;

@@ -5,14 +5,18 @@ use crate::world::World;
 use eastwest_types::{Span, Time};
 use serde::Serialize;
 
-/// All parts of a run between two windows, for a checkpoint.
+/// All parts of a partitioned run between two windows, for a checkpoint.
 #[derive(Serialize)]
 pub struct PartsSnapshot<'a> {
     /// The parts of the run.
     pub(super) worlds: Vec<&'a World>,
+    /// Time by which a part can run ahead of other parts: the smallest delay of all cables.
     pub(super) lookahead: Span,
+    /// Latest end of the run.
     pub(super) until: Time,
+    /// Number of flows in the run.
     pub(super) total: u64,
+    /// For each workload: true if the run may end before this workload has finished.
     pub(super) background: &'a [bool],
 }
 
@@ -23,16 +27,17 @@ impl PartsSnapshot<'_> {
     }
 }
 
-/// Observer of a partitioned run.
+/// Observer of a partitioned run on several threads.
 pub trait Watcher {
-    /// Receives the progress, regularly. Returns what the run is to do.
+    /// Receives the progress, regularly. Returns whether the run continues, and whether a
+    /// checkpoint is written.
     fn on_progress(&mut self, progress: &Progress) -> Request;
 
-    /// Writes a checkpoint of all parts, after it was requested.
+    /// Writes a checkpoint of all parts, after [`Watcher::on_progress`] has requested one.
     fn checkpoint(&mut self, parts: &PartsSnapshot);
 }
 
-/// Request of a watcher.
+/// Request of the observer of a partitioned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Whether the run continues.

@@ -11,14 +11,17 @@ use eastwest_types::{Span, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Report of a part to the others between two windows.
+/// Report of one part of a partitioned run to the others between two windows; also the sum of such
+/// reports.
 #[derive(Clone, Copy)]
 pub struct PartReport {
     /// Time of its next event, or of the first event that it sends to others.
     next: Time,
     /// Next time at which it has to be executed in step with the others.
     step: Time,
+    /// Number of delivered messages (flows).
     pub done: u64,
+    /// Number of executed events, without those that every part executes.
     pub events: u64,
     /// Packet transmissions, as of a few windows ago.
     hops: u64,
@@ -56,7 +59,7 @@ impl PartReport {
         }
     }
 
-    /// Returns the sum of the reports of all parts.
+    /// Returns the sum of the reports of all parts, without the times of their next events.
     pub fn of_all(worlds: &[&mut World]) -> PartReport {
         worlds.iter().fold(PartReport::NOTHING, |sum, world| sum.and(PartReport::of(world)))
     }
@@ -75,7 +78,7 @@ impl PartReport {
         }
     }
 
-    /// Returns why the run cannot go on partitioned.
+    /// Returns why the partitioned run has to be repeated undivided; `None` if it can continue.
     pub fn obstacle(&self) -> Option<&'static str> {
         // a freed slot may be reused by the next connection, and the order of events decides which slot
         let reused = match (self.first_over, self.last_open) {
@@ -86,9 +89,10 @@ impl PartReport {
     }
 }
 
-/// State shared by all threads.
+/// State that the threads of a partitioned run share: parts, barrier, messages and reports.
 pub struct Exchange<'a> {
     worlds: Vec<Mutex<&'a mut World>>,
+    /// Barrier between two windows.
     pub meeting: Meeting,
     /// Messages by parity of the window, sending part and receiving part.
     mail: Vec<Mutex<Mail>>,
@@ -100,12 +104,14 @@ pub struct Exchange<'a> {
     flows: u64,
 }
 
+/// Locks a mutex, also after a thread that held it has panicked.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Exchange<'a> {
-    /// Returns an exchange between these parts, which can run ahead of each other by `lookahead`.
+    /// Returns the shared state of these parts. Each part can run ahead of the others by
+    /// `lookahead`; after `flows` finished flows the rest is executed in step.
     pub fn new(worlds: &'a mut [World], lookahead: Span, until: Time, flows: u64) -> Exchange<'a> {
         let parts = worlds.len();
         Exchange {
@@ -119,12 +125,12 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Returns the number of parts.
+    /// Returns the number of parts, which is the number of threads.
     pub fn parts(&self) -> usize {
         self.worlds.len()
     }
 
-    /// Calls `f` with all parts, on one thread while the others wait.
+    /// Calls `f` with all parts, on one thread, while the other threads wait.
     pub fn with_all<R>(&self, f: impl FnOnce(&mut [&mut World]) -> R) -> R {
         let mut guards: Vec<_> = self.worlds.iter().map(locked).collect();
         let mut worlds: Vec<&mut World> = guards.iter_mut().map(|guard| &mut ***guard).collect();
@@ -183,9 +189,9 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Why no more windows follow.
+/// Reason why the execution in windows ends.
 pub enum Windows {
-    /// The rest is executed in step.
+    /// The run is nearly done: the rest is executed in step, event by event.
     Last,
     /// The run has to be repeated undivided, for this reason.
     Sequential(&'static str),
@@ -195,31 +201,36 @@ pub enum Windows {
 
 /// State of the thread of part 0, which also coordinates the others.
 pub struct Coordinator<'a> {
-    /// Observer of the run.
+    /// Observer of the run, which receives the progress and writes checkpoints.
     pub watcher: &'a mut dyn Watcher,
-    /// Time between two calls of the watcher.
+    /// Time between two calls of the observer.
     pub check_interval: Duration,
+    /// Clock of the caller.
     pub clock: Clock<'a>,
-    /// Time of the last call of the watcher.
+    /// Time of the last call of the observer, on the clock of the caller.
     pub last_check: Duration,
     /// Latest end of the run.
     pub until: Time,
-    /// Number of windows, and least mean number of events per window, for a partitioned run.
+    /// Number of windows, and least mean number of events per window: with fewer events in that
+    /// many first windows the run is repeated undivided.
     pub min_events_per_window: (u64, u64),
-    /// Number of flows in the run.
+    /// Number of flows in the run, over all workloads.
     pub total: u64,
-    /// By workload, whether the run does not wait for it; for checkpoints.
+    /// For each workload: true if the run may end before this workload has finished. Used only to
+    /// write checkpoints.
     pub background: Vec<bool>,
+    /// Time by which a part can run ahead of other parts: the smallest delay of all cables.
     pub lookahead: Span,
-    /// Chooses between several threads and one.
+    /// Chooses between several threads and one; `None`: always several threads.
     pub mode_chooser: Option<ModeChooser<'a>>,
-    /// Request of the watcher for a checkpoint, which needs all parts.
+    /// Request of the observer for a checkpoint, which is written when all parts have ended a
+    /// window.
     pub request: Request,
-    /// Number of windows so far.
+    /// Number of windows executed so far.
     pub windows: u64,
-    /// Number of windows that one thread executed for all parts.
+    /// Number of windows that one thread executed for all parts, since that was faster.
     pub alone: u64,
-    /// Number of events so far.
+    /// Number of events that all parts have executed so far.
     pub events: u64,
 }
 
@@ -248,7 +259,8 @@ impl Coordinator<'_> {
         self.on_progress(all, world.site.network.now)
     }
 
-    /// Calls the watcher, if it is time. Returns whether it stops the run.
+    /// Calls the observer if `check_interval` has passed. Returns [`Windows::Interrupted`] if the
+    /// observer stops the run, otherwise `None`.
     pub fn on_progress(&mut self, all: &PartReport, simulated: Time) -> Option<Windows> {
         let now = (self.clock)();
         if self.request.checkpoint || now.saturating_sub(self.last_check) < self.check_interval {
@@ -270,7 +282,8 @@ impl Coordinator<'_> {
         (!request.proceed).then_some(Windows::Interrupted)
     }
 
-    /// Has a checkpoint written, if it is requested. Returns whether the run stops then.
+    /// Writes a checkpoint if the observer has requested one. Returns [`Windows::Interrupted`] if
+    /// the run stops after it, otherwise `None`.
     pub fn checkpoint_if_requested(&mut self, worlds: &[&mut World]) -> Option<Windows> {
         if !self.request.checkpoint {
             return None;
@@ -284,7 +297,8 @@ impl Coordinator<'_> {
     }
 }
 
-/// Executes the windows of one part, on its own thread. Returns why they ended.
+/// Executes the windows of part number `me` on this thread. Part 0 has the coordinator. Returns why
+/// the windows ended.
 pub fn windows(x: &Exchange, me: usize, mut coordinator: Option<&mut Coordinator>) -> Windows {
     let _watch = Watch(&x.meeting);
     locked(&x.worlds[me]).start_workloads();

@@ -278,7 +278,7 @@ fn what_is_not_a_checkpoint_of_this_run_is_refused() {
     }
     let mut newer = bytes.clone();
     newer[20] += 1;
-    assert_eq!(refused(&newer, &own), Refused::Format(3));
+    assert_eq!(refused(&newer, &own), Refused::Format(4));
     let build = Identity { build: "another".into(), ..own.clone() };
     assert_eq!(refused(&bytes, &build), Refused::Build("this build".into()));
     let plan = Identity { plan: "another".into(), ..own.clone() };

@@ -181,7 +181,7 @@ fn notes_name_the_override_and_are_told_once() {
     let about = |notes: &[String], what: &str| notes.iter().filter(|n| n.contains(what)).count();
     let inherited = "[[tcp.override]]\nhosts = 'h0'\ncongestion = 'cubic'\n";
     let said = notes(inherited, &[("tcp.min_rto", "1 ms"), ("tcp.granularity", "4 ms")]);
-    assert_eq!(about(&said, "min_rto"), 1, "{said:#?}");
+    assert_eq!(about(&said, "min_rto (1 ms) is below"), 1, "{said:#?}");
     let own = "[[tcp.override]]\nhosts = 'h0'\nmin_rto = '1 ms'\ngranularity = '4 ms'\n";
     let said = notes(own, &[]);
     assert_eq!(about(&said, "tcp.override.0.min_rto (1 ms) is below"), 1, "{said:#?}");

@@ -10,7 +10,8 @@
 //! | [`input`], [`ack_slow_path`] | packet input and ACK fast path; ACKs with SACK, ECE or in a recovery |
 //! | [`receiving`], [`receiver`], [`linux_acks`], [`autotune`] | reassembly, ACKs sent, receive window |
 //! | [`output`], [`pacing`], [`tso_bursts`], [`small_queues`] | what may be sent now, and the packets |
-//! | [`timers`], [`rtt`], [`rtt_linux`] | length of the timers, RTT estimation |
+//! | [`timers`] | deadlines of the timers |
+//! | [`rtt`], [`rtt_linux`] | RTT estimation, and the RTO that follows from it (`rto`) |
 //! | [`timer_expiry`], [`timeout_cause`] | what happens when a timer expires; why an RTO expired |
 //! | [`recovery`], [`fast_recovery`], [`prr`], [`reno`], [`reordering`] | recovery without RACK; the window in it |
 //! | [`scoreboard`], [`rack`], [`rack_tlp`] | loss detection by time and tail loss probe (RFC 8985) |

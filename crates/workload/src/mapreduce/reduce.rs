@@ -1,4 +1,5 @@
-//! A reduce task after its shuffle: merge, compute and write.
+//! A reduce task: start of its shuffle, then merge, compute and write. The fetches themselves are in
+//! [`super::shuffle`].
 //!
 //! After the arrival of the last output, running merges end and the rest is merged
 //! ([`super::memory`]). Then files that have left the page cache are read while the function runs

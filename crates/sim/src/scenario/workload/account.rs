@@ -6,7 +6,7 @@ use eastwest_settings::problem::{shorten, shorten_to};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Name of the file.
+/// Name of the file with the account of the import, in the folder of a trace.
 pub const FILE: &str = "trace.json";
 /// Largest file that is read, as in `python/eastwest/traces/opened.py`.
 const MOST_BYTES: u64 = 4 << 20;
@@ -15,7 +15,8 @@ const MOST_NOTES: usize = 41;
 /// Most characters of a reason or a consequence.
 const MOST_TEXT: usize = 300;
 
-/// Returns the account in a folder, and notes about the trace `name`; nothing if there is no account.
+/// Returns the path of the account of the import in the folder of a trace, and notes about the
+/// trace, which they call `name`. `None` and no notes if there is no account.
 pub fn of_folder(name: &str, folder: &Path) -> (Option<PathBuf>, Vec<String>) {
     let Ok(path) = find_below(folder, FILE) else { return (None, Vec::new()) };
     let read = path

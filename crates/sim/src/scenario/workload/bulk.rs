@@ -7,7 +7,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::bulk::BulkConfig;
 
-/// Reads the settings of bulk transfers.
+/// Reads the settings of bulk transfers. Returns `None` if there is a problem, which is reported.
 pub fn read(s: &mut Section, ground: &Ground, class: ClassId) -> Option<BulkConfig> {
     let doc = "Pairs of sender and receiver, such as [\"h0->h4\", \"h1->h4\"].";
     let given: Option<Places> = s.find(key("pairs", doc));

@@ -74,7 +74,8 @@ const NEEDED: usize = 9;
 /// Columns that hold names.
 const NAMES: [usize; 4] = [TRANSACTION, COMPONENT, SERVICE, OPERATION];
 
-/// Returns the transactions of a file in order of arrival, or its first problem, as `:line: what`.
+/// Returns the transactions of a table of calls in order of arrival. Fails with the first problem,
+/// as `:line: what`.
 pub fn parse(text: impl Read) -> Result<Book, String> {
     let mut reader = csv::ReaderBuilder::new().delimiter(b'\t').quoting(false).from_reader(text);
     let places = header(reader.byte_headers().map_err(|e| rows::broken(&e))?)?;

@@ -13,7 +13,8 @@ use eastwest_types::{ClassId, HostId, Rate, Span};
 use eastwest_workload::arrivals::Arrivals;
 use eastwest_workload::ethernet::{BurstSpread, EthernetConfig, Pattern};
 
-/// Reads the settings of raw Ethernet traffic.
+/// Reads the settings of raw Ethernet sources. Returns `None` if there is a problem, which is
+/// reported.
 pub fn read(
     s: &mut Section,
     ground: &Ground,

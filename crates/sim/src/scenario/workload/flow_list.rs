@@ -25,7 +25,8 @@ const MOST_BYTES: u64 = 1_000_000_000_000_000;
 /// Latest start in seconds: 480 h.
 const LATEST_S: f64 = 480.0 * 3600.0;
 
-/// Reads the settings of a list of flows.
+/// Reads the settings of a list of flows, and the flows in its file. Returns `None` if there is a
+/// problem, which is reported.
 pub fn read(
     s: &mut Section,
     ground: &Ground,

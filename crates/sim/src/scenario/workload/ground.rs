@@ -10,17 +10,17 @@ use std::cell::Cell;
 
 /// Properties of the fabric on which workloads depend.
 pub struct Ground<'a> {
-    /// Nodes, if the topology could be read.
+    /// Nodes by name and number; `None` if the topology could not be read.
     pub nodes: Option<&'a Nodes>,
-    /// Hosts and racks, if the topology could be read.
+    /// Hosts and racks; `None` if the topology could not be read.
     pub cluster: Option<Cluster>,
-    /// Rate of the slowest host cable.
+    /// Rate of the slowest host cable, "the host rate".
     pub host_rate: Rate,
-    /// Largest packet in bytes, if known.
+    /// MTU in bytes; `None` if it is wrong.
     pub mtu: Option<u32>,
     /// Directories and files that the scenario may use.
     pub context: &'a Context,
-    /// Number of further jobs that the scenario may have.
+    /// Number of MapReduce jobs that the scenario may still have.
     jobs_left: Cell<usize>,
 }
 
@@ -28,7 +28,7 @@ pub struct Ground<'a> {
 const MOST_JOBS: usize = 200_000;
 
 impl<'a> Ground<'a> {
-    /// Returns the properties of a fabric.
+    /// Returns the properties of a fabric; `seed` is the seed of the scenario.
     pub fn new(fabric: &'a Fabric, seed: u64, context: &'a Context) -> Ground<'a> {
         let nodes = fabric.nodes.as_ref();
         let cluster = nodes.map(|n| Cluster { rack_of: n.racks(), seed });
@@ -37,7 +37,8 @@ impl<'a> Ground<'a> {
         Ground { nodes, cluster, host_rate, mtu: fabric.mtu, context, jobs_left }
     }
 
-    /// Counts `jobs` further jobs, or returns why there are too many.
+    /// Counts `jobs` further MapReduce jobs. Fails with a message if the scenario then has too
+    /// many.
     pub fn admit_jobs(&self, jobs: usize) -> Result<(), String> {
         match self.jobs_left.get().checked_sub(jobs) {
             Some(left) => {

@@ -27,7 +27,8 @@ const SHIPPED: [&str; 2] = ["default-0.20", "tuned-0.20"];
 const MOST_FILES: usize = 16;
 /// Most bytes of a file on disk.
 const MOST_PACKED: u64 = hadoop_xml::MOST_BYTES;
-/// Reads both keys, and makes their values presets of the keys below this section.
+/// Reads the keys `hadoop` and `hadoop_files`. Their values become presets of those keys of the
+/// workload `s` that the scenario does not give.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files, notes: &mut Vec<String>) {
     let inline: Option<Properties> = s.find(
         key(
@@ -250,7 +251,8 @@ fn differs(form: Form, own: &Value, value: &Value) -> bool {
     }
 }
 
-/// Converts a value of Hadoop's files to a value of a scenario.
+/// Converts the text of a Hadoop property with this format to the value of a scenario's key. Fails
+/// with what the text must be.
 pub fn convert(form: Form, text: &str) -> Result<Value, String> {
     let whole = |text: &str| {
         text.parse::<u64>().map_err(|_| "must be a whole number, not negative".to_owned())
@@ -405,7 +407,12 @@ mod tests {
         for i in 1..=12 {
             put(&format!("p{i}"), &format!("${{p{}}}", i - 1).repeat(10));
         }
+        put("e0", "");
+        for i in 1..=19 {
+            put(&format!("e{i}"), &format!("${{e{}}}", i - 1).repeat(100));
+        }
         let value = |name: &str| layers.value(name).expect("it is given");
+        assert!(value("e19").unwrap_err().contains("more than 10000 times"), "100^19 references");
         assert_eq!(value("a"), Ok("x/x".to_owned()));
         assert_eq!(value("open"), Ok("${a".to_owned()));
         assert!(value("loop").unwrap_err().contains("more than 20 levels"));

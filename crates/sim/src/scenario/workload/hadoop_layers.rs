@@ -8,23 +8,25 @@ use std::collections::BTreeMap;
 
 /// Deepest chain of references (Hadoop's `Configuration`, MAX_SUBST).
 pub const DEEPEST: usize = 20;
+/// Most references that are replaced in one value.
+const MOST_REFERENCES: usize = 10_000;
 /// Longest value after replacement of references.
 const LONGEST: usize = 4096;
 
-/// The last value that was given for a property.
+/// The last value that was given for a Hadoop property.
 pub struct Given {
-    /// Name in the file, possibly a deprecated one.
+    /// Name of the property as given, possibly a deprecated one.
     pub name: String,
-    /// Value, with references not yet replaced.
+    /// Value, with references `${name}` not yet replaced.
     pub value: String,
-    /// File and line; `None` for properties in the scenario.
+    /// Name of the file and line; `None` for properties in the scenario.
     pub place: Option<(String, usize)>,
-    /// Whether later files must not replace it (`final`).
+    /// Whether later files must not replace the value (`final`).
     pub fixed: bool,
 }
 
 impl Given {
-    /// Describes the property and its place for a message.
+    /// Describes a Hadoop property and its place for a message.
     pub fn said(&self) -> String {
         let name = shorten(&self.name);
         match &self.place {
@@ -34,26 +36,33 @@ impl Given {
     }
 }
 
-/// All properties by their current names.
+/// All Hadoop properties that files and the scenario give.
 #[derive(Default)]
 pub struct Layers {
-    /// Values by name.
+    /// Last value of each property by its current name.
     pub all: BTreeMap<String, Given>,
 }
 
 impl Layers {
-    /// Returns the last value given for a property.
+    /// Returns the last value given for a property, with its place; `None` if none was given.
     pub fn given(&self, name: &str) -> Option<&Given> {
         self.all.get(name)
     }
 
-    /// Returns the value of a property with references replaced, or why that is not possible.
+    /// Returns the value of a property with references `${name}` replaced, or why that is not
+    /// possible; `None` if no value was given.
     pub fn value(&self, name: &str) -> Option<Result<String, String>> {
         self.all.get(name).map(|given| self.expand(&given.value, DEEPEST))
     }
 
-    /// Replaces the references in a text, up to a depth, or returns why that is not possible.
+    /// Replaces the references `${name}` in a text, nested at most `depth` levels deep, or returns
+    /// why that is not possible.
     pub fn expand(&self, text: &str, depth: usize) -> Result<String, String> {
+        self.expand_within(text, depth, &mut { MOST_REFERENCES })
+    }
+
+    /// Replaces references as [`Layers::expand`] does, at most `left` of them.
+    fn expand_within(&self, text: &str, depth: usize, left: &mut usize) -> Result<String, String> {
         let (mut done, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, behind)) = after.split_once('}') else { break };
@@ -62,11 +71,15 @@ impl Layers {
                     "refers to other properties through more than {DEEPEST} levels"
                 ));
             };
+            // Values that are empty in the end can refer to each other exponentially often.
+            *left = left.checked_sub(1).ok_or_else(|| {
+                format!("refers to other properties more than {MOST_REFERENCES} times")
+            })?;
             let inner = self.all.get(names::current(name.trim())).ok_or_else(|| {
                 format!("refers to ${{{}}}, but no file sets this property", shorten(name.trim()))
             })?;
             done.push_str(before);
-            done.push_str(&self.expand(&inner.value, depth)?);
+            done.push_str(&self.expand_within(&inner.value, depth, left)?);
             if done.len() > LONGEST {
                 return Err(format!("grows to more than {LONGEST} bytes by its references"));
             }
@@ -76,7 +89,8 @@ impl Layers {
         Ok(done.trim().to_owned())
     }
 
-    /// Adds a file as the top layer. Returns objections and notes.
+    /// Adds the properties of a file as the top layer. Returns objections, and the number of
+    /// properties that keep an earlier value because it is `final`.
     pub fn add(
         &mut self,
         file: &str,
@@ -107,7 +121,8 @@ impl Layers {
         (complaints, kept)
     }
 
-    /// Adds the properties in the scenario as the top layer. Returns objections: name and reason.
+    /// Adds the properties in the scenario as the top layer. Returns objections: name of the
+    /// property and reason.
     pub fn set(&mut self, properties: &Properties) -> Vec<(String, String)> {
         let mut complaints = Vec::new();
         for (given_name, value) in &properties.0 {

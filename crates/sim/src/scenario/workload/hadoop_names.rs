@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// Format of a value in Hadoop's files.
+/// Format of the value of a Hadoop property.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A whole number.
@@ -25,7 +25,7 @@ pub enum Form {
     Millis,
     /// A time in seconds, or with a suffix as in [`Form::Millis`].
     Seconds,
-    /// A fraction of one.
+    /// A fraction, such as 0.05 for 5 %.
     Share,
     /// `true` or `false`.
     Flag,
@@ -39,11 +39,11 @@ pub enum Form {
     Ratio,
 }
 
-/// A property that is a setting of the model.
+/// A Hadoop property that is a setting of the model.
 pub struct Modelled {
-    /// Name in Hadoop.
+    /// Name of the property in Hadoop.
     pub name: &'static str,
-    /// Format in Hadoop's files.
+    /// Format of the value in Hadoop's files.
     pub form: Form,
     /// Keys of the workload that get the value: of the section itself, of a table below it, or of every
     /// `[[workload.job]]` (`job.reduces`).
@@ -54,7 +54,7 @@ const fn setting(name: &'static str, form: Form, keys: &'static [&'static str]) 
     Modelled { name, form, keys }
 }
 
-/// All settings.
+/// All Hadoop properties that are settings of the model, without those that apply to YARN only.
 pub const MODELLED: &[Modelled] = &[
     setting("mapreduce.framework.name", Form::Framework, &["framework"]),
     // HDFS
@@ -200,7 +200,8 @@ pub const MODELLED: &[Modelled] = &[
     setting("yarn.scheduler.fair.locality-delay-rack-ms", Form::Millis, &["delay.rack"]),
 ];
 
-/// Properties of the memory of nodes and containers, which slots ignore.
+/// Hadoop properties of the memory of nodes and containers. They have no effect if slots limit
+/// tasks.
 pub const CONTAINER_MEMORY: [&str; 4] = [
     "yarn.nodemanager.resource.memory-mb",
     "mapreduce.map.memory.mb",
@@ -208,7 +209,7 @@ pub const CONTAINER_MEMORY: [&str; 4] = [
     "yarn.app.mapreduce.am.resource.mb",
 ];
 
-/// Settings of YARN, used if the framework is YARN.
+/// All Hadoop properties that are settings of the model only if the framework is YARN.
 pub const OF_YARN: &[Modelled] = &[
     setting("yarn.resourcemanager.scheduler.class", Form::Scheduler, &["scheduler"]),
     setting(
@@ -236,13 +237,13 @@ pub const OF_YARN: &[Modelled] = &[
     setting("yarn.nm.liveness-monitor.expiry-interval-ms", Form::Millis, &["failures.expiry"]),
 ];
 
-/// A property whose effect is not modelled, with the value that the model assumes.
+/// A Hadoop property whose effect is not modelled, with the value that the model assumes.
 pub struct Granted {
-    /// Name in Hadoop.
+    /// Name of the property in Hadoop.
     pub name: &'static str,
     /// Value that the model assumes.
     pub value: &'static str,
-    /// Meaning of another value.
+    /// Behaviour of the model whatever the value is, for a note to the user.
     pub about: &'static str,
 }
 
@@ -250,7 +251,7 @@ const fn granted(name: &'static str, value: &'static str, about: &'static str) -
     Granted { name, value, about }
 }
 
-/// All properties with assumed values.
+/// All Hadoop properties for which the model assumes a fixed value.
 pub const GRANTED: &[Granted] = &[
     granted(
         "mapreduce.map.output.compress",
@@ -541,7 +542,8 @@ const JUDGED: &[&str] = &[
 /// First words of Hadoop's own names: a name with another first word belongs to a job.
 const OWN: &[&str] = &["dfs", "io", "mapred", "mapreduce", "yarn"];
 
-/// Whether a property is not modelled.
+/// Whether the model deliberately ignores a Hadoop property: paths, addresses, security, logs,
+/// limits and the like.
 pub fn is_elsewhere(name: &str) -> bool {
     ELSEWHERE.iter().any(|start| {
         name.strip_prefix(start).is_some_and(|rest| {
@@ -550,22 +552,25 @@ pub fn is_elsewhere(name: &str) -> bool {
     })
 }
 
-/// Whether exactly this name is known, even if it is similar to that of a setting.
+/// Whether exactly this name of a Hadoop property is known, even if it is similar to that of a
+/// setting.
 pub fn is_named(name: &str) -> bool {
     JUDGED.contains(&name) || ELSEWHERE.contains(&name)
 }
 
-/// Whether a name belongs to Hadoop's own families.
+/// Whether a property name begins with a word of Hadoop, such as `dfs`; other names belong to a
+/// job.
 pub fn is_own(name: &str) -> bool {
     name.split('.').next().is_some_and(|first| OWN.contains(&first))
 }
 
-/// Returns the current name of a property.
+/// Returns the current name of a Hadoop property, given its current or a deprecated name.
 pub fn current(name: &str) -> &str {
     renamed().get(name).copied().unwrap_or(name)
 }
 
-/// Returns the names that could have been meant: settings and assumed properties, current and deprecated.
+/// Returns the names of Hadoop properties that could have been meant by an unknown name: settings
+/// and assumed properties, current and deprecated.
 pub fn candidates() -> &'static [&'static str] {
     static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
     NAMES.get_or_init(|| {

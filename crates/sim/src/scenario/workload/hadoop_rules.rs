@@ -4,7 +4,7 @@
 use super::hadoop_layers::Layers;
 use eastwest_settings::narrow::whole_part;
 
-/// Returns the properties that contradict others, with the reason.
+/// Returns the Hadoop properties whose values contradict those of others, with the reason.
 pub fn contradictions(layers: &Layers) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     sort_buffer(layers, &mut found);
@@ -38,7 +38,8 @@ fn map_heap(layers: &Layers) -> Option<u64> {
     Some(whole_part((container as f64) * share)).map(|mb| mb.saturating_mul(1 << 20))
 }
 
-/// Returns the last `-Xmx` among options of a virtual machine, in bytes.
+/// Returns the last heap size (`-Xmx`) among options of a Java virtual machine, in bytes; `None` if
+/// there is none.
 pub fn heap_option(options: &str) -> Option<u64> {
     let last = options.split_whitespace().filter_map(|o| o.strip_prefix("-Xmx")).next_back()?;
     let digits = last.trim_end_matches(|c: char| c.is_ascii_alphabetic());

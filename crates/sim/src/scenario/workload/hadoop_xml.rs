@@ -11,27 +11,28 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Error, Reader, XmlVersion};
 use std::io::Read;
 
-/// Most bytes of an unpacked file: four times the configuration of a job of Hadoop 3.
+/// Maximum size in bytes of an unpacked configuration file: four times that of a job of Hadoop 3.
 pub const MOST_BYTES: u64 = 1 << 20;
 /// Most properties of a file.
 const MOST_PROPERTIES: usize = 20_000;
 /// Deepest nesting: Hadoop needs three.
 const DEEPEST: usize = 16;
 
-/// A property of a configuration file.
+/// A property of a Hadoop configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Property {
-    /// Name in the file.
+    /// Name of the property in the file.
     pub name: String,
-    /// Value, with references not yet replaced.
+    /// Value, with references `${name}` not yet replaced.
     pub value: String,
-    /// Whether later files must not change it (`final`).
+    /// Whether later files must not change the value of the property (`final`).
     pub fixed: bool,
     /// Line in the file, from 1.
     pub line: usize,
 }
 
-/// Returns all properties of a file in their order, or its problem.
+/// Returns all properties of a Hadoop configuration file (XML, also compressed with gzip) in their
+/// order. Fails with the first problem and its line.
 pub fn read(bytes: &[u8]) -> Result<Vec<Property>, String> {
     let unpacked = unpack(bytes)?;
     let text =

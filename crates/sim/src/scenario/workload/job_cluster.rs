@@ -2,9 +2,9 @@
 
 use eastwest_types::HostId;
 
-/// Properties of a cluster that determine the numbers of tasks, besides bytes.
+/// Properties of a Hadoop cluster from which, with the bytes of a job, its numbers of tasks follow.
 pub struct Cluster {
-    /// Host of the master.
+    /// Host of namenode and jobtracker (master).
     pub master: HostId,
     /// Number of workers.
     pub workers: u32,

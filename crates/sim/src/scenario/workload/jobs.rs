@@ -13,12 +13,12 @@ use eastwest_workload::mapreduce::{JobBytes, JobSpec, SizeRule};
 use eastwest_workload::replay::{BadRows, TraceJob, TraceNotes, scale, swim, table, window};
 use std::sync::Arc;
 
-/// Origin of a job, to report objections at its place.
+/// Origin of a MapReduce job, where objections to the job are reported.
 #[derive(Clone, Copy)]
 pub enum Origin {
-    /// Table `[[workload.job]]` of this number.
+    /// Table `[[workload.job]]` with this number, from 0.
     Table(usize),
-    /// The trace.
+    /// The trace that the workload replays.
     Trace,
 }
 
@@ -45,7 +45,8 @@ const SHIPPED: [Shipped; 3] = [
     Shipped { name: "fb-2010", file: "swim/FB-2010_samples_24_times_1hr_0.tsv", nodes: 3000 },
 ];
 
-/// Reads the jobs of a workload; returns `None` if they cannot be determined.
+/// Reads the jobs of a MapReduce workload, from its tables and its trace. Returns each job and its
+/// origin; `None` if there is a problem, which is reported.
 pub fn read(
     s: &mut Section,
     ground: &Ground,

@@ -8,7 +8,7 @@ use eastwest_settings::quantity::{Bytes, Ratio};
 use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::{Clients, JobBytes, SizeRule};
 
-/// Computation of a job.
+/// Kind of a job: a computation with known data volumes, or HDFS clients without tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     TeraSort,
@@ -28,7 +28,7 @@ pub enum Kind {
 /// word of 12 letters with its count and lengths.
 const WORDS: u64 = 20_000;
 
-/// Reads the kind of a job.
+/// Reads the kind of a job. Returns `None` if there is a problem, which is reported.
 pub fn read_kind(s: &mut Section) -> Option<Kind> {
     s.kind(
         "Type of the job, which determines its shuffle and output bytes from its input.",
@@ -58,7 +58,8 @@ pub fn read_kind(s: &mut Section) -> Option<Kind> {
     )
 }
 
-/// Returns the name of a job, and the bytes that it reads, moves and writes.
+/// Reads the bytes that a job of this kind reads, shuffles and writes. Returns the name of the kind
+/// and these bytes.
 pub fn read_bytes(s: &mut Section, kind: Kind, rule: &SizeRule) -> (&'static str, JobBytes) {
     let mut bytes = |name, doc| s.get(key::<Bytes>(name, doc).range("0 B", "1000 TB")).0;
     let none = JobBytes::default();
@@ -106,7 +107,8 @@ fn read_ratios(s: &mut Section) -> JobBytes {
     JobBytes { input, shuffle, output }
 }
 
-/// Reads the hosts and the number of the clients of a job without tasks.
+/// Reads which hosts act as HDFS clients in a job without tasks, and their number; `None` for a job
+/// with tasks.
 pub fn read_clients(
     s: &mut Section,
     kind: Kind,

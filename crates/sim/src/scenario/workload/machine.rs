@@ -18,7 +18,8 @@ const MOST_BYTES: u64 = 64 << 10;
 /// Table that is only for readers of the file.
 const REMARKS: &str = "calibration";
 
-/// Reads the key, and makes the file's values presets of the keys below this section.
+/// Reads the key `machine`. Values of the file that it names become presets of those keys of the
+/// workload `s` that the scenario does not give.
 pub fn read(s: &mut Section, ground: &Ground, files: &mut Files) {
     let file: Option<FileName> = s.find(
         key(

@@ -56,7 +56,7 @@ enum Kind {
     MpiCg,
 }
 
-/// Reads all tables `[[workload]]`; returns those that are on.
+/// Reads all tables `[[workload]]`. Returns the workloads that are not switched off (`off = true`).
 pub fn read(
     s: &mut Section,
     ground: &Ground,
@@ -96,7 +96,8 @@ pub fn read(
     read.into_iter().flatten().map(|(spec, _)| spec).collect()
 }
 
-/// Returns the names of all workloads of the file, including those that are off; `s` is the top of the file.
+/// Returns the names of all workloads of the file, including those that are switched off; `s` is
+/// the top of the file.
 pub fn names(s: &Section) -> BTreeSet<String> {
     let items = s.own("workload").and_then(Value::as_array).into_iter().flatten();
     items.filter_map(|w| w.get("name")?.as_str()).map(str::to_owned).collect()

@@ -31,7 +31,8 @@ const MOST_HOSTS_FILE_BYTES: u64 = 16 << 20;
 /// Bytes that all ranks together may read from one file.
 const MOST_MERGED_BYTES: u64 = 64 << 30;
 
-/// Reads the settings of a replay of a trace.
+/// Reads the settings of the replay of an MPI trace, and checks the trace. Returns `None` if there
+/// is a problem, which is reported.
 pub fn replay(
     s: &mut Section,
     ground: &Ground,
@@ -81,7 +82,8 @@ pub fn replay(
     }
 }
 
-/// Reads the settings of the pattern of NAS CG.
+/// Reads the settings of an MPI program with the messages of NAS CG. Returns `None` if there is a
+/// problem, which is reported.
 pub fn cg(
     s: &mut Section,
     ground: &Ground,

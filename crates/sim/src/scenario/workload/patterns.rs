@@ -26,7 +26,7 @@ fn flow_bytes(s: &mut Section) -> u64 {
     s.get(key::<Bytes>("bytes", "Bytes of each flow.").range("1 B", MOST_BYTES)).0
 }
 
-/// Reads the key `start_window`.
+/// Reads the key `start_window`: the interval in which the first flows start at random times.
 pub fn start_window(s: &mut Section) -> Span {
     s.get(
         key(
@@ -39,7 +39,8 @@ pub fn start_window(s: &mut Section) -> Span {
     )
 }
 
-/// Reads the settings of a stride pattern.
+/// Reads the settings of a stride pattern, in which host i sends to hosts i + stride, i + 2·stride
+/// …
 pub fn stride(s: &mut Section, class: ClassId) -> StrideConfig {
     StrideConfig {
         stride: s.get(
@@ -53,7 +54,7 @@ pub fn stride(s: &mut Section, class: ClassId) -> StrideConfig {
     }
 }
 
-/// Reads the settings of a permutation.
+/// Reads the settings of a permutation, in which every host sends to one other host.
 pub fn permutation(s: &mut Section, class: ClassId) -> PermutationConfig {
     PermutationConfig {
         bytes: flow_bytes(s),
@@ -71,7 +72,7 @@ pub fn permutation(s: &mut Section, class: ClassId) -> PermutationConfig {
     }
 }
 
-/// Reads the settings of an all-to-all exchange.
+/// Reads the settings of an all-to-all exchange, in which every host sends to every other host.
 pub fn all_to_all(s: &mut Section, class: ClassId) -> AllToAllConfig {
     AllToAllConfig {
         bytes: flow_bytes(s),
@@ -105,7 +106,8 @@ pub fn all_to_all(s: &mut Section, class: ClassId) -> AllToAllConfig {
     }
 }
 
-/// Reads the settings of synchronized reads.
+/// Reads the settings of synchronized reads (incast). Returns `None` if there is a problem, which
+/// is reported.
 pub fn incast(s: &mut Section, ground: &Ground, class: ClassId) -> Option<IncastConfig> {
     let receiver =
         hosts::read_one(s, "receiver", "Host that reads from all senders.", None, ground.nodes);
@@ -293,8 +295,8 @@ fn sizes(s: &mut Section) -> Option<Sizes> {
     }
 }
 
-/// Reads the number after which a workload without natural end stops; required unless it runs in the
-/// background.
+/// Reads the key `name`: the number (of flows, requests …) after which a workload without natural
+/// end stops. The key is required unless the workload runs in the background or has a duration.
 pub(super) fn read_count(
     s: &mut Section,
     name: &'static str,
@@ -313,7 +315,8 @@ pub(super) fn read_count(
     count
 }
 
-/// Reads the settings of open-loop flows.
+/// Reads the settings of open-loop flows at a load. Returns `None` if there is a problem, which is
+/// reported.
 pub fn poisson(
     s: &mut Section,
     ground: &Ground,
@@ -359,7 +362,8 @@ pub fn poisson(
     })
 }
 
-/// Reads the settings of a request–response service.
+/// Reads the settings of a request–response service. Returns `None` if there is a problem, which is
+/// reported.
 pub fn service(
     s: &mut Section,
     ground: &Ground,
@@ -415,7 +419,7 @@ pub fn service(
     })
 }
 
-/// Reads the settings of datagram traffic.
+/// Reads the settings of datagram traffic. Returns `None` if there is a problem, which is reported.
 pub fn datagrams(
     s: &mut Section,
     ground: &Ground,

@@ -14,7 +14,7 @@ use eastwest_workload::mapreduce::{
 /// Most pools, and most queues.
 const MOST: usize = 10_000;
 
-/// Reads the kind of scheduler.
+/// Reads the kind of scheduler of a Hadoop cluster.
 pub fn read_kind(s: &mut Section) -> SchedulerKind {
     s.choice(
         "scheduler",
@@ -48,7 +48,8 @@ pub fn read_kind(s: &mut Section) -> SchedulerKind {
     )
 }
 
-/// Reads the other settings of the scheduler.
+/// Reads the settings of the scheduler of a Hadoop cluster: delay scheduling, pools, queues and
+/// costs of Quincy.
 pub fn read(s: &mut Section) -> Scheduling {
     let delay = s.table(
         "delay",

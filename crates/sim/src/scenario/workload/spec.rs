@@ -22,11 +22,11 @@ use eastwest_workload::{Cluster, Workload};
 pub struct WorkloadSpec {
     /// Name, which is unique.
     pub name: String,
-    /// Class of its traffic.
+    /// Traffic class of the workload's packets.
     pub class: ClassId,
-    /// Whether the simulation ends without waiting for it.
+    /// Whether the run may end before this workload has finished.
     pub background: bool,
-    /// Transport of its connections.
+    /// Transport of the workload's connections.
     pub transport: Transport,
     /// Kind of the workload, with its settings.
     pub kind: WorkloadKind,
@@ -35,27 +35,27 @@ pub struct WorkloadSpec {
 /// Kinds of workloads, with their settings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadKind {
-    /// Host `i` to hosts `i + stride`, `i + 2 · stride` …
+    /// Host `i` sends to hosts `i + stride`, `i + 2 · stride` …
     Stride(StrideConfig),
-    /// Every host to one other host.
+    /// Every host sends to one other host.
     Permutation(PermutationConfig),
     /// Every host sends to all other hosts.
     AllToAll(AllToAllConfig),
-    /// Synchronized reads.
+    /// Synchronized reads of one receiver from many senders (incast).
     Incast(IncastConfig),
     /// Connections that send for a certain time.
     Bulk(BulkConfig),
-    /// Open-loop flows at a load.
+    /// Open-loop flows between random hosts at a given load.
     Poisson(PoissonConfig),
-    /// Requests and responses.
+    /// Requests of clients and responses of servers.
     Service(ServiceConfig),
-    /// Flows of a list.
+    /// Flows of a list in a file.
     FlowList(FlowListConfig),
-    /// Packets without connection.
+    /// Packets without a connection.
     Datagrams(DatagramsConfig),
-    /// Frames without transport.
+    /// Raw Ethernet frames without a transport.
     Ethernet(EthernetConfig),
-    /// Recorded transactions.
+    /// Replay of recorded transactions.
     Transactions(Box<TransactionsConfig>),
     /// A Hadoop cluster with its jobs.
     MapReduce(Box<MapReduceConfig>),
@@ -64,8 +64,8 @@ pub enum WorkloadKind {
 }
 
 impl WorkloadKind {
-    /// Returns the state machine of this workload, or the objections to it on this cluster; each objection
-    /// starts with the setting concerned. A scenario that has been read has no objections.
+    /// Returns the state machine of this workload on a cluster. Fails with all objections, each of
+    /// which starts with the setting concerned; a scenario that has been read has none.
     pub fn build(&self, cluster: &Cluster) -> Result<Workload, Vec<String>> {
         Ok(match self {
             WorkloadKind::Stride(c) => Workload::Stride(Stride::new(c.clone(), cluster)?),

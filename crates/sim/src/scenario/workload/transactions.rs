@@ -23,7 +23,8 @@ const MOST_PLACES_BYTES: u64 = 16 << 20;
 /// Name of the file in a folder of `eastwest observe workload`.
 const FILE: &str = "transactions.tsv";
 
-/// Reads the settings of a replay.
+/// Reads the settings of the replay of recorded transactions, and the table of their calls. Returns
+/// `None` if there is a problem, which is reported.
 pub fn read(
     s: &mut Section,
     ground: &Ground,

@@ -4,7 +4,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 use eastwest_workload::mapreduce::CoarseConfig;
 
-/// Reads whether all of Hadoop is modelled, and if not, what is left out.
+/// Reads which traffic of Hadoop is left out: none, or that which the table `coarse` names.
 pub fn read(s: &mut Section) -> CoarseConfig {
     let coarse = s.choice(
         "detail",

@@ -5,7 +5,8 @@ use eastwest_settings::quantity::Fraction;
 use eastwest_settings::reader::{Section, key};
 use eastwest_workload::mapreduce::ControlConfig;
 
-/// Reads the table `control`.
+/// Reads the table `control`: heartbeats, assignment of tasks, set-up and clean-up of jobs. `usual`
+/// are the defaults.
 pub fn read(s: &mut Section, usual: &ControlConfig) -> ControlConfig {
     let heartbeat = s.get(
         key("heartbeat", "Time between two heartbeats of a worker (Hadoop's jobtracker: 3 s).")

@@ -12,7 +12,7 @@ const MOST: usize = 10_000;
 const TIMES: Range = ("1", "1000");
 const PATIENCE: Range = ("1 s", "100 h");
 
-/// Reads the table `failures`.
+/// Reads the table `failures`: failing task attempts, and Hadoop's timeouts.
 pub fn read(s: &mut Section) -> FailureConfig {
     let usual = FailureConfig::default();
     s.former::<Span>("dead"); // see recovery::take_former

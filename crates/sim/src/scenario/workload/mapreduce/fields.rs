@@ -4,7 +4,7 @@ use eastwest_settings::quantity::{Bytes, Fraction, Octets, Quantity};
 use eastwest_settings::reader::{Section, key};
 use eastwest_types::Span;
 
-/// Least and greatest value, as text.
+/// Range of a setting: least and greatest allowed value, as text.
 pub type Range = (&'static str, &'static str);
 
 /// Range from one byte to a TB.
@@ -19,7 +19,7 @@ fn field<T: Quantity>(
     s.get(key(name, doc).value(usual).range(low, high))
 }
 
-/// Reads a number.
+/// Reads the key `name`, a whole number; `usual` is the default.
 pub fn count(
     s: &mut Section,
     name: &'static str,
@@ -30,7 +30,7 @@ pub fn count(
     field(s, (name, doc), usual, range)
 }
 
-/// Reads a time.
+/// Reads the key `name`, a time; `usual` is the default.
 pub fn span(
     s: &mut Section,
     name: &'static str,
@@ -41,7 +41,7 @@ pub fn span(
     field(s, (name, doc), usual, range)
 }
 
-/// Reads a number of bytes.
+/// Reads the key `name`, a number of bytes; `usual` is the default.
 pub fn bytes(
     s: &mut Section,
     name: &'static str,
@@ -52,17 +52,17 @@ pub fn bytes(
     field(s, (name, doc), Bytes(usual), range).0
 }
 
-/// Reads the bytes of a small message.
+/// Reads the key `name`, the size of a small message: 1 to 1,000,000 bytes; `usual` is the default.
 pub fn small(s: &mut Section, name: &'static str, doc: &'static str, usual: u32) -> u32 {
     field(s, (name, doc), Octets(usual), ("1", "1000000")).0
 }
 
-/// Reads a fraction.
+/// Reads the key `name`, a fraction from 0 to 1; `usual` is the default.
 pub fn share(s: &mut Section, name: &'static str, doc: &'static str, usual: f64) -> f64 {
     field(s, (name, doc), Fraction(usual), ("0", "1")).0
 }
 
-/// Reads a boolean.
+/// Reads the key `name`, which is true or false; `usual` is the default.
 pub fn flag(s: &mut Section, name: &'static str, doc: &'static str, usual: bool) -> bool {
     s.get(key(name, doc).value(usual))
 }

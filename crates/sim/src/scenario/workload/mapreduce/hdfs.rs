@@ -8,7 +8,7 @@ use eastwest_workload::mapreduce::HdfsConfig;
 
 const COPIES: Range = ("1", "1000");
 
-/// Reads the table `hdfs`.
+/// Reads the table `hdfs`: replication, blocks, packets and the namenode. `usual` are the defaults.
 pub fn read(s: &mut Section, usual: &HdfsConfig) -> HdfsConfig {
     let doc = "Number of replicas of every input split (dfs.replication: 3).";
     let replication = count(s, "replication", doc, usual.replication, COPIES);

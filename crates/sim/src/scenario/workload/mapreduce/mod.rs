@@ -26,7 +26,8 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::{ClassId, HostId};
 use eastwest_workload::mapreduce::{Framework, MapReduceConfig, SchedulerKind, SlowNode};
 
-/// Reads the settings of a MapReduce cluster, and the origin of each of its jobs.
+/// Reads the settings of a Hadoop cluster with its jobs, and the origin of each job. Returns `None`
+/// if there is a problem, which is reported.
 pub fn read(
     s: &mut Section,
     ground: &Ground,

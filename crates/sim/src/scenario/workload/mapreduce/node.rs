@@ -5,16 +5,18 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::NodeConfig;
 
-/// Hardware of a worker before the rates of `costs` are known.
+/// Hardware of a worker, read before the disk rate of the table `costs` is known.
 pub struct Found {
-    /// Hardware with the rates of the preset.
+    /// Hardware with the disk rates of the chosen preset.
     pub node: NodeConfig,
     read_rate: Option<Rate>,
     write_rate: Option<Rate>,
 }
 
 impl Found {
-    /// Returns the hardware with `costs.disk_rate` for rates that the table does not give.
+    /// Returns the hardware. A disk rate that the table `node` does not give is `disk_rate`, the
+    /// value of `costs.disk_rate`; the write rate remains that of the preset if the preset reads at
+    /// `disk_rate`.
     pub fn with_rate(self, disk_rate: Rate) -> NodeConfig {
         let preset = self.node.read_rate == disk_rate;
         let write_rate = if preset { self.node.write_rate } else { disk_rate };
@@ -50,7 +52,7 @@ fn rate(
     s.find(declared.optional(from)).map(|rate| rate.0)
 }
 
-/// Reads the table `node`.
+/// Reads the table `node`: cores, disks and page cache of a worker. `usual` are the defaults.
 pub fn read(s: &mut Section, usual: &NodeConfig) -> Found {
     let shared = if usual.disks.is_some() { "hdd" } else { "own" };
     let preset = s.choice(

@@ -10,8 +10,8 @@ use toml::Value;
 const STREAMS: Range = ("0", "10000");
 const PERIOD: Range = ("1 s", "100 h");
 
-/// Reads `failures.dead`, with which files of up to result format 3 set the time after which a silent datanode
-/// is dead; today this is twice `recheck` and ten `datanode_heartbeat`.
+/// Reads the former key `failures.dead`, the time after which a silent datanode is dead, and sets
+/// `hdfs.recheck` accordingly: the time is now twice `recheck` plus ten times `datanode_heartbeat`.
 pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
     let time = |s: &Section, path| s.own(path).and_then(|value| Span::parse(value).ok());
     let Some(dead) = time(s, "failures.dead") else { return };
@@ -23,7 +23,7 @@ pub fn take_former(s: &mut Section, usual: &RecoveryConfig) {
     }
 }
 
-/// Reads the keys about lost datanodes.
+/// Reads the keys of the table `hdfs` about lost datanodes. `usual` are the defaults.
 pub fn read(s: &mut Section, usual: &RecoveryConfig) -> RecoveryConfig {
     let doc = "Time between two checks of the datanodes by the namenode. A datanode counts as \
                dead after 2 · recheck + 10 · datanode_heartbeat without a heartbeat \

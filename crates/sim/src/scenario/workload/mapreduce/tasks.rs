@@ -6,7 +6,7 @@ use eastwest_settings::reader::{Section, key};
 use eastwest_types::Rate;
 use eastwest_workload::mapreduce::{CostConfig, ShuffleConfig, SortConfig};
 
-/// Reads `shuffle`.
+/// Reads the table `shuffle`: transfer of map outputs to reduces. `usual` are the defaults.
 pub fn read_shuffle(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig {
     ShuffleConfig {
         parallel_copies: s.get(
@@ -134,7 +134,7 @@ fn read_failed_fetches(s: &mut Section, usual: &ShuffleConfig) -> ShuffleConfig 
     }
 }
 
-/// Reads `sort`.
+/// Reads the table `sort`: sort buffer and merges. `usual` are the defaults.
 pub fn read_sort(s: &mut Section, usual: &SortConfig) -> SortConfig {
     SortConfig {
         buffer_bytes: s
@@ -179,7 +179,8 @@ pub fn read_sort(s: &mut Section, usual: &SortConfig) -> SortConfig {
     }
 }
 
-/// Reads `costs`, and the rate of a disk, which is `disk_rate` by default.
+/// Reads the table `costs`: rates and delays of the computation of tasks. Returns them, and the
+/// rate of a disk. `usual` and `disk_rate` are the defaults.
 pub fn read_costs(s: &mut Section, usual: &CostConfig, disk_rate: Rate) -> (CostConfig, Rate) {
     let (low, high) = ("1 KB/s", "1000 GB/s");
     let costs = CostConfig {

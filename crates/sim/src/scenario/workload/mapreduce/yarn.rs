@@ -10,7 +10,7 @@ const VCORES: Range = ("1", "100000");
 const WAIT: Range = ("0 s", "1 h");
 const PERIOD: Range = ("1 ms", "1 h");
 
-/// Reads the table `yarn`.
+/// Reads the table `yarn`: containers and application masters. `usual` are the defaults.
 pub fn read(s: &mut Section, usual: &YarnConfig) -> YarnConfig {
     let doc = "Memory of a node for containers (yarn.nodemanager.resource.memory-mb).";
     let node_memory = bytes(s, "node_memory", doc, usual.node_memory, MEMORY);

@@ -1,0 +1,131 @@
+//! Notes on settings that contradict each other: valid, but rarely meant.
+
+use crate::stream_transports::Transport;
+use eastwest_network::config::FabricConfig;
+use eastwest_network::queue::QueueConfig;
+use eastwest_network::routing::RoutingConfig;
+use eastwest_transport::tcp::config::TcpConfig;
+use eastwest_types::Limit;
+
+/// Bytes in the queue of a host from which a note is worth its line: 100 full packets of Ethernet, 1.2 ms at
+/// 1 Gbit/s and more than the threshold of any marking switch.
+const LONG_QUEUE: u64 = 150_000;
+
+/// Returns notes about the TCP of all endpoints, given as `settings`, in this fabric. `asks_for_ecn` tells whether
+/// any connection uses ECN.
+pub fn notes(fabric: &FabricConfig, settings: &[&TcpConfig], asks_for_ecn: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    let drops_only = |queue: &QueueConfig| matches!(queue, QueueConfig::DropTail(_));
+    let classes = fabric.scheduler.classes();
+    let own = classes.iter().filter_map(|class| class.queue.as_ref());
+    let no_marks = own.chain([&fabric.switch_queue]).all(drops_only);
+    if asks_for_ecn && no_marks {
+        notes.push(
+            "tcp.ecn is on, or tcp.congestion = \"dctcp\", but no switch marks packets: \
+             fabric.queue.kind is drop-tail, so that connections behave as without ECN. \
+             step-marking, red, pie and codel mark"
+                .to_owned(),
+        );
+    }
+    if asks_for_ecn && !no_marks && drops_only(&fabric.host_queue) {
+        notes.extend(waits_at_hosts(fabric, settings));
+    }
+    for tcp in settings {
+        if tcp.min_rto < tcp.delayed_ack_timeout && tcp.ack_every > 1 {
+            notes.push(format!(
+                "tcp.min_rto ({}) is shorter than tcp.delayed_ack_timeout ({}): a sender whose last \
+                 packet waits for a delayed ACK times out without any loss",
+                tcp.min_rto, tcp.delayed_ack_timeout
+            ));
+        }
+    }
+    notes.dedup();
+    notes
+}
+
+/// Returns a note if packets can wait long in the queue of their own host, which does not mark.
+fn waits_at_hosts(fabric: &FabricConfig, settings: &[&TcpConfig]) -> Option<String> {
+    if settings.iter().all(|tcp| tcp.small_queues.on) {
+        return None;
+    }
+    let (text, bytes) = match fabric.host_queue.limit() {
+        Limit::Packets(n) => (format!("{n} packets"), u64::from(n) * u64::from(fabric.mtu)),
+        Limit::Bytes(n) => (format!("{} KB", n / 1000), n),
+    };
+    (bytes > LONG_QUEUE).then(|| {
+        format!(
+            "fabric.queue marks packets at switches, but fabric.host_queue does not: a packet can \
+             wait behind {text} at its own host. Small queues of TCP (tcp.small_queues, profile \
+             linux) or a marking fabric.host_queue prevent this"
+        )
+    })
+}
+
+/// Returns a note if packets of a flow take several paths, and a transport repeats everything after a gap.
+pub fn note_paths(routing: &RoutingConfig, used: impl Fn(Transport) -> bool) -> Option<String> {
+    let name = match routing {
+        RoutingConfig::Spray(_) => "spray",
+        RoutingConfig::RoundRobin(_) => "round-robin",
+        RoutingConfig::Adaptive(_) => "adaptive",
+        _ => return None,
+    };
+    used(Transport::RoceV2).then(|| {
+        format!(
+            "fabric.routing = \"{name}\" reorders the packets of a connection, and rocev2 repeats \
+             everything after a gap (go-back-N): reordered packets count as lost"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{Context, read};
+
+    /// Returns the notes on a leaf–spine fabric with these settings and one workload.
+    fn said(fabric: &str, tcp: &str, workload: &str) -> Vec<String> {
+        let text = format!(
+            "schema = 1\n[fabric]\nkind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 2\nspines = 2\n\
+             host_rate = '1 Gbit/s'\nuplink_rate = '1 Gbit/s'\n{fabric}\n[tcp]\n{tcp}\n\
+             [[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '1 MB'\n{workload}"
+        );
+        read(&text, &Context::default(), &[]).unwrap_or_else(|p| panic!("{p:#?}")).notes
+    }
+
+    #[test]
+    fn ecn_without_a_marking_switch_is_said() {
+        let marks = "queue = { kind = 'step-marking', threshold = '20 packets' }";
+        let short = "host_queue = { limit = '50 packets' }";
+        for tcp in ["congestion = 'dctcp'", "ecn = 'on'"] {
+            assert!(said("", tcp, "")[0].contains("no switch marks packets"), "{tcp}");
+            assert_eq!(said(&format!("{marks}\n{short}"), tcp, ""), Vec::<String>::new());
+        }
+        assert_eq!(said("", "ecn = 'accept'", ""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn long_host_queues_without_marks_are_said() {
+        let marks = "queue = { kind = 'step-marking', threshold = '20 packets' }";
+        let notes = said(marks, "congestion = 'dctcp'", "");
+        assert!(notes[0].contains("wait behind 1000 packets at its own host"), "{notes:?}");
+        let linux = "profile = 'linux'\ncongestion = 'dctcp'";
+        assert_eq!(said(marks, linux, ""), Vec::<String>::new(), "small queues");
+        let both =
+            format!("{marks}\nhost_queue = {{ kind = 'step-marking', threshold = '20 packets' }}");
+        assert_eq!(said(&both, "congestion = 'dctcp'", ""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_minimum_timeout_below_the_delayed_ack_is_said() {
+        let short = "min_rto = '10 ms'\nack_every = 2";
+        assert!(said("", short, "")[0].contains("times out without any loss"));
+        assert_eq!(said("", "min_rto = '10 ms'\nack_every = 1", ""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn reordered_packets_with_go_back_n_are_said() {
+        let rocev2 = "transport = 'rocev2'";
+        assert!(said("routing = 'spray'", "", rocev2)[0].contains("go-back-N"));
+        assert_eq!(said("routing = 'flowlet'", "", rocev2), Vec::<String>::new());
+        assert_eq!(said("routing = 'spray'", "", ""), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,31 @@
+"""Words for the causes of TCP timeouts (docs/mechanisms/tcp-timeouts.md)."""
+
+from __future__ import annotations
+
+#: Short name and explanation of each cause, by its name in the tables.
+WORDS = {
+    "syn": ("lost SYN", "the SYN was lost"),
+    "syn_ack": ("lost SYN-ACK", "the SYN-ACK, or the ACK that answers it, was lost"),
+    "request": ("lost request", "the only segment of the message was lost"),
+    "full_window": ("lost window", "the whole window was lost"),
+    "tail": ("lost tail", "the end of the message was lost, so no duplicate ACKs followed"),
+    "few_duplicates": (
+        "too few duplicate ACKs",
+        "so few later segments arrived that there were fewer than three duplicate ACKs",
+    ),
+    "lost_retransmission": ("lost retransmission", "its retransmission was lost"),
+    "recovery": ("before its repair", "fast retransmit had not reached this byte yet"),
+    "fin": ("lost FIN", "a FIN was lost"),
+    "ack": ("lost ACK", "the data had arrived, but its ACK was lost"),
+    "spurious": ("spurious", "nothing was lost"),
+}
+
+
+def short(cause: str) -> str:
+    """Return the name of a cause for a count: ``lost window``."""
+    return WORDS[cause][0] if cause in WORDS else cause.replace("_", " ")
+
+
+def long(cause: str) -> str:
+    """Return the explanation of a cause; empty where the table has none."""
+    return WORDS[cause][1] if cause in WORDS else cause.replace("_", " ")
