@@ -48,9 +48,7 @@ def claims(
     Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
     the problems of the files of these claims. Wrong files beside them are warnings.
     """
-    chosen = select(
-        papers_folder(papers), patterns, lambda line: warnings.warn(line, stacklevel=4)
-    )
+    chosen = select(papers_folder(papers), patterns, lambda line: warnings.warn(line, stacklevel=4))
     if profiles and readings:
         raise InputError(
             "profiles and readings cannot be combined: profiles use the best-supported one"

@@ -356,9 +356,7 @@ class _Reader:
         except InputError as error:
             place.wrong("", None, str(error))
 
-    def _metrics(
-        self, table: Table, banded: bool, points: bool = True
-    ) -> tuple[Metric, ...]:
+    def _metrics(self, table: Table, banded: bool, points: bool = True) -> tuple[Metric, ...]:
         """Return the metrics of a table; ``points`` tells whether the runs must have theirs."""
         entries = table.tables("metric")
         if not entries:

@@ -102,9 +102,7 @@ class Data:
             raise MeasureError(f"no run with {what} has a value {value}")
         return found
 
-    def _of(
-        self, sweep: SweepResult, value: str, wanted: Settings
-    ) -> Iterator[tuple[int, Sample]]:
+    def _of(self, sweep: SweepResult, value: str, wanted: Settings) -> Iterator[tuple[int, Sample]]:
         """Yield the fitting points of one sweep with their numbers."""
         groups = [axis["paths"] for axis in sweep.summary["axes"]]
         fixed, axes, runs = sweep.summary["settings"], sweep.axes, sweep.runs
