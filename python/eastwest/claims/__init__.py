@@ -36,14 +36,14 @@ def claims(
 ) -> Sequence[Outcome]:
     """Run published claims and return their outcomes.
 
-    ``patterns`` are ids such as ``"incast/T1"``, folders of studies (``"incast"``) or globs; without
-    any, all claims run. ``readings`` names readings of their studies, or ``"all"``; without any, each study
-    has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``, in the same way.
-    ``quick`` takes fewer seeds and points. ``papers`` is the folder of the studies, ``jobs`` the
-    number of processes (0: run in this process), ``store`` the folder of the run store,
-    ``mechanisms`` the user's own mechanisms that scenarios name, as for ``eastwest.run``. The
-    ``verdict`` of an outcome is ``holds``, ``differs``, ``undecided`` or ``not run``; ``as_json()``
-    returns all of it.
+    ``patterns`` are ids such as ``"incast/T1"``, folders of studies (``"incast"``) or globs;
+    without any, all claims run. ``readings`` names readings of their studies, or ``"all"``; without
+    any, each study has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``,
+    in the same way. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the
+    studies, ``jobs`` the number of processes (0: run in this process), ``store`` the folder of the
+    run store, ``mechanisms`` the user's own mechanisms that scenarios name, as for
+    ``eastwest.run``. The ``verdict`` of an outcome is ``holds``, ``differs``, ``undecided`` or
+    ``not run``; ``as_json()`` returns all of it.
 
     Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
     the problems of the files of these claims. Wrong files beside them are warnings.
