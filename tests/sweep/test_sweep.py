@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -15,13 +16,15 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import eastwest as ew
-from eastwest import core, kept, results, store
+from eastwest import core, kept, results, store, units
 from eastwest.cli import app
+from eastwest.cli import sweep as cli_sweep
 from eastwest.errors import FolderError, InputError
 from eastwest.report import write_report
 from eastwest.stats import mean_interval, paired_interval
 from eastwest.store import Store
-from eastwest.sweep import SweepStoppedError, driver, estimate, pool
+from eastwest.sweep import SweepStoppedError, default_folder, driver, estimate, pool
+from eastwest.sweep.spec import load as load_spec
 from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.values import toml
 from fake_core import FakeCore
@@ -196,9 +199,15 @@ def test_named_cases_show_what_they_are_of_the_baseline() -> None:
     assert [line.count("–") for line in lines[1:]] == [1, 1, 1, 1, 0, 0]
     said = "no run has a metric 'jobs.makspan_s'; did you mean jobs.makespan_s?"
     assert said in " ".join(out.split())
-    narrow = CliRunner(env={"COLUMNS": "60", "TERM": "dumb"})
-    out = narrow.invoke(app, ["sweep", "shared.toml", "--jobs", "0", "--resume"]).stdout
-    assert "not shown, for lack of space: flow FCT mean" in out
+    again = ["sweep", "shared.toml", "--jobs", "0", "--resume"]
+    narrow = {"COLUMNS": "60", "TERM": "xterm"}
+    terminal = CliRunner(env={**narrow, "FORCE_COLOR": "1"}).invoke(app, again).stdout
+    assert "not shown, for lack of space: flow FCT mean; a wider terminal, a pipe" in " ".join(
+        terminal.split()
+    )
+    piped = CliRunner(env={**narrow, "FORCE_COLOR": None}).invoke(app, again).stdout
+    assert "not shown" not in piped, "a pipe has room for all"
+    assert any("makespan" in line and "flow FCT mean" in line for line in piped.splitlines())
     page = write_report([Path("results/shared-sweep")]).read_text("utf-8")
     assert 'id="factors"' in page
     assert "What each case is of its baseline" in page and "both, limit 5 packets" in page
@@ -552,14 +561,88 @@ def test_the_command_shows_what_came_out(file: Path) -> None:
     assert code == 0, err
     assert "5 packets" in out and "±" in out and "4 of 4 runs" in out
     assert "results/buffers-sweep" in out.replace("\n", "")
-    narrow = CliRunner(env={"COLUMNS": "46", "TERM": "dumb"})
-    out = narrow.invoke(app, ["sweep", str(file), "--jobs", "0", "--resume"]).stdout
-    assert "±" in out and "…" not in out, "what has no room is left out whole"
+    again = ["sweep", str(file), "--jobs", "0", "--resume"]
+    for env in ({"FORCE_COLOR": "1"}, {"FORCE_COLOR": None}):  # a terminal, and a pipe
+        narrow = CliRunner(env={"COLUMNS": "46", "TERM": "xterm", **env}).invoke(app, again).stdout
+        assert "±" in narrow and "…" not in narrow, "what has no room is left out whole"
+    assert "\nresults/buffers-sweep\n" in narrow, "lines of a pipe are not broken"
     assert "2 points, 4 runs, about" in err and "from a probe of 2 of its points" in err
     code, out, err = invoke(str(file), "--jobs", "0")
     assert code == 2 and "--resume" in err
     code, out, err = invoke(str(file), "--jobs", "0", "--resume", "--seeds", "3")
     assert code == 0 and "from 4 earlier runs of 2 of its points" in err
+
+
+def test_a_folder_ends_with_sweep_once() -> None:
+    def folder(name: str) -> str:
+        return str(default_folder(load_spec({"scenario": "first", "axis": [LIMITS], "name": name})))
+
+    assert folder("cmp") == folder("cmp-sweep") == "results/cmp-sweep"
+    assert folder("sweep") == "results/sweep"
+    assert folder("mysweep") == "results/mysweep-sweep"
+
+
+def test_an_interval_down_to_0_is_shown_by_its_upper_end() -> None:
+    def shown(mean: float, low: float | None, high: float | None) -> str:
+        return str(cli_sweep._value({"mean": mean, "low": low, "high": high}, units.span, None))
+
+    assert shown(1.0, 0.9, 1.1) == "1 s ± 10 %"
+    assert shown(1.0, -0.55, 2.55) == "1 s (≤ 2.55 s)"
+    assert shown(1.0, None, None) == "1 s"
+
+
+@pytest.mark.parametrize(
+    ("difference", "half", "said"),
+    [
+        (-0.5, 0.2, "× 0.50 ± 0.20"),
+        (-1.0, 1.15, "× 0.0 to 1.1"),
+        (-0.15, 1.0, "× 0.0 to 1.9"),
+        (-0.5, None, "× 0.50"),
+    ],
+)
+def test_a_ratio_that_may_be_0_is_shown_as_a_range(
+    difference: float, half: float | None, said: str
+) -> None:
+    ends = (None, None) if half is None else (difference - half, difference + half)
+    row = {
+        "point": 1, "metric": "m", "difference": difference, "low": ends[0], "high": ends[1],
+        "baseline_mean": 1.0,
+    }  # fmt: skip
+    found = cast(SweepResult, SimpleNamespace(comparisons=pl.DataFrame([row])))
+    assert cli_sweep._factors(found) == {(1, "m"): said}
+
+
+def test_an_unknown_time_says_why() -> None:
+    why = "the probe was stopped before a run ended"
+    unknown = estimate.Estimate(40, 0, 2, None, None, None, why)
+    assert unknown.sentence() == f"40 runs, time unknown: {why}"
+
+
+def test_a_probe_of_which_no_run_ends_tells_nothing(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimate, "_PROBE_S", 0.0)
+    code, out, err = invoke(str(file), "--jobs", "1", "--dry-run")
+    assert code == 0, err
+    assert "4 runs, time unknown: the probe was stopped before a run ended" in " ".join(out.split())
+
+
+def test_a_warm_up_says_what_it_excludes(file: Path) -> None:
+    file.write_text(f'warm_up = "1 us"\n{file.read_text()}')
+    code, out, err = invoke(str(file), "--jobs", "0")
+    assert code == 0, err
+    assert "flows, jobs and rounds that start before 1 us are excluded" in out.replace("µ", "u")
+
+
+def test_a_point_has_its_settings_along_all_axes() -> None:
+    queues = [{"kind": "drop-tail"}, {"limit": "20 packets"}]
+    axes = [{"path": "fabric.queue", "values": queues}, BYTES]
+    found = ew.sweep({**SWEEP, "axis": axes, "seeds": 1}, out="out", jobs=0)
+    assert [found.settings(point) for point in range(4)] == [
+        {"fabric.queue": queue, "workload.bulk.bytes": size}
+        for queue in queues
+        for size in BYTES["values"]
+    ]
 
 
 def test_a_sweep_that_needs_more_memory_than_there_is_says_so(

@@ -9,13 +9,16 @@ results beside the claims, figures.py draws them, page.py writes the pages.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from eastwest.claims.catalogue import choose, find, papers_folder, read_as, under
+from eastwest import core
+from eastwest.claims.catalogue import papers_folder, read_as, select, under
 from eastwest.claims.verdict import Outcome
 from eastwest.claims.work import How, Progress, run
 from eastwest.errors import InputError
+from eastwest.mechanisms.load import Mechanism, load
 
 __all__ = ["Outcome", "claims"]
 
@@ -28,22 +31,24 @@ def claims(
     jobs: int | None = None,
     papers: str | Path | None = None,
     store: str | Path | None = None,
+    mechanisms: Sequence[Mechanism] = (),
     progress: Progress = lambda *_: None,
 ) -> Sequence[Outcome]:
     """Run published claims and return their outcomes.
 
-    ``patterns`` are ids such as ``"incast/T1"``, studies (``"incast"``) or globs; without any, all
-    claims run. ``readings`` names readings of their studies, or ``"all"``; without any, each study
+    ``patterns`` are ids such as ``"incast/T1"``, folders of studies (``"incast"``) or globs; without
+    any, all claims run. ``readings`` names readings of their studies, or ``"all"``; without any, each study
     has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``, in the same way.
     ``quick`` takes fewer seeds and points. ``papers`` is the folder of the studies, ``jobs`` the
-    number of processes (0: run in this process), ``store`` the folder of the run store. The
+    number of processes (0: run in this process), ``store`` the folder of the run store,
+    ``mechanisms`` the user's own mechanisms that scenarios name, as for ``eastwest.run``. The
     ``verdict`` of an outcome is ``holds``, ``differs``, ``undecided`` or ``not run``; ``as_json()``
     returns all of it.
 
     Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
-    the problems of all claim files.
+    the problems of the files of these claims. Wrong files beside them are warnings.
     """
-    chosen = choose(find(papers_folder(papers)), patterns)
+    chosen = select(papers_folder(papers), patterns, lambda line: warnings.warn(line, stacklevel=4))
     if profiles and readings:
         raise InputError(
             "profiles and readings cannot be combined: profiles use the best-supported one"
@@ -52,4 +57,7 @@ def claims(
         chosen = read_as(chosen, readings)
     if profiles:
         chosen = under(chosen, profiles)
-    return run(chosen, How(quick=quick, jobs=jobs, store=store, progress=progress))
+    wanted, recipe = load(mechanisms)
+    with core.using(wanted):
+        how = How(quick=quick, jobs=jobs, store=store, progress=progress, mechanisms=recipe)
+        return run(chosen, how)

@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from eastwest.claims.profiles import profiles_of
 from eastwest.claims.readings import readings_of
-from eastwest.claims.spec import Claim, load
+from eastwest.claims.spec import Claim, identity, load
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError, nearest
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Folder of the studies in the project's source tree.
-_SOURCE_TREE = _PACKAGE.parents[1] / "papers"
+SOURCE_TREE = _PACKAGE.parents[1] / "papers"
 #: Copy of the studies in a wheel (tools/shipped_papers.py).
 SHIPPED = _PACKAGE / "papers"
+
+
+class Named(Protocol):
+    """A claim that patterns can choose, by its id and the folder of its study."""
+
+    @property
+    def id(self) -> str:
+        """Id of the claim, such as ``incast/T1``."""
+
+    @property
+    def path(self) -> Path:
+        """Path of the claim's file."""
+
+
+@dataclass(frozen=True)
+class _File:
+    """A claim file of which only the id is read; ``wrong`` says why it has none."""
+
+    path: Path
+    id: str
+    wrong: str = ""
+
+
+_Choice = TypeVar("_Choice", bound=Named)
+
+
+def study_of(claim: Named) -> str:
+    """Return the name of the folder of a claim's study."""
+    return claim.path.parent.parent.name
 
 
 def papers_folder(given: str | Path | None = None) -> Path:
@@ -28,7 +59,7 @@ def papers_folder(given: str | Path | None = None) -> Path:
         if not Path(given).is_dir():
             raise InputError(f"{given} is not a folder of studies")
         return Path(given)
-    for folder in (Path("papers"), _SOURCE_TREE, SHIPPED):
+    for folder in (Path("papers"), SOURCE_TREE, SHIPPED):
         if any(folder.glob("*/claims/*.toml")):
             return folder
     raise InputError(
@@ -38,9 +69,54 @@ def papers_folder(given: str | Path | None = None) -> Path:
 
 def find(papers: Path) -> list[Claim]:
     """Return all claims by id. Raises ``ProblemsError`` with the problems of all files together."""
+    return _read(_files(papers))
+
+
+def select(
+    papers: Path, patterns: Sequence[str], warn: Callable[[str], None] = lambda _: None
+) -> list[Claim]:
+    """Return the claims whose id or study fits one of the patterns; without patterns, all.
+
+    Only their files must be right: ``warn`` is called with a line about each wrong file beside
+    them, and about each file of another study that has no id.
+    """
+    if not patterns:
+        return find(papers)
+    files = [_head(path) for path in _files(papers)]
+    chosen = choose(files, patterns)
+    claims = _read(file.path for file in chosen)
+    studies = {study_of(file) for file in chosen}
+    for file in files:
+        wrong = file.wrong
+        if file in chosen:
+            continue
+        if study_of(file) in studies:
+            try:
+                load(file.path)
+            except InputError as error:
+                wrong = str(error)
+        if wrong:
+            warn(f"warning: {file.path} is left out: {wrong}")
+    return claims
+
+
+def _files(papers: Path) -> list[Path]:
+    return sorted(papers.glob("*/claims/*.toml"))
+
+
+def _head(path: Path) -> _File:
+    """Return a claim file with its id; without one, it is named after its file."""
+    try:
+        return _File(path, identity(path))
+    except InputError as error:
+        return _File(path, f"{path.parent.parent.name}/{path.stem}", str(error))
+
+
+def _read(paths: Iterable[Path]) -> list[Claim]:
+    """Return claims by id. Raises ``ProblemsError`` with the problems of all their files."""
     claims: list[Claim] = []
     problems: list[Problem] = []
-    for path in sorted(papers.glob("*/claims/*.toml")):
+    for path in paths:
         try:
             claims.append(load(path))
         except ProblemsError as error:
@@ -48,7 +124,7 @@ def find(papers: Path) -> list[Claim]:
     seen: dict[str, Claim] = {}
     for claim in claims:
         if claim.id in seen:
-            where = f"{claim.path.parent.parent.name}/{claim.path.name}: id"
+            where = f"{study_of(claim)}/{claim.path.name}: id"
             message = f"is also the id of {seen[claim.id].path}"
             problems.append({"path": where, "value": claim.id, "message": message, "hint": None})
         seen[claim.id] = claim
@@ -62,29 +138,46 @@ def _order(identity: str) -> tuple[str, str]:
     return study, name
 
 
-def choose(claims: Sequence[Claim], patterns: Sequence[str]) -> list[Claim]:
-    """Return the claims whose id fits one of the patterns; without patterns, all.
+def choose(claims: Sequence[_Choice], patterns: Sequence[str]) -> list[_Choice]:
+    """Return the claims that fit one of the patterns; without patterns, all.
 
-    A pattern is an id, a study (``incast`` for ``incast/*``), or has ``*``, ``?`` or ``[…]``.
-    Raises ``InputError`` with the nearest id where one fits nothing.
+    A pattern is the folder of a study, an id, the part of ids before the slash, the beginning of
+    ids (``incast/F4`` for F4a and F4b), or has ``*``, ``?`` or ``[…]``. A name in the folder of a
+    study serves as an id too (``hadoop_standalone/F6a``). Raises ``InputError`` with the nearest
+    name where one fits nothing.
     """
     if not patterns:
         return list(claims)
-    ids = [claim.id for claim in claims]
-    chosen: set[str] = set()
+    chosen: set[Path] = set()
     for pattern in patterns:
-        fitting = [
-            name
-            for name in ids
-            if fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(name, f"{pattern}/*")
-        ]
+        fitting = _fitting(claims, pattern)
         if not fitting:
-            near = _nearest(pattern, ids)
-            studies = sorted({name.partition("/")[0] for name in ids})
+            near = _nearest(pattern, claims)
+            studies = sorted({study_of(claim) for claim in claims})
             hint = f"; did you mean {near}?" if near else f"; studies are {', '.join(studies)}"
             raise InputError(f"no claim fits {pattern!r}{hint}")
-        chosen.update(fitting)
-    return [claim for claim in claims if claim.id in chosen]
+        chosen |= {claim.path for claim in fitting}
+    return [claim for claim in claims if claim.path in chosen]
+
+
+def _fitting(claims: Sequence[_Choice], pattern: str) -> list[_Choice]:
+    """Return the claims that a pattern names: as a study, else as ids, else as their beginning."""
+    if study := [claim for claim in claims if study_of(claim) == pattern]:
+        return study
+    globs = (pattern, f"{pattern}/*")
+    found = [
+        claim
+        for claim in claims
+        if any(fnmatch.fnmatchcase(name, glob) for name in _names(claim) for glob in globs)
+    ]
+    if found or "/" not in pattern:
+        return found
+    return [claim for claim in claims if any(n.startswith(pattern) for n in _names(claim))]
+
+
+def _names(claim: Named) -> tuple[str, str]:
+    """Return the id of a claim, and its name in the folder of its study."""
+    return claim.id, f"{study_of(claim)}/{claim.id.rpartition('/')[2]}"
 
 
 def under(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
@@ -117,10 +210,12 @@ def read_as(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
     return found
 
 
-def _nearest(pattern: str, ids: Sequence[str]) -> str | None:
+def _nearest(pattern: str, claims: Sequence[Named]) -> str | None:
     """Return the id or study nearest to a pattern, without regard to case, or None."""
+    ids = [claim.id for claim in claims]
     names = {name.lower(): name for name in ids}
     names |= {study: study for study in (name.partition("/")[0] for name in ids)}
+    names |= {study.lower(): study for study in map(study_of, claims)}
     names |= {name.rpartition("/")[2].lower(): name for name in reversed(ids)}
     near = nearest(pattern.lower(), names, 0.5)
     return names[near] if near else None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eastwest.claims.catalogue import find
+from eastwest.claims.catalogue import SHIPPED, SOURCE_TREE, find
 from eastwest.claims.profiles import FILE as PROFILES
 from eastwest.claims.profiles import profiles_of
 from eastwest.claims.readings import FILE as READINGS
@@ -42,11 +42,25 @@ _HEAD = """\
 
 This page compares published results with results of Eastwest. Each claim is a small file with its \
 source, its scenarios, the parameters that the source leaves open, and the band in which the \
-measured value must lie. Bands and open parameters were committed before the first full run. A \
-*reading* is one full set of the parameters that the source leaves open. Each study has one or \
-more readings, best supported first; every claim runs under each. The best-supported reading gives \
-the verdict. [The guide](../docs/guide/claims.md) describes how to run, read and add claims.
+measured value must lie.{committed} A *reading* is one full set of the parameters that the source \
+leaves open. Each study has one or more readings, best supported first; every claim runs under \
+each. The best-supported reading gives the verdict. {guide} describes how to run, read and add \
+claims.
 """
+#: Words for the studies of the project, whose history shows the order, and for those of others.
+_OURS = {
+    "committed": " Bands and open parameters were committed before the first full run.",
+    "guide": "[The guide](../docs/guide/claims.md)",
+}
+_OTHERS = {"committed": "", "guide": "The guide to claims of Eastwest (docs/guide/claims.md)"}
+
+#: Verbs of the verdicts, for one claim and for several.
+_SAYS = {
+    HOLDS: ("holds", "hold"),
+    DIFFERS: ("differs", "differ"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    NOT_RUN: ("was not run", "were not run"),
+}
 
 _STUDY_HEAD = """\
 *Made from the results kept beside the claims. To change this page, run \
@@ -64,7 +78,9 @@ def texts(papers: Path) -> dict[Path, str]:
     """Return the content of the index and of each study's page, by the path of its file."""
     records = [read(claim) for claim in find(papers)]
     others = {record.claim.id: _others(record.claim) for record in records}
-    index = [_HEAD, *_verdict_counts(records), "", _CLASSES, "", *_counts(records, others)]
+    ours = papers.resolve() in {SOURCE_TREE.resolve(), SHIPPED.resolve()}
+    head = _HEAD.format(**(_OURS if ours else _OTHERS))
+    index = [head, *_verdict_counts(records), "", _CLASSES, "", *_counts(records, others)]
     pages = {}
     for study, members in _by_study(records).items():
         index += ["", f"## {_title(study)}", "", *_links(study), "", *_list(members)]
@@ -73,7 +89,7 @@ def texts(papers: Path) -> dict[Path, str]:
         for record in members:
             lines += ["", *_section(record, others[record.claim.id])]
         lines += _readings(study)
-        lines += ["", "## Left open", "", *_open([r.claim for r in members])]
+        lines += _open([record.claim for record in members])
         pages[study / STUDY_PAGE] = "\n".join(lines) + "\n"
     return {papers / PAGE: "\n".join(index) + "\n", **pages}
 
@@ -195,13 +211,13 @@ def _readings(study: Path) -> list[str]:
 
 def _verdict_counts(records: Sequence[Record]) -> Iterator[str]:
     """Yield a sentence on how many claims hold, differ, are undecided and were not run."""
-    words = (HOLDS, DIFFERS, UNDECIDED, NOT_RUN)
-    counts = {word: sum(r.verdict == word for r in records) for word in words}
-    yield (
-        f"Of {len(records)} claims {counts[HOLDS]} hold and {counts[DIFFERS]} differ"
-        + (f"; {counts[UNDECIDED]} are undecided" if counts[UNDECIDED] else "")
-        + (f"; {counts[NOT_RUN]} were not run." if counts[NOT_RUN] else ".")
-    )
+    counts = Counter(record.verdict for record in records)
+    if len(records) == 1:
+        yield f"The claim {_SAYS[records[0].verdict][0]}."
+        return
+    said = {word: f"{counts[word]} {_SAYS[word][counts[word] != 1]}" for word in _SAYS}
+    rest = "".join(f"; {said[word]}" for word in (UNDECIDED, NOT_RUN) if counts[word])
+    yield f"Of {len(records)} claims {said[HOLDS]} and {said[DIFFERS]}{rest}."
 
 
 def _overview(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
@@ -319,12 +335,14 @@ def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
             yield cell(content["explanation"])
         return
     yield ""
-    yield "Explanations:"
+    explanations = content["explanations"]
+    explained = any(e["borne_out"] and e.get("class") != NOT_EXPLAINED for e in explanations)
+    yield "Explanations:" if explained else "Explanations that the runs do not confirm:"
     yield ""
-    for explained in content["explanations"]:
-        doubt = "" if explained["borne_out"] else " **The runs do not confirm this.**"
-        kind = f"*{explained['class'].capitalize()}.* " if explained.get("class") else ""
-        yield f"- {kind}{_with_numbers(explained['text'], explained['metrics'])}{doubt}"
+    for each in explanations:
+        doubt = "" if each["borne_out"] else " **The runs do not confirm this.**"
+        kind = f"*{each['class'].capitalize()}.* " if each.get("class") else ""
+        yield f"- {kind}{_with_numbers(each['text'], each['metrics'])}{doubt}"
 
 
 def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:
@@ -344,7 +362,7 @@ def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:
 
 def _with_numbers(text: str, metrics: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of an explanation, followed by its measured numbers if it has any."""
-    shown = "; ".join(f"{metric['name']}: {metric['measured']}" for metric in metrics)
+    shown = "; ".join(f"{metric['name']} = {metric['measured']}" for metric in metrics)
     return f"{cell(text)} {cell(shown)}." if shown else cell(text)
 
 
@@ -355,11 +373,13 @@ def _title(study: Path) -> str:
     return next((line[2:] for line in lines if line.startswith("# ")), study.name)
 
 
-def _open(claims: Sequence[Claim]) -> Iterator[str]:
-    yield "| | chosen | because |"
-    yield "|---|---|---|"
-    for entry in dict.fromkeys(entry for claim in claims for entry in claim.open):
-        yield f"| {cell(entry.what)} | {cell(entry.chosen)} | {cell(entry.because)} |"
+def _open(claims: Sequence[Claim]) -> list[str]:
+    """Return the section on open parameters; nothing where the claims have none."""
+    entries = dict.fromkeys(entry for claim in claims for entry in claim.open)
+    if not entries:
+        return []
+    rows = [f"| {cell(e.what)} | {cell(e.chosen)} | {cell(e.because)} |" for e in entries]
+    return ["", "## Left open", "", "| | chosen | because |", "|---|---|---|", *rows]
 
 
 def _band(band: dict[str, float | None], unit: str) -> str:

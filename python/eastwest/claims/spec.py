@@ -21,6 +21,7 @@ from eastwest.claims.measures import Signature
 from eastwest.claims.measures.of_study import known_in
 from eastwest.claims.profiles import Profile, profile, varied
 from eastwest.claims.readings import FIRST, Reading, reading, readings_of
+from eastwest.claims.selection import by_axis, unmet
 from eastwest.errors import InputError, ProblemsError
 from eastwest.reader import Table, flat, listed, read_file
 from eastwest.sweep.spec import Spec as Sweep
@@ -30,6 +31,7 @@ from eastwest.sweep.spec import load as load_sweep
 SCHEMA = 1
 _LARGEST_FILE = 1024 * 1024
 _ID = re.compile(r"[a-z0-9_]+/[A-Za-z0-9][A-Za-z0-9._-]{0,40}")
+_ID_FORM = 'must be a study and a name, such as "incast/T1"'
 _RUNS = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 _KEYS = (
@@ -160,6 +162,18 @@ class Claim:
         return [e for e in self.explanations if metric in e.of]
 
 
+def identity(path: Path) -> str:
+    """Return the id in a claim file, of which nothing else is checked.
+
+    Raises ``InputError`` where the file is not TOML or has no id.
+    """
+    content, _ = read_file(path, _LARGEST_FILE)
+    found = content.get("id")
+    if not isinstance(found, str) or not _ID.fullmatch(found.strip()):
+        raise InputError(f"{path.name}: id: {_ID_FORM}")
+    return found.strip()
+
+
 def load(path: Path, variant: str = "", named: str = "") -> Claim:
     """Read a claim file, to run under a reading of its study; without a name, the best supported.
 
@@ -199,14 +213,17 @@ class _Reader:
         self.measures = known_in(path.parent.parent).measures
         #: Names of the runs, valid or not.
         self.names: list[str] = []
+        #: Runs by name, full and quick, as far as they can be read.
+        self.runs: dict[str, Sweep] = {}
+        self.quick: dict[str, Sweep] = {}
 
     def claim(self) -> Claim:
         table = self.table
         table.head(_KEYS, SCHEMA, needed=True)
         self.identity = table.words("id")
         if self.identity and not _ID.fullmatch(self.identity):
-            table.wrong("id", self.identity, 'must be a study and a name, such as "incast/T1"')
-        runs, quick = self._runs()
+            table.wrong("id", self.identity, _ID_FORM)
+        self._runs()
         metrics = self._metrics(table, True)
         own, names = table.words("profile"), [metric.name for metric in metrics]
         explanations = [
@@ -227,8 +244,8 @@ class _Reader:
             variant=self.variant.name if self.variant else other,
             by_construction=table.words("by_construction", ""),
             open=self._open(),
-            runs=runs,
-            quick=quick,
+            runs=self.runs,
+            quick=self.quick,
             metrics=metrics,
             explanations=tuple(explanations),
             figure=self._figure(names),
@@ -302,13 +319,11 @@ class _Reader:
         papers = self.path.resolve().parents[2]
         return path.is_file() and path.resolve().parent.parent == papers
 
-    def _runs(self) -> tuple[dict[str, Sweep], dict[str, Sweep]]:
+    def _runs(self) -> None:
         given = self._shared()
         if not given:
             message = "is missing: tables such as [runs.main], each like a sweep"
             self.table.wrong("runs", None, message)
-        full: dict[str, Sweep] = {}
-        quick: dict[str, Sweep] = {}
         self.names = list(given)
         for name in given:
             if not _RUNS.fullmatch(name):  # the name is used as a folder
@@ -318,10 +333,9 @@ class _Reader:
             table = Table(given, f"{self.table.where}runs.", self.table).table(name)
             less = table.table("quick", "a table of the keys that are smaller with --quick")
             whole = {key: value for key, value in table.content.items() if key != "quick"}
-            self._sweep(table, whole, full, name)
+            self._sweep(table, whole, self.runs, name)
             settings = {"set": {**flat(whole.get("set")), **flat(less.get("set"))}}
-            self._sweep(less, {**whole, **less.content, **settings}, quick, name)
-        return full, quick
+            self._sweep(less, {**whole, **less.content, **settings}, self.quick, name)
 
     def _sweep(
         self, place: Table, content: dict[str, Any], into: dict[str, Sweep], name: str
@@ -342,17 +356,18 @@ class _Reader:
         except InputError as error:
             place.wrong("", None, str(error))
 
-    def _metrics(self, table: Table, banded: bool) -> tuple[Metric, ...]:
+    def _metrics(self, table: Table, banded: bool, points: bool = True) -> tuple[Metric, ...]:
+        """Return the metrics of a table; ``points`` tells whether the runs must have theirs."""
         entries = table.tables("metric")
         if not entries:
             table.wrong("metric", None, "is missing: at least one [[metric]]")
-        found = tuple(self._metric(entry, banded) for entry in entries)
+        found = tuple(self._metric(entry, banded, points) for entry in entries)
         names = [metric.name for metric in found]
         for name in sorted({name for name in names if names.count(name) > 1}):
             table.wrong("metric", name, "is used for two metrics")
         return found
 
-    def _metric(self, entry: Table, banded: bool) -> Metric:
+    def _metric(self, entry: Table, banded: bool, points: bool) -> Metric:
         low, high, factor = (entry.any_number(key) for key in ("low", "high", "factor"))
         if banded and low is None and high is None:
             entry.wrong("low", None, "is missing: a band has low, high or both")
@@ -363,27 +378,68 @@ class _Reader:
         for each in chosen:
             if each and each not in self.names:
                 entry.no_such("runs", each, "runs", self.names)
-        measure = entry.words("measure")
+        measure, unit = entry.words("measure"), entry.words("unit", "")
+        signature = self.measures.get(measure)
+        if unit == "%" and signature and signature.share and factor in {None, 1.0, -1.0}:
+            message = f"is missing: {measure} is a share, and 7.4 % is 0.074; write factor = 100"
+            entry.wrong("factor", None, message)
+        arguments = self._arguments(entry, measure, signature)
+        for key in signature.selections if signature else ():
+            if isinstance(arguments.get(key), Mapping):
+                arguments[key] = self._selected(entry, key, arguments[key], chosen, points)
         return Metric(
             name=entry.words("name"),
             runs=chosen,
             measure=measure,
-            arguments=_arguments(entry, measure, self.measures),
-            unit=entry.words("unit", ""),
+            arguments=arguments,
+            unit=unit,
             factor=1.0 if factor is None else factor,
             digits=entry.integer("digits", 3, 1, 9),
             low=low,
             high=high,
         )
 
+    def _arguments(self, entry: Table, name: str, signature: Signature | None) -> dict[str, Any]:
+        """Return the arguments of a measure by name."""
+        if signature is None:
+            if name:
+                entry.no_such("measure", name, "measure", sorted(self.measures))
+            return {}
+        entry.keys((*_METRIC_KEYS, *signature.types))
+        given: dict[str, Any] = {}
+        for key, kind in signature.types.items():
+            if key in entry:
+                given[key] = entry.get(key)
+                _check_argument(entry, key, kind)
+            elif key in signature.required:
+                entry.wrong(key, None, f"is missing: {name} needs it")
+        return given
+
+    def _selected(
+        self, entry: Table, key: str, at: Mapping[str, Any], runs: Sequence[str], points: bool
+    ) -> dict[str, Any]:
+        """Return a selection of points by the paths of their settings; note what no point has."""
+        full, quick = ([by[name] for name in runs if name in by] for by in (self.runs, self.quick))
+        found = by_axis(at, {path for each in full for path in (*each.paths, *each.settings)})
+        if not points or not len(full) == len(quick) == len(runs):
+            return found
+        where = f"runs.{' and runs.'.join(runs)}"
+        problems = unmet(found, full, where) or unmet(found, quick, f"{where} with --quick")
+        for path, value, message, hint in problems:
+            entry.wrong(f"{key}.{path}", value, message, hint)
+        return found
+
     def _explanations(self, metrics: Sequence[str]) -> Iterator[Explanation]:
         for entry in self.table.tables("explanation", _EXPLANATION_KEYS):
+            named = entry.one_of("reading", self.readings, FIRST)
+            # Runs of another reading, or under a profile, may lack the points that it needs.
+            own = named == self.reading.name and self.variant is None
             yield Explanation(
                 _names(entry, "of", metrics),
                 entry.words("text"),
-                self._metrics(entry, False),
+                self._metrics(entry, False, own),
                 entry.one_of("class", CLASSES, ""),
-                entry.one_of("reading", self.readings, FIRST),
+                named,
             )
 
     def _figure(self, metrics: Sequence[str]) -> Figure | None:
@@ -419,23 +475,26 @@ def _names(entry: Table, key: str, known: Sequence[str]) -> tuple[str, ...]:
     return given
 
 
-def _arguments(entry: Table, name: str, known: Mapping[str, Signature]) -> dict[str, Any]:
-    """Return the arguments of a measure by name."""
-    signature = known.get(name)
-    if signature is None:
-        if name:
-            entry.no_such("measure", name, "measure", sorted(known))
-        return {}
-    entry.keys((*_METRIC_KEYS, *signature.types))
-    given: dict[str, Any] = {}
-    for key, kind in signature.types.items():
-        if key in entry:
-            given[key] = entry.get(key)
-            if not _fits(given[key], kind):
-                entry.wrong(key, given[key], f"must be {_words(kind)}")
-        elif key in signature.required:
-            entry.wrong(key, None, f"is missing: {name} needs it")
-    return given
+def _check_argument(entry: Table, key: str, kind: Any) -> None:
+    """Note a value that does not have the type of an argument of a measure."""
+    value = entry.get(key)
+    if not isinstance(value, Mapping) or not _fits({}, kind):
+        if not _fits(value, kind):
+            entry.wrong(key, value, f"must be {_words(kind)}")
+        return
+    for path, setting in value.items():
+        if not _a_setting(setting):
+            message = "must be a text, a number, true or false, a list of them, or a table of them"
+            entry.wrong(f"{key}.{path}", None, message)
+
+
+def _a_setting(value: Any) -> bool:
+    """Whether a TOML value can be that of a setting: a value, a table of values, or a list."""
+    if isinstance(value, Mapping):
+        return bool(value) and all(map(_a_setting, value.values()))
+    if isinstance(value, list):
+        return bool(value) and all(map(_a_setting, value))
+    return type(value) in {str, int, float, bool}
 
 
 def _digest(claim: Claim, metrics: Sequence[Metric], further: Sequence[Any] = ()) -> str:
@@ -472,11 +531,7 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin is list:
         return isinstance(value, list) and all(_fits(entry, inner[0]) for entry in value)
     if origin is not None:  # mappings of settings
-        return isinstance(value, dict) and all(
-            type(each) in {str, int, float, bool}
-            for setting in value.values()
-            for each in (setting if isinstance(setting, list) else [setting])
-        )
+        return isinstance(value, dict) and all(map(_a_setting, value.values()))
     if kind is float:
         return type(value) in {int, float} and math.isfinite(value)
     return type(value) is kind

@@ -156,7 +156,7 @@ class Explained:
 
     def text(self) -> str:
         """Return the explanation and its numbers as text."""
-        shown = "; ".join(f"{part.metric.name}: {part.text()}" for part in self.parts)
+        shown = "; ".join(f"{part.metric.name} = {part.text()}" for part in self.parts)
         doubt = "" if self.borne_out else " [not borne out by its runs]"
         return f"{self.explanation.text} {shown}.{doubt}" if shown else self.explanation.text
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from eastwest.claims.measures import Data, MeasureError
 from eastwest.claims.measures.of_study import known_in
+from eastwest.claims.selection import shown
 from eastwest.claims.spec import Claim, Metric
 from eastwest.claims.verdict import DIFFERS, UNDECIDED, Explained, Outcome, Part
 from eastwest.errors import ProblemsError
+from eastwest.mechanisms.load import Recipe
 from eastwest.partial import Partial
 from eastwest.sweep import State, SweepResult, prepare
 from eastwest.sweep.spec import Spec as Sweep
@@ -32,6 +34,8 @@ class How:
     progress: Progress = lambda *_: None
     #: Maximum number of seeds for an undecided claim.
     most_seeds: int = MOST_SEEDS
+    #: The user's own mechanisms, with which other processes load them too.
+    mechanisms: Recipe | None = None
 
 
 class Runner:
@@ -96,7 +100,7 @@ class Runner:
             measure = self._known.measures[metric.measure].function
             return Part(metric, measure(data, **metric.arguments))
         except (MeasureError, FileNotFoundError) as error:  # or a table was not kept
-            return Part(metric, None, str(error))
+            return Part(metric, None, f"{_named(metric.runs)}: {error}")
 
     def _runs(self, name: str) -> SweepResult | str:
         """Return the runs of this name, which are run once, or the reason why there are none."""
@@ -104,9 +108,13 @@ class Runner:
             sweep = self._sweep(name, self._specs[name])
             failures = sweep.failures
             if failures:
-                first = f"{failures[0]['settings']}, seed {failures[0]['seed']}"
-                what = f"{len(failures)} runs failed: {first}: {failures[0]['message']}"
-                self._sweeps[name] = what
+                planned = sweep.summary["runs"]["planned"]
+                first = shown({**failures[0]["settings"], "seed": failures[0]["seed"]})
+                what = f"{len(failures)} of {planned} runs failed"
+                first_of = "the first with" if len(failures) > 1 else "with"
+                self._sweeps[name] = (
+                    f"{_named([name])}: {what}, {first_of} {first}: {failures[0]['message']}"
+                )
             else:
                 self._sweeps[name] = sweep
         return self._sweeps[name]
@@ -120,6 +128,7 @@ class Runner:
                 jobs=self.how.jobs,
                 dask=self.how.dask,
                 store=self.how.store,
+                mechanisms=self.how.mechanisms,
                 confirm=lambda _: True,
                 progress=lambda state: self.how.progress(self.claim.id, name, state),
             )
@@ -129,6 +138,11 @@ class Runner:
             raise ProblemsError(
                 [{**problem, "path": f"{where}{problem['path']}"} for problem in error.problems]
             ) from None
+
+
+def _named(runs: Sequence[str]) -> str:
+    """Return the tables of runs as a claim file names them: ``runs.red and runs.droptail``."""
+    return " and ".join(f"runs.{name}" for name in runs)
 
 
 def run(

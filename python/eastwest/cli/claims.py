@@ -13,14 +13,22 @@ from rich.console import Console
 from rich.text import Text
 
 from eastwest.claims import page, record
-from eastwest.claims.catalogue import SHIPPED, choose, find, papers_folder, read_as, under
+from eastwest.claims.catalogue import SHIPPED, papers_folder, read_as, select, study_of, under
 from eastwest.claims.spec import Claim
 from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_RUN, UNDECIDED, Outcome
 from eastwest.claims.work import MOST_SEEDS, How, run
 from eastwest.cli.guard import MISSED, errors, fail, guarded, interrupted
-from eastwest.cli.options import DaskOption, JobsOption, JsonArrayOption, StoreOption
+from eastwest.cli.options import (
+    DaskOption,
+    JobsOption,
+    JsonArrayOption,
+    StoreOption,
+    WithOption,
+    use_mechanisms,
+)
 from eastwest.cli.progress import ClaimsBar
 from eastwest.cli.screen import headed
+from eastwest.errors import InputError
 from eastwest.units import clean
 
 _COLOURS = {HOLDS: "green", DIFFERS: "red"}
@@ -32,7 +40,8 @@ def claims(
         list[str] | None,
         typer.Argument(
             metavar="PATTERN...",
-            help="Ids (incast/T1), studies (incast) or globs (incast/F4*); default: all claims.",
+            help="Folders of studies (incast), ids (incast/T1), beginnings of ids (incast/F4) or "
+            "globs ('eeon/?4*'); default: all claims.",
         ),
     ] = None,
     quick: Annotated[
@@ -87,6 +96,7 @@ def claims(
         typer.Option(help="Folder of the studies; default: papers, else the shipped one."),
     ] = None,
     store: StoreOption = None,
+    mechanisms: WithOption = None,
 ) -> None:
     """Run published claims and show which hold: exit code 1 where one differs."""
     if keep and quick:
@@ -98,8 +108,7 @@ def claims(
     folder = papers_folder(papers)
     if keep and folder.resolve() == SHIPPED:
         fail(f"--record writes beside the claims: copy {SHIPPED} to papers first")
-    every = find(folder)
-    chosen = choose(every, patterns or [])
+    chosen = select(folder, patterns or [], _say)
     if readings:
         chosen = read_as(chosen, readings)
     if profiles:
@@ -114,6 +123,7 @@ def claims(
         if not chosen:
             typer.echo("[]" if as_json else "nothing is missing")
             return
+    recipe = use_mechanisms(mechanisms)
     command = shlex.join(["eastwest", *sys.argv[1:]])
     console = Console(highlight=False)
 
@@ -137,15 +147,27 @@ def claims(
         try:
             outcomes = run(
                 chosen,
-                How(quick, jobs, dask, store, bar, most_seeds),
+                How(quick, jobs, dask, store, bar, most_seeds, recipe),
                 done,
                 kept=lambda claim: had.parts() if (had := before(claim)) else [],
             )
         except KeyboardInterrupt:
             interrupted("finished runs are stored; repeat the command to continue")
     if keep:
-        page.write(folder)
+        _write_pages(folder)
     _report(console, outcomes, as_json)
+
+
+def _say(line: str) -> None:
+    errors().print(f"eastwest: {clean(line, 1000)}", markup=False)
+
+
+def _write_pages(folder: Path) -> None:
+    """Write the pages of all studies; where a claim file is wrong, say that they stay as they are."""
+    try:
+        page.write(folder)
+    except InputError as error:
+        _say(f"warning: results are stored, but the pages are not updated: {error}")
 
 
 def _report(console: Console, outcomes: list[Outcome], as_json: bool) -> None:
@@ -164,6 +186,7 @@ def _list(records: list[record.Record], as_json: bool) -> None:
         listed = [
             {
                 "id": r.claim.id,
+                "study": study_of(r.claim),
                 "profile": r.claim.profile,
                 "reading": r.claim.reading,
                 "published": r.claim.published,
@@ -173,11 +196,12 @@ def _list(records: list[record.Record], as_json: bool) -> None:
         ]
         typer.echo(json.dumps(listed, ensure_ascii=False))
         return
-    table = headed("claim", "reading", "TCP", "verdict", "published", left=5)
+    table = headed("claim", "study", "reading", "TCP", "verdict", "published", left=6)
     table.columns[-1].no_wrap = False
     for r in records:
         table.add_row(
             r.claim.id,
+            study_of(r.claim),
             r.claim.reading,
             r.claim.profile,
             Text(r.verdict, _COLOURS.get(r.verdict, "")),

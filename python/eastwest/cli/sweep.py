@@ -40,6 +40,8 @@ _MOST_FAILURES = 5
 _MOST_ROWS = 16
 #: Maximum number of columns of settings and metrics together that fit a line of 80 characters.
 _MOST_COLUMNS = 5
+#: Maximum number of characters of a setting on a terminal, and in a file or a pipe.
+_LONGEST, _LONGEST_IN_FILE = 16, 400
 
 
 @guarded
@@ -165,6 +167,7 @@ def _show(result: SweepResult, as_json: bool) -> None:
         typer.echo(json.dumps(shown, allow_nan=False))
         return
     console = Console(highlight=False)
+    console.soft_wrap = not console.is_terminal  # a file or a pipe has lines of any length
     runs = summary["runs"]
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
     _print_points(console, result)
@@ -172,7 +175,7 @@ def _show(result: SweepResult, as_json: bool) -> None:
     console.print(f"{done}, {count(runs['reused'])} of them from the store", markup=False)
     if summary["warm_up_s"]:
         warm = span(summary["warm_up_s"])
-        console.print(f"without a warm-up of {warm}: metrics of flows, jobs and rounds")
+        console.print(f"flows, jobs and rounds that start before {warm} are excluded")
     console.print(Text(clean(str(result.path), 400), style="bold green"))
 
 
@@ -190,15 +193,21 @@ def _print_points(console: Console, result: SweepResult) -> None:
     if wanted:
         chosen = [shown(metric) for metric in wanted if metric in there]
     first = points["point"].unique().sort().head(_MOST_ROWS)
-    table = _points_table(result, first.to_list(), chosen)
-    unbounded = console.options.update(width=10_000)
+    longest = _LONGEST if console.is_terminal else _LONGEST_IN_FILE
+    table = _points_table(result, first.to_list(), chosen, longest)
+    if not console.is_terminal:
+        console.width = max(console.width, _width(console, table))
     # A number that is cut off has no meaning.
-    while len(chosen) > 1 and Measurement.get(console, unbounded, table).maximum > console.width:
+    while len(chosen) > 1 and _width(console, table) > console.width:
         chosen = chosen[:-1]
-        table = _points_table(result, first.to_list(), chosen)
+        table = _points_table(result, first.to_list(), chosen, longest)
     console.print(table)
     if wanted and (rest := [shown(m)[1] for m in wanted if m in there][len(chosen) :]):
-        console.print(f"not shown, for lack of space: {clean(', '.join(rest))}", markup=False)
+        console.print(
+            f"not shown, for lack of space: {clean(', '.join(rest))}; a wider terminal, a pipe "
+            "(| cat) and the table points.parquet have them",
+            markup=False,
+        )
     for metric in [metric for metric in wanted if metric not in there]:
         hint = did_you_mean(metric, there)
         console.print(f"no run has a metric {clean(metric, 60)!r}{hint}", markup=False)
@@ -207,8 +216,19 @@ def _print_points(console: Console, result: SweepResult) -> None:
         console.print(f"and {count(more)} more points in points.parquet", markup=False)
 
 
-def _points_table(result: SweepResult, numbers: list[int], chosen: list[Shown]) -> Table:
-    """Return a table of points with these metrics; named cases also with ratios to the baseline."""
+def _width(console: Console, table: Table) -> int:
+    """Return the number of characters of a line of the table."""
+    unbounded = console.options.update(width=10_000)
+    return Measurement.get(console, unbounded, table).maximum
+
+
+def _points_table(
+    result: SweepResult, numbers: list[int], chosen: list[Shown], longest: int
+) -> Table:
+    """Return a table of points with these metrics; named cases also with ratios to the baseline.
+
+    Settings have at most ``longest`` characters.
+    """
     import polars as pl  # noqa: PLC0415  large
 
     named = any(axis is not None for _, axis in result.columns)
@@ -226,9 +246,9 @@ def _points_table(result: SweepResult, numbers: list[int], chosen: list[Shown]) 
         row = part.row(0, named=True)
         names = result.names(number)
         settings = [
-            clean(str(row.get(f"set.{path}", row.get(path))), 16)
+            clean(str(row.get(f"set.{path}", row.get(path))), longest)
             if axis is None
-            else clean(names[axis], 32)
+            else clean(names[axis], max(32, longest))
             for path, axis in result.columns
         ]
         seeds = max(r["n"] for r in rows.values())
@@ -244,20 +264,32 @@ def _factors(result: SweepResult) -> dict[tuple[int, str], str]:
     )
     found = {}
     for point, metric, difference, low, high, base in rows.iter_rows():
-        if base:
-            half = "" if low is None else f" ± {(high - low) / 2 / abs(base):.2f}"
-            found[point, metric] = f"× {1 + difference / base:.2f}{half}"
+        if not base:
+            continue
+        ratio = 1 + difference / base
+        half = None if low is None else (high - low) / 2 / abs(base)
+        if half is None:
+            found[point, metric] = f"× {ratio:.2f}"
+        elif 0 <= ratio <= half:  # no ratio of two metrics is below 0
+            found[point, metric] = f"× 0.0 to {ratio + half:.1f}"
+        else:
+            found[point, metric] = f"× {ratio:.2f} ± {half:.2f}"
     return found
 
 
 def _value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> Text:
-    """Return a mean with half the width of its interval as a share of it, or with its ratio."""
+    """Return a mean with half the width of its interval as a share of it, or with its ratio.
+
+    An interval that reaches to 0 or below is shown by its upper end.
+    """
     if row is None:
         return Text("–")
     if factor is not None:
         return Text(f"{show(row['mean'])}  {factor}")
     if row["low"] is None or not row["mean"]:
         return Text(show(row["mean"]))
+    if row["low"] <= 0 < row["mean"]:
+        return Text(f"{show(row['mean'])} (≤ {show(row['high'])})")
     half = (row["high"] - row["low"]) / 2 / abs(row["mean"])
     return Text(f"{show(row['mean'])} ± {100 * half:.0f} %")
 

@@ -41,7 +41,8 @@ def default_jobs() -> int:
 
 def default_folder(spec: Spec) -> Path:
     """Return the folder of a sweep where none is named."""
-    return DEFAULT_PARENT / f"{folder_stem(spec.name, 0).removesuffix('-0')}-sweep"
+    stem = folder_stem(spec.name, 0).removesuffix("-0")
+    return DEFAULT_PARENT / (stem if stem.split("-")[-1] == "sweep" else f"{stem}-sweep")
 
 
 def prepare(

@@ -57,14 +57,15 @@ class Estimate:
             parts.append(
                 f"about {span(self.wall_s)} on {self.jobs} process{'es' * (self.jobs > 1)}"
                 if self.wall_s is not None
-                else "of unknown length"
+                else f"time unknown: {self.basis}"
             )
             if self.memory_mb is not None:
                 free = available_mb() or math.inf
                 short = self.memory_mb > free
                 warning = f", more than the {size(free * 1e6)} free" if short else ""
                 parts.append(f"{size(self.memory_mb * 1e6)} of memory{warning}")
-            parts.append(f"({self.basis})")
+            if self.wall_s is not None:
+                parts.append(f"({self.basis})")
         return ", ".join(parts).replace(", (", " (")
 
     def as_json(self) -> dict[str, object]:
@@ -196,3 +197,6 @@ class Outlook:
                 self.knowledge.learn(cost["identity"], cost["wall_s"], cost["peak_rss_mb"])
         over = len(points) - len(waiting)
         self._basis = f"from a probe of {len(points)} of its points, {over} of them to the end"
+        if not self.knowledge.runs:
+            stopped = "the probe was stopped before a run ended"
+            self._basis = stopped if waiting else "the runs of the probe failed"

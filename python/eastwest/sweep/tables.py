@@ -88,6 +88,14 @@ class SweepResult:
                 found[number] = str(axis["names"][place])
         return found
 
+    def settings(self, point: int) -> dict[str, Any]:
+        """Return the settings of a point along all axes, by path; tables are mappings."""
+        found: dict[str, Any] = {}
+        for axis in reversed(self.summary["axes"]):
+            point, place = divmod(point, len(axis["values"]))
+            found |= zip(axis["paths"], axis["values"][place], strict=True)
+        return found
+
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per point and seed: settings, ``key``, ``digest`` and every metric."""

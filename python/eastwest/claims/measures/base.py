@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
+from eastwest.claims.selection import fits, names, shown
 from eastwest.errors import InputError, nearest
-from eastwest.reader import listed, meant
+from eastwest.reader import flat, meant
 from eastwest.results import Result
 from eastwest.stats import mean_interval
 from eastwest.sweep.tables import RUN_COLUMNS, SweepResult
@@ -56,11 +57,15 @@ class Sample:
         return {**self.fixed, **others, **self.settings}
 
     def axes_but(self, named: Collection[str]) -> dict[str, Any]:
-        """Return the settings of the axes that have none of the ``named`` paths."""
-        free = [
+        """Return the settings of the axes that have none of the ``named`` paths.
+
+        A named path can be that of a key within the tables of an axis.
+        """
+        axes = [
             {path: setting, **self.moved.get(path, {})} for path, setting in self.settings.items()
         ]
-        return {path: v for axis in free if not {*axis} & {*named} for path, v in axis.items()}
+        free = [axis for axis in axes if not any(names(named, path) for path in axis)]
+        return {path: setting for axis in free for path, setting in axis.items()}
 
     @property
     def mean(self) -> float:
@@ -83,68 +88,72 @@ class Data:
         """Return the points whose settings equal ``at``, with one value of each of their runs.
 
         A setting is that of an axis, or one that a sweep gives to all of its points. Where ``at``
-        has a list, any of its members fits. Sweeps without a setting that ``at`` names have no
-        fitting point.
+        has a list, any of its members fits; selection.py has the rules for tables. Sweeps without
+        a setting that ``at`` names have no fitting point.
         """
-        wanted = _texts(at)
-        known = dict.fromkeys(
-            path for sweep in self.sweeps for path in (*sweep.axes, *sweep.summary["settings"])
-        )
+        wanted = at or {}
+        known = {path: None for sweep in self.sweeps for path in _paths(sweep)}
         for path in wanted:
-            if path not in known:
+            if not any(each == path or each.startswith(f"{path}.") for each in known):
                 raise MeasureError(f"{path} is not an axis of these runs; {meant(path, known)}")
         found = [sample for sweep in self.sweeps for _, sample in self._of(sweep, value, wanted)]
         if not found:
-            shown = ", ".join(f"{path} = {setting}" for path, setting in (at or {}).items())
-            raise MeasureError(f"no run with {shown or 'any setting'} has a value {value}")
+            what = shown(wanted) or "any setting"
+            raise MeasureError(f"no run with {what} has a value {value}")
         return found
 
-    def _of(
-        self, sweep: SweepResult, value: str, wanted: Mapping[str, set[str]]
-    ) -> Iterator[tuple[int, Sample]]:
+    def _of(self, sweep: SweepResult, value: str, wanted: Settings) -> Iterator[tuple[int, Sample]]:
         """Yield the fitting points of one sweep with their numbers."""
         groups = [axis["paths"] for axis in sweep.summary["axes"]]
         fixed, axes, runs = sweep.summary["settings"], sweep.axes, sweep.runs
         columns = {path: f"set.{path}" if f"set.{path}" in runs.columns else path for path in axes}
         points: dict[int, tuple[dict[str, Any], dict[int, float]]] = {}
+        values = _axis_values(sweep)
+        fitting = {
+            number
+            for number in set(runs["point"].to_list())
+            if fits({**fixed, **sweep.settings(number)}, wanted, values)
+        }
         for row in runs.sort("point", "seed").iter_rows(named=True):
-            settings = {path: row[column] for path, column in columns.items()}
-            decided = {**fixed, **settings}
-            if any(str(decided.get(path)) not in texts for path, texts in wanted.items()):
+            if row["point"] not in fitting:
                 continue
+            settings = {path: row[column] for path, column in columns.items()}
             found = self._value(sweep, row, value)
             if found is not None:
                 points.setdefault(row["point"], (settings, {}))[1][row["seed"]] = found
-        for number, (settings, values) in points.items():
-            shown = {paths[0]: settings[paths[0]] for paths in groups}
+        for number, (settings, numbers) in points.items():
+            first = {paths[0]: settings[paths[0]] for paths in groups}
             moved = {paths[0]: {path: settings[path] for path in paths[1:]} for paths in groups}
-            yield number, Sample(shown, values, fixed, moved)
+            yield number, Sample(first, numbers, fixed, moved)
 
     def sample(self, value: str, at: Settings | None = None) -> Sample:
         """Return the only point whose settings equal ``at``; else raise ``MeasureError``."""
         found = self.samples(value, at)
         if len(found) > 1:
             raise MeasureError(
-                f"{len(found)} points match, but exactly one is needed: {dict(at or {})}"
+                f"{len(found)} points match, but exactly one is needed: {shown(at or {})}"
             )
         return found[0]
 
     def results(self, at: Settings | None = None) -> list[tuple[Settings, int, Result]]:
         """Return (settings, seed, result with tables) for each run at points equal to ``at``."""
-        wanted = _texts(at)
         found = [
             (sample.settings, seed, sweep.run(number, seed))
             for sweep in self.sweeps
-            for number, sample in self._of(sweep, "packet_hops", wanted)
+            for number, sample in self._of(sweep, "packet_hops", at or {})
             for seed in sample.values
         ]
         if not found:
-            raise MeasureError(f"no runs with {dict(at or {})}")
+            raise MeasureError(f"no runs with {shown(at or {})}")
         return found
 
     def _value(self, sweep: SweepResult, row: Mapping[str, Any], value: str) -> float | None:
         if value in self.values:
-            return self.values[value](sweep.run(row["point"], row["seed"]))
+            try:
+                return self.values[value](sweep.run(row["point"], row["seed"]))
+            except FileNotFoundError as error:  # the table was not kept
+                run = f"run with {shown(sweep.settings(row['point']))}, seed {row['seed']}"
+                raise MeasureError(f"{run}: {error}") from None
         if value not in row or value in RUN_COLUMNS:
             known = [*self.values, *(name for name in row if name not in RUN_COLUMNS)]
             near = nearest(value, known)
@@ -153,9 +162,22 @@ class Data:
         return None if row[value] is None else float(row[value])
 
 
-def _texts(at: Settings | None) -> dict[str, set[str]]:
-    """Return the allowed values as texts, by path."""
-    return {path: {*map(str, listed(setting))} for path, setting in (at or {}).items()}
+def _paths(sweep: SweepResult) -> Iterator[str]:
+    """Yield the paths of the settings of a sweep: of axes, of keys of tables on them, of all."""
+    for path, values in _axis_values(sweep).items():
+        yield path
+        for value in values:
+            yield from flat({path: value})
+    yield from sweep.summary["settings"]
+
+
+def _axis_values(sweep: SweepResult) -> dict[str, list[Any]]:
+    """Return the values of each axis by path."""
+    return {
+        path: [row[place] for row in axis["values"]]
+        for axis in sweep.summary["axes"]
+        for place, path in enumerate(axis["paths"])
+    }
 
 
 Measure = Callable[..., Measured]
@@ -170,6 +192,13 @@ class Signature:
     #: Type of each argument, and the names of the arguments that have no default.
     types: Mapping[str, Any]
     required: Sequence[str]
+    #: Whether the measured number is a share, such as 0.074 for 7.4 %.
+    share: bool = False
+
+    @property
+    def selections(self) -> list[str]:
+        """Names of the arguments that select points by their settings."""
+        return [name for name, kind in self.types.items() if kind in (Settings, Settings | None)]
 
 
 @dataclass(frozen=True)
@@ -202,8 +231,11 @@ def run_value(name: str) -> Callable[[RunValue], RunValue]:
     return register
 
 
-def measure(name: str) -> Callable[[Measure], Measure]:
-    """Return a decorator that registers a measure: a function of data and further arguments."""
+def measure(name: str, *, share: bool = False) -> Callable[[Measure], Measure]:
+    """Return a decorator that registers a measure: a function of data and further arguments.
+
+    ``share`` tells that the number is a share: with the unit ``%`` it needs the factor 100.
+    """
 
     def register(function: Measure) -> Measure:
         hints = get_type_hints(function)
@@ -213,6 +245,7 @@ def measure(name: str) -> Callable[[Measure], Measure]:
             function,
             {argument.name: hints[argument.name] for argument in arguments},
             [argument.name for argument in arguments if argument.default is argument.empty],
+            share,
         )
         return function
 

@@ -21,7 +21,7 @@ def mean(data: Data, value: str, at: Settings) -> Measured:
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
 
-@measure("reduction")
+@measure("reduction", share=True)
 def reduction(data: Data, value: str, at: Settings, against: Settings) -> Measured:
     """Return the mean relative reduction of a value from the point ``against`` to ``at``.
 

@@ -60,7 +60,7 @@ def port_count(
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
 
-@measure("port-share")
+@measure("port-share", share=True)
 def port_share(
     data: Data, at: Settings, column: str, kinds: list[str], ect: str = "", tier: str = ""
 ) -> Measured:

@@ -26,13 +26,13 @@ from eastwest.sweep.values import Bound
 Reading = Callable[[float], float]
 
 
-@measure("mean-ratio")
+@measure("mean-ratio", share=True)
 def mean_ratio(data: Data, value: str, at: Settings, against: Settings, of: str = "") -> Measured:
     """Return the mean ratio of a value at some points to the value at another point."""
     return _mean(data, value, at, against, lambda share: share, of)
 
 
-@measure("mean-reduction")
+@measure("mean-reduction", share=True)
 def mean_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
@@ -40,7 +40,7 @@ def mean_reduction(
     return _mean(data, value, at, against, lambda share: 1 - share, of)
 
 
-@measure("reduction-difference")
+@measure("reduction-difference", share=True)
 def reduction_difference(
     data: Data, value: str, at: Settings, less: Settings, against: Settings
 ) -> Measured:
@@ -59,7 +59,7 @@ def reduction_difference(
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
 
-@measure("saved-share")
+@measure("saved-share", share=True)
 def saved_share(data: Data, value: str, whole: str, at: Settings, against: Settings) -> Measured:
     """Return the share of one value in the reduction of another, both summed over all points."""
     parts, wholes = (_saved(_pairs(data, each, at, against)) for each in (value, whole))
@@ -72,7 +72,7 @@ def saved_share(data: Data, value: str, whole: str, at: Settings, against: Setti
     return Measured(interval.value, interval.low, interval.high, interval.n)
 
 
-@measure("best-reduction")
+@measure("best-reduction", share=True)
 def best_reduction(
     data: Data,
     value: str,
@@ -98,7 +98,7 @@ def best_reduction(
     return _extreme(pairs, 1)
 
 
-@measure("least-reduction")
+@measure("least-reduction", share=True)
 def least_reduction(
     data: Data, value: str, at: Settings, against: Settings, of: str = ""
 ) -> Measured:
@@ -106,7 +106,7 @@ def least_reduction(
     return _extreme(_pairs(data, value, at, against, of), -1)
 
 
-@measure("lower-share")
+@measure("lower-share", share=True)
 def lower_share(data: Data, value: str, at: Settings, against: Settings) -> Measured:
     """Return the share of pairs in which the mean of the first is lower than that of the second.
 
@@ -191,7 +191,7 @@ def _half_width(sample: Sample) -> float:
     return 0.0 if interval.low is None else interval.value - interval.low
 
 
-@measure("best-ratio")
+@measure("best-ratio", share=True)
 def best_ratio(data: Data, value: str, at: Settings, against: Settings) -> Measured:
     """Return the least mean of some points over the least mean of others."""
     ours, theirs = data.samples(value, at), data.samples(value, against)
