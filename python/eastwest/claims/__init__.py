@@ -36,9 +36,10 @@ def claims(
 ) -> Sequence[Outcome]:
     """Run published claims and return their outcomes.
 
-    ``patterns`` are ids such as ``"incast/T1"``, folders of studies (``"incast"``) or globs; without
-    any, all claims run. ``readings`` names readings of their studies, or ``"all"``; without any, each study
-    has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``, in the same way.
+    ``patterns`` are ids such as ``"incast/T1"``, folders of studies (``"incast"``) or globs;
+    without any, all claims run. ``readings`` names readings of their studies, or ``"all"``; without
+    any, each study has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``,
+    in the same way.
     ``quick`` takes fewer seeds and points. ``papers`` is the folder of the studies, ``jobs`` the
     number of processes (0: run in this process), ``store`` the folder of the run store,
     ``mechanisms`` the user's own mechanisms that scenarios name, as for ``eastwest.run``. The
