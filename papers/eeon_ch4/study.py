@@ -8,7 +8,7 @@
 Two parts: ``link``, the best-supported reading, and ``chapter4``, the reading ``first`` with the
 study's TCP and with that of profiles.toml. Runs are those of the claims, of grid.toml. What is
 kept, in results/study, is a CSV of each part with means and 95 % intervals over seeds (``n`` seeds:
-0 is not run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/?4*' --record`` only
+0 is not run), and the pictures (drawing.py). After it ``eastwest claims eeon_ch4 --record`` only
 reads.
 """
 

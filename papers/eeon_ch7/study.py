@@ -12,7 +12,7 @@ The part ``reading`` has the runs of the claims under the best-supported reading
 with the TCP of [first] and with Linux's. The others are the sweeps of study/: every policy, and one
 that adapts, with the values of ``first``. What is kept,
 in results/study, is a CSV per part with means and 95 % intervals over seeds (``n`` seeds: 0 is not
-run), and the pictures (drawing.py). After it ``eastwest claims 'eeon/F7*' --record`` only reads.
+run), and the pictures (drawing.py). After it ``eastwest claims eeon_ch7 --record`` only reads.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from matplotlib.patches import Rectangle
 from typer.testing import CliRunner
 
 import eastwest as ew
-from eastwest.claims import page, record
-from eastwest.claims.catalogue import choose, find, papers_folder
+from eastwest.claims import page, record, selection
+from eastwest.claims.catalogue import choose, find, papers_folder, select
 from eastwest.claims.figures import draw, figure_of
 from eastwest.claims.measures import SHARED, Data, MeasureError, Sample
 from eastwest.claims.measures.base import Measured, Row
@@ -176,6 +176,158 @@ def test_arguments_of_a_measure_are_checked(papers: Path) -> None:
     assert found["metric.0.at"] == "is missing: reduction needs it (None)"
     assert found["metric.0.against"].startswith("must be a table of settings")
     assert found["metric.0.factor"].startswith("must be a number")
+    at = 'at = { "fabric.host_rate" = "10 Gbit/s" }'
+    found = problems(rewrite(papers, (at, 'at = { "fabric.host_rate" = 1979-05-27 }')))
+    assert found["metric.0.at.fabric.host_rate"].startswith("must be a text, a number,")
+
+
+def test_a_share_in_percent_needs_its_factor(papers: Path) -> None:
+    percent = 'factor = 100\nunit = "%"'
+    for factor in ("", "factor = 1\n", "factor = -1\n"):
+        found = problems(rewrite(papers, (percent, f'{factor}unit = "%"')))
+        assert found == {
+            "metric.0.factor": "is missing: reduction is a share, and 7.4 % is 0.074; "
+            "write factor = 100 (None)"
+        }
+    assert load(rewrite(papers, (percent, 'factor = -100\nunit = "%"'))).metrics[0].factor == -100
+    assert load(rewrite(papers, (percent, ""))).metrics[0].factor == 1, "a share without a unit"
+    mean = ('measure = "reduction"', 'measure = "mean"')
+    only = ('against = { "fabric.host_rate" = "1 Gbit/s" }\n', "")
+    assert load(rewrite(papers, mean, only, (percent, 'unit = "%"'))), "a value may be in percent"
+
+
+AT = '"10 Gbit/s" }\nagainst'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "message"),
+    [
+        (
+            'at = { "fabric.host_rate"', 'at = { "fabric.host_rat"', "at.fabric.host_rat",
+            "is not a setting that runs.rates set or vary (fabric.host_rate)",
+        ),
+        (
+            'at = { "fabric.host_rate"', 'at = { "mtu"', "at.mtu",
+            "is not a setting that runs.rates set or vary: fabric.host_rate (None)",
+        ),
+        (
+            AT, AT.replace("10 G", "100 G"), "at.fabric.host_rate",
+            "no point of runs.rates has this value; there are 1 Gbit/s, 10 Gbit/s (10 Gbit/s)",
+        ),
+        (
+            AT, '["1 Gbit/s", "11 Gbit/s"] }\nagainst', "at.fabric.host_rate",
+            "no point of runs.rates has this value; there are 1 Gbit/s, 10 Gbit/s (1 Gbit/s)",
+        ),
+        (
+            "quick = { seeds = 2 }",
+            'quick = { axis = [{ path = "fabric.host_rate", values = ["10 Gbit/s"] }] }',
+            "against.fabric.host_rate",
+            "no point of runs.rates with --quick has this value; there are 10 Gbit/s (10 Gbit/s)",
+        ),
+    ],
+)  # fmt: skip
+def test_points_that_no_run_has_are_found_before_the_first_run(
+    papers: Path, old: str, new: str, where: str, message: str
+) -> None:
+    path = rewrite(papers, (old, new))
+    assert problems(path)[f"metric.0.{where}"] == message
+    code, _, said = invoke()
+    assert code == 2 and f"metric.0.{where}" in said
+    assert not Path(".eastwest").exists(), "nothing was run"
+
+
+def test_settings_that_no_point_has_together_are_found(papers: Path) -> None:
+    both = 'path = ["fabric.host_rate", "fabric.mtu"], values = [["1 Gbit/s", 1500], '
+    axis = ('path = "fabric.host_rate", values = ["1 Gbit/s", "10 Gbit/s"]',
+            f'{both}["10 Gbit/s", 9000]]')  # fmt: skip
+    fitting = (AT, AT.replace(" }", ', "fabric.mtu" = 9000 }'))
+    assert load(rewrite(papers, axis, fitting))
+    found = problems(rewrite(papers, axis, (AT, fitting[1].replace("9000", "1500"))))
+    assert found == {
+        "metric.0.at": "no point of runs.rates has fabric.host_rate = 10 Gbit/s, "
+        "fabric.mtu = 1500 together (None)"
+    }
+
+
+QUEUES = (
+    'axis = [{ path = "fabric.queue", values = [\n'
+    '  { kind = "drop-tail", limit = "9 packets" },\n'
+    '  { kind = "drop-tail", limit = "90 packets" },\n'
+    '  { kind = "step-marking", limit = "90 packets", threshold = "5 packets" },\n'
+    "] }]"
+)
+
+
+def queues(papers: Path, at: str, against: str, *changes: tuple[str, str]) -> Path:
+    """Write a claim that compares points of an axis of queues."""
+    axis = 'axis = [{ path = "fabric.host_rate", values = ["1 Gbit/s", "10 Gbit/s"] }]'
+    return rewrite(
+        papers,
+        (axis, QUEUES),
+        ('at = { "fabric.host_rate" = "10 Gbit/s" }\nagainst', f"at = {at}\nagainst"),
+        ('against = { "fabric.host_rate" = "1 Gbit/s" }', f"against = {against}"),
+        ('at = { "fabric.host_rate" = "1 Gbit/s" }', f"at = {against}"),
+        ("low = 20", "low = -1000"),
+        *changes,
+    )
+
+
+DEEP = '{ "fabric.queue" = { kind = "drop-tail", limit = "90 packets" } }'
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        '{ "fabric.queue" = { kind = "step-marking", limit = "90 packets", '
+        'threshold = "5 packets" } }',
+        '{ "fabric.queue" = { kind = "step-marking" } }',
+        "{ fabric.queue.kind = 'step-marking' }",
+        '{ "fabric.queue.kind" = "step-marking" }',
+        '{ "fabric.queue" = { kind = ["step-marking", "drop-tail"], threshold = "5 packets" } }',
+    ],
+)
+def test_a_point_of_an_axis_of_tables_is_named_by_keys(papers: Path, at: str) -> None:
+    queues(papers, at, DEEP)
+    (found,) = run(find(papers), How(jobs=0))
+    queue = {"fabric.queue.limit": "90 packets"}
+    marking = {"fabric.queue.kind": "step-marking", "fabric.queue.threshold": "5 packets"}
+    alone = ew.run(papers / "tiny/tiny.toml", {**queue, **marking}, 1)
+    deep = ew.run(papers / "tiny/tiny.toml", {**queue, "fabric.queue.kind": "drop-tail"}, 1)
+    (metric,) = found.parts
+    assert metric.measured is not None and metric.measured.seeds == 3, metric.why_not
+    queues(papers, at, DEEP, ("seeds = 3", "seeds = 1"))
+    (found,) = run(find(papers), How(jobs=0))
+    ours, theirs = (each.summary["flows"]["fct_us"]["mean"] for each in (alone, deep))
+    assert found.parts[0].numbers()[0] == pytest.approx(100 * (1 - ours / theirs))
+
+
+def test_tables_that_no_point_has_are_told_in_toml(papers: Path) -> None:
+    found = problems(queues(papers, '{ "fabric.queue" = { kind = "step-markin" } }', DEEP))
+    (message,) = found.values()
+    assert [*found] == ["metric.0.at.fabric.queue"]
+    assert '{ "kind" = "step-marking", "limit" = "90 packets", "threshold" =' in message
+    ambiguous = queues(papers, '{ "fabric.queue" = { kind = "drop-tail" } }', DEEP)
+    (found_two,) = run([load(ambiguous)], How(jobs=0))
+    why = '2 points match, but exactly one is needed: fabric.queue = { "kind" = "drop-tail" }'
+    assert found_two.parts[0].why_not == f"runs.rates: {why}"
+
+
+def test_a_table_that_an_axis_has_is_not_a_part_of_others() -> None:
+    values = {"q": [{"kind": "red"}, {"kind": "red", "ecn": True}]}
+    wanted = {"q": {"kind": "red"}}
+    assert selection.fits({"q": {"kind": "red"}}, wanted, values)
+    assert not selection.fits({"q": {"kind": "red", "ecn": True}}, wanted, values)
+    assert selection.fits({"q": {"kind": "red", "ecn": True}}, {"q": {"ecn": True}}, values)
+    assert not selection.fits({"q": {"kind": "red"}}, {"q": {"ecn": True}}, values)
+    assert selection.fits({"q.kind": "red", "q.ecn": True}, {"q": {"ecn": True}}, {})
+    assert selection.fits({"n": 1.0}, {"n": 1}, {}) and not selection.fits({"n": 1.5}, {"n": 1}, {})
+
+
+def test_points_are_compared_with_the_one_of_another_queue() -> None:
+    queue = {"fabric.queue": '{ "kind" = "red" }', "fabric.hosts": 3}
+    assert Sample(queue, {}).axes_but({"fabric.queue.kind"}) == {"fabric.hosts": 3}
+    assert Sample(queue, {}).axes_but({"fabric.queue"}) == {"fabric.hosts": 3}
+    assert Sample(queue, {}).axes_but({"fabric.que"}) == queue
 
 
 def test_runs_have_no_names_that_lead_elsewhere(papers: Path) -> None:
@@ -224,15 +376,59 @@ def test_patterns_name_ids_studies_and_globs() -> None:
     def ids(*patterns: str) -> list[str]:
         return [claim.id for claim in choose(SHIPPED, patterns)]
 
+    folders = sorted({claim.path.parent.parent for claim in SHIPPED})
+    for folder in folders:
+        in_it = [claim.id for claim in SHIPPED if claim.path.parent.parent == folder]
+        assert ids(folder.name) == in_it, folder
+        assert ids(f"{folder.name}/*") == in_it or folder.name == "incast"
+    assert len(ids("incast")) == 10 and len(ids("incast/*")) == 19
+    assert ids("incast_day") == ["incast/F7", "incast/F8", "incast/F9"]
+    assert ids("hadoop_standalone/F6a") == ids("incast/F6a") == ["incast/F6a"]
+    assert ids("incast/F4") == ids("incast/F4*") and ids("eeon/F5.2") == ids("eeon/F5.2?")
     assert ids("incast/T1") == ["incast/T1"]
     assert ids("incast/F4*") == ["incast/F4a", "incast/F4b", "incast/F4c"]
     assert ids("eeon/F6.8*") == ["eeon/F6.8a", "eeon/F6.8b"]
     assert ids("eeon") == [claim.id for claim in SHIPPED if claim.id.startswith("eeon/")]
     assert ids() == [claim.id for claim in SHIPPED]
     assert ids("eeon", "eeon/C5.1") == ids("eeon")
-    for wrong, near in (("incats", "incast"), ("incast/T2", "incast/T1"), ("t1", "incast/T1")):
+    for wrong, near in (
+        ("incats", "incast"), ("incast/T2", "incast/T1"), ("t1", "incast/T1"),
+        ("hadoop_standalon", "hadoop_standalone"),
+    ):  # fmt: skip
         with pytest.raises(InputError, match=f"did you mean {near}"):
             choose(SHIPPED, [wrong])
+
+
+def test_a_wrong_file_does_not_stop_a_claim_that_is_named(papers: Path) -> None:
+    claims = papers / "tiny" / "claims"
+    (claims / "B1.toml").write_text(CLAIM.replace("tiny/A1", "tiny/B1").replace("low = 20", ""))
+    (papers / "other" / "claims").mkdir(parents=True)
+    (papers / "other" / "claims" / "C1.toml").write_text("claim = ")
+    said: list[str] = []
+    assert [claim.id for claim in select(papers, ["tiny/A1"], said.append)] == ["tiny/A1"]
+    assert [line.partition(" is left out: ")[0] for line in said] == [
+        f"warning: {papers / 'other/claims/C1.toml'}", f"warning: {claims / 'B1.toml'}",
+    ]  # fmt: skip
+    assert "not TOML" in said[0] and "metric.0.low: is missing" in said[1]
+    for wrong in (["tiny/B1"], ["tiny"], ["other"], []):
+        with pytest.raises(InputError, match=r"B1\.toml: metric\.0\.low|not TOML"):
+            select(papers, wrong)
+    code, out, errors = invoke("tiny/A1", "--record")
+    assert code == 0 and "tiny/A1 holds" in out
+    assert errors.count("is left out") == 2 and "the pages are not updated" in errors
+    assert (papers / "tiny/results/A1.json").is_file()
+    with pytest.warns(UserWarning, match="is left out") as warned:
+        assert len(ew.claims("tiny/A1", quick=True, jobs=0, papers=papers)) == 1
+    assert {warning.filename for warning in warned} == {__file__}
+
+
+def test_the_list_has_the_study_of_each_claim(papers: Path) -> None:
+    (papers / "tiny").rename(papers / "folder")
+    code, out, _ = invoke("--list", "--json", "folder")
+    assert code == 0 and [(c["id"], c["study"]) for c in json.loads(out)] == [("tiny/A1", "folder")]
+    code, out, _ = invoke("--list")
+    (line,) = [line for line in out.splitlines() if "tiny/A1" in line]
+    assert "folder" in line
 
 
 def test_a_folder_without_claims_is_refused(tmp_path: Path) -> None:
@@ -326,7 +522,9 @@ def test_what_differs_is_explained_with_numbers(papers: Path) -> None:
     text = outcome(
         papers, bad, explained=(Explained(claim.explanations[0], [shown]),)
     ).explanation()
-    assert text == "Outside the band: time saved (4 to 6 ms). The slow link's own time: slow: 5 ms."
+    assert (
+        text == "Outside the band: time saved (4 to 6 ms). The slow link's own time: slow = 5 ms."
+    )
     unproven = Explained(claim.explanations[0], [Part(metric(name="slow"), Measured(1.0))])
     assert "not borne out" in unproven.text()
     # Undecided numbers bear an explanation out where they lie in the band themselves.
@@ -666,15 +864,16 @@ def only_in(papers: Path, text: str) -> None:
 
 
 def test_a_value_cuts_the_axes_of_the_claims_it_names(papers: Path) -> None:
-    path = papers / "tiny/claims/A1.toml"
+    path = rewrite(papers, ('"10 Gbit/s"] }]', '"10 Gbit/s", "40 Gbit/s"] }]'))
     whole = load(path).runs["rates"].axes[0].values
-    asked = 'only = { "fabric.host_rate" = "1 Gbit/s", "fabric.kind" = "star" }'
+    rates = '["1 Gbit/s", "10 Gbit/s"]'
+    asked = f'only = {{ "fabric.host_rate" = {rates}, "fabric.kind" = "star" }}'
     only_in(papers, asked)
     best, first = load(path), load(path, named="first")
-    assert best.runs["rates"].axes[0].values == (("1 Gbit/s",),)
-    assert first.runs["rates"].axes[0].values == whole and len(whole) > 1
+    assert best.runs["rates"].axes[0].values == (("1 Gbit/s",), ("10 Gbit/s",))
+    assert first.runs["rates"].axes[0].values == whole and len(whole) == 3
     assert best.runs["rates"].settings == {"tcp.initial_window": 20}, "a value may set nothing"
-    assert "only `fabric.host_rate = 1 Gbit/s`" in pages(papers)
+    assert "only `fabric.host_rate = 1 Gbit/s or 10 Gbit/s`" in pages(papers)
 
 
 @pytest.mark.parametrize(
@@ -835,21 +1034,40 @@ def test_a_claim_runs_and_shares_its_runs(papers: Path) -> None:
 
 
 def test_what_runs_lack_is_not_run_and_says_why(papers: Path) -> None:
-    value, rate = 'value = "flows.fct_us.mean"\nat = { "fabric.host_rate" = "10', "fabric.host_rate"
-    against = f'against = {{ "{rate}" = "1 G'
+    value = 'value = "flows.fct_us.mean"\nat = { "fabric.host_rate" = "10'
     for old, new, why in (
         (value, value.replace("mean", "maen"), "did you mean flows.fct_us.mean"),
-        (against, against.replace(rate, "fabric.host_rat"), f"did you mean {rate}"),
-        (against, against.replace("1 G", "2 G"), "no run with"),
         (value, value.replace("flows.fct_us.mean", "shuffle-s"), "tasks.parquet is missing"),
     ):
         rewrite(papers, (old, new))
         found = run(find(papers), How(jobs=0))[0]
         assert found.verdict == "not run" and why in found.measured()
+        assert found.measured().startswith("runs.rates: ")
+    assert "run with fabric.host_rate = 10 Gbit/s, seed 1: " in found.measured()
+
+
+def test_runs_that_fail_are_named_with_their_reason(papers: Path) -> None:
+    # With so few retries and so short a queue, a connection gives up.
+    many = SCENARIO.replace("hosts = 4", "hosts = 12").replace("20 KB", "300 KB")
+    (papers / "tiny/tiny.toml").write_text(f'{many}[tcp]\nmin_rto = "1 ms"\n')
+    axis = 'path = "fabric.host_rate", values = ["1 Gbit/s", "10 Gbit/s"]'
+    rewrite(
+        papers,
+        ("seeds = 3", 'seeds = 2\nset = { "tcp.max_retries" = 1 }'),
+        (axis, 'path = "fabric.queue.limit", values = ["500 packets", "1 packets"]'),
+        ('{ "fabric.host_rate" = "10 Gbit/s" }', '{ "fabric.queue.limit" = "500 packets" }'),
+        ('{ "fabric.host_rate" = "1 Gbit/s" }', '{ "fabric.queue.limit" = "1 packets" }'),
+    )
+    (found,) = run(find(papers), How(jobs=0))
+    assert found.verdict == "not run"
+    said = found.measured()
+    first = "the first with fabric.queue.limit = 1 packets, seed = 1: "
+    assert said.startswith(f"runs.rates: 2 of 4 runs failed, {first}")
+    assert "given up after 2 timeouts" in said
 
 
 def test_a_scenario_that_refuses_the_settings_is_the_files_problem(papers: Path) -> None:
-    rewrite(papers, ('path = "fabric.host_rate"', 'path = "fabric.host_rote"'))
+    rewrite(papers, ("seeds = 3", 'seeds = 3\nset = { "fabric.host_rote" = 1 }'))
     with pytest.raises(ProblemsError) as caught:
         run(find(papers), How(jobs=0))
     assert caught.value.problems[0]["path"].startswith("A1.toml: runs.rates.fabric")
@@ -885,7 +1103,7 @@ def test_a_claim_that_differs_ends_with_1_and_its_explanation(papers: Path) -> N
     rewrite(papers, ("low = 20", "low = 99"))
     code, out, _ = invoke()
     assert code == 1
-    assert "tiny/A1 differs" in out and "The slow link's own time: slow:" in " ".join(out.split())
+    assert "tiny/A1 differs" in out and "The slow link's own time: slow =" in " ".join(out.split())
     code, out, _ = invoke("--json")
     explanations = json.loads(out)[0]["explanations"]
     assert code == 1 and explanations[0]["metrics"][0]["value"] > 0
@@ -912,7 +1130,7 @@ def test_results_are_kept_beside_the_claim_and_on_the_page(papers: Path) -> None
     rows = list(csv.DictReader((kept / "A1.csv").read_text().splitlines()))
     assert float(rows[0]["value"]) == pytest.approx(content["value"])
     assert all(path.read_text() == text for path, text in page.texts(papers).items())
-    assert "Of 1 claims 1 hold and 0 differ." in pages(papers)
+    assert "The claim holds." in pages(papers)
     assert "![Saved](results/A1.svg)" in pages(papers)
 
     before = (kept / "A1.json").read_bytes()
@@ -934,6 +1152,42 @@ def test_a_claim_that_changed_is_not_run(papers: Path) -> None:
     assert "**Not run** since the claim has changed" in pages(papers)
     code, out, _ = invoke("--list", "--json")
     assert code == 0 and json.loads(out)[0]["verdict"] == "not run"
+
+
+def test_pages_say_only_what_is_known_of_the_studies(papers: Path) -> None:
+    others, ours = (
+        page.texts(papers)[papers / "README.md"],
+        page.texts(PAPERS)[PAPERS / "README.md"],
+    )
+    assert "committed before the first full run" in ours and "](../docs/guide/claims.md)" in ours
+    assert "committed before" not in others and "](../docs" not in others
+
+
+def test_pages_count_one_claim_and_have_no_empty_table(papers: Path) -> None:
+    assert "The claim was not run." in pages(papers) and "## Left open" in pages(papers)
+    path = rewrite(papers, (CLAIM[CLAIM.index("[[open]]") : CLAIM.index("[runs.rates]")], ""))
+    assert "Left open" not in pages(papers)
+    claims = [record.Record(load(path), None)] * 2
+    assert [*page._verdict_counts(claims)] == [
+        "Of 2 claims 0 hold and 0 differ; 2 were not run."
+    ]  # fmt: skip
+    rewrite(papers, ("low = 20", "low = 99"))
+    assert invoke("--record")[0] == 1
+    assert "The claim differs." in pages(papers)
+
+
+def test_what_is_not_explained_is_not_called_an_explanation(papers: Path) -> None:
+    cause = ("[[explanation]]", '[[explanation]]\nclass = "our model"')
+    for low, heading, other in (
+        (1e9, "Attempts to explain it:", "Explanations:"),
+        (0, "Explanations:", "Attempts to explain it:"),
+    ):
+        rewrite(
+            papers, ("low = 20", "low = 99"), cause, ('unit = "us"', f'unit = "us"\nlow = {low}')
+        )
+        assert invoke("--record")[0] == 1
+        assert heading in pages(papers) and other not in pages(papers)
+        assert "own time: slow = " in pages(papers)
 
 
 @pytest.mark.parametrize("content", ["[", "{}", '{"format": 99, "id": "tiny/A1"}', "[" * 100_000])
@@ -1035,3 +1289,63 @@ def test_a_shipped_claim_runs_quickly(tmp_path: Path) -> None:
     assert found.verdict == "holds"
     assert found.parts[0].measured is not None
     assert found.parts[0].measured.text == "1,448, 2,896, 5,792, 5,864"
+
+
+# Own mechanisms
+
+EARLY = """
+from eastwest import Arrival, Queue, Verdict
+
+
+class Early(Queue):
+    name = "early"
+
+    def at_enqueue(self, arrival: Arrival) -> Verdict:
+        full = arrival.queued_packets >= LIMIT or not arrival.fits
+        return Verdict.DROP_EARLY if full else Verdict.ENQUEUE
+"""
+OWN = """
+claim = 1
+id = "tiny/A1"
+source = "nobody"
+statement = "A queue that drops early delays less."
+published = "less"
+profile = "plain"
+
+[runs.queues]
+scenario = "../tiny.toml"
+seeds = 2
+set = { "fabric.queue.limit" = "90 packets" }
+axis = [{ path = "fabric.queue.kind", values = ["drop-tail", "early"] }]
+
+[[metric]]
+name = "latency saved"
+runs = "queues"
+measure = "reduction"
+value = "latency_us.p99"
+at = { "fabric.queue.kind" = "early" }
+against = { "fabric.queue.kind" = "drop-tail" }
+factor = 100
+unit = "%"
+low = 5
+"""
+
+
+def test_a_claim_compares_an_own_queue_with_drop_tail(papers: Path) -> None:
+    (papers / "tiny/claims/A1.toml").write_text(OWN)
+    Path("early.py").write_text(EARLY.replace("LIMIT", "3"))
+    code, _, errors = invoke()
+    assert code == 2 and "--with" in errors
+    code, out, errors = invoke("--with", "early.py")
+    assert code == 0 and "tiny/A1 holds" in out, errors
+
+    def stored() -> int:
+        return len([*Path(".eastwest/store/runs").glob("*/*")])
+
+    first = stored()
+    (found,) = ew.claims("tiny", papers=papers, jobs=2, mechanisms=["early.py"])
+    assert found.verdict == "holds" and stored() == first, "processes load it, and find its runs"
+    Path("early.py").write_text(EARLY.replace("LIMIT", "1000"))
+    (changed,) = ew.claims("tiny", papers=papers, jobs=0, mechanisms=["early.py"])
+    assert changed.verdict == "differs" and stored() == 2 * first, "another code has its own runs"
+    assert changed.parts[0].numbers()[0] == 0

@@ -94,7 +94,8 @@ def test_a_claim_changes_with_the_tables_it_uses_and_no_others(claim: Path) -> N
     first = load(claim).digest
     grid.write_text(f"{GRID}\n[other]\nseeds = 3\n")
     assert load(claim).digest == first
-    grid.write_text(GRID.replace('"tcp.initial_window" = 10', '"tcp.initial_window" = 11'))
+    further = '"tcp.initial_window" = 10\n"tcp.min_rto" = "9 ms"'
+    grid.write_text(GRID.replace('"tcp.initial_window" = 10', further))
     assert load(claim).digest != first
 
 

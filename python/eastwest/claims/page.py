@@ -42,14 +42,14 @@ _HEAD = """\
 
 This page compares published results with results of Eastwest. Each claim is a small file with its \
 source, its scenarios, the parameters that the source leaves open, and the band in which the \
-measured value must lie.{committed} A *reading* is one full set of the parameters that the source \
-leaves open. Each study has one or more readings, best supported first; every claim runs under \
-each. The best-supported reading gives the verdict. {guide} describes how to run, read and add \
-claims.
+measured value must lie. {committed}A \
+*reading* is one full set of the parameters that the source leaves open. Each study has one or \
+more readings, best supported first; every claim runs under each. The best-supported reading gives \
+the verdict. {guide} describes how to run, read and add claims.
 """
 #: Words for the studies of the project, whose history shows the order, and for those of others.
 _OURS = {
-    "committed": " Bands and open parameters were committed before the first full run.",
+    "committed": "Bands and open parameters were committed before the first full run. ",
     "guide": "[The guide](../docs/guide/claims.md)",
 }
 _OTHERS = {"committed": "", "guide": "The guide to claims of Eastwest (docs/guide/claims.md)"}
@@ -336,13 +336,13 @@ def _reasons(content: dict[str, Any], record: Record) -> Iterator[str]:
         return
     yield ""
     explanations = content["explanations"]
-    explained = any(e["borne_out"] and e.get("class") != NOT_EXPLAINED for e in explanations)
-    yield "Explanations:" if explained else "Explanations that the runs do not confirm:"
+    found = any(each["borne_out"] and each.get("class") != NOT_EXPLAINED for each in explanations)
+    yield "Explanations:" if found else "Attempts to explain it:"
     yield ""
-    for each in explanations:
-        doubt = "" if each["borne_out"] else " **The runs do not confirm this.**"
-        kind = f"*{each['class'].capitalize()}.* " if each.get("class") else ""
-        yield f"- {kind}{_with_numbers(each['text'], each['metrics'])}{doubt}"
+    for explained in explanations:
+        doubt = "" if explained["borne_out"] else " **The runs do not confirm this.**"
+        kind = f"*{explained['class'].capitalize()}.* " if explained.get("class") else ""
+        yield f"- {kind}{_with_numbers(explained['text'], explained['metrics'])}{doubt}"
 
 
 def _other_reasons(record: Record, content: dict[str, Any]) -> Iterator[str]:

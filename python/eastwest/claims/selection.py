@@ -83,7 +83,7 @@ def _same(ours: Any, wanted: Any) -> bool:
 
 
 def shown(at: Mapping[str, Any]) -> str:
-    """Return a selection as text: ``fabric.hosts = 3, fabric.queue = { "kind" = "red" }``."""
+    """Return a selection as text, such as ``fabric.queue = { "kind" = "red" }``."""
     return ", ".join(
         f"{path} = {toml(value) if isinstance(value, list | Mapping) else value}"
         for path, value in at.items()

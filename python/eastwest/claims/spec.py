@@ -380,13 +380,15 @@ class _Reader:
                 entry.no_such("runs", each, "runs", self.names)
         measure, unit = entry.words("measure"), entry.words("unit", "")
         signature = self.measures.get(measure)
-        if unit == "%" and signature and signature.share and factor in {None, 1.0, -1.0}:
+        plain = "factor" not in entry or factor in {1.0, -1.0}
+        if unit == "%" and signature and signature.share and plain:
             message = f"is missing: {measure} is a share, and 7.4 % is 0.074; write factor = 100"
             entry.wrong("factor", None, message)
         arguments = self._arguments(entry, measure, signature)
         for key in signature.selections if signature else ():
-            if isinstance(arguments.get(key), Mapping):
-                arguments[key] = self._selected(entry, key, arguments[key], chosen, points)
+            given = arguments.get(key)
+            if isinstance(given, Mapping) and all(map(_a_setting, given.values())):
+                arguments[key] = self._selected(entry, key, given, chosen, points)
         return Metric(
             name=entry.words("name"),
             runs=chosen,

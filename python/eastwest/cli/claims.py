@@ -163,7 +163,7 @@ def _say(line: str) -> None:
 
 
 def _write_pages(folder: Path) -> None:
-    """Write the pages of all studies, or say that a wrong claim file prevents it."""
+    """Write the pages of all studies, or a warning where a claim file is wrong."""
     try:
         page.write(folder)
     except InputError as error:
