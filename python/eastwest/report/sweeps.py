@@ -96,7 +96,7 @@ def _chart(points: Points, metric: Metric) -> Chart:
     wide_range = least > 0 and most > 30 * least and min(lows) > 0
     best, worst = _extremes(found)
     chart = Chart(
-        "metric-" + "-".join(metric.path),
+        "metric-" + "-".join(metric.path).replace("/", "-"),
         f"{metric.title}: {metric.write(found[best].mean)} to {metric.write(found[worst].mean)}",
         f"Mean over the seeds of each point, bar: its {_confidence(points)} interval."
         + (" The axis is logarithmic." if wide_range else ""),

@@ -1,0 +1,91 @@
+"""Commands whose options and printed lines no other test reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from eastwest.cli import app
+
+
+def printed(*words: str, code: int = 0) -> str:
+    """Run a command in this process and return its standard output."""
+    done = CliRunner().invoke(app, list(words), env={"COLUMNS": "120"})
+    assert done.exit_code == code, done.output
+    return done.stdout
+
+
+def test_fuzz_counts_its_cases_and_keeps_a_tally(tmp_path: Path) -> None:
+    tally = tmp_path / "tally.json"
+    again = ("fuzz", "--cases", "3", "--jobs", "1", "--tally", str(tally), "--out", str(tmp_path))
+    text = printed(*again)
+    # A scenario that would take too long is not judged.
+    judged = int(text.split(" cases judged")[0])
+    assert 1 <= judged <= 3
+    assert "rarest pair of each two settings, times tried" in text
+    assert text.splitlines()[-1] == f"{judged} passed, 0 failed"
+    # A second campaign names the pairs that were tried least.
+    assert "pairs were tried less than" in printed(*again)
+    found = json.loads(printed(*again, "--json"))
+    assert 1 <= found["cases"] <= 3
+    assert found["failures"] == []
+
+
+def test_fuzz_refuses_a_setting_that_no_case_can_have(tmp_path: Path) -> None:
+    words = ["fuzz", "--cases", "1", "--have", "fabric.quene.kind=red", "--out", str(tmp_path)]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "fabric.quene.kind=red" in refused.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Path:
+    """A topology file of htsim: two switches and four hosts."""
+    path = tmp_path / "small.topo"
+    path.write_text(
+        "Nodes 4\nTiers 2\nPodsize 2\n"
+        "Tier 0\nDownlink_speed_Gbps 10\nRadix_Up 2\nRadix_Down 2\nDownlink_Latency_ns 1000\n"
+        "Tier 1\nDownlink_speed_Gbps 10\nRadix_Down 2\nDownlink_Latency_ns 1000\n"
+    )
+    return path
+
+
+def test_an_imported_topology_is_a_fabric(topology: Path, tmp_path: Path) -> None:
+    out = tmp_path / "graph.toml"
+    text = printed("topology", "import", str(topology), "--out", str(out), "--format", "htsim")
+    assert text.startswith("4 hosts, ")
+    assert str(out) in text.replace("\n", "")
+    assert out.read_text().startswith("# from small.topo")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--format", "visio"), "must be one of htsim, mrperf, topohub"),
+        (("--rate", "5"), "--rate must be"),
+        (("--demands", "demands.csv"), "has no traffic matrix"),
+    ],
+)
+def test_wrong_options_of_an_import_are_named(
+    topology: Path, tmp_path: Path, options: tuple[str, str], said: str
+) -> None:
+    words = ["topology", "import", str(topology), "--out", str(tmp_path / "graph.toml"), *options]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert said in refused.stderr.replace("\n", " ")
+    assert not (tmp_path / "graph.toml").exists()
+
+
+def test_routes_are_written_with_their_largest_load(tmp_path: Path) -> None:
+    out = tmp_path / "routes.csv"
+    settings = ("--set", "fabric.leaves=2", "--set", "fabric.hosts_per_leaf=2")
+    text = printed("routes", "first", "--out", str(out), *settings)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "from,to,via"
+    assert f"{len(lines) - 1} routes in" in text
+    assert "the fullest link between switches carries" in text
+    assert "no routes are better" in text
