@@ -17,6 +17,7 @@ from eastwest.cli import app
 from eastwest.exchanges import exchanges
 from eastwest.sweep.metrics import metrics_of
 from eastwest.sweep.words import full, of_workloads, shown
+from eastwest.work_units import window_words
 
 #: A shuffle and a service that share two racks.
 SHARED = """
@@ -210,6 +211,19 @@ def test_names_of_metrics_of_workloads() -> None:
         "web exchange p99 while sort/shuffle"
     )
     assert of_workloads(["workloads.all.fct_us.p99"]) == [], "one workload, counted in flows"
+
+
+def test_a_window_is_told_in_words(tmp_path: Path) -> None:
+    every = {"from_s": 1.0, "until_s": 2.5, "cool_down_s": 0.1, "while": "a", "purpose": "b"}
+    assert window_words(every) == "from 1 s, until 2.5 s, without the last 100 ms, while a (b)"
+    assert window_words({"while": "sort"}) == "while sort"
+    scenario = tmp_path / "shared.toml"
+    scenario.write_text(SHARED + '[measure.window]\nfrom = "10 ms"\n')
+    arguments = ["run", str(scenario), "--out", str(tmp_path / "run")]
+    lines = CliRunner().invoke(app, arguments).stdout.splitlines()
+    assert any(
+        line.startswith("window ") and line.rstrip().endswith("from 10 ms") for line in lines
+    )
 
 
 def test_the_terminal_has_a_line_for_each_workload(tmp_path: Path) -> None:
