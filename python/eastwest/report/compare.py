@@ -11,9 +11,11 @@ from eastwest.report.page import render
 from eastwest.report.single import title_of
 from eastwest.report.triangle import triangle
 from eastwest.results import Result, pick
+from eastwest.sweep import words
+from eastwest.sweep.metrics import scalars
 from eastwest.views.facts import Facts
 from eastwest.views.labels import plural, shown
-from eastwest.views.metrics import Metric, change, told
+from eastwest.views.metrics import Metric, change, made, told
 from eastwest.views.settings import ABSENT, differences
 
 _MOST_LABEL = 40
@@ -22,7 +24,10 @@ _MOST_NAMED = 6
 
 
 def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
-    return told(pick(result.summary, "energy_j", "of_always_on") for result in results)
+    """Return the metrics of the page: those of the workloads, then those of the whole network."""
+    there = {name for result in results for name, _ in scalars(result.summary)}
+    of_all = told(pick(result.summary, "energy_j", "of_always_on") for result in results)
+    return [*(made(name) for name in words.of_workloads(there)), *of_all]
 
 
 def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> list[str]:

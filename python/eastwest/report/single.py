@@ -73,6 +73,7 @@ def single(result: Result) -> str:
         wall=units.span(pick(result.summary, "wall_s")) if "wall_s" in result.summary else "",
         verdicts=verdict.verdicts(facts),
         headlines=words.headlines(result),
+        workloads=words.workload_rows(result),
         **sections,
         fabric_drawing=drawing,
         busiest_now=_busiest(facts),

@@ -6,7 +6,7 @@ So it is correct for every kind of fabric and workload, and for results of older
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -14,10 +14,11 @@ import polars as pl
 from eastwest import units
 from eastwest.results import Result, pick
 from eastwest.units import tier_words
-from eastwest.views.labels import plural, seconds
+from eastwest.views.labels import plural, seconds, shown
 from eastwest.views.latency import quantile
 from eastwest.views.links import upward
 from eastwest.views.settings import flat, tree
+from eastwest.work_units import Unit, first_unit, window_words
 
 #: Kinds of packets for which drops are counted, and their names.
 DROP_KINDS = {
@@ -183,6 +184,31 @@ def purpose_rows(result: Result) -> list[list[str]]:
             ]
         )
     return rows
+
+
+def workload_rows(result: Result) -> list[list[str]]:
+    """Return rows on each workload in its own unit, also while another workload was active."""
+    s = result.summary
+    workloads = s.get("workloads", {})
+    rows = []
+    for name, measures in workloads.items():
+        unit = first_unit(measures)
+        if unit is None:
+            continue
+        when = window_words(s.get("window", {})) or "the whole run"
+        rows.append(_measure_row(name, when, unit, measures))
+        for other, beside in s.get("while", {}).items():
+            if unit.name in beside.get(name, {}):
+                rows.append(_measure_row(name, f"while {other}", unit, beside[name]))
+    return rows
+
+
+def _measure_row(name: str, when: str, unit: Unit, measures: Mapping[str, Any]) -> list[str]:
+    found = measures[unit.name]
+    scale = 1e-6 if unit.name.endswith("_us") else 1.0
+    times = (found[each] * scale for each in ("mean", "p50", "p99", "p999", "max"))
+    counted = plural(found["count"], unit.noun)
+    return [shown(name, 40), shown(when, 80), counted, *(units.span(time) for time in times)]
 
 
 def drop_rows(result: Result) -> list[list[str]]:
