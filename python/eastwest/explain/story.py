@@ -83,7 +83,7 @@ class Story:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield the story as lines of plain text, without control characters."""
+        """Yield the explanation as lines of plain text, without control characters."""
         yield clean(self.title, 300)
         yield from _wrapped(self.summary, "")
         if self.parts:

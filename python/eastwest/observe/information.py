@@ -42,7 +42,7 @@ class Estimator(Protocol):
         """Return the mutual information of two columns, in nats."""
 
     def column(self, number: int) -> Any:
-        """Return a column in the form that ``against`` takes, on this or another machine."""
+        """Return a prepared column, for ``against`` of this or of another process."""
 
     def against(self, number: int, other: Any) -> float:
         """Return the mutual information, in nats, of a column and one of another table.
@@ -124,7 +124,7 @@ class Discretised:
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Column:
-        """Return a column in the form that ``against`` takes, on this or another machine."""
+        """Return a prepared column, for ``against`` of this or of another process."""
         return self._columns[number]
 
     def against(self, number: int, other: Column) -> float:
@@ -180,7 +180,7 @@ class Neighbours:
         return self.against(first, self._columns[second])
 
     def column(self, number: int) -> Points:
-        """Return a column in the form that ``against`` takes, on this or another machine."""
+        """Return a prepared column, for ``against`` of this or of another process."""
         return self._columns[number]
 
     def against(self, number: int, other: Points) -> float:

@@ -72,10 +72,12 @@ def full(metric: str, there: Collection[str]) -> str:
 
 
 def of_workloads(there: Collection[str]) -> list[str]:
-    """Return the metrics that tables have first where several workloads share a run.
+    """Return the metrics for the first columns of a table, where several workloads share a run.
 
-    These are the 99th percentile, or the mean of jobs, of each workload in its own unit, over its
-    window and while another workload was active.
+    For each workload these are the 99th percentile of its own unit (the mean of jobs and rounds):
+    one metric over its window, and one for the time while each other workload was active. Only
+    metrics in ``there`` are returned. The list is empty for a single workload, unless its unit is
+    the exchange or the transaction.
     """
     found = []
     starts = {tuple(name.split(".")[:-2]) for name in there if name.startswith("workloads.")}

@@ -47,7 +47,7 @@ pub trait QueueModel: fmt::Debug + Send + Sync {
 /// Settings of a queue with a discipline from another crate.
 #[derive(Clone, Debug)]
 pub struct CustomQueueConfig {
-    /// Settings of the discipline.
+    /// The discipline with its settings: each port or class starts its queue from it.
     pub model: Arc<dyn QueueModel>,
     /// Limit of the queue: packets beyond it are lost.
     pub limit: Limit,

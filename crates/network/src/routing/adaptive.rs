@@ -86,7 +86,8 @@ impl BuiltIn for AdaptiveConfig {
         const TIME: &str = "With adaptive: time after the choice of the least congested port \
                             during which the switch discards notifications about it. If \
                             adaptive_persist_cnms is set too, the first of the two limits counts.";
-        const AT_ONCE: &str = "none: when all ports are congested, every notification is forwarded";
+        const AT_ONCE: &str = "no such limit; without both limits every notification goes on to \
+                               the source while all ports for the receiver are congested";
         let timer = key("adaptive_timer", TIMER).optional("250 ms").range("1 us", "1000 s");
         let timer = s.find(timer).unwrap_or(Span::from_ms(250));
         let ageing = key("adaptive_ageing", AGEING).optional(

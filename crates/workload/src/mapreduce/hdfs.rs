@@ -46,7 +46,8 @@ const CHECKSUM: u64 = 4;
 const READ_PACKET: u64 = 65_536;
 
 impl HdfsConfig {
-    /// Returns the bytes of checksums and packet headers, for packets with `packet` file bytes.
+    /// Returns the number of bytes of checksums and of headers of HDFS's own data packets (not of network
+    /// packets) for `bytes` file bytes, with `packet` file bytes in each data packet.
     fn overhead(&self, bytes: u64, packet: u64) -> u32 {
         let per = u64::from(self.bytes_per_checksum);
         if per == 0 {
@@ -56,15 +57,16 @@ impl HdfsConfig {
         u32::try_from(sums + PACKET_HEADER * bytes.div_ceil(packet)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the bytes of packet headers and checksums of a written chunk with `bytes` file
-    /// bytes.
+    /// Returns the number of bytes that HDFS adds to a written chunk of `bytes` file bytes: checksums, and the
+    /// headers of its own data packets.
     pub fn write_framing(&self, bytes: u64) -> u32 {
         let per = u64::from(self.bytes_per_checksum);
         let room = u64::from(self.packet_bytes).saturating_sub(MOST_HEADER);
         self.overhead(bytes, (room / (per + CHECKSUM)).max(1) * per.max(1))
     }
 
-    /// Returns the bytes of packet headers and checksums of a read of `bytes` file bytes.
+    /// Returns the number of bytes that HDFS adds to a read of `bytes` file bytes: checksums, and the headers of
+    /// its own data packets.
     pub fn read_framing(&self, bytes: u64) -> u32 {
         self.overhead(bytes, READ_PACKET)
     }

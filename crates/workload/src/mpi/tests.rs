@@ -335,5 +335,5 @@ fn lines_without_end_are_refused() {
     assert!(wrong[0].starts_with("0:1: a line of more than 1048576 bytes"), "{wrong:?}");
     let gone = TraceFile { name: "gone".into(), path: Path::new("/nonexistent").into() };
     let wrong = check(&Program::Files(vec![gone])).expect_err("no file");
-    assert!(wrong[0].starts_with("gone: cannot be read on from line 1"), "{wrong:?}");
+    assert!(wrong[0].starts_with("gone: reading failed at line 1"), "{wrong:?}");
 }

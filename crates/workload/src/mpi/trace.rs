@@ -216,7 +216,7 @@ impl Lines {
                 return Err(self.trouble(format!("a line of more than {LONGEST_LINE} bytes")));
             }
             self.fill().map_err(|error| {
-                self.trouble(format!("cannot be read on from line {}: {error}", self.line + 1))
+                self.trouble(format!("reading failed at line {}: {error}", self.line + 1))
             })?;
         }
     }

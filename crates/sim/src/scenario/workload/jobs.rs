@@ -179,7 +179,11 @@ fn read_trace_keys(s: &mut Section) -> TraceKeys {
         Some("stop"),
         &[
             ("stop", BadRows::Stop, "report an error"),
-            ("skip", BadRows::Skip, "leave the rows out and report their number"),
+            (
+                "skip",
+                BadRows::Skip,
+                "skip rows that cannot be read, and report how many there were",
+            ),
         ],
     );
     TraceKeys { file, from, to, original, bad_rows }
