@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,13 @@ from eastwest import Result, core, run
 from fake_core import FakeCore
 
 LACKS = "lacks a tool: "
+
+
+@pytest.fixture(autouse=True)
+def _own_mechanisms_end_with_their_test() -> Iterator[None]:
+    """Forget the mechanisms that a command of this test loaded with ``--with``."""
+    with core.using(core.extras()):
+        yield
 
 
 @pytest.fixture
