@@ -143,9 +143,5 @@ def _bottleneck(facts: Facts) -> Iterator[Verdict]:
             f"The busiest link, {shown(busiest['name'], 40)}, was sending {units.percent(used)} of "
             "the time; the longest wait in a queue was "
             f"{units.span(full['queue_max_us'] / 1e6)}, at {shown(full['name'], 40)}{where}."
-            + (
-                " Percentiles over the whole run therefore hide the time under load."
-                if idle
-                else ""
-            ),
+            + (hides if idle else ""),
         )
