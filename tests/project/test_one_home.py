@@ -512,11 +512,11 @@ ADDITIONS = [
                     "        counts.changes += 1;\n        counts\n",
                 ),
                 (
-                    "    /// Returns the packets lost, by kind.\n",
+                    "    /// Returns, by kind of packet, the sum of the count that `of` selects.\n",
                     "    /// Returns how often a count was changed.\n"
                     "    pub fn changes(&self) -> u64 {\n"
                     "        self.by_kind(|counts| counts.changes).iter().sum()\n    }\n\n"
-                    "    /// Returns the packets lost, by kind.\n",
+                    "    /// Returns, by kind of packet, the sum of the count that `of` selects.\n",
                 ),
             ),
             "crates/sim/src/ports.rs": (
@@ -524,11 +524,11 @@ ADDITIONS = [
                     "    wakes since 5: u64 = energy.1.wakes;\n",
                     "    wakes since 5: u64 = energy.1.wakes;\n\n"
                     "    /// how often a count of the port has changed\n"
-                    "    changes since 8: u64 = link.account().changes();\n",
+                    "    changes since 9: u64 = link.account().changes();\n",
                 ),
             ),
-            "python/eastwest/formats.py": (("RESULT_FORMAT = 7", "RESULT_FORMAT = 8"),),
-            "docs/reference/formats.md": (("| 7 |\n", "| 8 |\n"),),
+            "python/eastwest/formats.py": (("RESULT_FORMAT = 8", "RESULT_FORMAT = 9"),),
+            "docs/reference/formats.md": (("| 8 |\n", "| 9 |\n"),),
             "python/eastwest/report/load.py": (
                 (
                     'in its busiest {interval}",\n',
