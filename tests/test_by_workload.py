@@ -213,6 +213,18 @@ def test_names_of_metrics_of_workloads() -> None:
     assert of_workloads(["workloads.all.fct_us.p99"]) == [], "one workload, counted in flows"
 
 
+def test_a_window_without_anything_in_it_is_noted(tmp_path: Path) -> None:
+    for window, noted in (("9 h", True), ("10 ms", False)):
+        result = ew.run(SHARED, set={"measure.window.from": window}, out=tmp_path / window[:2])
+        said = [note for note in result.summary["notes"] if "nothing starts" in note]
+        assert bool(said) is noted, result.summary["notes"]
+
+
+def test_names_of_workloads_may_have_dots() -> None:
+    there = ["workloads.a.b.fct_us.p99", "workloads.c.exchange_us.p99"]
+    assert of_workloads(there) == there
+
+
 def test_a_window_is_told_in_words(tmp_path: Path) -> None:
     every = {"from_s": 1.0, "until_s": 2.5, "cool_down_s": 0.1, "while": "a", "purpose": "b"}
     assert window_words(every) == "from 1 s, until 2.5 s, without the last 100 ms, while a (b)"

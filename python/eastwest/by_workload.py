@@ -201,7 +201,7 @@ def _of_workload(rows: Mapping[str, pl.DataFrame], workload: str, window: Window
 
 def spread(values: pl.Series) -> dict[str, float]:
     """Return ``count``, ``mean`` and percentiles: the least value with that share up to it."""
-    ordered = values.sort().to_list()
+    ordered = values.sort()
     # An exact sum depends neither on its order nor on the machine.
     found: dict[str, float] = {
         "count": len(ordered),

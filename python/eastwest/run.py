@@ -21,6 +21,7 @@ from eastwest.memory import Watched
 from eastwest.results import Result, TargetFolder, frame, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
+from eastwest.work_units import first_unit, window_words
 
 if TYPE_CHECKING:
     from eastwest.mechanisms.load import Mechanism
@@ -198,9 +199,9 @@ def measured(
     before = keeper.earlier if keeper is not None else {"wall_s": 0.0, "cpu_s": 0.0}
     summary.setdefault("wall_s", before["wall_s"] + time.perf_counter() - wall)
     summary.setdefault("cpu_s", before["cpu_s"] + time.process_time() - cpu)
-    summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary |= _by_workload(raw, summary, keeper)
-    summary["notes"] = [*raw["notes"], *_of_mechanisms(summary)]
+    summary.setdefault("peak_rss_mb", peak_rss_mb())
+    summary["notes"] = [*raw["notes"], *_of_window(summary), *_of_mechanisms(summary)]
     if "transactions" in source.text:
         from eastwest.observe.kept_account import of_run  # noqa: PLC0415  few runs have spans
 
@@ -208,6 +209,14 @@ def measured(
         raw["attached"] = [*raw["attached"], *kept]
         summary["notes"] += said
     return raw, summary
+
+
+def _of_window(summary: dict[str, Any]) -> list[str]:
+    """Return a note where nothing starts in the window of the scenario."""
+    if "window" not in summary or any(map(first_unit, summary["workloads"].values())):
+        return []
+    words = window_words(summary["window"])
+    return [f"measure.window: nothing starts in this part of the run ({words}): nothing counts"]
 
 
 def _by_workload(

@@ -122,7 +122,7 @@ def test_a_fast_recovery_is_no_timeout(tmp_path: Path) -> None:
 
 
 def test_the_lost_end_of_a_message_waits_until_its_sender_notices(tmp_path: Path) -> None:
-    """Its duplicates come with the next response on the connection, long after it."""
+    """The duplicate ACKs come with the next response on the connection, long after the loss."""
     events = [drop(1.0001, 99_000), event(1.158, "recovery", 99_000)]
     tables = {"flows": [flow(fct_us=158_100.0, slowdown=158.0, retransmits=1)], "events": events}
     story = explain(folder(tmp_path / "r", tables), "flow", 0)

@@ -117,12 +117,9 @@ def after_warm_up(
 
 def _spread(stem: str, values: pl.Series) -> dict[str, float]:
     """Return mean and percentiles as in the summary: the least value with a share q up to it."""
+    from eastwest import by_workload  # noqa: PLC0415  large: polars
+
     if not values.len():
         return {}
-    ordered = values.sort().to_list()
-    # An exact sum does not depend on its order, nor on the machine.
-    found = {f"{stem}.mean": math.fsum(ordered) / len(ordered)}
-    for name, q in (("p50", 0.5), ("p99", 0.99), ("max", 1.0)):
-        place = min(max(math.ceil(q * len(ordered)), 1), len(ordered)) - 1
-        found[f"{stem}.{name}"] = float(ordered[place])
-    return found
+    found = by_workload.spread(values)
+    return {f"{stem}.{name}": found[name] for name in ("mean", "p50", "p99", "max")}

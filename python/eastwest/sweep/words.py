@@ -80,8 +80,9 @@ def of_workloads(there: Collection[str]) -> list[str]:
     the exchange or the transaction.
     """
     found = []
-    starts = {tuple(name.split(".")[:-2]) for name in there if name.startswith("workloads.")}
-    names = sorted({start[1] for start in starts if len(start) == _OF_WORKLOAD})
+    # The name of a workload may have dots in it.
+    paths = [name.split(".") for name in there if name.startswith("workloads.")]
+    names = sorted({".".join(path[1:-2]) for path in paths if path[-2] in _MEASURES})
     for name in names:
         for unit in UNITS.values():
             statistic = "mean" if unit.name in ("runtime_s", "round_s") else "p99"
@@ -96,5 +97,4 @@ def of_workloads(there: Collection[str]) -> list[str]:
     return found if len(names) > 1 or has_own_unit else []
 
 
-#: Number of parts of ``workloads.NAME`` in a path without measure and statistic.
-_OF_WORKLOAD = 2
+_MEASURES = {unit.name for unit in UNITS.values()}

@@ -7,8 +7,7 @@ use eastwest_network::routing::RoutingConfig;
 use eastwest_transport::tcp::config::TcpConfig;
 use eastwest_types::Limit;
 
-/// Bytes in the queue of a host from which a note is worth its line: 100 full packets of Ethernet, 1.2 ms at
-/// 1 Gbit/s and more than the threshold of any marking switch.
+/// Bytes in the queue of a host above which a note is given: 100 packets of 1,500 B, which take 1.2 ms at 1 Gbit/s.
 const LONG_QUEUE: u64 = 150_000;
 
 /// Returns notes about the TCP of all endpoints, given as `settings`, in this fabric. `asks_for_ecn` tells whether
