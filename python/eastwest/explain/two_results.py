@@ -448,11 +448,10 @@ def _chance(
     seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
     varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if not varied:
-        why = (
-            "Only their seeds differ" if seeds[0] != seeds[1] else "No setting of the model differs"
-        )
-        text = f"{why}: all differences are chance, or come from another version of Eastwest."
-        result.add("Chance or setting", text if seeds[0] == seeds[1] else f"{why}: all is chance.")
+        text = "No setting differs: another version of Eastwest or another input is the reason."
+        if seeds[0] != seeds[1]:
+            text = "Only the seeds differ: all differences are chance."
+        result.add("Chance or setting", text)
         return
     whose = f"seed {seeds[0]}" if seeds[0] == seeds[1] else f"seeds {seeds[0]} and {seeds[1]}"
     lines = [
