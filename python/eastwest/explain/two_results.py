@@ -291,48 +291,54 @@ def _workloads(result: Story, first: Result, second: Result) -> None:
     result.add("What followed: each workload in its own unit", *lines)
 
 
-def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield counts of a summary with their names: losses, timeouts, marks."""
-    yield "packets dropped", pick(summary, "packets", "dropped") or 0
+def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
+    """Yield counts of a summary: losses, timeouts, marks.
+
+    Each has a name for the facts, one for a line, which begins with a dash for a part of the count
+    before it, and its value.
+    """
+    yield "packets dropped", "packets dropped", pick(summary, "packets", "dropped") or 0
     for key, cause in _DROPS.items():
-        yield f"– {flows.CAUSES[cause]}", _sum(summary.get("drops", {}), key)
-    yield "packets marked (ECN)", _sum(summary, "marks")
+        lost = _sum(summary.get("drops"), key)
+        yield f"packets dropped: {cause}", f"– {flows.CAUSES[cause]}", lost
+    yield "packets marked", "packets marked (ECN)", _sum(summary, "marks")
     for family, name in (("tcp", "TCP"), ("rocev2", "RoCEv2")):
         counters = summary.get(family)
         for key, words in _COUNTERS.items() if isinstance(counters, Mapping) else ():
-            yield f"{name} {words}", pick(counters, key) or 0
-            of_timeouts = counters.get("timeout_causes") if key == "timeouts" else None
-            for cause, number in of_timeouts.items() if isinstance(of_timeouts, Mapping) else ():
-                yield f"– {timeouts.short(str(cause))}", float(number)
+            yield f"{family}.{key}", f"{name} {words}", pick(counters, key) or 0
+            causes = counters.get(f"{key.removesuffix('s')}_causes")
+            for cause in causes if isinstance(causes, Mapping) else ():
+                times = pick(causes, cause) or 0
+                yield f"{family}.{key}: {cause}", f"– {timeouts.short(str(cause))}", times
 
 
 def _sum(tree: Any, key: str) -> float:
     """Return the sum of the numbers in a mapping below a key."""
     inner = tree.get(key) if isinstance(tree, Mapping) else None
-    return sum(inner.values()) if isinstance(inner, Mapping) else 0.0
+    return sum(pick(inner, name) or 0 for name in inner) if isinstance(inner, Mapping) else 0
 
 
 def _counts(result: Story, first: Evidence, second: Evidence) -> None:
     """Add counts that changed: losses by cause and place, timeouts by cause, marks."""
-    before, after = ([*_numbers(each.result.summary)] for each in (first, second))
-    lines = []
-    facts: dict[str, Any] = {}
-    above = ""
-    known = dict(after)
-    for name, number in before:
-        # A cause follows the count that it belongs to.
-        above, key = (above, f"{above} {name}") if name.startswith("–") else (name, name)
-        other = known.get(name, 0)
-        facts[key] = [number, other]
-        if number != other:
-            lines.append(_changed(f"{name}:", number, other, count))
+    before, after = (
+        {key: (words, number) for key, words, number in _numbers(each.result.summary)}
+        for each in (first, second)
+    )
+    both = {
+        key: (words, before.get(key, ("", 0))[1], after.get(key, ("", 0))[1])
+        for key, (words, _) in {**before, **after}.items()
+    }
+    lines = [
+        _changed(f"{words}:", was, now, count) for words, was, now in both.values() if was != now
+    ]
+    facts: dict[str, Any] = {key: [was, now] for key, (_, was, now) in both.items()}
+    equal = [words for words, was, now in both.values() if was and was == now]
     ports = [*changed_ports(first, second)]
     facts["drops_by_port"] = {name: [was, now] for name, was, now in ports}
     for name, was, now in ports[:_MOST_PORTS]:
         lines.append(_changed(f"drops at {clean(name, 60)}:", was, now, count))
     if len(ports) > _MOST_PORTS:
         lines.append(f"and other drops at {plural(len(ports) - _MOST_PORTS, 'further port')}")
-    equal = [name for name, number in before if number and number == known.get(name)]
     if equal:
         lines.append(f"Unchanged: {', '.join(name.removeprefix('– ') for name in equal)}.")
     result.facts["counts"] = facts
