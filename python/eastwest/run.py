@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
+from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
 from eastwest.memory import Watched
-from eastwest.results import Result, TargetFolder, frame, write_result
+from eastwest.results import Result, TargetFolder, frame, pick, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
 from eastwest.work_units import first_unit, window_words
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from eastwest.mechanisms.load import Mechanism
 
 #: Values of ``set=``: TOML values, or text in the form of the command line.
@@ -199,9 +202,12 @@ def measured(
     before = keeper.earlier if keeper is not None else {"wall_s": 0.0, "cpu_s": 0.0}
     summary.setdefault("wall_s", before["wall_s"] + time.perf_counter() - wall)
     summary.setdefault("cpu_s", before["cpu_s"] + time.process_time() - cpu)
-    summary |= _by_workload(raw, summary, keeper)
+    tables = _tables(raw, keeper)
+    summary |= _by_workload(tables, summary)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = [*raw["notes"], *_of_window(summary), *_of_mechanisms(summary)]
+    few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
+    summary["notes"] += [few] if few else []
     if "transactions" in source.text:
         from eastwest.observe.kept_account import of_run  # noqa: PLC0415  few runs have spans
 
@@ -219,10 +225,8 @@ def _of_window(summary: dict[str, Any]) -> list[str]:
     return [f"measure.window: nothing starts in this part of the run ({words}): nothing counts"]
 
 
-def _by_workload(
-    raw: core.CoreResult, summary: dict[str, Any], keeper: Keeper | None
-) -> dict[str, Any]:
-    """Return ``workloads`` and ``while`` of a summary, also from rows in the files of a keeper."""
+def _tables(raw: core.CoreResult, keeper: Keeper | None) -> dict[str, pl.LazyFrame]:
+    """Return the tables of the measures of workloads, also from rows in the files of a keeper."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     from eastwest import by_workload  # noqa: PLC0415
@@ -232,6 +236,13 @@ def _by_workload(
         first = [] if keeper is None else keeper.parts(name)
         parts = [pl.scan_parquet(part, glob=False) for part in first]
         tables[name] = pl.concat([*parts, frame(raw["tables"][name]).lazy()])
+    return tables
+
+
+def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) -> dict[str, Any]:
+    """Return ``workloads`` and ``while`` of a summary."""
+    from eastwest import by_workload  # noqa: PLC0415  large: polars
+
     return by_workload.measured(
         tables, float(summary.get("simulated_s", 0.0)), summary.get("window", {})
     )

@@ -27,6 +27,7 @@ from eastwest.cli.progress import SweepBar
 from eastwest.cli.screen import headed
 from eastwest.optimize import Plan, default_folder, load, run, sentence
 from eastwest.optimize.folder import OptimizeResult
+from eastwest.sweep import seeds
 from eastwest.units import clean, count
 
 _MOST_ROWS = 12
@@ -115,6 +116,8 @@ def _show(result: OptimizeResult) -> None:
                 f"{clean(stage['name'], 60)} predicted the order of the next stage: {foretold:.2f}"
             )
             console.print(Text(f"{line} (1: equal order, 0: no relation)", style="dim"))
+    for note in seeds.of_optimisation(summary):
+        console.print(Text(f"note: {clean(note, 400)}", style="yellow"))
     runs = summary["runs"]
     failed = f", {count(runs['failed'])} failed" if runs["failed"] else ""
     reused = f"{count(runs['reused'])} of them from the store"

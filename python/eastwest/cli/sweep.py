@@ -30,6 +30,7 @@ from eastwest.cli.screen import headed
 from eastwest.cli.simulate import overrides
 from eastwest.errors import did_you_mean
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare, words
+from eastwest.sweep import seeds as notes_on_seeds
 from eastwest.sweep.check import load
 from eastwest.sweep.driver import Driver
 from eastwest.sweep.spec import Spec
@@ -162,8 +163,10 @@ def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
 def _show(result: SweepResult, as_json: bool) -> None:
     """Print the main metrics of the first points, with intervals."""
     summary = result.summary
+    notes = notes_on_seeds.of_sweep(result)
     if as_json:
-        shown = {**summary, "failures": result.failures, "folder": str(result.path)}
+        added = {"failures": result.failures, "notes": notes, "folder": str(result.path)}
+        shown = {**summary, **added}
         typer.echo(json.dumps(shown, allow_nan=False))
         return
     console = Console(highlight=False)
@@ -176,6 +179,8 @@ def _show(result: SweepResult, as_json: bool) -> None:
     if summary["warm_up_s"]:
         warm = span(summary["warm_up_s"])
         console.print(f"flows, jobs and rounds that start before {warm} are excluded")
+    for note in notes:
+        console.print(Text(f"note: {clean(note, 400)}", style="yellow"))
     console.print(Text(clean(str(result.path), 400), style="bold green"))
 
 
