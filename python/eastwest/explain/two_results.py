@@ -218,7 +218,10 @@ def _task(time: str, row: Mapping[str, Any]) -> str:
 
 
 def _sample(_: str, row: Mapping[str, Any]) -> str:
-    return f"{row['link']} carried {size(row['bytes'])}, {plural(row['drops'], 'packet')} lost"
+    marked = f", {row['marks']} marked" if row.get("marks") else ""
+    return (
+        f"{row['link']} carried {size(row['bytes'])}, {plural(row['drops'], 'packet')} lost{marked}"
+    )
 
 
 def _queue(_: str, row: Mapping[str, Any]) -> str:

@@ -89,7 +89,7 @@ KINDS = (
 )
 #: Columns of sampled tables: those that identify a row, and those that are compared.
 _SAMPLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "link_samples": (("link",), ("bytes", "drops")),
+    "link_samples": (("link",), ("bytes", "drops", "marks")),
     "queues": (("link",), ("packets", "bytes")),
 }
 #: Tables that a setting ``measure.…`` of their name asks for, for some senders or ports.
@@ -299,13 +299,16 @@ def _compare_samples(found: Difference, both: Sequence[Evidence], table: str) ->
             f"{span(steps[1])}."
         )
         return
-    keys, values = _SAMPLED[table]
+    keys, columns = _SAMPLED[table]
+    rows_of = [each.result.table(table) for each in both]
+    # A column is compared if the formats of both runs have it.
+    values = [c for c in columns if all(c in t.columns and not t[c].null_count() for t in rows_of)]
     last = math.floor(found.until_s / step + 1e-9)
     frames = []
-    for each in both:
+    for each, whole in zip(both, rows_of, strict=True):
         place = pl.col("time_s") / step
         interval = (place - 1e-6).ceil().cast(pl.Int64)
-        rows = each.result.table(table).with_columns(at=interval).filter(pl.col("at") <= last)
+        rows = whole.with_columns(at=interval).filter(pl.col("at") <= last)
         if table == "queues":  # an instant, not a sum over an interval
             rows = rows.filter((place - pl.col("at")).abs() < 1e-6)
         sums = rows.group_by("at", *keys).agg(pl.col(values).cast(pl.UInt64).sum())
