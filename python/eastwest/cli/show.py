@@ -12,6 +12,7 @@ from rich.text import Text
 from eastwest import fidelity
 from eastwest.core import Problem
 from eastwest.deadlock import deadlock
+from eastwest.errors import counted, pieces
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
 from eastwest.views import timeouts
@@ -26,6 +27,8 @@ _TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes"
 _MOST_CAUSES = 2
 #: Measures that no other row of the summary has.
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
+#: Styles of the pieces of a line about a problem.
+_STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
 #: Maximum number of workloads with lines of their own.
 _MOST_WORKLOADS = 5
 
@@ -35,20 +38,9 @@ def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text
     if not problems:
         yield Text(f"eastwest: {clean(otherwise or 'the scenario is wrong', 2000)}")
         return
-    number = len(problems)
-    yield Text(f"eastwest: {number} problem{'s' if number > 1 else ''}", style="bold")
+    yield Text(f"eastwest: {counted(problems)}", style="bold")
     for problem in problems:
-        line = Text("  ")
-        if problem.get("line"):
-            line.append(f"line {problem['line']}: ")
-        line.append(clean(problem["path"]) or "(whole file)", style="bold red")
-        if problem.get("value") is not None:
-            line.append(" = ")
-            line.append(clean(str(problem["value"])), style="yellow")
-        line.append(f": {clean(problem['message'], 1000)}")
-        if problem.get("hint"):
-            line.append(f"; did you mean {clean(str(problem['hint']))}?", style="green")
-        yield line
+        yield Text.assemble(*((text, _STYLES[role]) for role, text in pieces(problem)))
 
 
 def leaves(tree: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
