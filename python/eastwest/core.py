@@ -76,11 +76,6 @@ class Progress(TypedDict):
     wall_s: float
 
 
-#: Minimum share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
-#: together finish late and together, so that an estimate before says little.
-TELLING_SHARE = 0.05
-
-
 def share_done(progress: Progress) -> float | None:
     """Return the share of a run that is done, 0 to 1; None without an end time and jobs."""
     # A run ends when its work is done or its time is up, whichever comes first.

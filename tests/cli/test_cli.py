@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 
 from command_line import invoke
-from eastwest.cli.guard import errors
-from eastwest.cli.progress import RunBar, describe
 from eastwest.cli.show import by_kind, spread, tally, tcp_counters
-from eastwest.core import Progress, share_done
 from fake_core import DROPS, PROBLEMS, FakeCore, RunError
 
 KEYS = {
@@ -210,23 +207,6 @@ def test_report_writes_a_page(fake: FakeCore) -> None:
     assert "2 results compared" in Path("both.html").read_text()
 
 
-def test_progress_in_words() -> None:
-    progress: Progress = {
-        "simulated_s": 3600.0,
-        "target_s": 14_400.0,
-        "jobs_done": 10,
-        "jobs_total": 623,
-        "packet_hops": 20_000_000,
-        "wall_s": 10.0,
-    }
-    assert share_done(progress) == 0.25
-    assert describe(progress) == "1 h · 10/623 done · 2 million hops/s · 30 s left"
-    progress["target_s"] = None
-    assert share_done(progress) == pytest.approx(10 / 623)
-    progress["jobs_total"] = 0
-    assert share_done(progress) is None
-
-
 def test_statistics_nested_or_flat() -> None:
     nested = {"fct_us": {"mean": 1.0, "p99": 2000.0}}
     flat = {"fct_us_mean": 1.0, "fct_us_p99": 2000.0}
@@ -243,28 +223,6 @@ def test_statistics_nested_or_flat() -> None:
         "9 retransmits, 4 timeouts (2 lost window, 1 lost ACK, 1 other)"
     )
     assert tcp_counters(None) == "none"
-
-
-def test_a_long_run_says_how_long_it_will_take_once_that_can_be_told(
-    fake: FakeCore, capsys: pytest.CaptureFixture[str]
-) -> None:
-    done: Progress = {
-        "simulated_s": 75.0,
-        "target_s": 300.0,
-        "jobs_done": 0,
-        "jobs_total": 0,
-        "packet_hops": 1,
-        "wall_s": 0.9,
-    }
-    with RunBar(errors(), "x", estimate=True) as bar:
-        bar(done)
-        assert capsys.readouterr().err == ""
-        bar({**done, "wall_s": 1.5, "simulated_s": 3.0})  # too early to tell
-        assert capsys.readouterr().err == ""
-        bar({**done, "wall_s": 2.0})
-        bar({**done, "wall_s": 3.0})
-    told = capsys.readouterr().err
-    assert "x: up to 8 s, " in told and told.count("from its first 2 s") == 1
 
 
 @pytest.mark.parametrize(
