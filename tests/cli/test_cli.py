@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from command_line import invoke
-from eastwest.cli.show import by_kind, spread, tally, tcp_counters
 from fake_core import DROPS, PROBLEMS, FakeCore, RunError
 
 KEYS = {
@@ -205,24 +204,6 @@ def test_report_writes_a_page(fake: FakeCore) -> None:
     code, out, _ = invoke("report", "a", "b", "--out", "both.html")
     assert (code, out.strip()) == (0, "both.html")
     assert "2 results compared" in Path("both.html").read_text()
-
-
-def test_statistics_nested_or_flat() -> None:
-    nested = {"fct_us": {"mean": 1.0, "p99": 2000.0}}
-    flat = {"fct_us_mean": 1.0, "fct_us_p99": 2000.0}
-    assert spread(nested, "fct_us", 1e-6) == spread(flat, "fct_us", 1e-6) == "mean 1 µs, p99 2 ms"
-    assert spread({}, "fct_us", 1e-6) == "none"
-    assert tally(by_kind({"full": {"data": 3, "syn_ack": 0}})) == "3 data"
-    causes = {"full": {"data": 3, "syn_ack": 7}, "early": {"data": 5}}
-    assert tally(by_kind(causes), most=2) == "7 syn ack (full), 5 data (early), 3 other"
-    assert tally({}) == "none"
-    tcp = {"retransmits": 9, "timeouts": 4, "lost_windows": 2, "spurious_timeouts": 1, "probes": 0}
-    assert tcp_counters(tcp) == "9 retransmits, 4 timeouts"
-    told = {"ack": 1, "fin": 1, "full_window": 2, "syn": 0}
-    assert tcp_counters(tcp | {"timeout_causes": told}) == (
-        "9 retransmits, 4 timeouts (2 lost window, 1 lost ACK, 1 other)"
-    )
-    assert tcp_counters(None) == "none"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -731,3 +732,15 @@ def test_ctrl_c_says_how_to_go_on(file: Path, monkeypatch: pytest.MonkeyPatch) -
     assert code == 130 and "3 of 4 runs are kept" in err and "--resume" in err
     code, _, err = invoke(str(file), "--jobs", "0", "--resume")
     assert code == 0
+
+
+def test_metrics_that_a_terminal_has_no_space_for_are_named(fake: FakeCore) -> None:
+    Path("plain.toml").write_text(
+        'sweep = 1\nscenario = "x.toml"\nseeds = 2\n[[axis]]\npath = "a"\nvalues = [1, 2]\n'
+    )
+    narrow = {"COLUMNS": "45", "TERM": "xterm", "FORCE_COLOR": "1"}
+    shown = CliRunner(env=narrow).invoke(app, ["sweep", "plain.toml", "--jobs", "0"]).stdout
+    assert "not shown, for lack of space: " in shown
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in shown.splitlines()]
+    assert max(map(len, lines[:8])) <= 45
+    assert not [line for line in lines[3:6] if line.endswith("…")]

@@ -11,10 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.cli.guard import errors
+from eastwest.cli.lines import wrapped
 from eastwest.units import clean
 
 #: Width of a wide table that is written to a file or a pipe, in characters.
 _WIDE = 120
+#: Columns after the cells of a table of two columns.
+_GAP = 2
 
 
 def console(*, wide: bool = False) -> Console:
@@ -38,12 +41,15 @@ def headed(*headings: str, left: int = 0, gap: int = 1, **style: Any) -> Table:
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Print a table of two columns: name and text."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    shown = list(rows)
+    screen = console()
+    room = screen.width - max((len(name) for name, _ in shown), default=0) - 2 * _GAP
+    table = Table(box=None, show_header=False, padding=(0, _GAP, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column()
-    for name, text in rows:
-        table.add_row(name, Text(text))
-    console().print(table)
+    for name, text in shown:
+        table.add_row(name, Text(wrapped(text, room)))
+    screen.print(table)
 
 
 def print_account(

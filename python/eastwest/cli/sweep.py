@@ -197,12 +197,13 @@ def _print_points(console: Console, result: SweepResult) -> None:
     table = _points_table(result, first.to_list(), chosen, longest)
     if not console.is_terminal:
         console.width = max(console.width, _width(console, table))
+    every = chosen
     # A number that is cut off has no meaning.
     while len(chosen) > 1 and _width(console, table) > console.width:
         chosen = chosen[:-1]
         table = _points_table(result, first.to_list(), chosen, longest)
     console.print(table)
-    if wanted and (rest := [shown(m)[1] for m in wanted if m in there][len(chosen) :]):
+    if rest := [title for _, title, _ in every[len(chosen) :]]:
         console.print(
             f"not shown, for lack of space: {clean(', '.join(rest))}; a wider terminal, a pipe "
             "(| cat) and the table points.parquet have them",
