@@ -108,9 +108,9 @@ class Notebook:
         shown = SimpleNamespace(HTML=str, display=self.display)
         shell = SimpleNamespace(kernel=kernel) if kernel else SimpleNamespace()
         ipython = SimpleNamespace(get_ipython=lambda: shell, display=shown)
-        monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())  # type: ignore[arg-type]
-        monkeypatch.setitem(sys.modules, "IPython", ipython)  # type: ignore[arg-type]
-        monkeypatch.setitem(sys.modules, "IPython.display", shown)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        monkeypatch.setitem(sys.modules, "IPython.display", shown)
         monkeypatch.setattr(notebook, "FIRST_S", 0.0)
         monkeypatch.setattr(notebook, "EVERY_S", 0.0)
 
@@ -182,11 +182,12 @@ def test_a_terminal_has_a_bar_where_it_is_wanted(
 
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    shown = {}
+    shown: dict[bool | None, str] = {}
     for number, wanted in enumerate((None, False, True)):
-        monkeypatch.setattr(sys, "stderr", Terminal())
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stderr", screen)
         ew.run("x.toml", progress=wanted, out=f"r{number}")
-        shown[wanted] = sys.stderr.getvalue()  # type: ignore[attr-defined]
+        shown[wanted] = screen.getvalue()
     assert shown[None] == shown[False] == ""
     assert "5 min simulated in 300 ms · about 0 s left · 60/60 done" in shown[True]
 

@@ -75,7 +75,7 @@ class RunWords:
         share = share_done(progress)
         return None if share is None else self._remaining.left_s(progress["wall_s"], share)
 
-    def __call__(self, progress: Progress) -> tuple[str, float | None]:
+    def __call__(self, progress: Progress, /) -> tuple[str, float | None]:
         """Return the text about the progress of a run, and the share done (None: unknown)."""
         return describe(progress, self.left_s(progress)), share_done(progress)
 
@@ -104,7 +104,7 @@ class SweepWords:
     def __init__(self) -> None:
         self._began_s = time.monotonic()
 
-    def __call__(self, state: State) -> tuple[str, float]:
+    def __call__(self, state: State, /) -> tuple[str, float]:
         """Return the text about the progress of a sweep, and the share of its runs that ended."""
         took = span(_rounded(time.monotonic() - self._began_s))
         parts = [f"{count(state.done)}/{count(state.planned)} runs in {took}"]
@@ -123,7 +123,7 @@ class ClaimsWords:
     def __init__(self) -> None:
         self._words = SweepWords()
 
-    def __call__(self, claim: str, runs: str, state: State) -> tuple[str, float]:
+    def __call__(self, claim: str, runs: str, state: State, /) -> tuple[str, float]:
         """Return the text about the runs of a claim, and the share of them that ended."""
         text, share = self._words(state)
         return f"{clean(claim, 40)} {clean(runs, 20)}: {text}", share

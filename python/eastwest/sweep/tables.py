@@ -54,6 +54,12 @@ class SweepResult:
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r})"
 
+    def _repr_html_(self) -> str:
+        """Return the answer as HTML, which notebooks show."""
+        from eastwest import cards  # noqa: PLC0415  only for notebooks
+
+        return cards.of_sweep(self)
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The summary of the sweep: its runs, their settings, and how many are done."""
