@@ -47,7 +47,7 @@ def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest:
     Settings have at most ``longest`` characters.
     """
     named = any(axis is not None for _, axis in result.columns)
-    compared = _factors(result) if named else {}
+    compared = factors(result) if named else {}
     paths = [clean(path.rpartition(".")[2], 16) for path, _ in result.columns]
     titles = (clean(each[1], 60).replace(" while ", "\nwhile ") for each in chosen)
     rows = []
@@ -63,12 +63,12 @@ def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest:
             for path, axis in result.columns
         ]
         seeds = max(r["n"] for r in found.values())
-        values = (_value(found.get(h[0]), h[2], compared.get((number, h[0]))) for h in chosen)
+        values = (value(found.get(h[0]), h[2], compared.get((number, h[0]))) for h in chosen)
         rows.append([*settings, str(seeds), *values])
     return Cells([*paths, "n", *titles], len(paths), rows)
 
 
-def _factors(result: SweepResult) -> dict[tuple[int, str], str]:
+def factors(result: SweepResult) -> dict[tuple[int, str], str]:
     """Return the ratio of each metric to the baseline's by point and metric, paired by seed."""
     rows = result.comparisons.select(
         "point", "metric", "difference", "low", "high", "baseline_mean"
@@ -88,7 +88,7 @@ def _factors(result: SweepResult) -> dict[tuple[int, str], str]:
     return found
 
 
-def _value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> str:
+def value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> str:
     """Return a mean with half the width of its interval as a share of it, or with its ratio.
 
     An interval that reaches to 0 or below is shown by its upper end.
