@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from eastwest.core import ProgressCallback
 from eastwest.errors import InputError
-from eastwest.explain import connection, flow, job, task
+from eastwest.explain import again, connection, exchange, flow, job, task
 from eastwest.explain.story import Story
 from eastwest.results import Result
 from eastwest.units import clean, size, span
@@ -16,7 +18,7 @@ from eastwest.views.evidence import Evidence
 from eastwest.views.labels import plural
 
 #: Kinds of objects that can be explained.
-KINDS = ("flow", "job", "task", "connection")
+KINDS = ("flow", "exchange", "job", "task", "connection")
 _LARGEST = 2**63 - 1
 #: Headings of the lists of candidates among flows, by their key in the facts.
 _TITLES = {
@@ -26,18 +28,49 @@ _TITLES = {
 }
 
 
-def explain(result: Result | str | Path, kind: str, id: int | str, workload: str | None) -> Story:
-    """Return the story of a flow, job, task or connection; see ``eastwest.explain``."""
+def explain(
+    result: Result | str | Path,
+    kind: str,
+    id: int | str,
+    workload: str | None,
+    rerun_s: float = 0,
+    progress: ProgressCallback | None = None,
+) -> Story:
+    """Return the story of an object; see ``eastwest.explain``.
+
+    A run that took less than ``rerun_s`` is simulated again if its folder lacks the division of the
+    times of flows.
+    """
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
-    if kind == "flow":
-        return flow.story(evidence, _number(kind, id))
-    if kind == "connection":
-        return connection.story(evidence, _number(kind, id))
+    tellers: dict[str, Callable[[], Story]] = {
+        "flow": lambda: flow.story(evidence, _number(kind, id)),
+        "exchange": lambda: exchange.story(evidence, _number(kind, id)),
+        "connection": lambda: connection.story(evidence, _number(kind, id)),
+        "job": lambda: job.story(evidence, str(id), workload),
+        "task": lambda: task.story(evidence, str(id), workload),
+    }
+    if kind not in tellers:
+        raise InputError(f"cannot explain a {clean(kind, 40)!r}; allowed: {', '.join(KINDS)}")
+    why = None
+    if again.seconds(evidence.result) < rerun_s and kind in {"flow", "exchange", "job"}:
+        why = _record(evidence, kind, id, progress)
+    story = tellers[kind]()
+    story.lacks(f"The division of the times of flows: {why}." if why else None)
+    return story
+
+
+def _record(
+    evidence: Evidence, kind: str, id: int | str, progress: ProgressCallback | None
+) -> str | None:
+    """Record the critical paths that a story needs; return why that is not possible, or None."""
+    if evidence.result.flow_parts.height:
+        return None
     if kind == "job":
-        return job.story(evidence, str(id), workload)
-    if kind == "task":
-        return task.story(evidence, str(id), workload)
-    raise InputError(f"cannot explain a {clean(kind, 40)!r}; allowed: {', '.join(KINDS)}")
+        return again.record(evidence, ["*"], progress)
+    row = flow.find(evidence, _number(kind, id))
+    ends = [evidence.host(row["src"]), evidence.host(row["dst"])]
+    pairs = ["->".join(ends)] if kind == "flow" else ["->".join(ends), "->".join(ends[::-1])]
+    return again.record(evidence, pairs, progress)
 
 
 def _number(kind: str, id: int | str) -> int:
@@ -56,7 +89,7 @@ def slowest(result: Result | str | Path, top: int) -> Story:
         "",
         f"What is worth explaining in {evidence.result.path}",
         f"{plural(flows.height, 'flow')} and {plural(jobs.height, 'job')} have finished. "
-        "For the story of one: eastwest explain RUN flow|job|task|connection ID",
+        "For the story of one: eastwest explain RUN flow|exchange|job|task|connection ID",
     )
     recovered = flows.filter((pl.col("retransmits") > 0) & (pl.col("timeouts") == 0))
     found: dict[str, list[dict[str, Any]]] = {}
