@@ -38,7 +38,7 @@ _STATISTICS = (
 
 def of_result(result: Result) -> str:
     """Return the main results of a run as HTML: facts, workloads in their own units, notes."""
-    facts = [*summary.rows(result, workloads=False), *summary.warnings(result)]
+    facts = [*summary.facts(result), *summary.warnings(result)]
     parts = [_facts(facts)]
     measured = [*summary.measured(result.summary)]
     if measured:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest.results import Result
-from eastwest.views.summary import by_kind, measured, rows, spread, tally, tcp_counters
+from eastwest.views.summary import by_kind, facts, measured, rows, spread, tally, tcp_counters
 
 
 def test_statistics_nested_or_flat() -> None:
@@ -54,7 +54,15 @@ def test_each_workload_has_a_line_in_its_own_unit(tmp_path: Path) -> None:
     at = said.index(("service", f"2,000 exchanges: {times}"))
     assert said[at + 1] == ("", "while cg, 1 exchange: 300 µs")
     assert "MPI" not in dict(said)
-    assert "service" not in dict(rows(result_of(tmp_path, WORKLOADS), workloads=False))
+    assert "service" not in dict(facts(result_of(tmp_path, WORKLOADS)))
+
+
+def test_a_run_has_its_simulated_time_its_real_time_and_its_speed(tmp_path: Path) -> None:
+    of_run = {"simulated_s": 2.0, "wall_s": 0.5, "cpu_s": 0.25, "packet_hops": 1_000_000}
+    said = dict(rows(result_of(tmp_path, {**of_run, "peak_rss_mb": 100.0})))
+    assert said["simulated"] == "2 s in 500 ms"
+    assert said["speed"] == "4 million packet-hops per CPU-s (1 million in 250 ms), 100 MB"
+    assert dict(facts(result_of(tmp_path, of_run)))["simulated"] == "2 s"
 
 
 def test_an_mpi_run_has_its_runtime_also_without_measures_of_its_ranks(tmp_path: Path) -> None:

@@ -30,9 +30,25 @@ def title(result: Result) -> str:
     return f"{clean(str(s.get('scenario', '?')), 50)}, seed {s.get('seed', '?')}"
 
 
-def rows(result: Result, workloads: bool = True) -> Iterator[tuple[str, str]]:
-    """Yield the main results of a run as (name, text); without ``workloads`` not their measures."""
-    return _rows(result.summary, _failed_jobs(result), workloads)
+def rows(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield the main results of a run as (name, text), with its cost and a line per workload."""
+    s = result.summary
+    yield "simulated", f"{span(pick(s, 'simulated_s'))} in {span(pick(s, 'wall_s'))}"
+    hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
+    speed = hops / cpu if hops is not None and cpu else None
+    memory = pick(s, "peak_rss_mb")
+    yield (
+        "speed",
+        f"{count(speed)} packet-hops per CPU-s ({count(hops)} in {span(cpu)}), "
+        f"{size(memory * 1e6 if memory else None)}",
+    )
+    yield from _rows(s, _failed_jobs(result), with_workloads=True)
+
+
+def facts(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield the main results without workloads and without cost, which differs from run to run."""
+    yield "simulated", span(pick(result.summary, "simulated_s"))
+    yield from _rows(result.summary, _failed_jobs(result), with_workloads=False)
 
 
 def warnings(result: Result) -> Iterator[tuple[str, str]]:
@@ -56,15 +72,6 @@ def _failed_jobs(result: Result) -> int:
 
 def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[tuple[str, str]]:
     workloads = s.get("workloads", {})
-    hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
-    speed = hops / cpu if hops is not None and cpu else None
-    yield "simulated", f"{span(pick(s, 'simulated_s'))} in {span(pick(s, 'wall_s'))}"
-    memory = pick(s, "peak_rss_mb")
-    yield (
-        "speed",
-        f"{count(speed)} packet-hops per CPU-s ({count(hops)} in {span(cpu)}), "
-        f"{size(memory * 1e6 if memory else None)}",
-    )
     jobs = pick(s, "jobs", "count")
     if jobs:
         makespan = span(pick(s, "jobs", "makespan_s"))
