@@ -79,7 +79,8 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 def _is_empty(output: Any) -> bool:
     """Whether an output is that of a progress bar, which is removed at the end of its run."""
-    return output.output_type == "display_data" and output.data.get("text/html") == ""
+    is_shown = output.output_type == "display_data"
+    return bool(is_shown and output.data.get("text/html") == "")
 
 
 def tidy(output: Any) -> Any:
