@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -37,6 +39,29 @@ def headed(*headings: str, left: int = 0, gap: int = 1, **style: Any) -> Table:
     for number, heading in enumerate(headings):
         table.add_column(heading, justify="left" if number < left else "right", no_wrap=True)
     return table
+
+
+def heading(path: str, width: int = 24) -> str:
+    """Return the path of a metric as a heading: in lines of ``width`` characters, after dots."""
+    lines = [""]
+    for part in re.split(r"(?<=\.)", clean(path)):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def natural_width(screen: Console, table: Table) -> int:
+    """Return the number of characters of a line of a table without folded or cut cells."""
+    unbounded = screen.options.update(width=10_000)
+    return Measurement.get(screen, unbounded, table).maximum
+
+
+def print_table(screen: Console, table: Table) -> None:
+    """Print a table; in a file or a pipe no cell is cut, because lines may have any length."""
+    if not screen.is_terminal:
+        screen.width = max(screen.width, natural_width(screen, table))
+    screen.print(table)
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:

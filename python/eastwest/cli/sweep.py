@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -25,7 +24,7 @@ from eastwest.cli.options import (
     use_mechanisms,
 )
 from eastwest.cli.progress import SweepBar
-from eastwest.cli.screen import headed
+from eastwest.cli.screen import headed, natural_width, print_table
 from eastwest.cli.simulate import overrides
 from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
 from eastwest.sweep.check import load
@@ -184,14 +183,12 @@ def _print_points(console: Console, result: SweepResult) -> None:
     first = result.points["point"].unique().sort().head(_MOST_ROWS)
     longest = _LONGEST if console.is_terminal else _LONGEST_IN_FILE
     table = _points_table(result, first.to_list(), chosen, longest)
-    if not console.is_terminal:
-        console.width = max(console.width, _width(console, table))
     every = chosen
     # A number that is cut off has no meaning.
-    while len(chosen) > 1 and _width(console, table) > console.width:
+    while console.is_terminal and len(chosen) > 1 and natural_width(console, table) > console.width:
         chosen = chosen[:-1]
         table = _points_table(result, first.to_list(), chosen, longest)
-    console.print(table)
+    print_table(console, table)
     if rest := [title for _, title, _ in every[len(chosen) :]]:
         console.print(
             f"not shown, for lack of space: {clean(', '.join(rest))}; a wider terminal, a pipe "
@@ -203,12 +200,6 @@ def _print_points(console: Console, result: SweepResult) -> None:
     more = result.summary["points"] - len(first)
     if more > 0:
         console.print(f"and {count(more)} more points in points.parquet", markup=False)
-
-
-def _width(console: Console, table: Table) -> int:
-    """Return the number of characters of a line of the table."""
-    unbounded = console.options.update(width=10_000)
-    return Measurement.get(console, unbounded, table).maximum
 
 
 def _points_table(
