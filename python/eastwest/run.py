@@ -39,6 +39,12 @@ class Source:
     base_dir: Path
     label: str
 
+    @property
+    def name(self) -> str:
+        """Name of the scenario for progress lines: that of its file, or of its result folder."""
+        path = Path(self.label)
+        return self.base_dir.name if path.name == "scenario.toml" else path.stem
+
 
 def load_source(scenario: str | Path) -> Source:
     """Return the scenario of a file, result folder or shipped name, or in TOML with a line break.
@@ -128,8 +134,7 @@ def run(
     and ``RunError`` where the simulation cannot continue.
     """
     source = load_source(scenario)
-    label = Path(source.label).stem
-    with core.using(_loaded(mechanisms)), watched(progress, label, RunWords()) as told:
+    with core.using(_loaded(mechanisms)), watched(progress, source.name, RunWords()) as told:
         return simulate(
             source,
             as_overrides(set),
