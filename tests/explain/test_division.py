@@ -1,4 +1,4 @@
-"""The time of flows and exchanges divided by their critical paths."""
+"""The time of flows, exchanges and programs divided by their critical paths."""
 
 from __future__ import annotations
 
@@ -69,8 +69,9 @@ def test_a_narrow_window_takes_its_round_trips(tmp_path: Path) -> None:
     story = explain(result, "flow", 0, rerun_s=math.inf)
     assert sums_up(story)
     # 200 segments, 10 in a round trip of at least 10 ms; the handshake comes before.
-    assert story.facts["round_trips"] >= 19
-    assert part(story, f"window full: {story.facts['round_trips']} round trips") >= 190_000
+    trips = story.facts["round_trips"]
+    assert trips >= 19
+    assert part(story, f"window full: waiting for acknowledgements, {trips} round trips") >= 190_000
     assert part(story, "handshake") == pytest.approx(10_000, rel=0.01)
     assert part(story, "propagation") == pytest.approx(5000)
     assert not any("--rerun" in line for line in story.unknown)
@@ -125,3 +126,43 @@ def test_short_runs_are_simulated_again_without_being_asked(tmp_path: Path) -> N
     assert "window full" in told.stdout
     assert "window full" not in CliRunner().invoke(app, [*command, "--no-rerun"]).stdout
     assert sorted(result.path.iterdir()) == before
+
+
+#: A program of four ranks, which computes and sends.
+PROGRAM = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "10 Gbit/s"
+[[workload]]
+name = "cg"
+kind = "mpi-cg"
+class = "S"
+ranks = 4
+"""
+
+
+def test_the_path_of_a_program_fills_its_runtime(tmp_path: Path) -> None:
+    result = ew.run(PROGRAM, out=tmp_path / "r")
+    story = explain(result, "program", "cg")
+    assert sums_up(story)
+    finished = result.mpi_ranks["finished_s"].max()
+    assert isinstance(finished, float)
+    assert story.total_us == pytest.approx(finished * 1e6)
+    # All ranks compute equally long, and the path computes at least as long as one of them.
+    least = result.mpi_ranks["compute_s"].min()
+    assert isinstance(least, float)
+    assert part(story, "computing") >= least * 1e6 * (1 - 1e-9)
+    assert part(story, "send: messages between hosts") > 0
+    (number, *_) = story.facts["slowest_flows"]
+    assert sums_up(explain(result, "flow", number, rerun_s=math.inf))
+    with pytest.raises(InputError, match=r"has no finished MPI program 'cgg'.*did you mean cg\?"):
+        explain(result, "program", "cgg")
+
+
+def test_a_program_of_slow_messages_waits_for_them(tmp_path: Path) -> None:
+    slow = ew.run(PROGRAM, {"fabric.host_delay": "1 ms"}, out=tmp_path / "slow")
+    story = explain(slow, "program", "cg")
+    assert sums_up(story)
+    assert story.parts[0].what == "send: messages between hosts"

@@ -136,7 +136,7 @@ impl End {
 /// Reason for which an endpoint sends packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Prompt {
-    /// Its application writes.
+    /// The application writes.
     #[default]
     Application,
     /// A packet has arrived.

@@ -28,6 +28,7 @@ class Subject(StrEnum):
     job = "job"
     task = "task"
     connection = "connection"
+    program = "program"
     slowest = "slowest"
 
 
@@ -43,7 +44,7 @@ def explain(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="flow|exchange|job|task|connection|slowest",
+            metavar="flow|exchange|job|task|connection|program|slowest",
             help="Kind of object to explain; slowest: list candidates.",
         ),
     ],
@@ -52,7 +53,7 @@ def explain(
         typer.Argument(
             metavar="[ID]",
             help="Number of the flow, job or connection; name of a job; JOB/map/3 for a task; flow "
-            "of the request or response for an exchange.",
+            "of the request or response for an exchange; workload of an MPI program.",
         ),
     ] = None,
     workload: Annotated[

@@ -29,7 +29,8 @@ def explain(
 ) -> Story:
     """Return why a ``"flow"``, ``"exchange"``, ``"job"``, ``"task"`` … took as long as it did.
 
-    ``kind`` can also be ``"connection"``. ``id`` is the number in the column ``flow``, ``job`` or
+    ``kind`` can also be ``"connection"``, and ``"program"`` for an MPI program, whose ``id`` is its
+    workload. ``id`` is the number in the column ``flow``, ``job`` or
     ``connection``; for an exchange the flow of its request or response; for a job also its name,
     for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. The times of flows are divided by their
     critical paths where the run recorded them (``measure.flow_parts``). A run that took less than
@@ -47,7 +48,8 @@ def slowest(result: Result | str | Path, top: int = 5) -> Story:
     """Return a story that lists slow flows and jobs, and flows that recovered from losses.
 
     ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
-    ``flows_recovered`` and ``jobs_by_runtime``, at most ``top`` each, the most extreme first.
+    ``flows_recovered``, those of the requests of exchanges under ``exchanges_by_time``, and
+    ``jobs_by_runtime``, at most ``top`` each, the most extreme first.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 

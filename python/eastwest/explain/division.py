@@ -35,11 +35,11 @@ class Division:
     #: Links (−1: further ones together) and the waiting time before each in µs, longest first.
     waits_us: list[tuple[int, float]]
 
-    def told(self, evidence: Evidence, earlier: str, repairs: str) -> list[Part]:
+    def told(self, evidence: Evidence, sender: str, earlier: str, repairs: str) -> list[Part]:
         """Return the parts in words, longest first.
 
-        ``earlier`` says which messages were ahead on the connection, ``repairs`` how lost data was
-        sent again.
+        ``sender`` is the name of the sending host, ``earlier`` says which messages were ahead on
+        the connection, ``repairs`` how lost data was sent again.
         """
         back_and_forth = plural(self.round_trips, "round trip")
         words = {
@@ -48,23 +48,21 @@ class Division:
             "host_queue_us": "waiting at the network cards of the hosts",
             "pacing_us": "deferred by the pacing of its sender",
             "delayed_ack_us": "acknowledgements deferred by the receiver (delayed ACK)",
-            "handshake_us": "handshake: SYN and SYN-ACK without their waiting times",
-            "window_us": f"window full: {back_and_forth} until acknowledgements let data be sent, "
-            "without waiting times",
-            "transmission_us": "transmission on the last way, at each hop",
-            "propagation_us": "propagation on the last way",
+            "handshake_us": "handshake: SYN and SYN-ACK on the idle path",
+            "window_us": f"window full: waiting for acknowledgements, {back_and_forth} on the idle "
+            "path",
+            "transmission_us": "transmission of the last packet, at each hop",
+            "propagation_us": "propagation of the last packet",
             "processing_us": "processing at the receiving host",
             "retransmission_us": f"until lost data was sent again{repairs}",
         }
         parts = [Part(text, self.parts_us[column]) for column, text in words.items()]
         named = self.waits_us[:_MOST_PORTS]
-        parts += [
-            Part(
-                f"queueing at {evidence.port(link)}" if link >= 0 else "queueing at further ports",
-                wait,
-            )
-            for link, wait in named
-        ]
+        for link, wait in named:
+            port = evidence.port(link) if link >= 0 else "further ports"
+            # What goes to the sender of the message is an acknowledgement, or SYN-ACK.
+            back = " (acknowledgements)" if port.endswith(f"->{sender}") else ""
+            parts.append(Part(f"queueing at {port}{back}", wait))
         rest = self.parts_us["queueing_us"] - sum(wait for _, wait in named)
         if len(self.waits_us) > len(named):
             parts.append(Part(f"queueing at {len(self.waits_us) - len(named)} other ports", rest))

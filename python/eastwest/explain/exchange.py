@@ -28,6 +28,16 @@ def find(evidence: Evidence, number: int) -> dict[str, Any]:
     return found.row(0, named=True)
 
 
+def line(evidence: Evidence, row: dict[str, Any]) -> str:
+    """Return an exchange with its ends, sizes and time, as text."""
+    return (
+        f"exchange {row['request']}: {evidence.host(row['client'])} asks "
+        f"{evidence.host(row['server'])}, {size(row['request_bytes'])} for "
+        f"{size(row['response_bytes'])}, in {span(row['exchange_us'] / 1e6)}, "
+        f"{span(row['server_us'] / 1e6)} of it at the server"
+    )
+
+
 def story(evidence: Evidence, number: int) -> Story:
     """Return the story of the exchange that has this flow as its request or response."""
     row = find(evidence, number)

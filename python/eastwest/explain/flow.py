@@ -176,7 +176,9 @@ def _parts(
         waited = f"{expired}, {span(parts[fate.TIMER] / 1e6)}{bound}"
         said = [waited] * bool(waits) + [f"fast retransmit {repaired}"] * bool(repairs)
         repair = f" ({', '.join(said)})" if said else ""
-        result.parts = divided.told(evidence, ahead.words if ahead else "", repair)
+        result.parts = divided.told(
+            evidence, result.facts["src"], ahead.words if ahead else "", repair
+        )
         result.facts["path_us"] = divided.parts_us
         result.facts["round_trips"] = divided.round_trips
         result.facts["queueing_us_by_port"] = {

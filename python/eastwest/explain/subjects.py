@@ -10,7 +10,8 @@ import polars as pl
 
 from eastwest.core import ProgressCallback
 from eastwest.errors import InputError
-from eastwest.explain import again, connection, exchange, flow, job, task
+from eastwest.exchanges import exchanges
+from eastwest.explain import again, connection, exchange, flow, job, program, task
 from eastwest.explain.story import Story
 from eastwest.results import Result
 from eastwest.units import clean, size, span
@@ -18,7 +19,7 @@ from eastwest.views.evidence import Evidence
 from eastwest.views.labels import plural
 
 #: Kinds of objects that can be explained.
-KINDS = ("flow", "exchange", "job", "task", "connection")
+KINDS = ("flow", "exchange", "job", "task", "connection", "program")
 _LARGEST = 2**63 - 1
 #: Headings of the lists of candidates among flows, by their key in the facts.
 _TITLES = {
@@ -48,6 +49,7 @@ def explain(
         "connection": lambda: connection.story(evidence, _number(kind, id)),
         "job": lambda: job.story(evidence, str(id), workload),
         "task": lambda: task.story(evidence, str(id), workload),
+        "program": lambda: program.story(evidence, str(id)),
     }
     if kind not in tellers:
         raise InputError(f"cannot explain a {clean(kind, 40)!r}; allowed: {', '.join(KINDS)}")
@@ -89,7 +91,7 @@ def slowest(result: Result | str | Path, top: int) -> Story:
         "",
         f"What is worth explaining in {evidence.result.path}",
         f"{plural(flows.height, 'flow')} and {plural(jobs.height, 'job')} have finished. "
-        "For the story of one: eastwest explain RUN flow|exchange|job|task|connection ID",
+        "For the story of one: eastwest explain RUN flow|exchange|job|task|connection|program ID",
     )
     recovered = flows.filter((pl.col("retransmits") > 0) & (pl.col("timeouts") == 0))
     found: dict[str, list[dict[str, Any]]] = {}
@@ -106,6 +108,10 @@ def slowest(result: Result | str | Path, top: int) -> Story:
         titles["flows_by_fct"] = "Flows that took longest, also compared with their ideal time"
     for key, title in titles.items():
         told.add(title, *(_flow_line(evidence, row) for row in found[key]))
+    pairs = exchanges(flows.lazy()).sort(["exchange_us", "request"], descending=[True, False])
+    slow = pairs.head(top).collect().to_dicts()
+    told.facts["exchanges_by_time"] = [row["request"] for row in slow]
+    told.add("Exchanges that took longest", *(exchange.line(evidence, row) for row in slow))
     rows = jobs.sort(["runtime_s", "job"], descending=[True, False]).head(top).to_dicts()
     told.facts["jobs_by_runtime"] = [row["job"] for row in rows]
     told.add("Jobs that took longest", *(_job_line(row) for row in rows))
