@@ -209,7 +209,10 @@ def test_report_writes_a_page(fake: FakeCore) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("explain r jobs 3", "explain 'jobs': expected flow, job, task, connection or slowest"),
+        (
+            "explain r jobs 3",
+            "explain 'jobs': expected flow, exchange, job, task, connection, program or slowest",
+        ),
         ("run x.toml --on-bad-row skp", "--on-bad-row 'skp': expected stop or skip"),
         ("drill --profile linx x.pkt", "--profile 'linx': expected linux or classic"),
     ],

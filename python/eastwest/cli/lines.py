@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable
+
+from rich.table import Table
+from rich.text import Text
 
 #: Blank at which no line is broken; texts for terminals have none of their own.
 _FIXED = "\N{NO-BREAK SPACE}"
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=\S)")
+#: Columns between names and texts.
+_GAP = 2
+
+
+def grid(rows: Iterable[tuple[str, str, str]], width: int) -> Table:
+    """Return a table of names and texts, with the style of each text, for ``width`` columns."""
+    shown = list(rows)
+    room = width - max((len(name) for name, _, _ in shown), default=0) - _GAP
+    table = Table.grid(padding=(0, _GAP))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text, style in shown:
+        table.add_row(name, Text(wrapped(text, room), style=style))
+    return table
 
 
 def wrapped(text: str, width: int) -> str:

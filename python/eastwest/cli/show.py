@@ -8,15 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eastwest.cli.lines import wrapped
+from eastwest.cli.lines import grid
 from eastwest.core import Problem
 from eastwest.errors import counted, pieces
 from eastwest.results import Result
 from eastwest.units import clean
 from eastwest.views import summary
 
-#: Columns between the names and the texts of the summary.
-_GAP = 2
 #: Maximum number of notes: with two lines each, the summary stays below 24 lines.
 _MOST_NOTES = 2
 #: Styles of the pieces of a line about a problem.
@@ -48,13 +46,7 @@ def summary_table(result: Result, width: int) -> Table:
         ("digest", clean(result.digest), ""),
         ("result", clean(str(result.path), 400), "bold green"),
     ]
-    room = width - max(len(name) for name, _, _ in shown) - _GAP
-    grid = Table.grid(padding=(0, _GAP))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, text, style in shown:
-        grid.add_row(name, Text(wrapped(text, room), style=style))
-    return grid
+    return grid(shown, width)
 
 
 def print_summary(console: Console, result: Result) -> None:
