@@ -493,6 +493,7 @@ class Tables:
             column("link", "u32", self.random.integers(0, 2 * self.core.hosts, n)),
             column("bytes", "u64", self.random.integers(1, 10**9, n)),
             column("drops", "u32", self.random.poisson(0.1, n)),
+            column("marks", "u32", self.random.poisson(0.2, n)),
         ]
 
     def queues(self) -> list[Column]:
