@@ -19,6 +19,7 @@ from eastwest.errors import InputError
 from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
 from eastwest.memory import Watched
+from eastwest.progress import RunWords, watched
 from eastwest.results import Result, TargetFolder, frame, pick, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
@@ -40,6 +41,12 @@ class Source:
     text: str
     base_dir: Path
     label: str
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario for progress lines: that of its file, or of its result folder."""
+        path = Path(self.label)
+        return self.base_dir.name if path.name == "scenario.toml" else path.stem
 
 
 def load_source(scenario: str | Path) -> Source:
@@ -104,7 +111,7 @@ def run(
     *,
     reference: bool = False,
     force: bool = False,
-    progress: core.ProgressCallback | None = None,
+    progress: core.ProgressCallback | bool | None = None,
     mechanisms: Sequence[Mechanism] = (),
     checkpoint_s: float = 0,
     fresh: bool = False,
@@ -115,12 +122,13 @@ def run(
 
     ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``. ``out`` is
     the result folder; without it, a new one is made under ``results/``. ``reference`` runs every
-    port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is
-    called about ten times a second. ``mechanisms`` are the user's own mechanisms that the scenario
-    names: folders of crates (``eastwest new``), Python files, or classes derived from ``Queue``,
-    ``Congestion`` or ``Routing``. With ``checkpoint_s``, a checkpoint is written to the folder of
-    the run store every ``checkpoint_s`` seconds and on an interrupt; a later call with equal
-    arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
+    port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is a
+    function that is called about ten times a second; None shows a bar in a notebook, True also in a
+    terminal, and False shows nothing. ``mechanisms`` are the user's own mechanisms that the
+    scenario names: folders of crates (``eastwest new``), Python files, or classes derived from
+    ``Queue``, ``Congestion`` or ``Routing``. With ``checkpoint_s``, a checkpoint is written to the
+    folder of the run store every ``checkpoint_s`` seconds and on an interrupt; a later call with
+    equal arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
     (default: nine tenths of the memory available), or is known to need more, ends with a
     ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on several threads where
     that is possible; the result is the same and its notes say how many were used.
@@ -128,16 +136,17 @@ def run(
     Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
     and ``RunError`` where the simulation cannot continue.
     """
-    with core.using(_loaded(mechanisms)):
+    source = load_source(scenario)
+    with core.using(_loaded(mechanisms)), watched(progress, source.name, RunWords()) as told:
         return simulate(
-            load_source(scenario),
+            source,
             as_overrides(set),
             seed,
             TargetFolder(Path(out) if out is not None else None, force),
             core.RunOptions(
                 reference=reference,
                 threads=threads,
-                progress=progress,
+                progress=told,
                 memory_bytes=memory_bytes,
             ),
             Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,

@@ -139,7 +139,7 @@ def run(
     most = parse(memory) if memory is not None else None
     source = load_source(scenario)
     changed = overrides(source.text, settings, on_bad_row)
-    label = Path(source.label).stem
+    label = source.name
     costs = Store()
     # The store has records where sweeps have run; without a store, none is made for them.
     planned = plan(source, changed) if costs.costs_file.is_file() else None

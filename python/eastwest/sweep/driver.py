@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest import core, stats
-from eastwest.errors import InputError
+from eastwest.errors import InputError, in_one_line
 from eastwest.mechanisms.load import Recipe
 from eastwest.reader import meant
 from eastwest.results import Result
@@ -38,7 +38,7 @@ from eastwest.sweep.tables import (
     write_folder,
 )
 from eastwest.sweep.values import text
-from eastwest.sweep.worker import Event, problems_of
+from eastwest.sweep.worker import Event
 
 #: A sweep of more runs than this, or a long one, needs a confirmation.
 ASK_FROM_RUNS = 10_000
@@ -188,7 +188,7 @@ class Driver(Executor[Point]):
         try:
             found = plan(self.source, overrides(self.spec, values))
         except core.scenario_error() as error:
-            return Point(number, values, None, refused=problems_of(error))
+            return Point(number, values, None, refused=in_one_line(error))
         return Point(number, values, found)
 
     def _run_all(self) -> None:

@@ -32,7 +32,7 @@ from eastwest.stats import (
     standard_deviation,
 )
 from eastwest.store import Store
-from eastwest.sweep.values import text
+from eastwest.sweep.values import numbers, text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,6 +53,12 @@ class SweepResult:
 
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the answer as HTML, which notebooks show."""
+        from eastwest import cards  # noqa: PLC0415  only for notebooks
+
+        return cards.of_sweep(self)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -181,7 +187,11 @@ class Rows:
 
 
 def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -> pl.DataFrame:
-    """Return one row per point with its settings; an axis is numbers where all are, else text."""
+    """Return one row per point with its settings; an axis is numbers where all are, else text.
+
+    Texts with a unit, such as ``20 packets``, are also numbers in a second column with the unit in
+    its name, such as ``fabric.queue.limit_packets``.
+    """
     import polars as pl  # noqa: PLC0415  large
 
     columns = [pl.Series("point", list(points), dtype=pl.UInt32)]
@@ -192,6 +202,9 @@ def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -
             columns.append(pl.Series(path, values, dtype=pl.Int64 if whole else pl.Float64))
         else:
             columns.append(pl.Series(path, [text(v) for v in values], dtype=pl.String))
+            found = numbers(values)
+            if found is not None and path + found[0] not in paths:
+                columns.append(pl.Series(path + found[0], found[1], dtype=pl.Float64))
     return pl.DataFrame(columns)
 
 

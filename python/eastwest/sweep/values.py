@@ -74,6 +74,34 @@ class Bound:
         return None
 
 
+#: Ends of names of columns of numbers by kind of value, and their unit in the smallest of the kind.
+_COLUMNS = {
+    "time": ("_s", _TIMES["s"]),
+    "rate": ("_bps", 1),
+    "byte rate": ("_bytes_per_s", 1),
+    "size": ("_bytes", 1),
+    "packets": ("_packets", 1),
+    "share": ("_percent", 1),
+}
+
+
+def numbers(values: Sequence[Any]) -> tuple[str, list[float]] | None:
+    """Return the numbers of settings, and the end of the name of their column, with its unit.
+
+    The end is empty for settings without units. The result is None where one of them is neither a
+    number nor a text with a unit, and where they are of several kinds (``20 packets``, ``64 KB``).
+    """
+    if values and all(type(value) in {int, float} for value in values):
+        return "", [float(value) for value in values]
+    read = [Bound.read(value) for value in values if isinstance(value, str)]
+    bounds = [bound for bound in read if bound is not None]
+    kinds = {bound.kind for bound in bounds}
+    if len(bounds) < len(values) or len(kinds) != 1 or not kinds <= {*_COLUMNS}:
+        return None
+    end, factor = _COLUMNS[kinds.pop()]
+    return end, [float(bound.number / factor) for bound in bounds]
+
+
 def same_kind(low: Bound, high: Bound) -> bool:
     """Whether two bounds can be the ends of one range."""
     return low.kind == high.kind or {low.kind, high.kind} == {"whole", "number"}
