@@ -14,7 +14,7 @@ from eastwest.core import Problem
 from eastwest.deadlock import deadlock
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, joules, percent, rate, size, span
-from eastwest.views import timeouts
+from eastwest.views import goals, timeouts
 from eastwest.views.labels import plural
 from eastwest.work_units import Unit, first_unit, window_words
 
@@ -28,6 +28,7 @@ _MOST_CAUSES = 2
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
 #: Maximum number of workloads with lines of their own.
 _MOST_WORKLOADS = 5
+_MOST_GOALS = 4
 
 
 def problem_lines(problems: list[Problem], otherwise: str = "") -> Iterator[Text]:
@@ -68,6 +69,8 @@ def summary_table(result: Result) -> Table:
     grid.add_column(overflow="fold")
     for name, value in _rows(s, _failed_jobs(result)):
         grid.add_row(name, Text(value))
+    for name, text in _goals(s):
+        grid.add_row(name, text)
     said_of = (("mode", fidelity.error(s)), ("", fidelity.warning(s)), ("deadlock", deadlock(s)))
     for name, said in said_of:
         if said:
@@ -80,6 +83,16 @@ def summary_table(result: Result) -> Table:
     grid.add_row("digest", Text(clean(str(s.get("digest", "")))))
     grid.add_row("result", Text(clean(str(result.path), 400), style="bold green"))
     return grid
+
+
+def _goals(s: Mapping[str, Any]) -> Iterator[tuple[str, Text]]:
+    """Yield a row for each goal of the run, the first few of them."""
+    found = goals.entries(s)
+    style = {"good": "green", "bad": "red", "look": ""}
+    for number, entry in enumerate(found[:_MOST_GOALS]):
+        yield "" if number else "goal", Text(goals.line(entry), style=style[goals.mark(entry)])
+    if len(found) > _MOST_GOALS:
+        yield "", Text(f"and {len(found) - _MOST_GOALS} more goals in summary.json")
 
 
 def print_summary(console: Console, result: Result) -> None:

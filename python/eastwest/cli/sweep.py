@@ -35,6 +35,7 @@ from eastwest.sweep.driver import Driver
 from eastwest.sweep.spec import Spec
 from eastwest.sweep.words import HEADLINES, Shown, shown
 from eastwest.units import clean, count, span
+from eastwest.views import goals
 
 _MOST_FAILURES = 5
 _MOST_ROWS = 16
@@ -171,12 +172,21 @@ def _show(result: SweepResult, as_json: bool) -> None:
     runs = summary["runs"]
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
     _print_points(console, result)
+    for sentence in goals.of_sweep(summary, _namer(result)):
+        console.print(Text(sentence))
     done = f"{count(runs['done'])} of {count(runs['planned'])} runs"
     console.print(f"{done}, {count(runs['reused'])} of them from the store", markup=False)
     if summary["warm_up_s"]:
         warm = span(summary["warm_up_s"])
         console.print(f"flows, jobs and rounds that start before {warm} are excluded")
     console.print(Text(clean(str(result.path), 400), style="bold green"))
+
+
+def _namer(result: SweepResult) -> goals.Namer:
+    """Return the function that names a point by its settings."""
+    from eastwest.views.sweep import Points  # noqa: PLC0415  large: polars
+
+    return Points(result).name
 
 
 def _print_points(console: Console, result: SweepResult) -> None:
@@ -232,12 +242,14 @@ def _points_table(
     import polars as pl  # noqa: PLC0415  large
 
     named = any(axis is not None for _, axis in result.columns)
+    states = goals.states(result.summary)
     compared = _factors(result) if named else {}
     paths = [clean(path.rpartition(".")[2], 16) for path, _ in result.columns]
     table = headed(
         *paths,
         "n",
         *(clean(each[1], 60).replace(" while ", "\nwhile ") for each in chosen),
+        *(["goal"] if states else []),
         left=len(paths),
     )
     for number in numbers:
@@ -253,7 +265,8 @@ def _points_table(
         ]
         seeds = max(r["n"] for r in rows.values())
         values = (_value(rows.get(h[0]), h[2], compared.get((number, h[0]))) for h in chosen)
-        table.add_row(*settings, str(seeds), *values)
+        reached = [Text(states.get(number, ""))] if states else []
+        table.add_row(*settings, str(seeds), *values, *reached)
     return table
 
 

@@ -12,6 +12,7 @@ from eastwest.report.draw import UNITS, Chart, Scale, fill_lines, linear, logari
 from eastwest.report.page import render
 from eastwest.sweep import words
 from eastwest.sweep.tables import SweepResult
+from eastwest.views import goals
 from eastwest.views.facts import Facts
 from eastwest.views.labels import shown
 from eastwest.views.metrics import Metric, change
@@ -37,7 +38,7 @@ def sweep_page(sweep: SweepResult) -> str:
         scenario=shown(summary.get("scenario", "?"), 100),
         version=shown(summary.get("version", "?"), 40),
         counts=_counts(points),
-        sentences=_sentences(points),
+        sentences=[*goals.of_sweep(summary, points.name), *_sentences(points)],
         charts=charts,
         curves=curves,
         curves_note=curves_note,
