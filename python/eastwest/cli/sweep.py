@@ -197,8 +197,9 @@ def _print_points(console: Console, result: SweepResult) -> None:
     constant = points.group_by("metric").agg(pl.col("mean").abs().max())
     nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
     room = max(1, _MOST_COLUMNS - len(result.columns))
-    of_workloads = [shown(metric) for metric in words.of_workloads(there)]
-    chosen = [*of_workloads, *(h for h in HEADLINES if h[0] in there - nothing)][:room]
+    first_ones = [*goals.measures(result.summary, there), *words.of_workloads(there)]
+    headlines = [h[0] for h in HEADLINES if h[0] in there - nothing]
+    chosen = [shown(metric) for metric in dict.fromkeys([*first_ones, *headlines])][:room]
     wanted = [words.full(metric, there) for metric in result.summary.get("show") or []]
     if wanted:
         chosen = [shown(metric) for metric in wanted if metric in there]

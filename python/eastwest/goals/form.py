@@ -272,8 +272,9 @@ def _nearest(measure: str, workloads: Sequence[str]) -> str | None:
         for statistic in STATISTICS
     ]
     names += [f"{each}.{single}" for each in workloads[:100] for single in _SINGLE]
+    head, dot, rest = measure.partition(".")
+    names += [f"{part}{dot}{rest}" for part in PARTS]
     if near := nearest(measure, names, 0.75):
         return before + near
-    head, dot, rest = measure.partition(".")
     near = nearest(head, [*PARTS, *workloads])
     return f"{before}{near}{dot}{rest}" if near else None

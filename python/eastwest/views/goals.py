@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from eastwest.goals import evaluate, form
 from eastwest.goals.judge import MET, MISSED, UNDECIDED
 from eastwest.results import Result, pick
+from eastwest.sweep import words
 from eastwest.sweep.metrics import metrics_in
 from eastwest.units import percent
 from eastwest.views.labels import shown
@@ -119,7 +120,7 @@ def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 
 def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
     """Yield which results meet a limit, which miss it, and which do not have the measure."""
-    for met, words in ((True, "met by"), (False, "missed by"), (None, "no such measure in")):
+    for met, said in ((True, "met by"), (False, "missed by"), (None, "no such measure in")):
         named = [
             (name, percent(abs(entry["margin"])) if entry["margin"] is not None else "")
             for name, entry in found
@@ -127,7 +128,7 @@ def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
         ]
         if named:
             texts = [f"{name} ({share})" if share else name for name, share in named]
-            yield f"{words} {_listed(texts)}"
+            yield f"{said} {_listed(texts)}"
 
 
 # Sweeps
@@ -150,6 +151,14 @@ def of_sweep(summary: Mapping[str, Any], name: Namer) -> list[str]:
     if wanted.best:
         said += _best(wanted, goals, name)
     return said
+
+
+def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
+    """Return the metrics of the goals of a sweep, of those in ``there``."""
+    goals = summary.get("goals")
+    wanted = goals["goal"] if isinstance(goals, Mapping) else {}
+    named = [words.full(measure, there) for measure in wanted]
+    return [metric for metric in named if metric in there]
 
 
 def states(summary: Mapping[str, Any]) -> dict[int, str]:
