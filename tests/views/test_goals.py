@@ -59,8 +59,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def named(point: int) -> str:
-    return f"K {point}"
+NAMED = goals.Names(lambda point: f"K {point}", "K")
 
 
 def summary(table: dict[str, str], runs: dict[int, list[dict[str, float]]]) -> dict[str, Any]:
@@ -100,8 +99,8 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
         2: rows(120, 121, 122),
         3: rows(95, 99, 104, took=3),
     }
-    assert goals.of_sweep(summary(table, runs), named) == [
-        "Goal m_us < 100 us: K 0 (18 %), K 1 (5 %) meet it; K 2 (21 %) misses it; K 3 (within "
+    assert goals.of_sweep(summary(table, runs), NAMED) == [
+        "Goal m_us < 100 us: K 0 (18 %), 1 (5 %) meet it; K 2 (21 %) misses it; K 3 (within "
         "0.67 %) is undecided: more seeds decide.",
         "Goal t_s minimal: K 1 (1.01 s); clearly better than the other one that meets the limits.",
     ]
@@ -109,16 +108,16 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
         0: "met, 18 %", 1: "met, 5 %", 2: "missed, 21 %", 3: "undecided, 0.67 %",
     }  # fmt: skip
     none = summary({"m_us": "< 10 us", "t_s": "minimal"}, runs)
-    assert goals.of_sweep(none, named)[-1] == "Goal t_s minimal: no settings meet the limits."
+    assert goals.of_sweep(none, NAMED)[-1] == "Goal t_s minimal: no settings meet the limits."
     one = summary(table, {0: rows(50)})
-    assert "K 0 on average" in goals.of_sweep(one, named)[-1]
+    assert "K 0 on average" in goals.of_sweep(one, NAMED)[-1]
     absent = summary({"n_us": "< 10 us"}, runs)
-    assert goals.of_sweep(absent, named) == [
+    assert goals.of_sweep(absent, NAMED) == [
         "Goal n_us: no run has such a measure; did you mean m_us?"
     ]
     alike = summary({"t_s": "minimal"}, {0: rows(1), 1: rows(1)})
-    assert "it cannot be told from K 1" in goals.of_sweep(alike, named)[0]
-    assert goals.of_sweep({}, named) == [] and goals.states({}) == {}
+    assert "it cannot be told from K 1" in goals.of_sweep(alike, NAMED)[0]
+    assert goals.of_sweep({}, NAMED) == [] and goals.states({}) == {}
 
 
 @pytest.mark.slow
@@ -138,7 +137,9 @@ def test_run_sweep_page_and_optimisation_agree(here: Path) -> None:
     assert states["goal"].to_list() == [point["state"] for point in found["points"]]
 
     page = write_report([swept.path]).read_text(encoding="utf-8")
-    sentences = goals.of_sweep(swept.summary, lambda point: f"limit {LIMITS[point]}")
+    sentences = goals.of_sweep(
+        swept.summary, goals.Names(lambda point: f"limit {LIMITS[point]}", "limit")
+    )
     assert len(sentences) == 2
     for sentence in sentences:
         assert sentence.replace(">", "&gt;") in page, sentence

@@ -172,21 +172,17 @@ def _show(result: SweepResult, as_json: bool) -> None:
     runs = summary["runs"]
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
     _print_points(console, result)
-    for sentence in goals.of_sweep(summary, _namer(result)):
-        console.print(Text(sentence))
+    if summary.get("goals"):
+        from eastwest.views.sweep import Points  # noqa: PLC0415  large: polars
+
+        for sentence in goals.of_sweep(summary, Points(result).names):
+            console.print(Text(sentence))
     done = f"{count(runs['done'])} of {count(runs['planned'])} runs"
     console.print(f"{done}, {count(runs['reused'])} of them from the store", markup=False)
     if summary["warm_up_s"]:
         warm = span(summary["warm_up_s"])
         console.print(f"flows, jobs and rounds that start before {warm} are excluded")
     console.print(Text(clean(str(result.path), 400), style="bold green"))
-
-
-def _namer(result: SweepResult) -> goals.Namer:
-    """Return the function that names a point by its settings."""
-    from eastwest.views.sweep import Points  # noqa: PLC0415  large: polars
-
-    return Points(result).name
 
 
 def _print_points(console: Console, result: SweepResult) -> None:

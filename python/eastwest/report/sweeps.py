@@ -38,7 +38,7 @@ def sweep_page(sweep: SweepResult) -> str:
         scenario=shown(summary.get("scenario", "?"), 100),
         version=shown(summary.get("version", "?"), 40),
         counts=_counts(points),
-        sentences=[*goals.of_sweep(summary, points.name), *_sentences(points)],
+        sentences=[*goals.of_sweep(summary, points.names), *_sentences(points)],
         charts=charts,
         curves=curves,
         curves_note=curves_note,

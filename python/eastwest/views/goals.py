@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from eastwest.goals import evaluate, form
@@ -18,8 +19,18 @@ from eastwest.views.metrics import made
 _MOST_NAMED = 6
 _MOST_LINES = 16
 
-#: Function that names a point of a sweep by its settings.
-Namer = Callable[[int], str]
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the points of a sweep: their settings."""
+
+    of: Callable[[int], str]
+    #: Name of the only axis, which begins the name of each point; empty for several axes.
+    axis: str = ""
+
+    def listed(self, texts: Sequence[str], number: int | None = None) -> str:
+        """Return texts that begin with names as a list in words; ``number`` is that of all."""
+        return _listed(texts, f"{self.axis} " if self.axis else "", number)
 
 
 # Runs
@@ -134,8 +145,8 @@ def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
 # Sweeps
 
 
-def of_sweep(summary: Mapping[str, Any], name: Namer) -> list[str]:
-    """Return sentences on the goals of a sweep, from its summary; ``name`` names points."""
+def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
+    """Return sentences on the goals of a sweep, from its summary."""
     goals = summary.get("goals")
     if not isinstance(goals, Mapping):
         return []
@@ -147,9 +158,9 @@ def of_sweep(summary: Mapping[str, Any], name: Namer) -> list[str]:
             + (f"; did you mean {shown(near, 120)}?" if near else ".")
             for measure, near in absent.items()
         ]
-    said = [*_limits(wanted, goals, name)] if wanted.limits else []
+    said = [*_limits(wanted, goals, names)] if wanted.limits else []
     if wanted.best:
-        said += _best(wanted, goals, name)
+        said += _best(wanted, goals, names)
     return said
 
 
@@ -188,7 +199,7 @@ def _tightest(point: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return min(point["limits"], key=lambda c: (order[c["state"]], c["margin"] or 0.0), default=None)
 
 
-def _limits(wanted: form.Goals, goals: Mapping[str, Any], name: Namer) -> Iterator[str]:
+def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
     """Yield which points meet all limits, which miss one, and which are undecided."""
     goal = " and ".join(shown(limit.text(), 120) for limit in wanted.limits)
     parts = []
@@ -200,13 +211,13 @@ def _limits(wanted: form.Goals, goals: Mapping[str, Any], name: Namer) -> Iterat
     ):
         own = [point for point in goals["points"] if point["state"] == each]
         if own:
-            named = [_with_margin(point, name) for point in own[:_MOST_NAMED]]
+            named = [_with_margin(point, names.of) for point in own[:_MOST_NAMED]]
             number = goals["states"][each]
-            parts.append(f"{_listed(named, number)} {one if number == 1 else many}")
+            parts.append(f"{names.listed(named, number)} {one if number == 1 else many}")
     yield f"Goal {goal}: {'; '.join(parts)}."
 
 
-def _with_margin(point: Mapping[str, Any], name: Namer) -> str:
+def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
     """Return the name of a point with its least margin: ``threshold 20 packets (18 %)``."""
     cell = _tightest(point)
     said = name(point["point"])
@@ -218,7 +229,7 @@ def _with_margin(point: Mapping[str, Any], name: Namer) -> str:
     return f"{said} ({side}{percent(abs(_rounded(cell['margin'])))})"
 
 
-def _best(wanted: form.Goals, goals: Mapping[str, Any], name: Namer) -> Iterator[str]:
+def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
     """Yield the best point, and the points that cannot be told from it."""
     what = " and ".join(shown(goal.text(), 120) for goal in wanted.best)
     by_number = {point["point"]: point for point in goals["points"]}
@@ -226,8 +237,8 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], name: Namer) -> Iterator
     if best is None:
         if average is not None:
             yield (
-                f"Goal {what}: {name(average)} on average; its interval reaches beyond a limit, or "
-                "it has one seed."
+                f"Goal {what}: {names.of(average)} on average; its interval reaches beyond a "
+                "limit, or it has one seed."
             )
         else:
             yield f"Goal {what}: no settings meet the limits."
@@ -237,18 +248,20 @@ def _best(wanted: form.Goals, goals: Mapping[str, Any], name: Namer) -> Iterator
         for goal, interval in zip(wanted.best, by_number[best]["best"], strict=True)
     )
     others = goals["states"][MET] - 1
-    said = f"Goal {what}: {name(best)} ({values})"
+    said = f"Goal {what}: {names.of(best)} ({values})"
     if len(goals["points"]) > 1:
-        said += _apart(others, [name(each) for each in goals["alike"]], bool(wanted.limits))
+        said += _apart(
+            others, names.listed([names.of(each) for each in goals["alike"]]), bool(wanted.limits)
+        )
     if average not in {best, None}:
-        said += f"; {name(average)} would be better, if it meets the limits"
+        said += f"; {names.of(average)} would be better, if it meets the limits"
     yield f"{said}."
 
 
-def _apart(others: int, alike: Sequence[str], has_limits: bool) -> str:
+def _apart(others: int, alike: str, has_limits: bool) -> str:
     """Return how sure it is that a point is better than all others that meet the limits."""
     if alike:
-        return f"; with these seeds it cannot be told from {_listed(alike)}"
+        return f"; with these seeds it cannot be told from {alike}"
     if not others:
         return ", the only settings that meet the limits"
     if others == 1:
@@ -256,8 +269,11 @@ def _apart(others: int, alike: Sequence[str], has_limits: bool) -> str:
     return f"; clearly better than the {others} others" + " that meet the limits" * has_limits
 
 
-def _listed(texts: Sequence[str], number: int | None = None) -> str:
-    """Return texts as a list in words, the first few of them; ``number`` is that of all."""
+def _listed(texts: Sequence[str], axis: str = "", number: int | None = None) -> str:
+    """Return texts as a list in words, the first few of them; ``number`` is that of all.
+
+    The name of an axis at the beginning of each text is only in the first one.
+    """
     rest = (len(texts) if number is None else number) - _MOST_NAMED
-    named = ", ".join(texts[:_MOST_NAMED])
+    named = ", ".join([*texts[:1], *(t.removeprefix(axis) for t in texts[1:_MOST_NAMED])])
     return f"{named} and {rest} more" if rest > 0 else named

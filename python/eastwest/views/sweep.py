@@ -105,6 +105,12 @@ class Points:
         said = [f"{axis} {value}" if own else value for axis, own, value in words]
         return ", ".join(said) or f"point {point}"
 
+    @property
+    def names(self) -> goals.Names:
+        """Names of the points, for sentences."""
+        is_plain = len(self.sweep.columns) == 1 and self.sweep.columns[0][1] is None
+        return goals.Names(self.name, self.short[0] if is_plain else "")
+
     @cached_property
     def wanted(self) -> list[Metric]:
         """Metrics that the sweep's ``show`` names; without it, those of goals and workloads."""
