@@ -49,7 +49,9 @@ def test_run_sweep_and_optimisation_choose_the_same_threshold(
     chosen = min(kept, key=lambda k: means[SHUFFLE][k])
 
     goals = swept.summary["goals"]
-    assert [point["state"] for point in goals["points"]] == ["met", "met", "missed"]
+    # With two seeds the interval of K = 100 is so wide that the limit may be in it.
+    states = [point["state"] for point in goals["points"]]
+    assert states[:2] == ["met", "met"] and states[2] != "met"
     assert swept.settings(goals["best"]) == {"fabric.queue.threshold": chosen}
     assert goals["on_average"] == goals["best"]
 
