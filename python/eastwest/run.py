@@ -7,6 +7,7 @@ itself), by the name of a shipped scenario, or given as TOML text.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,19 @@ class Source:
         """Name of the scenario for progress lines: that of its file, or of its result folder."""
         path = Path(self.label)
         return self.base_dir.name if path.name == "scenario.toml" else path.stem
+
+
+#: Override that removes the goals of a scenario.
+NO_GOALS = ("goal", "{}")
+_GOAL = re.compile(r"""^\s*\[?\s*["']?goal\b""", re.MULTILINE)
+
+
+def may_have_goals(source: Source, overrides: core.Overrides) -> bool:
+    """Whether a scenario with these overrides may have goals: a test without reading it."""
+    if NO_GOALS in overrides:
+        return False
+    named = any(path.partition(".")[0].strip() == "goal" for path, _ in overrides)
+    return named or _GOAL.search(source.text) is not None
 
 
 def load_source(scenario: str | Path) -> Source:
@@ -95,12 +109,14 @@ def check(
 
     ``mechanisms`` are the user's own mechanisms that it names, see ``run``.
     """
+    from eastwest.goals import form  # noqa: PLC0415  imports this module
+
     source = load_source(scenario)
     with core.using(_loaded(mechanisms)):
         checked = core.check(
             source.text, str(source.base_dir), str(shipped.DATA), as_overrides(set)
         )
-    return list(checked["problems"])
+        return checked["problems"] or form.problems_of(source, as_overrides(set))
 
 
 def run(
@@ -200,6 +216,9 @@ def measured(
     With a ``keeper`` the first rows of long tables may be in its files, and time and memory are
     those of all processes that worked on the run.
     """
+    from eastwest.goals import form  # noqa: PLC0415  imports this module
+
+    form.refuse(source, overrides)
     cpu = time.process_time()
     wall = time.perf_counter()
     options = options or core.RunOptions()
@@ -213,6 +232,7 @@ def measured(
     summary.setdefault("cpu_s", before["cpu_s"] + time.process_time() - cpu)
     tables = _tables(raw, keeper)
     summary |= _by_workload(tables, summary)
+    summary |= _goals(raw, summary)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = [*raw["notes"], *_of_window(summary), *_of_mechanisms(summary)]
     few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
@@ -224,6 +244,15 @@ def measured(
         raw["attached"] = [*raw["attached"], *kept]
         summary["notes"] += said
     return raw, summary
+
+
+def _goals(raw: core.CoreResult, summary: dict[str, Any]) -> dict[str, Any]:
+    """Return ``goals`` of a summary, where the scenario has goals."""
+    from eastwest.goals import evaluate, form  # noqa: PLC0415  they import this module
+    from eastwest.sweep.metrics import metrics_in  # noqa: PLC0415
+
+    goals = form.of_text(raw["scenario_toml"])
+    return {"goals": evaluate.of_run(goals, metrics_in(summary))} if goals else {}
 
 
 def _of_window(summary: dict[str, Any]) -> list[str]:

@@ -13,10 +13,11 @@ from eastwest.core import Problem
 from eastwest.errors import counted, pieces
 from eastwest.results import Result
 from eastwest.units import clean
-from eastwest.views import summary
+from eastwest.views import goals, summary
 
 #: Maximum number of notes: with two lines each, the summary stays below 24 lines.
 _MOST_NOTES = 2
+_MOST_GOALS = 4
 #: Styles of the pieces of a line about a problem.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
 
@@ -40,6 +41,7 @@ def summary_table(result: Result, width: int) -> Table:
     more = len(notes) - _MOST_NOTES
     shown = [
         *((name, text, "") for name, text in summary.rows(result)),
+        *_goals(result),
         *((name, text, "yellow") for name, text in summary.warnings(result)),
         *(("note", clean(note, 120), "yellow") for note in notes[:_MOST_NOTES]),
         *([("", f"and {more} more in summary.json", "")] if more > 0 else []),
@@ -47,6 +49,16 @@ def summary_table(result: Result, width: int) -> Table:
         ("result", clean(str(result.path), 400), "bold green"),
     ]
     return grid(shown, width)
+
+
+def _goals(result: Result) -> Iterator[tuple[str, str, str]]:
+    """Yield name, text and style of each goal of the run, the first few of them."""
+    found = goals.entries(result.summary)
+    style = {"good": "green", "bad": "red", "look": ""}
+    for number, entry in enumerate(found[:_MOST_GOALS]):
+        yield "" if number else "goal", goals.line(entry), style[goals.mark(entry)]
+    if len(found) > _MOST_GOALS:
+        yield "", f"and {len(found) - _MOST_GOALS} more goals in summary.json", ""
 
 
 def print_summary(console: Console, result: Result) -> None:

@@ -33,6 +33,7 @@ from eastwest.sweep.driver import Driver
 from eastwest.sweep.spec import Spec
 from eastwest.sweep.words import Shown
 from eastwest.units import clean, count, span
+from eastwest.views import goals
 
 _MOST_FAILURES = 5
 _MOST_ROWS = 16
@@ -171,6 +172,11 @@ def _show(result: SweepResult, as_json: bool) -> None:
     runs = summary["runs"]
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
     _print_points(console, result)
+    if summary.get("goals"):
+        from eastwest.views.sweep import Points  # noqa: PLC0415  large: polars
+
+        for sentence in goals.of_sweep(summary, Points(result).names):
+            console.print(Text(sentence))
     done = f"{count(runs['done'])} of {count(runs['planned'])} runs"
     console.print(f"{done}, {count(runs['reused'])} of them from the store", markup=False)
     if summary["warm_up_s"]:

@@ -257,7 +257,7 @@ def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]
     empty = dict.fromkeys([metric, f"{metric}.low", f"{metric}.high", f"{metric}.change"], None)
     if not point.runs:
         return dict.fromkeys(empty)
-    from eastwest.optimize import judge  # noqa: PLC0415  beside its use
+    from eastwest.goals import judge  # noqa: PLC0415  beside its use
 
     stage = max(point.runs)
     base = search.baseline.runs[stage]

@@ -33,6 +33,7 @@ _SIZES = {
     "B": 1, "KB": 10**3, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
     "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
 }  # fmt: skip
+_ENERGIES = {"uJ": 1, "mJ": 10**3, "J": 10**6, "kJ": 10**9, "MJ": 10**12}
 _PACKETS = {"packets": 1}
 _SHARES = {"%": 1}
 _KINDS = {
@@ -40,6 +41,7 @@ _KINDS = {
     "rate": _RATES,
     "byte rate": _BYTE_RATES,
     "size": _SIZES,
+    "energy": _ENERGIES,
     "packets": _PACKETS,
     "share": _SHARES,
 }

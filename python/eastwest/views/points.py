@@ -13,6 +13,7 @@ from eastwest.sweep import words
 from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.words import HEADLINES, Shown, shown
 from eastwest.units import clean
+from eastwest.views import goals
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Cells:
 def metrics(result: SweepResult, most: int) -> tuple[list[Shown], list[tuple[str, str]]]:
     """Return the metrics to show, and the names in ``show`` that no run has, each with a hint.
 
-    Without ``show`` in the sweep, these are at most ``most``: first the measures of the workloads.
+    Without ``show`` in the sweep, these are at most ``most``: first the measures of goals, then
+    those of the workloads.
     """
     points = result.points
     there = set(points["metric"].unique())
@@ -37,8 +39,9 @@ def metrics(result: SweepResult, most: int) -> tuple[list[Shown], list[tuple[str
         return [shown(metric) for metric in wanted if metric in there], absent
     constant = points.group_by("metric").agg(pl.col("mean").abs().max())
     nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
-    of_workloads = [shown(metric) for metric in words.of_workloads(there)]
-    return [*of_workloads, *(h for h in HEADLINES if h[0] in there - nothing)][:most], []
+    headlines = [h[0] for h in HEADLINES if h[0] in there - nothing]
+    first = [*goals.measures(result.summary, there), *words.of_workloads(there), *headlines]
+    return [shown(metric) for metric in dict.fromkeys(first)][:most], []
 
 
 def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest: int) -> Cells:
@@ -50,6 +53,7 @@ def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest:
     compared = factors(result) if named else {}
     paths = [clean(path.rpartition(".")[2], 16) for path, _ in result.columns]
     titles = (clean(each[1], 60).replace(" while ", "\nwhile ") for each in chosen)
+    states = goals.states(result.summary)
     rows = []
     for number in numbers:
         part = result.points.filter(pl.col("point") == number)
@@ -64,8 +68,9 @@ def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest:
         ]
         seeds = max(r["n"] for r in found.values())
         values = (value(found.get(h[0]), h[2], compared.get((number, h[0]))) for h in chosen)
-        rows.append([*settings, str(seeds), *values])
-    return Cells([*paths, "n", *titles], len(paths), rows)
+        reached = [states.get(number, "")] if states else []
+        rows.append([*settings, str(seeds), *values, *reached])
+    return Cells([*paths, "n", *titles, *(["goal"] if states else [])], len(paths), rows)
 
 
 def factors(result: SweepResult) -> dict[tuple[int, str], str]:
