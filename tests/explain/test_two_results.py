@@ -157,7 +157,7 @@ def test_a_sampled_table_gives_an_interval(tmp_path: Path) -> None:
 def test_an_exact_time_in_the_interval_comes_first(tmp_path: Path) -> None:
     tables = [{**samples(0.5, [5, 5, 5]), "flows": [flow(fct_us=us)]} for us in (200e3, 300e3)]
     tables[1] |= samples(0.5, [5, 5, 6])
-    story = difference(*pair(tmp_path, *tables))
+    story = difference(*pair(tmp_path, tables[0], tables[1]))
     assert story.facts["first_differences"][0]["moments"] == "flows.finish_s"
     assert story.facts["same_until_s"] == pytest.approx(1.0)
     assert "those with exact times up to 1.200000000 s" in story.summary

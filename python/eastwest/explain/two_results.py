@@ -307,7 +307,9 @@ def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
     yield "packets marked", "packets marked (ECN)", _sum(summary, "marks")
     for family, name in (("tcp", "TCP"), ("rocev2", "RoCEv2")):
         counters = summary.get(family)
-        for key, words in _COUNTERS.items() if isinstance(counters, Mapping) else ():
+        if not isinstance(counters, Mapping):
+            continue
+        for key, words in _COUNTERS.items():
             yield f"{family}.{key}", f"{name} {words}", pick(counters, key) or 0
             causes = counters.get(f"{key.removesuffix('s')}_causes")
             for cause in causes if isinstance(causes, Mapping) else ():
