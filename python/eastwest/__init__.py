@@ -122,8 +122,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return all public names, whether or not their modules are imported yet."""
-    return sorted(set(globals()) | set(__all__))
+    """Return the public names, whether or not their modules are imported yet, and nothing else."""
+    return sorted(__all__)
 
 
 class _Package(ModuleType):

@@ -13,6 +13,7 @@ from eastwest.report.triangle import triangle
 from eastwest.results import Result, pick
 from eastwest.sweep import seeds, words
 from eastwest.sweep.metrics import scalars
+from eastwest.views import goals
 from eastwest.views.facts import Facts
 from eastwest.views.labels import as_sentence, plural, shown
 from eastwest.views.metrics import Metric, change, made, told
@@ -62,7 +63,7 @@ def comparison(results: Sequence[Result]) -> str:
         charts,
         title=f"{len(results)} results compared",
         names=names,
-        sentences=_sentences(results, names, different),
+        sentences=[*goals.compared(results, names), *_sentences(results, names, different)],
         metrics=metrics(results),
         differences=different,
         charts=charts,

@@ -21,6 +21,7 @@ from eastwest.report import (
 from eastwest.report.draw import Chart, fill_lines
 from eastwest.report.page import render
 from eastwest.results import Result, pick
+from eastwest.views import goals
 from eastwest.views.facts import Facts
 from eastwest.views.labels import as_sentence, shown
 from eastwest.views.latency import by_size
@@ -72,7 +73,7 @@ def single(result: Result) -> str:
         digest=shown(result.digest, 128),
         span=units.span(pick(result.summary, "simulated_s")),
         wall=units.span(pick(result.summary, "wall_s")) if "wall_s" in result.summary else "",
-        verdicts=verdicts,
+        verdicts=[*goals.verdicts(result.summary), *verdicts],
         headlines=words.headlines(result),
         workloads=words.workload_rows(result),
         **sections,
