@@ -36,7 +36,7 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
     if len(set(names)) < len(names) and 0 < len(different) <= 3:
         names = [
             ", ".join(
-                f"{path.rsplit('.', 1)[-1]} {values[place]}"
+                f"{_short(path)} = {values[place]}"
                 for path, values in different
                 if values[place] != ABSENT
             )
@@ -48,6 +48,13 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
     if len(set(names)) < len(names):
         names = [f"{number}: {name}" for number, name in enumerate(names, 1)]
     return names
+
+
+def _short(path: str) -> str:
+    """Return the end of the path of a setting, with the name of its workload or class."""
+    first, *parts = path.split(".")
+    named = first in {"workload", "class"} and len(parts) > 1
+    return f"{parts[0]}.{parts[-1]}" if named else [first, *parts][-1]
 
 
 def comparison(results: Sequence[Result]) -> str:
@@ -103,10 +110,23 @@ def _sentences(
         said.append("All settings are the same.")
     if len({result.digest for result in results}) == 1:
         return [*said, "All results have the same digest: the same thing happened in each."]
+    said.append(_seeds(results, different))
     for metric in _shown_metrics(results):
         if metric.headline:
             said.append(_headline(metric, [metric.of(result) for result in results], names))
     return [sentence for sentence in said if sentence]
+
+
+def _seeds(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> str:
+    """Return a sentence on the seeds of the results: each result has one."""
+    seeds = list(dict.fromkeys(str(result.summary.get("seed", "?")) for result in results))
+    if [path for path, _ in different] == ["seed"]:
+        return "Only the seed differs: all differences are chance."
+    which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(seeds[:_MOST_NAMED])}"
+    return (
+        f"Each result is one run with one seed ({shown(which, 80)}): a difference can be chance. "
+        "A sweep with several seeds (eastwest sweep) has intervals."
+    )
 
 
 def _headline(metric: Metric, values: list[float | None], names: list[str]) -> str:

@@ -27,7 +27,7 @@ def charts(facts: Facts) -> list[Chart]:
     if facts.result.traffic.height:
         drawn.append(traffic(facts))
     if facts.result.queues.height:
-        drawn.append(queues(facts))
+        drawn += queues(facts)
     if facts.drops_sampled.height:
         drawn.append(drops(facts))
     return drawn
@@ -59,11 +59,26 @@ def traffic(facts: Facts) -> Chart:
     return chart
 
 
-def queues(facts: Facts) -> Chart:
-    """Return a chart of the longest sampled queue of each tier over time."""
+def queues(facts: Facts) -> list[Chart]:
+    """Return charts of the sampled queues over time: those of switches, then those of hosts.
+
+    Hosts have their own chart, because their queues are often much longer than those of switches.
+    """
     sampled = facts.result.queues.join(
         facts.links.select("link", "tier"), on="link", how="left"
     ).with_columns(pl.col("tier").fill_null("?"))
+    of_host = pl.col("tier") == "host-up"
+    parts = (
+        ("queues", "switches", facts.links.filter(~of_host), sampled.filter(~of_host)),
+        ("host-queues", "hosts", facts.links.filter(of_host), sampled.filter(of_host)),
+    )
+    return [_queues(facts, *part) for part in parts if part[3].height]
+
+
+def _queues(
+    facts: Facts, name: str, owner: str, links: pl.DataFrame, sampled: pl.DataFrame
+) -> Chart:
+    """Return a chart of the longest sampled queue of each tier over time."""
     tiers = _tiers(facts, sampled)
     bins = facts.bins(_BINS)
     values = []
@@ -74,8 +89,8 @@ def queues(facts: Facts) -> Chart:
         np.fmax.at(longest, places, part["packets"].to_numpy().astype(float))
         values.append(longest)
     chart = Chart(
-        "queues",
-        longest_queue(facts.links) if facts.links.height else "Queues as they were sampled",
+        name,
+        longest_queue(links, owner) if links.height else f"Queues of {owner}, as sampled",
         f"Packets in the longest queue of a tier, each dot a sample; the longest in each "
         f"{units.span(bins.step)} is shown. Between samples queues may have been empty.",
         time(facts.end),
@@ -145,8 +160,7 @@ def heat(load: LinkLoad) -> Chart:
         for first in range(0, len(of_tier), size):
             group = of_tier[first : first + size]
             rows.append(used[group].max(axis=0))
-            start, stop = (shown(links["name"][i], 40) for i in (group[0], group[-1]))
-            names.append(start if len(group) == 1 else f"{start} … {stop}")
+            names.append(_row_name([shown(links["name"][i], 40) for i in group]))
     busiest = int(links["utilisation"].fill_null(0).fill_nan(0).arg_max() or 0)
     row = (
         "A row stands for several links of a tier and shows the busiest of them."
@@ -167,6 +181,19 @@ def heat(load: LinkLoad) -> Chart:
         "percent",
         1.0,
     ).chart(load.facts.end)
+
+
+def _row_name(links: list[str]) -> str:
+    """Return the name of a row of links: ``h0 … h2->leaf0`` if all have the same end."""
+    if len(links) == 1:
+        return links[0]
+    first, last = links[0], links[-1]
+    ends = [link.partition("->") for link in links]
+    if len({target for _, _, target in ends}) == 1:
+        return f"{ends[0][0]} … {last}"
+    if len({source for source, _, _ in ends}) == 1:
+        return f"{first} … {ends[-1][2]}"
+    return f"{first} … {last}"
 
 
 def _group(total: int, count: int) -> int:

@@ -45,7 +45,8 @@ def single(result: Result) -> str:
     over_time = load.charts(facts)
     if loads is not None:
         over_time.insert(0, load.heat(loads))
-    curves = {chart.name: chart for chart in spread.charts([("", facts)])}
+    drawn = spread.charts([("", facts)])
+    curves = {chart.name: chart for chart in drawn}
     take = curves.get
     found: dict[str, list[Chart | None]] = {
         "work": [*work.charts(facts), take("job-runtimes")],
@@ -54,6 +55,7 @@ def single(result: Result) -> str:
         "network_narrow": [spread.busy_links(facts)],
         "flow_charts": [
             *throughput.charts(facts),
+            *(chart for chart in drawn if chart.name.startswith("workload-")),
             *(take("flow-completion"), take("slowdown-by-size"), parts.parts(facts)),
         ],
         "packet_charts": [take("packet-latency"), spread.waits(facts)],
@@ -61,6 +63,7 @@ def single(result: Result) -> str:
     sections = {name: [c for c in charts if c is not None] for name, charts in found.items()}
     for charts in sections.values():
         fill_lines(charts, keep="link-utilisation")
+    slowest = slow.rows(facts)
     return render(
         "single.html.j2",
         [chart for charts in sections.values() for chart in charts],
@@ -77,16 +80,16 @@ def single(result: Result) -> str:
         **sections,
         fabric_drawing=drawing,
         busiest_now=_busiest(facts),
-        drop_kinds=list(words.DROP_KINDS.values()),
-        drops=words.drop_rows(result),
+        drops=words.drop_table(result),
+        lost=words.carried(result)[1] > 0,
         causes=words.drop_causes(result),
         marked=words.marked(result),
         faults=words.faults(result),
         busiest=words.busiest_links(result),
         paused=pauses.rows(facts),
         energy_rows=energy.rows(facts),
-        slow=slow.rows(facts),
-        events_note=_events_note(facts),
+        slow=slowest,
+        slow_notes=[n for n in (slow.without_loss(slowest), _events_note(facts)) if n],
         purposes=words.purpose_rows(result),
         sizes=_sizes(result),
         latency=words.latency_rows(result),

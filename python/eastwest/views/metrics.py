@@ -107,6 +107,6 @@ _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
 def change(ratio: float) -> str:
     """Return a change as a percentage, or as a factor where that would be a large number."""
     if ratio >= 3:
-        return f"× {ratio:.3g}"
+        return f"× {units.count(float(f'{ratio:.3g}'))}"
     percent = round(100 * (ratio - 1), 1)
     return f"{percent:+.3g} %".replace("-", "−") if percent else "≈ 0 %"
