@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastwest import fidelity, formats
-from eastwest.report import spread
+from eastwest.report import load, spread
 from eastwest.report.draw import fill_lines
 from eastwest.report.page import render
 from eastwest.report.single import title_of
@@ -64,15 +64,17 @@ def comparison(results: Sequence[Result]) -> str:
     named = [(name, Facts(result)) for name, result in zip(names, results, strict=True)]
     charts = spread.charts(named)
     fill_lines(charts)
+    over_time = load.compared(named[: spread.MOST_CURVES])
     return render(
         "comparison.html.j2",
-        charts,
+        [*charts, *over_time],
         title=f"{len(results)} results compared",
         names=names,
         sentences=_sentences(results, names, different),
         metrics=metrics(results),
         differences=different,
         charts=charts,
+        over_time=over_time,
         trade=triangle(results, names),
         left_out=max(0, len(results) - spread.MOST_CURVES),
         folder_rows=[

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -12,7 +14,7 @@ from eastwest.units import tier_words
 from eastwest.views.facts import Facts
 from eastwest.views.labels import natural, shown
 from eastwest.views.links import LinkLoad, longest_queue, sent_title, upward
-from eastwest.views.series import Bins
+from eastwest.views.series import Bins, Floats
 
 _BINS = 900
 #: Maximum number of rows of the heat map; with more links, several share a row.
@@ -31,6 +33,86 @@ def charts(facts: Facts) -> list[Chart]:
     if facts.drops_sampled.height:
         drawn.append(drops(facts))
     return drawn
+
+
+def compared(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
+    """Return charts that compare results over time: traffic of hosts, and drops."""
+    drawn = []
+    sent = [
+        (name, facts.result.traffic.filter(pl.col("tier") == upward(facts.result.traffic)[0]))
+        for name, facts in named
+        if facts.result.traffic.height
+    ]
+    bins = _common(named)
+    rates = [
+        (name, bins.sums(t["time_s"].to_numpy(), t["bytes"].to_numpy().astype(float)))
+        for name, t in sent
+    ]
+    if len(rates) > 1:
+        peaks = ", ".join(units.rate(8 * float(v.max()) / bins.step) for _, v in rates)
+        drawn.append(
+            _series(
+                "throughput",
+                f"Traffic of hosts: {peaks} at the peak",
+                "Bits per second on all links from hosts; means over",
+                bins,
+                [(name, 8 * v / bins.step) for name, v in rates],
+                ("rate", "rate"),
+            )
+        )
+    lost = [
+        (name, bins.sums(t["time_s"].to_numpy(), t["drops"].to_numpy().astype(float)))
+        for name, t in ((name, facts.drops_sampled) for name, facts in named)
+    ]
+    if len(lost) > 1 and any(v.any() for _, v in lost):
+        drawn.append(
+            _series(
+                "drops",
+                "Packets dropped over time",
+                "Packets dropped on all links in each",
+                bins,
+                lost,
+                ("packets dropped", "count"),
+            )
+        )
+    return drawn
+
+
+def _common(named: Sequence[tuple[str, Facts]]) -> Bins:
+    """Return bins over the longest run of several, of whole sampling intervals."""
+    longest = max((facts for _, facts in named), key=lambda facts: facts.end)
+    widest = max(facts.interval for _, facts in named)
+    bins = longest.bins(_BINS)
+    if widest <= bins.step:
+        return bins
+    return Bins(widest, max(1, -int(-longest.end // widest)))
+
+
+def _series(
+    name: str,
+    title: str,
+    note: str,
+    bins: Bins,
+    values: list[tuple[str, Floats]],
+    unit: tuple[str, str],
+) -> Chart:
+    """Return a chart of one series for each result over time; ``note`` ends before the bin."""
+    kept = values[:_MOST_TIERS]
+    series = [v for _, v in kept]
+    chart = Chart(
+        name,
+        title,
+        f"{note} {units.span(bins.step)}.",
+        time(bins.step * bins.count),
+        linear(series, *unit),
+        wide=True,
+        legend=[label for label, _ in kept],
+        height=150,
+    )
+    for number, value in enumerate(series):
+        chart.steps(bins.edges, value, number)
+    chart.over_time(bins, series, chart.legend, digits=6)
+    return chart
 
 
 def traffic(facts: Facts) -> Chart:
@@ -94,7 +176,7 @@ def _queues(
         f"Packets in the longest queue of a tier, each dot a sample; the longest in each "
         f"{units.span(bins.step)} is shown. Between samples queues may have been empty.",
         time(facts.end),
-        linear([np.nanmax(v) for v in values], "packets waiting"),
+        linear([np.nanmax(v) for v in values], "packets waiting", least=4.0),
         wide=True,
         legend=[tier_words(tier) for tier in tiers],
         key="dot",

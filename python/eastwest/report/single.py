@@ -29,6 +29,8 @@ from eastwest.views.links import LinkLoad
 #: Maximum number of characters of a scenario in the page; longer ones (with graphs in them) are
 #: cut.
 _MOST_SCENARIO = 400_000
+#: Maximum number of columns of a table in half the width of the page.
+_MOST_NARROW = 7
 
 
 def title_of(result: Result) -> str:
@@ -61,8 +63,10 @@ def single(result: Result) -> str:
         "packet_charts": [take("packet-latency"), spread.waits(facts)],
     }
     sections = {name: [c for c in charts if c is not None] for name, charts in found.items()}
+    drops = words.drop_table(result)
+    many = len(drops[0]) > _MOST_NARROW
     for charts in sections.values():
-        fill_lines(charts, keep="link-utilisation")
+        fill_lines(charts, keep="" if many else "link-utilisation")
     slowest = slow.rows(facts)
     return render(
         "single.html.j2",
@@ -80,7 +84,8 @@ def single(result: Result) -> str:
         **sections,
         fabric_drawing=drawing,
         busiest_now=_busiest(facts),
-        drops=words.drop_table(result),
+        drops=drops,
+        drops_wide=many or not sections["network_narrow"],
         lost=words.carried(result)[1] > 0,
         causes=words.drop_causes(result),
         marked=words.marked(result),

@@ -85,7 +85,9 @@ def workloads(named: Named) -> list[Chart]:
             continue
         owner = shown(workload, 40)
         chart.title = f"How long {noun} of {owner} take"
-        chart.note = f"Share of {noun} of {owner} that take at most so long, over the whole run."
+        warm_up_s = named[0][1].result.warm_up_s
+        period = "after the warm-up" if warm_up_s else "over the whole run"
+        chart.note = f"Share of {noun} of {owner} that take at most so long, {period}."
         windowed = any(facts.result.summary.get("window") for _, facts in named)
         if len(named) == 1 and not windowed:
             half, most = (units.span(percentile(curves[0][1], q)) for q in (0.5, 0.99))

@@ -33,6 +33,8 @@ from eastwest.views.metrics import Metric, change
 from eastwest.views.sweep import Estimate, Points
 
 _MOST_SERIES = 6
+#: Maximum number of points that a sentence names.
+_MOST_NAMED = 4
 #: Maximum number of charts of metrics that the sweep does not name in ``show``.
 _MOST_OTHERS = 6
 #: Maximum number of columns of metrics, unless the sweep shows more.
@@ -403,8 +405,8 @@ def _front(points: Points, found: Trade) -> str:
         return f"{points.name(front[0])} is the best point in both {both}."
     if len(front) == len(found.means):
         return f"No point is better than another in both {both}: one is traded for the other."
-    named = "; ".join(points.name(p) for p in front[:_MOST_SERIES])
-    rest = len(front) - _MOST_SERIES
+    named = "; ".join(points.name(p) for p in front[:_MOST_NAMED])
+    rest = len(front) - _MOST_NAMED
     return f"{_counted(len(front), len(found.means))} are on the front of {both}: {named}" + (
         f"; and {rest} more." if rest > 0 else "."
     )

@@ -15,7 +15,7 @@ from eastwest.sweep import words
 from eastwest.sweep.tables import SweepResult
 from eastwest.sweep.values import Bound, same_kind
 from eastwest.views.labels import natural, shown
-from eastwest.views.metrics import KNOWN, METRICS, Metric, made, told
+from eastwest.views.metrics import COUNTERS, KNOWN, METRICS, Metric, made, told
 
 #: Maximum number of points that are drawn and listed; the tables in the folder have all.
 MOST_POINTS = 120
@@ -205,7 +205,10 @@ class Points:
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """Estimates by metric and point, in the units in which metrics are shown."""
+        """Estimates by metric and point, in the units in which metrics are shown.
+
+        A point has no estimate of a statistic of jobs, rounds, flows or packets if it has none.
+        """
         known = KNOWN | {".".join(metric.path): metric for metric in self.wanted}
         rows = self.table.filter(
             pl.col("metric").is_in(list(known)) & pl.col("point").is_in(self.numbers)
@@ -213,8 +216,18 @@ class Points:
         return {
             (metric, point): Estimate(mean, low, high).times(known[metric].factor)
             for metric, point, mean, low, high in rows.iter_rows()
-            if mean is not None and math.isfinite(mean)
+            if mean is not None
+            and math.isfinite(mean)
+            and (point, ".".join(known[metric].counter or ())) not in self._empty
         }
+
+    @cached_property
+    def _empty(self) -> set[tuple[int, str]]:
+        """Points and counters of jobs, rounds, flows and packets that are 0 in every run."""
+        zero = self.table.filter(
+            (pl.col("mean") == 0) & pl.col("metric").is_in([".".join(c) for c in COUNTERS.values()])
+        )
+        return set(zero.select("point", "metric").iter_rows())
 
     @cached_property
     def compared(self) -> dict[tuple[str, int], Estimate]:
