@@ -71,6 +71,7 @@ def test_retransmissions_are_counted_once(tmp_path: Path) -> None:
 
 def test_flows_with_timeouts_are_compared_with_their_like(tmp_path: Path) -> None:
     short = [flow(i, purpose="response", fct_us=50.0) for i in range(6)]
+    other = [flow(30, workload="b", fct_us=9e6)]
     long = [flow(10 + i, purpose="shuffle", fct_us=300_000.0) for i in range(3)]
     hit = [
         flow(20, purpose="shuffle", fct_us=700_000.0, timeouts=2),
@@ -79,6 +80,8 @@ def test_flows_with_timeouts_are_compared_with_their_like(tmp_path: Path) -> Non
     ]
     flows = [*short, *long, *hit]
     about = {"flows": summary_of(flows), "tcp": {"timeouts": 5}}
+    both = folder(tmp_path / "both", {"flows": [*flows, *other]}, about)
+    assert "(2 of 5 w shuffle flows)" in verdict.verdicts(Facts(both))[1][1]
     result = folder(tmp_path / "r", {"flows": flows}, about)
     said = [text for mark, text in verdict.verdicts(Facts(result)) if "timeout" in text]
     assert said == [

@@ -21,6 +21,8 @@ from eastwest.views.settings import ABSENT, differences
 _MOST_LABEL = 40
 #: Maximum number of settings in the sentences at the top; the table has all.
 _MOST_NAMED = 6
+#: Maximum number of different settings in a table that is open at first.
+_MOST_OPEN = 30
 
 
 def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
@@ -73,6 +75,7 @@ def comparison(results: Sequence[Result]) -> str:
         sentences=_sentences(results, names, different),
         metrics=metrics(results),
         differences=different,
+        many_differences=len(different) > _MOST_OPEN,
         charts=charts,
         over_time=over_time,
         trade=triangle(results, names),

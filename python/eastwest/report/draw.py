@@ -112,6 +112,11 @@ class Label:
     down: float = 0.0
 
 
+def characters(wide: bool) -> int:
+    """Return the number of characters of labels that have room below a plot."""
+    return int((_WIDE if wide else _NARROW) / _CHARACTER)
+
+
 def labels(ticks: Sequence[Tick], wide: bool) -> list[Label]:
     """Return the labels of ticks that do not overlap, with marks for those left out on phones."""
     wanted = [(tick.at, tick.text) for tick in ticks]

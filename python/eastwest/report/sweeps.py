@@ -19,6 +19,7 @@ from eastwest.report.draw import (
     Chart,
     Scale,
     beside,
+    characters,
     fill_lines,
     linear,
     logarithmic,
@@ -45,6 +46,8 @@ _STATISTICS = {"mean", "p50", "p99", "p999", "max"}
 _LEAST_LOG = 30.0
 #: Least value, as a share of the end of an axis, from which a scatter does not begin at zero.
 _LEAST_SHARE = 0.4
+#: Ratio of the largest to the least ratio to a baseline from which an axis is logarithmic.
+_LEAST_LOG_RATIO = 8.0
 #: End of an axis as a multiple of the largest mean: intervals are drawn up to it.
 _REACH, _LOG_REACH = 1.5, 3.0
 
@@ -174,7 +177,7 @@ def _chart(points: Points, metric: Metric) -> Chart:
             text += f" ({metric.write(low)} – {metric.write(high)})"
         drawn.append(((column, aside, number), ends, text))
         lines.setdefault(number, []).append((axis.places[column] + aside, mean))
-    texts = axis.texts if axis.is_numeric else _sparse(axis.texts)
+    texts = axis.texts if axis.is_numeric else _sparse(axis.texts, chart.wide)
     chart.intervals(columns, texts, drawn)
     if not points.is_named:  # cases have no order
         for number, path in lines.items():
@@ -301,12 +304,14 @@ def _factors(points: Points) -> list[Chart]:
     bases = points.sweep.comparisons.select("metric", "baseline").unique().iter_rows()
     factors |= {(metric, point): [1.0] for metric, point in bases}
     columns = [points.name(point) for point in points.numbers]
+    scale = _ratios([v for key, v in factors.items() if key[0] in there])
     chart = Chart(
         "factors",
         "Ratio of each case to its baseline",
-        f"Mean of the ratios seed by seed, bar: its {_confidence(points)} interval.",
+        f"Mean of the ratios seed by seed, bar: its {_confidence(points)} interval."
+        + (" The axis is logarithmic." if scale.kind == "log" else ""),
         Scale("linear", 0.0, len(columns), "case"),
-        linear(_tops([v for key, v in factors.items() if key[0] in there]), "times", "times"),
+        scale,
         legend=series,
         key="dot",
         css="sizes",
@@ -321,21 +326,27 @@ def _factors(points: Points) -> list[Chart]:
                 text = f"{values[0]:.2f} ×"
                 if len(values) > 1:
                     text += f" ({min(values):.2f} – {max(values):.2f})"
-                ends = (max(min(values), 0.0), max(values[0], 0.0), max(values))
+                floor = max(0.0, scale.low)
+                ends = (max(min(values), floor), max(values[0], floor), max(values))
                 drawn.append(((column, aside, number), ends, text))
-    chart.intervals(columns, _sparse(columns), drawn)
+    chart.intervals(columns, _sparse(columns, chart.wide), drawn)
     return [chart]
 
 
-def _tops(factors: list[list[float]]) -> list[float]:
-    """Return the end of an axis of ratios with their intervals, which the ratios determine."""
-    return [min(max(max(v) for v in factors), _REACH * max(v[0] for v in factors))]
+def _ratios(factors: list[list[float]]) -> Scale:
+    """Return an axis for ratios with their intervals, which the ratios determine."""
+    ratios = [values[0] for values in factors]
+    top = min(max(max(v) for v in factors), _REACH * max(ratios))
+    if min(ratios) > 0 and max(ratios) > _LEAST_LOG_RATIO * min(ratios):
+        return logarithmic(min(ratios) / 1.3, top, "times", "times")
+    return linear([top], "times", "times")
 
 
-def _sparse(columns: list[str]) -> list[str]:
-    """Return labels of columns, empty for some where there are too many."""
+def _sparse(columns: list[str], wide: bool) -> list[str]:
+    """Return labels of columns, cut to their room and empty for some where there are too many."""
     every = -(-len(columns) // 12)
-    return [shown(c, 14) if i % every == 0 else "" for i, c in enumerate(columns)]
+    room = characters(wide) * every // max(1, len(columns)) - 1
+    return [shown(c, max(room, 8)) if i % every == 0 else "" for i, c in enumerate(columns)]
 
 
 def _confidence(points: Points) -> str:

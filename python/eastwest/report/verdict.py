@@ -109,19 +109,22 @@ def _timeouts(facts: Facts) -> Iterator[Verdict]:
 def _by_purpose(hit: pl.DataFrame, done: pl.DataFrame) -> str:
     """Return medians of flows with and without a timeout as text, for the purposes with most hits.
 
-    A request is compared with requests only, because a shuffle takes longer than a request also
-    without a timeout.
+    Flows are compared with those of their workload and purpose only, because a shuffle takes longer
+    than a request also without a timeout.
     """
-    counts = hit.group_by("purpose").len().sort(["len", "purpose"], descending=[True, False])
+    kind = ["workload", "purpose"]
+    counts = hit.group_by(kind).len().sort(["len", *kind], descending=[True, False, False])
+    several = done["workload"].n_unique() > 1
     said = []
-    for purpose, count in counts.head(_MOST_PURPOSES).iter_rows():
-        like = done.filter(pl.col("purpose") == purpose)
+    for workload, purpose, count in counts.head(_MOST_PURPOSES).iter_rows():
+        like = done.filter((pl.col("workload") == workload) & (pl.col("purpose") == purpose))
         rest = like.filter(pl.col("timeouts") == 0)
         others = f"against {_median(rest)}" if rest.height else "and none without"
-        name = shown(purpose, 30)
+        words = [shown(workload, 30)] * several + [shown(purpose, 30)] * (purpose != "flow")
+        noun = " ".join([*words, "flow"])
         said.append(
             f"{_median(like.filter(pl.col('timeouts') > 0))} {others} "
-            f"({units.count(count)} of {plural(like.height, f'{name} flow')})"
+            f"({units.count(count)} of {plural(like.height, noun)})"
         )
     return "; ".join(said)
 
