@@ -173,10 +173,15 @@ def test_labels_of_an_axis_do_not_overlap(wide: bool) -> None:
 def test_texts_in_a_plot_do_not_cover_each_other() -> None:
     spots = [((0.1, 50.0), "first"), ((0.101, 52.0), "second"), ((0.9, 50.0), "third")]
     found = draw.beside(spots, 200)
-    assert [(label.text, "end" in label.css) for label in found] == [
-        ("first", False),
-        ("third", True),
+    assert [(label.text, "end" in label.css, label.down) for label in found] == [
+        ("first", False, 42.0),
+        ("second", True, 44.0),
+        ("third", False, 42.0),
     ]
+    crowd = [((0.5, 50.0 + i), "name") for i in range(9)]
+    assert 1 <= len(draw.beside(crowd, 200)) <= 4
+    edge = draw.beside([((0.99, 50.0), "a long name")], 200)
+    assert edge[0].css == "end"
 
 
 def exchange(number: int, start_s: float, took_s: float) -> list[dict[str, Any]]:
@@ -222,7 +227,7 @@ def compared(tmp_path: Path) -> list[Result]:
         results.append(
             folder(
                 tmp_path / f"r{place}",
-                {"link_samples": [sample], "traffic": [sent], "flows": [flow()]},
+                {"link_samples": [sample], "traffic": [sent], "flows": [flow(start_s=0.001)]},
                 {"workloads": workloads, "digest": str(place), "simulated_s": 0.01 * (1 + place)},
                 SERVICE.format(off=off),
             )
@@ -263,10 +268,12 @@ def test_a_comparison_has_traffic_and_drops_over_time(tmp_path: Path) -> None:
     traffic, drops = load.compared(facts)
     assert (traffic.name, drops.name) == ("throughput", "drops")
     assert traffic.x.high >= 0.02, "the axis ends with the longer run"
-    sums = [sum(series) for series in drops.data["values"]]
+    sums = [sum(v for v in series if v is not None) for series in drops.data["values"]]
     assert sums == [1, 2]
+    assert traffic.data["values"][0][-1] is None, "no value after the end of the shorter run"
+    assert traffic.data["values"][1][-1] is not None
     # 5,000 bytes in 4 ms
-    assert max(traffic.data["values"][0]) == pytest.approx(1e7)
+    assert max(v for v in traffic.data["values"][0] if v is not None) == pytest.approx(1e7)
 
 
 def test_a_run_without_flows_has_no_completion_time(tmp_path: Path) -> None:

@@ -164,25 +164,25 @@ def beside(spots: Sequence[tuple[Sequence[float], str]], height: float) -> list[
     for width, own in boxes.items():
         own += [(x * width - 6, y - 6, x * width + 6, y + 6) for (x, y), _ in spots]
     for (x, y), text in spots:
-        down = min(max(y - 8, 10.0), height - 6)
-        css, places = [], {}
-        for width in boxes:
-            long = len(text) * _CHARACTER
-            left = x * width + 8
-            if x > 0.5:
-                left = x * width - 8 - long
-            places[width] = (left, down - 11, left + long, down + 3)
-        fits = {
-            width: box[0] >= 0 and box[2] <= width and not any(_cross(box, b) for b in boxes[width])
-            for width, box in places.items()
-        }
-        if not fits[_WIDE]:
-            continue
-        for width, box in places.items():
-            if fits[width]:
-                boxes[width].append(box)
-        css = ["end"] * (x > 0.5) + ["minor"] * (not fits[_PHONE])
-        found.append(Label(round(100 * x, 2), text, " ".join(css), down))
+        long = len(text) * _CHARACTER
+        for down, ends in ((y - 8, False), (y - 8, True), (y + 17, False), (y + 17, True)):
+            places = {}
+            for width in boxes:
+                left = x * width - 8 - long if ends else x * width + 8
+                places[width] = (left, down - 11, left + long, down + 3)
+            fits = {
+                width: box[0] >= 0
+                and box[2] <= width
+                and 0 <= box[1] <= height - 14
+                and not any(_cross(box, other) for other in boxes[width])
+                for width, box in places.items()
+            }
+            if fits[_WIDE]:
+                for width, box in places.items():
+                    boxes[width] += [box] * fits[width]
+                css = ["end"] * ends + ["minor"] * (not fits[_PHONE])
+                found.append(Label(round(100 * x, 2), text, " ".join(css), round(down, 1)))
+                break
     return found
 
 

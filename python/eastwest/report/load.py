@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from eastwest import units
@@ -44,12 +46,13 @@ def compared(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
         if facts.result.traffic.height
     ]
     bins = _common(named)
+    ends = {name: facts.end for name, facts in named}
     rates = [
-        (name, bins.sums(t["time_s"].to_numpy(), t["bytes"].to_numpy().astype(float)))
+        (name, _until(bins, ends[name], t["time_s"].to_numpy(), t["bytes"].to_numpy()))
         for name, t in sent
     ]
     if len(rates) > 1:
-        peaks = ", ".join(units.rate(8 * float(v.max()) / bins.step) for _, v in rates)
+        peaks = ", ".join(units.rate(8 * float(np.nanmax(v)) / bins.step) for _, v in rates)
         drawn.append(
             _series(
                 "throughput",
@@ -61,10 +64,10 @@ def compared(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
             )
         )
     lost = [
-        (name, bins.sums(t["time_s"].to_numpy(), t["drops"].to_numpy().astype(float)))
+        (name, _until(bins, ends[name], t["time_s"].to_numpy(), t["drops"].to_numpy()))
         for name, t in ((name, facts.drops_sampled) for name, facts in named)
     ]
-    if len(lost) > 1 and any(v.any() for _, v in lost):
+    if len(lost) > 1 and any(np.nansum(v) for _, v in lost):
         drawn.append(
             _series(
                 "drops",
@@ -76,6 +79,13 @@ def compared(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
             )
         )
     return drawn
+
+
+def _until(bins: Bins, end: float, times: Floats, values: npt.NDArray[Any]) -> Floats:
+    """Return the sum of values in each bin; NaN in bins that begin after the end of a run."""
+    sums = bins.sums(times, values.astype(np.float64))
+    sums[1:][bins.edges[1:-1] >= end] = np.nan
+    return sums
 
 
 def _common(named: Sequence[tuple[str, Facts]]) -> Bins:
@@ -104,7 +114,7 @@ def _series(
         title,
         f"{note} {units.span(bins.step)}.",
         time(bins.step * bins.count),
-        linear(series, *unit),
+        linear([np.nanmax(v) for v in series], *unit),
         wide=True,
         legend=[label for label, _ in kept],
         height=150,
