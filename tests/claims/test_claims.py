@@ -1349,3 +1349,15 @@ def test_a_claim_compares_an_own_queue_with_drop_tail(papers: Path) -> None:
     (changed,) = ew.claims("tiny", papers=papers, jobs=0, mechanisms=["early.py"])
     assert changed.verdict == "differs" and stored() == 2 * first, "another code has its own runs"
     assert changed.parts[0].numbers()[0] == 0
+
+
+def test_a_page_that_was_written_by_hand_is_kept(papers: Path) -> None:
+    mine = papers / "README.md"
+    mine.write_text("# My studies\n")
+    page.write(papers)
+    assert mine.read_text() == "# My studies\n"
+    assert "# Claims" in (papers / "CLAIMS.md").read_text()
+    mine.unlink()
+    page.write(papers)
+    page.write(papers)  # what was made is made again
+    assert "# Claims" in mine.read_text()

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.errors import InputError
-from eastwest.explain import neighbours
+from eastwest.explain import division, neighbours
 from eastwest.explain.story import Moment, Part, Story
 from eastwest.units import rate, size, span
 from eastwest.views import fate, timeouts
@@ -91,7 +91,9 @@ def story(evidence: Evidence, flow: int) -> Story:
     result = _opening(evidence, row)
     ahead = neighbours.ahead(evidence, row)
     blind = this.connection is None or evidence.events_note(this.finish_s) is not None
-    _parts(result, this, events, waits, ahead, blind and row["retransmits"] + row["timeouts"] > 0)
+    divided = division.of_flow(evidence, flow)
+    blind = blind and row["retransmits"] + row["timeouts"] > 0
+    _parts(evidence, result, divided, this, events, waits, ahead, blind)
     result.moments = list(_moments(evidence, this, events, waits))
     _tcp(evidence, result, this)
     neighbours.compare(evidence, result, row)
@@ -123,14 +125,19 @@ def _opening(evidence: Evidence, row: dict[str, Any]) -> Story:
 
 
 def _parts(
+    evidence: Evidence,
     result: Story,
+    divided: division.Division | None,
     this: fate.Message,
     events: list[Event],
     waits: list[fate.Silence],
     ahead: neighbours.Ahead | None,
     blind: bool,
 ) -> None:
-    """Add the parts of the time; ``blind`` if losses are counted that no event describes."""
+    """Add the parts of the time: of ``divided``, or else those that events and flows tell.
+
+    ``blind``: losses are counted that no event describes.
+    """
     intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
     if ahead is not None:
         intervals.append(fate.Interval(fate.BEHIND, this.start_s, ahead.until_s))
@@ -165,6 +172,18 @@ def _parts(
     result.parts = [Part(words[label], parts[label]) for label in order if parts[label] > 0]
     result.facts["parts_us"] = dict(parts)
     result.facts["timer_is_lower_bound"] = bool(bound)
+    if divided is not None:
+        waited = f"{expired}, {span(parts[fate.TIMER] / 1e6)}{bound}"
+        said = [waited] * bool(waits) + [f"fast retransmit {repaired}"] * bool(repairs)
+        repair = f" ({', '.join(said)})" if said else ""
+        result.parts = divided.told(
+            evidence, result.facts["src"], ahead.words if ahead else "", repair
+        )
+        result.facts["path_us"] = divided.parts_us
+        result.facts["round_trips"] = divided.round_trips
+        result.facts["queueing_us_by_port"] = {
+            evidence.port(link): wait for link, wait in divided.waits_us if link >= 0
+        }
 
 
 def _moments(
@@ -285,7 +304,8 @@ def _unknown(
         if row["timeouts"]:
             counted += f" and {plural(row['timeouts'], 'timeout')}"
         result.unknown.append(f"Counted meanwhile, on its whole connection: {counted}.")
-    if row["purpose"] in _OPENS and row["stream_start"] == 0:
+    divided = "path_us" in result.facts
+    if row["purpose"] in _OPENS and row["stream_start"] == 0 and not divided:
         shape = evidence.topology
         one_way = propagation_us(shape, evidence.host(this.src), evidence.host(this.dst))
         if one_way is not None:
@@ -299,15 +319,17 @@ def _unknown(
             "Duration of the handshake and the request, which preceded the message and is not a "
             "part of its time."
         )
-    result.unknown.append(
-        "Shares of queues, shared links and a growing window in the sending time"
-        + (
-            "."
-            if result.facts.get("cwnd_bytes_max")
-            else f"; a trace of its window shows more: --set 'measure.tcp_trace=[\""
-            f"{evidence.host(this.src)}->{evidence.host(this.dst)}\"]'."
+    if not divided:
+        result.unknown.append(
+            "How the sending time divides into a full window, the queue of each port, pacing and "
+            "delayed ACKs: eastwest explain --rerun, or a run with "
+            "--set 'measure.flow_parts=*', records it."
         )
-    )
+    if not result.facts.get("cwnd_bytes_max"):
+        result.unknown.append(
+            "The window over time: --set 'measure.tcp_trace=[\""
+            f"{evidence.host(this.src)}->{evidence.host(this.dst)}\"]' records it."
+        )
 
 
 def whole_connection(

@@ -8,7 +8,7 @@ What they draw comes from `eastwest.views`; this package imports no pages and no
 
 from eastwest.plot.charts import CHARTS, Chart, Drawing, draw, figure, overview
 from eastwest.plot.flows import flow_parts
-from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, windows
+from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, marks, windows
 from eastwest.plot.pauses import pauses
 from eastwest.plot.throughput import throughput
 
@@ -23,6 +23,7 @@ __all__ = [
     "job_tasks",
     "link_heat",
     "losses",
+    "marks",
     "overview",
     "pauses",
     "throughput",
