@@ -125,8 +125,27 @@ def test_kinds_without_a_drop_have_no_column_and_marks_have_one(tmp_path: Path) 
     heads, rows = words.drop_table(result)
     assert heads == ["links", "data", "all dropped", "marked (ECN)"]
     assert rows[0] == ["hosts to switches", "12", "12", "8"]
-    assert "the samples over time have no marks" in page_of(result)
+    assert f"{2 * len(lossy)} packets were marked (ECN)." in page_of(result)
     assert words.drop_table(folder(tmp_path / "none")) == ([], [])
+
+
+def test_marks_over_time_have_a_picture_where_they_were_recorded(tmp_path: Path) -> None:
+    samples = [
+        {"time_s": 0.001 * ms, "link": TO_H3, "bytes": 1000, "marks": marks}
+        for ms, marks in ((1, 30), (2, 0), (3, 7))
+    ]
+    facts = Facts(folder(tmp_path / "r", {"link_samples": samples}, {"simulated_s": 0.004}))
+    chart = next(chart for chart in load.charts(facts) if chart.name == "marks")
+    assert chart.title == "Marks peak about 0.5 ms: 30 packets in 1 ms"
+    assert chart.legend == ["switches to hosts"]
+    assert sum(chart.data["values"][0]) == 37
+    none = Facts(folder(tmp_path / "none", {"link_samples": samples[1:2]}))
+    assert not [chart for chart in load.charts(none) if chart.name == "marks"]
+    path = tmp_path / "r" / "link_samples.parquet"
+    pl.read_parquet(path).drop("marks").write_parquet(path)
+    (tmp_path / "r" / "summary.json").write_text('{"format": 8, "simulated_s": 0.004}')
+    old = Facts(Result(tmp_path / "r"))
+    assert not [chart for chart in load.charts(old) if chart.name == "marks"]
 
 
 def test_flows_without_a_loss_are_said_once(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ def test_the_page_says_what_happened(result: ew.Result) -> None:
     figures = [a["id"] for tag, a in page.tags if tag == "figure"]
     assert figures == [
         *("running-tasks", "jobs", "tasks-by-host", "job-runtimes"),
-        *("topology", "link-heat", "throughput", "queues", "host-queues", "drops"),
-        "link-utilisation",
+        *("topology", "link-heat", "throughput", "queues", "host-queues"),
+        *("drops", "marks", "link-utilisation"),
         *("flow-completion", "slowdown-by-size", "flow-parts", "packet-latency", "queue-wait"),
     ]
     assert len(text) < 1_000_000

@@ -33,12 +33,14 @@ def charts(facts: Facts) -> list[Chart]:
     if facts.result.queues.height:
         drawn += queues(facts)
     if facts.drops_sampled.height:
-        drawn.append(drops(facts))
+        drawn.append(packets(facts, "drops", facts.drops_sampled, "dropped"))
+    if facts.marks_sampled.height:
+        drawn.append(packets(facts, "marks", facts.marks_sampled, "marked"))
     return drawn
 
 
 def compared(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
-    """Return charts that compare results over time: traffic of hosts, and drops."""
+    """Return charts that compare results over time: traffic of hosts, drops and marks."""
     drawn = []
     sent = [
         (name, facts.result.traffic.filter(pl.col("tier") == upward(facts.result.traffic)[0]))
@@ -63,21 +65,20 @@ def compared(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
                 ("rate", "rate"),
             )
         )
-    lost = [
-        (name, _until(bins, ends[name], t["time_s"].to_numpy(), t["drops"].to_numpy()))
-        for name, t in ((name, facts.drops_sampled) for name, facts in named)
-    ]
-    if len(lost) > 1 and any(np.nansum(v) for _, v in lost):
-        drawn.append(
-            _series(
-                "drops",
-                "Packets dropped over time",
-                "Packets dropped on all links in each",
-                bins,
-                lost,
-                ("packets dropped", "count"),
-            )
-        )
+    counted = (
+        ("drops", "dropped", [facts.drops_sampled for _, facts in named]),
+        ("marks", "marked (ECN)", [facts.marks_sampled for _, facts in named]),
+    )
+    for name, what, tables in counted:
+        if len(named) < 2 or not any(table.height for table in tables):
+            continue
+        values = [
+            (label, _until(bins, end, t["time_s"].to_numpy(), t["packets"].to_numpy()))
+            for (label, end), t in zip(ends.items(), tables, strict=True)
+        ]
+        title, note = f"Packets {what} over time", f"Packets {what} on all links in each"
+        unit = (f"packets {what}", "count")
+        drawn.append(_series(name, title, note, bins, values, unit))
     return drawn
 
 
@@ -206,24 +207,24 @@ def _tiers(facts: Facts, table: pl.DataFrame) -> list[str]:
     return [tier for tier in [*facts.tiers, "?"] if tier in present][:_MOST_TIERS]
 
 
-def drops(facts: Facts) -> Chart:
-    """Return a chart of dropped packets over time, by the tier of the link that dropped them."""
-    lost = facts.drops_sampled
-    tiers = _tiers(facts, lost)
+def packets(facts: Facts, name: str, counted: pl.DataFrame, what: str) -> Chart:
+    """Return a chart of dropped or marked packets over time, by the tier of the link."""
+    tiers = _tiers(facts, counted)
     bins = facts.bins(_BINS)
     values = []
     for tier in tiers:
-        part = lost.filter(pl.col("tier") == tier)
-        values.append(bins.sums(part["time_s"].to_numpy(), part["drops"].to_numpy().astype(float)))
+        part = counted.filter(pl.col("tier") == tier)
+        counts = part["packets"].to_numpy().astype(float)
+        values.append(bins.sums(part["time_s"].to_numpy(), counts))
     total = np.sum(values, axis=0)
     worst = int(total.argmax())
     chart = Chart(
-        "drops",
-        f"Drops peak about {_about(bins, worst, facts.end)}: {units.count(float(total[worst]))} "
-        f"packets in {units.span(bins.step)}",
-        f"Packets dropped in each {units.span(bins.step)}, by tier of the link.",
+        name,
+        f"{name.capitalize()} peak about {_about(bins, worst, facts.end)}: "
+        f"{units.count(float(total[worst]))} packets in {units.span(bins.step)}",
+        f"Packets {what} in each {units.span(bins.step)}, by tier of the link.",
         time(facts.end),
-        linear(values, "packets dropped"),
+        linear(values, f"packets {what}"),
         wide=True,
         legend=[tier_words(tier) for tier in tiers],
         height=120,

@@ -249,10 +249,7 @@ def marked(result: Result) -> str:
     if "marks" not in result.links.columns:
         return ""
     marks = _int(result.links["marks"].sum())
-    if not marks:
-        return ""
-    said = f"{plural(marks, 'packet was', 'packets were')} marked (ECN)."
-    return f"{said} Marks are counted over the whole run; the samples over time have no marks."
+    return f"{plural(marks, 'packet was', 'packets were')} marked (ECN)." if marks else ""
 
 
 def faults(result: Result) -> list[str]:

@@ -165,14 +165,28 @@ class Facts:
 
     @cached_property
     def drops_sampled(self) -> pl.DataFrame:
-        """Packets dropped over time, by tier of link: ``time_s``, ``tier``, ``drops``."""
+        """Packets dropped over time, by tier of link: ``time_s``, ``tier``, ``packets``."""
+        if self.samples.height:
+            return self._sampled("drops")
+        events = self.events.filter(pl.col("what") == "drop")
+        return self._with_tier(
+            events.select("time_s", pl.col("link").cast(pl.UInt32, strict=False), packets=pl.lit(1))
+        )
+
+    @cached_property
+    def marks_sampled(self) -> pl.DataFrame:
+        """Packets marked (ECN) over time, by tier of link: ``time_s``, ``tier``, ``packets``.
+
+        Results before format 9 have no rows.
+        """
+        return self._sampled("marks")
+
+    def _sampled(self, column: str) -> pl.DataFrame:
+        """Return a count of packets of ``link_samples`` over time, with the tier of the link."""
+        some = self.samples.filter(pl.col(column) > 0)
+        return self._with_tier(some.select("time_s", "link", packets=pl.col(column)))
+
+    def _with_tier(self, packets: pl.DataFrame) -> pl.DataFrame:
         tiers = self.links.select("link", "tier")
-        samples = self.samples
-        if samples.height:
-            lost = samples.filter(pl.col("drops") > 0).select("time_s", "link", "drops")
-        else:
-            events = self.events.filter(pl.col("what") == "drop")
-            lost = events.select(
-                "time_s", pl.col("link").cast(pl.UInt32, strict=False), drops=pl.lit(1)
-            )
-        return lost.join(tiers, on="link", how="left").with_columns(pl.col("tier").fill_null("?"))
+        joined = packets.join(tiers, on="link", how="left")
+        return joined.with_columns(pl.col("tier").fill_null("?"))
