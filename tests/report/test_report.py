@@ -135,7 +135,7 @@ def test_a_comparison_shows_differences(fake: FakeCore) -> None:
     page = check_self_contained(text)
     assert "fake, seed 1" in text
     assert "fake, seed 2" in text
-    assert sum(tag == "figure" for tag, _ in page.tags) == 6
+    assert sum(tag == "figure" for tag, _ in page.tags) == 7
     assert "1 setting differs: seed (1 / 2)." in text
     rows = re.findall(r"<code>seed</code></th><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>", text)
     assert rows == [("1", "2")]
