@@ -506,6 +506,14 @@ def test_a_claim_holds_when_all_its_metrics_do(papers: Path) -> None:
     assert outcome(papers, lost).measured() == "2 runs failed"
 
 
+def test_a_claim_is_shown_in_notebooks_with_its_numbers_and_bands(papers: Path) -> None:
+    bad = Part(metric(name="<time>"), Measured(1.0))
+    shown = outcome(papers, bad)._repr_html_()
+    assert "tiny/A1: differs" in shown
+    for text in ("&lt;time&gt;", "1,000 ms", "4 to 6 ms", "Outside the band"):
+        assert text in shown
+
+
 def test_a_choice_among_no_settings_differs_and_is_written_as_valid_json(papers: Path) -> None:
     none = Part(metric(), Measured(-math.inf, text="no setting keeps it"))
     found = outcome(papers, none)

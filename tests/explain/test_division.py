@@ -78,9 +78,9 @@ def test_a_narrow_window_takes_its_round_trips(tmp_path: Path) -> None:
 
 
 def test_a_second_run_finds_what_the_first_would_have_recorded(tmp_path: Path) -> None:
-    plain = ew.run("s2", set={"workload.incast.rounds": 1}, out=tmp_path / "plain")
-    asked = {"workload.incast.rounds": 1, "measure.flow_parts": "*"}
-    recorded = ew.run("s2", set=asked, out=tmp_path / "recorded")
+    plain = ew.run("s2", {"workload.incast.rounds": 1}, out=tmp_path / "plain")
+    again = {"workload.incast.rounds": "1", "measure.flow_parts": "*"}
+    recorded = ew.run("s2", again, out=tmp_path / "recorded")
     for flow in range(0, plain.flows.height, 5):
         story = explain(plain, "flow", flow, rerun_s=math.inf)
         assert sums_up(story)

@@ -226,6 +226,7 @@ def test_exchanges_have_a_curve_and_a_warm_up_is_left_out(tmp_path: Path) -> Non
 
 
 SERVICE = """schema = 1
+seed = 1
 [[workload]]
 name = "sort"
 off = {off}
@@ -257,7 +258,7 @@ def compared(tmp_path: Path) -> list[Result]:
 def test_a_comparison_says_that_each_result_has_one_seed(tmp_path: Path) -> None:
     text = page_of(*compared(tmp_path))
     check_self_contained(text)
-    assert "Each result is one run with one seed (seed 1): a difference can be chance." in text
+    assert "Each setting has one run (seed 1), so that differences can be chance" in text
 
 
 def test_labels_of_a_comparison_are_settings_with_values(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 //! Waiting times of a packet, or of a chain of packets, by the link before which it waited.
 
-use crate::Span;
+use crate::time::Span;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of links of which the waiting times are kept separately: those of a fat tree in both

@@ -28,7 +28,7 @@ from eastwest.cli.options import (
 )
 from eastwest.cli.progress import ClaimsBar
 from eastwest.cli.screen import headed
-from eastwest.errors import InputError
+from eastwest.errors import InputError, in_one_line
 from eastwest.units import clean
 
 _COLOURS = {HOLDS: "green", DIFFERS: "red"}
@@ -167,7 +167,7 @@ def _write_pages(folder: Path) -> None:
     try:
         page.write(folder)
     except InputError as error:
-        _say(f"warning: results are stored, but the pages are not updated: {error}")
+        _say(f"warning: results are stored, but the pages are not updated: {in_one_line(error)}")
 
 
 def _report(console: Console, outcomes: list[Outcome], as_json: bool) -> None:

@@ -13,8 +13,8 @@ import typer
 from eastwest.cli.guard import errors, fail, guarded
 from eastwest.cli.options import JsonObjectOption, one_of
 from eastwest.cli.progress import RunBar
+from eastwest.explain import Story, difference, slowest
 from eastwest.explain import explain as tell
-from eastwest.explain import slowest
 from eastwest.paraver import paraver
 from eastwest.results import Result
 from eastwest.timeline import MOST_EVENTS, trace, write
@@ -44,8 +44,9 @@ def explain(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="flow|exchange|job|task|connection|program|slowest",
-            help="Kind of object to explain; slowest: list candidates.",
+            metavar="flow|exchange|job|task|connection|program|slowest|RUN",
+            help="Kind of object to explain; slowest: list candidates; a second result folder: "
+            "where the two first differ, and what followed.",
         ),
     ],
     number: Annotated[
@@ -63,7 +64,13 @@ def explain(
         ),
     ] = None,
     top: Annotated[
-        int, typer.Option(min=1, max=1000, help="Maximum number of candidates that slowest lists.")
+        int,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Maximum number of candidates that slowest lists, or of flows and jobs with "
+            "the largest changes.",
+        ),
     ] = 5,
     rerun: Annotated[
         bool | None,
@@ -75,7 +82,12 @@ def explain(
     ] = None,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Explain why a flow or job of a result took as long as it did."""
+    """Explain why a flow or job of a result took as long as it did, or why two results differ."""
+    if subject not in set(Subject) and ("/" in subject or Path(subject).exists()):
+        if number is not None:
+            fail(f"{number!r:.60}: two results are compared as a whole: eastwest explain RUN RUN")
+        _print(difference(folder, subject, top), as_json)
+        return
     wanted = one_of(Subject, subject, "explain")
     if wanted is Subject.slowest:
         story = slowest(Result(folder), top)
@@ -92,6 +104,11 @@ def explain(
                 rerun_s=limit_s,
                 progress=progress,
             )
+    _print(story, as_json)
+
+
+def _print(story: Story, as_json: bool) -> None:
+    """Print a story as text or JSON."""
     typer.echo(json.dumps(story.to_dict(), allow_nan=False) if as_json else story.text())
 
 

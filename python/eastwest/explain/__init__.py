@@ -15,7 +15,7 @@ from eastwest.core import ProgressCallback
 from eastwest.explain.story import Moment, Part, Section, Story
 from eastwest.results import Result
 
-__all__ = ["Moment", "Part", "Section", "Story", "explain", "slowest"]
+__all__ = ["Moment", "Part", "Section", "Story", "difference", "explain", "slowest"]
 
 
 def explain(
@@ -54,3 +54,16 @@ def slowest(result: Result | str | Path, top: int = 5) -> Story:
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 
     return subjects.slowest(result, top)
+
+
+def difference(first: Result | str | Path, second: Result | str | Path, top: int = 3) -> Story:
+    """Return a story that tells where two results first differ, and what followed.
+
+    It has the settings that differ, the first difference in simulated time, and the changes of
+    workloads, counts, flows and jobs (at most ``top`` each, the largest changes first). Results
+    with equal digests are identical. Raises ``InputError`` where a folder is damaged.
+    """
+    from eastwest.explain import two_results  # noqa: PLC0415  loads polars
+
+    first, second = (each if isinstance(each, Result) else Result(each) for each in (first, second))
+    return two_results.story(first, second, top)

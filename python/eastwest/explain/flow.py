@@ -24,7 +24,8 @@ _OPENS = {"flow", "request", "replica"}
 _ANSWERS = {"response", "shuffle", "map-input"}
 #: Minimum retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
 _LEAST_RTO_S = 0.2
-_CAUSES = {
+#: Causes of losses, by their name in ``events``, as ends of sentences.
+CAUSES = {
     "queue-full": "the queue was full",
     "loss": "lost on the line",
     "link-down": "the link was down",
@@ -33,7 +34,8 @@ _CAUSES = {
     "shared-buffer": "the memory of the switch was full",
     "sojourn": "the queue dropped it after too long a wait",
 }
-_KINDS = {
+#: Kinds of packets, by their name in ``events``.
+KINDS = {
     "data": "segment",
     "retransmission": "segment sent again",
     "ack": "acknowledgement",
@@ -214,7 +216,7 @@ def _moments(
 
 def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> str:
     first = burst.first
-    what = plural(burst.packets, _KINDS.get(first.kind, first.kind))
+    what = plural(burst.packets, KINDS.get(first.kind, first.kind))
     several = burst.packets > 1
     if several and first.kind == "retransmission":
         what = f"{burst.packets} segments sent again"
@@ -233,7 +235,7 @@ def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> s
                 whose = f", from its byte {place:,} on" if several else f", its byte {place:,}"
     elif first.kind not in {"ack", "ece_ack", "syn_ack"}:
         whose = f" from {evidence.host(first.src)}"
-    return f"{what}{payload} lost{where}{until}{whose}: {_CAUSES.get(first.cause, first.cause)}"
+    return f"{what}{payload} lost{where}{until}{whose}: {CAUSES.get(first.cause, first.cause)}"
 
 
 def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:

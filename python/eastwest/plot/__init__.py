@@ -10,6 +10,7 @@ from eastwest.plot.charts import CHARTS, Chart, Drawing, draw, figure, overview
 from eastwest.plot.flows import flow_parts
 from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, marks, windows
 from eastwest.plot.pauses import pauses
+from eastwest.plot.sweeps import comparisons, sweep
 from eastwest.plot.throughput import throughput
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Chart",
     "Drawing",
     "cdf",
+    "comparisons",
     "draw",
     "figure",
     "flow_parts",
@@ -26,6 +28,7 @@ __all__ = [
     "marks",
     "overview",
     "pauses",
+    "sweep",
     "throughput",
     "windows",
 ]

@@ -187,8 +187,14 @@ def _stack(axes: Axes, samples: Samples, column: str) -> Floats:
     scale = time_axis(axes, samples.end)
     base = np.zeros(samples.edges.size - 1)
     for number, (tier, packets) in enumerate(samples.by_tier(column).items()):
-        look = {"fill": True, "color": color(number), "label": tier_words(tier)}
-        axes.stairs(base + packets, samples.edges * scale, baseline=base, **look)
+        axes.stairs(
+            base + packets,
+            samples.edges * scale,
+            baseline=base,
+            fill=True,
+            color=color(number),
+            label=tier_words(tier),
+        )
         base = base + packets
     axes.set(xlim=(0, samples.end * scale))
     return base

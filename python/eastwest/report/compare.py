@@ -11,12 +11,13 @@ from eastwest.report.page import render
 from eastwest.report.single import title_of
 from eastwest.report.triangle import triangle
 from eastwest.results import Result, pick
-from eastwest.sweep import words
+from eastwest.sweep import seeds, words
 from eastwest.sweep.metrics import scalars
+from eastwest.views import goals
 from eastwest.views.facts import Facts
-from eastwest.views.labels import plural, shown
+from eastwest.views.labels import as_sentence, plural, shown
 from eastwest.views.metrics import Metric, change, made, told
-from eastwest.views.settings import ABSENT, differences
+from eastwest.views.settings import ABSENT, differences, settings
 
 _MOST_LABEL = 40
 #: Maximum number of settings in the sentences at the top; the table has all.
@@ -72,7 +73,7 @@ def comparison(results: Sequence[Result]) -> str:
         [*charts, *over_time],
         title=f"{len(results)} results compared",
         names=names,
-        sentences=_sentences(results, names, different),
+        sentences=[*goals.compared(results, names), *_sentences(results, names, different)],
         metrics=metrics(results),
         differences=different,
         many_differences=len(different) > _MOST_OPEN,
@@ -115,23 +116,15 @@ def _sentences(
         said.append("All settings are the same.")
     if len({result.digest for result in results}) == 1:
         return [*said, "All results have the same digest: the same thing happened in each."]
-    said.append(_seeds(results, different))
+    alone = seeds.of_results([settings(r) for r in results], [r.digest for r in results])
+    if alone:
+        said.append(as_sentence(alone))
+    elif [path for path, _ in different] == ["seed"]:
+        said.append("Only the seed differs: all differences are chance.")
     for metric in _shown_metrics(results):
         if metric.headline:
             said.append(_headline(metric, [metric.of(result) for result in results], names))
     return [sentence for sentence in said if sentence]
-
-
-def _seeds(results: Sequence[Result], different: list[tuple[str, list[str]]]) -> str:
-    """Return a sentence on the seeds of the results: each result has one."""
-    seeds = list(dict.fromkeys(str(result.summary.get("seed", "?")) for result in results))
-    if [path for path, _ in different] == ["seed"]:
-        return "Only the seed differs: all differences are chance."
-    which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {', '.join(seeds[:_MOST_NAMED])}"
-    return (
-        f"Each result is one run with one seed ({shown(which, 80)}): a difference can be chance. "
-        "A sweep with several seeds (eastwest sweep) has intervals."
-    )
 
 
 def _headline(metric: Metric, values: list[float | None], names: list[str]) -> str:

@@ -25,11 +25,12 @@ from eastwest.report.draw import (
     logarithmic,
 )
 from eastwest.report.page import render
-from eastwest.sweep import words
+from eastwest.sweep import seeds, words
 from eastwest.sweep.tables import SweepResult
+from eastwest.views import goals
 from eastwest.views.facts import Facts
 from eastwest.views.front import Trade, trade
-from eastwest.views.labels import plural, shown
+from eastwest.views.labels import as_sentence, plural, shown
 from eastwest.views.metrics import Metric, change
 from eastwest.views.sweep import Estimate, Points
 
@@ -74,7 +75,11 @@ def sweep_page(sweep: SweepResult) -> str:
         scenario=shown(summary.get("scenario", "?"), 100),
         version=shown(summary.get("version", "?"), 40),
         counts=_counts(points),
-        sentences=_sentences(points, found),
+        sentences=[
+            *goals.of_sweep(summary, points.names),
+            *_sentences(points, found),
+            *map(as_sentence, seeds.of_sweep(sweep)),
+        ],
         charts=charts,
         more=more,
         confidence=_confidence(points),
