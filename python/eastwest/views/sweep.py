@@ -192,16 +192,22 @@ class Points:
             return self.name(point)
         return self._said(self.settings[point], [self._across])
 
-    def _said(self, row: list[str], columns: Iterable[int]) -> str:
+    def _said(self, row: list[str], columns: Iterable[int], sign: str = " = ") -> str:
         """Return settings of a point as text: ``limit = 5 packets``; a named case is its name."""
         named = [axis is not None for _, axis in self.sweep.columns]
-        return ", ".join(row[i] if named[i] else f"{self.short[i]} = {row[i]}" for i in columns)
+        said = (row[i] if named[i] else f"{self.short[i]}{sign}{row[i]}" for i in columns)
+        return ", ".join(said)
 
     @property
     def names(self) -> goals.Names:
-        """Names of the points, for sentences."""
+        """Names of the points for sentences on goals, as in the terminal: ``limit 5 packets``."""
+
+        def of(point: int) -> str:
+            row = self.settings.get(point, [])
+            return self._said(row, range(len(row)), " ") or f"point {point}"
+
         is_plain = len(self.sweep.columns) == 1 and self.sweep.columns[0][1] is None
-        return goals.Names(self.name, f"{self.short[0]} =" if is_plain else "")
+        return goals.Names(of, self.short[0] if is_plain else "")
 
     @cached_property
     def wanted(self) -> list[Metric]:
