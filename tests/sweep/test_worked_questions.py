@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import eastwest as ew
-from eastwest import shipped
+from eastwest import shipped, units
 from eastwest.sweep import words
 from eastwest.views import metrics
 
@@ -88,7 +88,8 @@ def test_coalescing_saves_energy_only_with_much_load(folders: dict[str, Any]) ->
     sweep["axis"][0]["values"] = ["1 ms", "20 us"]
     found = ew.sweep({**sweep, "seeds": 1}, set={"duration": "25 ms"}, **folders)
     energy, p99 = "energy_j.of_always_on", SERVICE_P99
-    idle, busy = {}, {}
+    idle: dict[str, dict[str, Any]] = {}
+    busy: dict[str, dict[str, Any]] = {}
     for row in rows(found, energy, p99):
         gap = row["workload.service.mean_gap"]
         name = next(iter(found.names(row["point"]).values()))
@@ -149,4 +150,4 @@ def test_ratios_of_energy_are_not_joules() -> None:
         assert words.shown(name)[2](0.115) == "11.5 %"
         assert metrics.made(name).write(0.115) == "11.5 %"
     assert words.shown("energy_j.of_ideal")[2](1.5) == "1.5"
-    assert words.shown("energy_j.total")[1:] == ("energy total", words.joules)
+    assert words.shown("energy_j.total")[1:] == ("energy total", units.joules)
