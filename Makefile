@@ -36,6 +36,7 @@ reference: build ## Write the reference pages that come from the code
 	@EASTWEST_WRITE_DOCS=1 cargo test --quiet --locked -p eastwest-sim --test scenario_errors
 	@$(BIN)/python tools/reference.py
 	@$(BIN)/python tools/shown.py
+	@$(BIN)/python tools/notebooks.py
 
 pictures: build ## Draw the pictures of the documentation anew; ONLY=demo.png for one
 	@$(BIN)/python tools/pictures.py $(ONLY)

@@ -26,6 +26,7 @@ def test_a_scenario_is_a_file_a_folder_a_name_or_text(
     again = load_source(folder)
     assert again.text.startswith("# resolved")
     assert again.base_dir == folder.resolve()
+    assert (load_source("x.toml").name, again.name) == ("x", folder.name)
     monkeypatch.setattr(shipped, "SCENARIOS", Path.cwd())
     assert load_source("X").text == 'name = "x"\n'
     with pytest.raises(FileNotFoundError, match="shipped scenarios: x"):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eastwest._core import RunError, ScenarioError
     from eastwest.claims import Outcome, claims
     from eastwest.errors import InputError
-    from eastwest.explain import Story, explain, slowest
+    from eastwest.explain import Story, difference, explain, slowest
     from eastwest.mechanisms import (
         Ack,
         Arrival,
@@ -63,6 +63,7 @@ __all__ = [
     "__version__",
     "check",
     "claims",
+    "difference",
     "explain",
     "load",
     "models",
@@ -80,7 +81,7 @@ _HOMES = {
     **dict.fromkeys(["RunError", "ScenarioError"], "_core"),
     **dict.fromkeys(["Outcome", "claims"], "claims"),
     "InputError": "errors",
-    **dict.fromkeys(["Story", "explain", "slowest"], "explain"),
+    **dict.fromkeys(["Story", "difference", "explain", "slowest"], "explain"),
     **dict.fromkeys(
         [
             "Ack",
@@ -121,8 +122,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return all public names, whether or not their modules are imported yet."""
-    return sorted(set(globals()) | set(__all__))
+    """Return the public names, whether or not their modules are imported yet, and nothing else."""
+    return sorted(__all__)
 
 
 class _Package(ModuleType):

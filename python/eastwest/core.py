@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NotRequired, Protocol, TypedDict
 
 from eastwest import _core
-from eastwest.errors import MechanismError
+from eastwest.errors import MechanismError, problems_text
 
 #: A column's name, type and data. Numbers are little-endian bytes. Text is a list, or, where few
 #: texts repeat, (index bytes, texts): one byte per row for up to 256 texts, four for more.
@@ -74,11 +74,6 @@ class Progress(TypedDict):
     jobs_total: int
     packet_hops: int
     wall_s: float
-
-
-#: Minimum share of a run, 0 to 1, from which its remaining time is estimated. Flows that begin
-#: together finish late and together, so that an estimate before says little.
-TELLING_SHARE = 0.05
 
 
 def share_done(progress: Progress) -> float | None:
@@ -259,17 +254,17 @@ def use(wanted: Extras) -> None:
 def _extension() -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """Yield the extension in use and the arguments that pass sketches to it.
 
-    Exceptions of an extension with mechanisms are raised as those of the extension without.
+    Exceptions of an extension with mechanisms are raised as those of the extension without. The
+    text of an error of a scenario is that of the command line.
     """
     wanted = extras()
     module = wanted.module or _core
     try:
         yield module, wanted.arguments
     except module.ScenarioError as error:
-        if module is _core:
-            raise
-        usual = _core.ScenarioError(str(error))
+        usual = error if module is _core else _core.ScenarioError()
         usual.problems = error.problems
+        usual.args = (problems_text(error.problems),)
         raise usual from None
     except module.RunError as error:
         if module is _core:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from eastwest.units import clean
 
 if TYPE_CHECKING:
     from eastwest.core import Problem
@@ -25,12 +27,45 @@ class InputError(ValueError):
     """Error of a file, folder or argument of the user: missing, damaged or not valid."""
 
 
+def pieces(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Yield the line about a problem in pieces: (``path``, ``value``, ``hint`` or empty, text)."""
+    yield "", f"  line {problem['line']}: " if problem.get("line") else "  "
+    yield "path", clean(problem["path"]) or "(whole file)"
+    if problem.get("value") is not None:
+        yield "", " = "
+        yield "value", clean(str(problem["value"]))
+    yield "", f": {clean(problem['message'], 1000)}"
+    if problem.get("hint"):
+        yield "hint", f"; did you mean {clean(str(problem['hint']))}?"
+
+
+def counted(problems: Sequence[Problem]) -> str:
+    """Return the number of problems with its noun: ``1 problem``, ``2 problems``."""
+    return f"{len(problems)} problem{'s' * (len(problems) != 1)}"
+
+
+def problems_text(problems: Sequence[Problem]) -> str:
+    """Return the text of the command line about problems: their number, then a line for each."""
+    lines = ("".join(text for _, text in pieces(problem)) for problem in problems)
+    return "\n".join([counted(problems), *lines])
+
+
+def in_one_line(error: Exception, most: int = 5) -> str:
+    """Return the text of an error in one line; of its problems, if any, the first ``most``."""
+    problems: Sequence[Problem] = getattr(error, "problems", [])
+    lines = ["".join(text for _, text in pieces(p)).strip() for p in problems[:most]]
+    return "; ".join(lines) or str(error)
+
+
 class ProblemsError(InputError):
     """Error of an input file with one or more problems; ``problems`` lists all of them."""
 
     def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("; ".join(f"{p['path']}: {p['message']}" for p in problems))
+        super().__init__(problems)
         self.problems = problems
+
+    def __str__(self) -> str:
+        return problems_text(self.problems)
 
 
 class MechanismError(InputError):

@@ -38,6 +38,16 @@ _VALUES: dict[str, dict[str, Any]] = {
     "list of names": _TEXTS,
     "list of files": _TEXTS,
     "properties": {"type": "object"},
+    # Names of measures have dots: without quotes they are nested tables.
+    "goals": {
+        "type": "object",
+        "additionalProperties": {
+            "anyOf": [
+                {"type": "string", "pattern": r"^\s*([<>]=?\s*[-+.0-9]|minimal\s*$|maximal\s*$)"},
+                {"type": "object"},
+            ]
+        },
+    },
 }
 
 #: Ends of the paths of choices that also take the name of a mechanism of the user's own.

@@ -42,6 +42,11 @@ class Tables:
         return self.table("flow_parts")
 
     @cached_property
+    def flow_hops(self) -> pl.DataFrame:
+        """Waiting times in switches of the flows of ``flow_parts``, by link."""
+        return self.table("flow_hops")
+
+    @cached_property
     def flow_samples(self) -> pl.DataFrame:
         """Throughput at receivers over time."""
         return self.table("flow_samples")

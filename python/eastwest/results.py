@@ -65,6 +65,12 @@ class Result(Tables):
     def __repr__(self) -> str:
         return f"Result({str(self.path)!r})"
 
+    def _repr_html_(self) -> str:
+        """Return the answer as HTML, which notebooks show."""
+        from eastwest import cards  # noqa: PLC0415  only for notebooks
+
+        return cards.of_result(self)
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Main results of the run, as printed by ``eastwest run --json``."""

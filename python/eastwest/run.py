@@ -7,6 +7,7 @@ itself), by the name of a shipped scenario, or given as TOML text.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,14 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import core, shipped
 from eastwest.errors import InputError
+from eastwest.few_flows import few_flows
 from eastwest.files import is_folder
 from eastwest.memory import Watched
-from eastwest.results import Result, TargetFolder, frame, write_result
+from eastwest.progress import RunWords, watched
+from eastwest.results import Result, TargetFolder, frame, pick, write_result
 from eastwest.unfinished import Keeper
 from eastwest.units import count, span
 from eastwest.work_units import first_unit, window_words
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from eastwest.mechanisms.load import Mechanism
 
 #: Values of ``set=``: TOML values, or text in the form of the command line.
@@ -37,6 +42,25 @@ class Source:
     text: str
     base_dir: Path
     label: str
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario for progress lines: that of its file, or of its result folder."""
+        path = Path(self.label)
+        return self.base_dir.name if path.name == "scenario.toml" else path.stem
+
+
+#: Override that removes the goals of a scenario.
+NO_GOALS = ("goal", "{}")
+_GOAL = re.compile(r"""^\s*\[?\s*["']?goal\b""", re.MULTILINE)
+
+
+def may_have_goals(source: Source, overrides: core.Overrides) -> bool:
+    """Whether a scenario with these overrides may have goals: a test without reading it."""
+    if NO_GOALS in overrides:
+        return False
+    named = any(path.partition(".")[0].strip() == "goal" for path, _ in overrides)
+    return named or _GOAL.search(source.text) is not None
 
 
 def load_source(scenario: str | Path) -> Source:
@@ -85,12 +109,14 @@ def check(
 
     ``mechanisms`` are the user's own mechanisms that it names, see ``run``.
     """
+    from eastwest.goals import form  # noqa: PLC0415  imports this module
+
     source = load_source(scenario)
     with core.using(_loaded(mechanisms)):
         checked = core.check(
             source.text, str(source.base_dir), str(shipped.DATA), as_overrides(set)
         )
-    return list(checked["problems"])
+        return checked["problems"] or form.problems_of(source, as_overrides(set))
 
 
 def run(
@@ -101,7 +127,7 @@ def run(
     *,
     reference: bool = False,
     force: bool = False,
-    progress: core.ProgressCallback | None = None,
+    progress: core.ProgressCallback | bool | None = None,
     mechanisms: Sequence[Mechanism] = (),
     checkpoint_s: float = 0,
     fresh: bool = False,
@@ -112,12 +138,13 @@ def run(
 
     ``set`` overrides settings by path, such as ``{"fabric.host_rate": "10 Gbit/s"}``. ``out`` is
     the result folder; without it, a new one is made under ``results/``. ``reference`` runs every
-    port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is
-    called about ten times a second. ``mechanisms`` are the user's own mechanisms that the scenario
-    names: folders of crates (``eastwest new``), Python files, or classes derived from ``Queue``,
-    ``Congestion`` or ``Routing``. With ``checkpoint_s``, a checkpoint is written to the folder of
-    the run store every ``checkpoint_s`` seconds and on an interrupt; a later call with equal
-    arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
+    port in the two-event reference mode, which gives the same digest more slowly. ``progress`` is a
+    function that is called about ten times a second; None shows a bar in a notebook, True also in a
+    terminal, and False shows nothing. ``mechanisms`` are the user's own mechanisms that the
+    scenario names: folders of crates (``eastwest new``), Python files, or classes derived from
+    ``Queue``, ``Congestion`` or ``Routing``. With ``checkpoint_s``, a checkpoint is written to the
+    folder of the run store every ``checkpoint_s`` seconds and on an interrupt; a later call with
+    equal arguments resumes from it, unless ``fresh``. A run that takes more than ``memory_bytes``
     (default: nine tenths of the memory available), or is known to need more, ends with a
     ``MemoryError``. With ``threads`` above 1 a large fabric is simulated on several threads where
     that is possible; the result is the same and its notes say how many were used.
@@ -125,16 +152,17 @@ def run(
     Raises ``ScenarioError`` where the input is wrong, ``InputError`` where a mechanism is wrong,
     and ``RunError`` where the simulation cannot continue.
     """
-    with core.using(_loaded(mechanisms)):
+    source = load_source(scenario)
+    with core.using(_loaded(mechanisms)), watched(progress, source.name, RunWords()) as told:
         return simulate(
-            load_source(scenario),
+            source,
             as_overrides(set),
             seed,
             TargetFolder(Path(out) if out is not None else None, force),
             core.RunOptions(
                 reference=reference,
                 threads=threads,
-                progress=progress,
+                progress=told,
                 memory_bytes=memory_bytes,
             ),
             Keeper(checkpoint_s, fresh=fresh) if checkpoint_s > 0 else None,
@@ -188,6 +216,9 @@ def measured(
     With a ``keeper`` the first rows of long tables may be in its files, and time and memory are
     those of all processes that worked on the run.
     """
+    from eastwest.goals import form  # noqa: PLC0415  imports this module
+
+    form.refuse(source, overrides)
     cpu = time.process_time()
     wall = time.perf_counter()
     options = options or core.RunOptions()
@@ -199,9 +230,13 @@ def measured(
     before = keeper.earlier if keeper is not None else {"wall_s": 0.0, "cpu_s": 0.0}
     summary.setdefault("wall_s", before["wall_s"] + time.perf_counter() - wall)
     summary.setdefault("cpu_s", before["cpu_s"] + time.process_time() - cpu)
-    summary |= _by_workload(raw, summary, keeper)
+    tables = _tables(raw, keeper)
+    summary |= _by_workload(tables, summary)
+    summary |= _goals(raw, summary)
     summary.setdefault("peak_rss_mb", peak_rss_mb())
     summary["notes"] = [*raw["notes"], *_of_window(summary), *_of_mechanisms(summary)]
+    few = few_flows(tables["flows"], pick(summary, "flows", "count"), pick(summary, "simulated_s"))
+    summary["notes"] += [few] if few else []
     if "transactions" in source.text:
         from eastwest.observe.kept_account import of_run  # noqa: PLC0415  few runs have spans
 
@@ -209,6 +244,15 @@ def measured(
         raw["attached"] = [*raw["attached"], *kept]
         summary["notes"] += said
     return raw, summary
+
+
+def _goals(raw: core.CoreResult, summary: dict[str, Any]) -> dict[str, Any]:
+    """Return ``goals`` of a summary, where the scenario has goals."""
+    from eastwest.goals import evaluate, form  # noqa: PLC0415  they import this module
+    from eastwest.sweep.metrics import metrics_in  # noqa: PLC0415
+
+    goals = form.of_text(raw["scenario_toml"])
+    return {"goals": evaluate.of_run(goals, metrics_in(summary))} if goals else {}
 
 
 def _of_window(summary: dict[str, Any]) -> list[str]:
@@ -219,10 +263,8 @@ def _of_window(summary: dict[str, Any]) -> list[str]:
     return [f"measure.window: nothing starts in this part of the run ({words}): nothing counts"]
 
 
-def _by_workload(
-    raw: core.CoreResult, summary: dict[str, Any], keeper: Keeper | None
-) -> dict[str, Any]:
-    """Return ``workloads`` and ``while`` of a summary, also from rows in the files of a keeper."""
+def _tables(raw: core.CoreResult, keeper: Keeper | None) -> dict[str, pl.LazyFrame]:
+    """Return the tables of the measures of workloads, also from rows in the files of a keeper."""
     import polars as pl  # noqa: PLC0415  large: not before the simulation has run
 
     from eastwest import by_workload  # noqa: PLC0415
@@ -232,6 +274,13 @@ def _by_workload(
         first = [] if keeper is None else keeper.parts(name)
         parts = [pl.scan_parquet(part, glob=False) for part in first]
         tables[name] = pl.concat([*parts, frame(raw["tables"][name]).lazy()])
+    return tables
+
+
+def _by_workload(tables: Mapping[str, pl.LazyFrame], summary: dict[str, Any]) -> dict[str, Any]:
+    """Return ``workloads`` and ``while`` of a summary."""
+    from eastwest import by_workload  # noqa: PLC0415  large: polars
+
     return by_workload.measured(
         tables, float(summary.get("simulated_s", 0.0)), summary.get("window", {})
     )

@@ -36,7 +36,15 @@ from eastwest.files import store_folder, sync_file, sync_folder, write_whole
 from eastwest.formats import RESULT_FORMAT, TABLES
 from eastwest.partial import Partial, remove, remove_abandoned, temporary
 from eastwest.results import Result, fill_folder
-from eastwest.run import Setting, Source, as_overrides, load_source, measured
+from eastwest.run import (
+    NO_GOALS,
+    Setting,
+    Source,
+    as_overrides,
+    load_source,
+    may_have_goals,
+    measured,
+)
 from eastwest.units import size, span
 
 #: Function from the core's result to the bytes of a further file of a run's folder.
@@ -81,6 +89,9 @@ def plan(
     """Return the resolved scenario with overrides. Raises ``ScenarioError`` where it is wrong."""
     source = scenario if isinstance(scenario, Source) else load_source(scenario)
     overrides = list(set) if isinstance(set, list) else as_overrides(set)
+    if may_have_goals(source, overrides):
+        # Goals do not change a run, so a run in the store has none.
+        overrides.append(NO_GOALS)
     # The seed is a separate part of the key, so any seed serves here.
     resolved = core.resolve(source.text, str(source.base_dir), str(shipped.DATA), overrides, 1)
     digest = hashlib.sha256(resolved["scenario_toml"].encode())

@@ -34,6 +34,10 @@ UNITS: dict[str, Unit] = {
 }
 
 
+#: Statistics of each measure, as the summary names them.
+STATISTICS = ("count", "mean", "p50", "p99", "p999", "max")
+
+
 def first_unit(measures: Mapping[str, Any]) -> Unit | None:
     """Return the unit in which a user counts a workload with these measures, or None."""
     return next((unit for unit in UNITS.values() if unit.name in measures), None)

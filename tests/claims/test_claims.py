@@ -506,6 +506,14 @@ def test_a_claim_holds_when_all_its_metrics_do(papers: Path) -> None:
     assert outcome(papers, lost).measured() == "2 runs failed"
 
 
+def test_a_claim_is_shown_in_notebooks_with_its_numbers_and_bands(papers: Path) -> None:
+    bad = Part(metric(name="<time>"), Measured(1.0))
+    shown = outcome(papers, bad)._repr_html_()
+    assert "tiny/A1: differs" in shown
+    for text in ("&lt;time&gt;", "1,000 ms", "4 to 6 ms", "Outside the band"):
+        assert text in shown
+
+
 def test_a_choice_among_no_settings_differs_and_is_written_as_valid_json(papers: Path) -> None:
     none = Part(metric(), Measured(-math.inf, text="no setting keeps it"))
     found = outcome(papers, none)
@@ -1349,3 +1357,15 @@ def test_a_claim_compares_an_own_queue_with_drop_tail(papers: Path) -> None:
     (changed,) = ew.claims("tiny", papers=papers, jobs=0, mechanisms=["early.py"])
     assert changed.verdict == "differs" and stored() == 2 * first, "another code has its own runs"
     assert changed.parts[0].numbers()[0] == 0
+
+
+def test_a_page_that_was_written_by_hand_is_kept(papers: Path) -> None:
+    mine = papers / "README.md"
+    mine.write_text("# My studies\n")
+    page.write(papers)
+    assert mine.read_text() == "# My studies\n"
+    assert "# Claims" in (papers / "CLAIMS.md").read_text()
+    mine.unlink()
+    page.write(papers)
+    page.write(papers)  # what was made is made again
+    assert "# Claims" in mine.read_text()

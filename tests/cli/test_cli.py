@@ -10,10 +10,6 @@ from typing import Any
 import pytest
 
 from command_line import invoke
-from eastwest.cli.guard import errors
-from eastwest.cli.progress import RunBar, describe
-from eastwest.cli.show import by_kind, spread, tally, tcp_counters
-from eastwest.core import Progress, share_done
 from fake_core import DROPS, PROBLEMS, FakeCore, RunError
 
 KEYS = {
@@ -210,67 +206,13 @@ def test_report_writes_a_page(fake: FakeCore) -> None:
     assert "2 results compared" in Path("both.html").read_text()
 
 
-def test_progress_in_words() -> None:
-    progress: Progress = {
-        "simulated_s": 3600.0,
-        "target_s": 14_400.0,
-        "jobs_done": 10,
-        "jobs_total": 623,
-        "packet_hops": 20_000_000,
-        "wall_s": 10.0,
-    }
-    assert share_done(progress) == 0.25
-    assert describe(progress) == "1 h · 10/623 done · 2 million hops/s · 30 s left"
-    progress["target_s"] = None
-    assert share_done(progress) == pytest.approx(10 / 623)
-    progress["jobs_total"] = 0
-    assert share_done(progress) is None
-
-
-def test_statistics_nested_or_flat() -> None:
-    nested = {"fct_us": {"mean": 1.0, "p99": 2000.0}}
-    flat = {"fct_us_mean": 1.0, "fct_us_p99": 2000.0}
-    assert spread(nested, "fct_us", 1e-6) == spread(flat, "fct_us", 1e-6) == "mean 1 µs, p99 2 ms"
-    assert spread({}, "fct_us", 1e-6) == "none"
-    assert tally(by_kind({"full": {"data": 3, "syn_ack": 0}})) == "3 data"
-    causes = {"full": {"data": 3, "syn_ack": 7}, "early": {"data": 5}}
-    assert tally(by_kind(causes), most=2) == "7 syn ack (full), 5 data (early), 3 other"
-    assert tally({}) == "none"
-    tcp = {"retransmits": 9, "timeouts": 4, "lost_windows": 2, "spurious_timeouts": 1, "probes": 0}
-    assert tcp_counters(tcp) == "9 retransmits, 4 timeouts"
-    told = {"ack": 1, "fin": 1, "full_window": 2, "syn": 0}
-    assert tcp_counters(tcp | {"timeout_causes": told}) == (
-        "9 retransmits, 4 timeouts (2 lost window, 1 lost ACK, 1 other)"
-    )
-    assert tcp_counters(None) == "none"
-
-
-def test_a_long_run_says_how_long_it_will_take_once_that_can_be_told(
-    fake: FakeCore, capsys: pytest.CaptureFixture[str]
-) -> None:
-    done: Progress = {
-        "simulated_s": 75.0,
-        "target_s": 300.0,
-        "jobs_done": 0,
-        "jobs_total": 0,
-        "packet_hops": 1,
-        "wall_s": 0.9,
-    }
-    with RunBar(errors(), "x", estimate=True) as bar:
-        bar(done)
-        assert capsys.readouterr().err == ""
-        bar({**done, "wall_s": 1.5, "simulated_s": 3.0})  # too early to tell
-        assert capsys.readouterr().err == ""
-        bar({**done, "wall_s": 2.0})
-        bar({**done, "wall_s": 3.0})
-    told = capsys.readouterr().err
-    assert "x: up to 8 s, " in told and told.count("from its first 2 s") == 1
-
-
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("explain r jobs 3", "explain 'jobs': expected flow, job, task, connection or slowest"),
+        (
+            "explain r jobs 3",
+            "explain 'jobs': expected flow, exchange, job, task, connection, program or slowest",
+        ),
         ("run x.toml --on-bad-row skp", "--on-bad-row 'skp': expected stop or skip"),
         ("drill --profile linx x.pkt", "--profile 'linx': expected linux or classic"),
     ],

@@ -70,7 +70,7 @@ def test_every_public_name_is_there_and_is_no_module_by_mistake() -> None:
     for name in eastwest.__all__:
         value = getattr(eastwest, name)
         assert (type(value).__name__ == "module") == (name in {"models", "plot"}), name
-    assert set(eastwest.__all__) <= set(dir(eastwest))
+    assert dir(eastwest) == sorted(eastwest.__all__)
     with pytest.raises(AttributeError, match="nonsense"):
         _ = eastwest.nonsense
 

@@ -419,7 +419,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         ("job", "twin", "several jobs 'twin': 6 of 'w', 7 of 'w'; add --workload"),
         ("task", "4", "JOB/map/3"),
         ("task", "4/map/9", "job 4 has no map 9; it has 3 maps"),
-        ("planet", 1, "allowed: flow, job, task, connection"),
+        ("planet", 1, "allowed: flow, exchange, job, task, connection, program"),
     ],
 )
 def test_what_is_not_there_is_said(tmp_path: Path, kind: str, which: Any, words: str) -> None:

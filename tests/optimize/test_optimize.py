@@ -18,9 +18,11 @@ from eastwest import core, shipped
 from eastwest.cli import app
 from eastwest.core import CoreResult, Overrides
 from eastwest.errors import FolderError, InputError, ProblemsError
-from eastwest.optimize import judge, load
+from eastwest.goals import judge
+from eastwest.goals.form import Goal, Limit
+from eastwest.optimize import load
 from eastwest.optimize.check import overrides
-from eastwest.optimize.spec import Goal, Limit, Stage, read
+from eastwest.optimize.spec import Stage, read
 from eastwest.report import write_report
 from fake_core import FakeCore
 from project_paths import PAPERS
@@ -213,8 +215,9 @@ def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     path.write_text(HEAD + GOALS + f'[[axis]]\npath = "a"\nvalues = [{values}]\n')
     assert "more than 10,000 values" in read(path)[1][0]["message"]
     path.write_text('scenario = "first"\n')
-    _, problems = read(path)
-    assert {p["path"] for p in problems} == {"axis", "goal"}
+    with pytest.raises(ProblemsError) as caught:
+        load(path)
+    assert {p["path"] for p in caught.value.problems} == {"axis", "goal"}
 
 
 def test_what_the_scenario_refuses_is_told_for_every_axis(tiny: Path) -> None:

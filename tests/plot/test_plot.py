@@ -95,8 +95,8 @@ def inside(tmp_path: Path) -> ew.Result:
             "flows": [flow(i, fct_us=1000.0 * 2**i) for i in range(6)],
             "traffic": [{"time_s": 0.1 * i, "tier": "host-down"} for i in range(1, 11)],
             "link_samples": [
-                {"time_s": 0.1, "link": TO_H3, "bytes": 12_500_000, "drops": 4},
-                {"time_s": 1.0, "link": TO_H3, "bytes": 6_250_000, "drops": 0},
+                {"time_s": 0.1, "link": TO_H3, "bytes": 12_500_000, "drops": 4, "marks": 30},
+                {"time_s": 1.0, "link": TO_H3, "bytes": 6_250_000, "drops": 0, "marks": 7},
                 {"time_s": 1.0, "link": 0, "bytes": 1_250_000, "drops": 6},
             ],
             "events": [{"time_s": 0.05, "what": "timeout"}],
@@ -116,6 +116,7 @@ def test_the_pictures_of_the_inside(tmp_path: Path) -> None:
         "Windows over time; 2 more not shown": plot.windows(result),
         "Windows over time": plot.windows(result, [1]),
         "10 packets lost": plot.losses(result),
+        "37 packets marked (CE)": plot.marks(result),
         "Use of 2 links": plot.link_heat(result),
         "Losses of 2 links": plot.link_heat(result, "drops"),
         "sort$\\alpha$: 3 tasks, 9 s": plot.job_tasks(result, 3),
@@ -184,6 +185,7 @@ def test_pictures_of_nothing_say_so_and_wrong_names_are_refused(tmp_path: Path) 
     assert "measure.tcp_trace" in plot.windows(empty).axes[0].get_title(loc="left")
     assert "measure.flow_parts" in plot.flow_parts(empty).axes[0].get_title(loc="left")
     assert plot.losses(empty).axes[0].get_title(loc="left") == "No packet was lost"
+    assert plot.marks(empty).axes[0].get_title(loc="left") == "No packet was marked"
     assert "No utilisation" in plot.link_heat(empty).axes[0].get_title(loc="left")
     with pytest.raises(ew.InputError, match="no finished job 9"):
         plot.job_tasks(empty, 9)

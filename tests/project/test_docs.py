@@ -253,6 +253,7 @@ class Sketched(ew.Queue):
 #: Limits of the window of measures.
 _TIMES = {"from": "1 s", "until": "20 s", "cool_down": "1 s"}
 TIMES = {f"measure.window.{key}": value for key, value in _TIMES.items()}
+GOAL = {"goal": '{ "service.exchange_us.p99" = "< 1 s" }'}
 WHILE = {"measure.window.while": "terasort", "measure.window.purpose": "shuffle"}
 
 
@@ -269,7 +270,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ew.Result]:
         ew.run(ADAPTIVE, out=folder / "adaptive"),
         ew.run("rocev2", out=folder / "rocev2", set={"workload.1.flows": 20}),
         ew.run(a_workload(folder / "shop") / "scenario.toml", out=folder / "transactions"),
-        ew.run("service", out=folder / "service", set=TIMES),
+        ew.run("service", out=folder / "service", set=TIMES | GOAL),
         ew.run("service", out=folder / "shuffle", set=WHILE),
     ]
 

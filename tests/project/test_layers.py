@@ -10,7 +10,7 @@ from project_paths import ROOT
 
 PACKAGE = ROOT / "python" / "eastwest"
 #: What draws, writes pages or talks to a user.
-ABOVE_VIEWS = ("plot", "report", "explain", "timeline", "paraver", "cli")
+ABOVE_VIEWS = ("plot", "report", "explain", "timeline", "paraver", "cards", "cli")
 
 
 def imported(text: str) -> set[str]:
@@ -48,6 +48,9 @@ def below(name: str, modules: tuple[str, ...]) -> bool:
         ("explain", ("plot", "report", "timeline", "paraver", "cli")),
         ("timeline", ("plot", "report", "explain", "paraver", "cli")),
         ("paraver", ("plot", "report", "explain", "cli")),
+        ("cards", ("plot", "report", "timeline", "paraver", "cli")),
+        ("progress", ABOVE_VIEWS),
+        ("notebook", ABOVE_VIEWS),
         ("report", ("explain", "timeline", "paraver", "cli")),
     ],
 )

@@ -527,7 +527,7 @@ ADDITIONS = [
                     "    changes since 9: u64 = link.account().changes();\n",
                 ),
             ),
-            "python/eastwest/formats.py": (("RESULT_FORMAT = 8", "RESULT_FORMAT = 9"),),
+            "python/eastwest/formats.py": (("RESULT_FORMAT = 9", "RESULT_FORMAT = 10"),),
             "docs/reference/formats.md": (("| 8 |\n", "| 9 |\n"),),
             "python/eastwest/report/load.py": (
                 (

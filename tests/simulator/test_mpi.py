@@ -26,6 +26,8 @@ from eastwest.timeline import trace
 from eastwest.traces.mpi import otf2
 from eastwest.traces.mpi.ranks import RankFiles
 from eastwest.traces.mpi.take import import_mpi
+from eastwest.units import span
+from eastwest.views import summary
 from project_paths import ROOT
 from trace_events import check
 
@@ -64,6 +66,13 @@ def test_messages_and_bytes_are_those_of_the_matrix(replayed: Result) -> None:
     assert about["ranks"] == 4
     assert about["rows_left_out"] == 0
     assert replayed.table("mpi_ranks")["host"].sort().to_list() == [0, 0, 1, 1]
+
+
+def test_the_summary_in_a_terminal_has_the_runtime_of_the_program(replayed: Result) -> None:
+    runtime_s = replayed.summary["mpi"]["runtime_s"]
+    assert dict(summary.rows(replayed))["app"] == f"runtime {span(runtime_s)} of 4 ranks"
+    shown = replayed._repr_html_()
+    assert "4 ranks" in shown and span(runtime_s) in shown
 
 
 def test_a_result_runs_again_from_its_own_files(replayed: Result, tmp_path: Path) -> None:

@@ -217,6 +217,7 @@ class Tables:
             "counters": self.counters(),
             "flows": self.flows(),
             "flow_parts": self.flow_parts(),
+            "flow_hops": empty_columns("flow_hops"),
             "flow_samples": empty_columns("flow_samples"),
             "events": self.events(),
             "links": self.links(),
@@ -350,6 +351,18 @@ class Tables:
             column("queueing_us", "f64", parts[1]),
             column("flight_us", "f64", parts[2]),
             column("retransmission_us", "f64", parts[3]),
+            *(column(f"{name}_us", "f64", np.zeros(n)) for name in ("application", "earlier")),
+            column("host_queue_us", "f64", parts[0]),
+            *(
+                column(f"{name}_us", "f64", np.zeros(n))
+                for name in ("pacing", "delayed_ack", "handshake")
+            ),
+            column("window_us", "f64", parts[2]),
+            column("round_trips", "u32", np.ones(n)),
+            *(
+                column(f"{name}_us", "f64", np.zeros(n))
+                for name in ("transmission", "propagation", "processing")
+            ),
         ]
 
     def events(self) -> list[Column]:
@@ -480,6 +493,7 @@ class Tables:
             column("link", "u32", self.random.integers(0, 2 * self.core.hosts, n)),
             column("bytes", "u64", self.random.integers(1, 10**9, n)),
             column("drops", "u32", self.random.poisson(0.1, n)),
+            column("marks", "u32", self.random.poisson(0.2, n)),
         ]
 
     def queues(self) -> list[Column]:

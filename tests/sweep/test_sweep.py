@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,9 +16,8 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import eastwest as ew
-from eastwest import core, kept, results, store, units
+from eastwest import core, kept, results, store
 from eastwest.cli import app
-from eastwest.cli import sweep as cli_sweep
 from eastwest.errors import FolderError, InputError
 from eastwest.report import write_report
 from eastwest.stats import mean_interval, paired_interval
@@ -582,36 +581,6 @@ def test_a_folder_ends_with_sweep_once() -> None:
     assert folder("mysweep") == "results/mysweep-sweep"
 
 
-def test_an_interval_down_to_0_is_shown_by_its_upper_end() -> None:
-    def shown(mean: float, low: float | None, high: float | None) -> str:
-        return str(cli_sweep._value({"mean": mean, "low": low, "high": high}, units.span, None))
-
-    assert shown(1.0, 0.9, 1.1) == "1 s ± 10 %"
-    assert shown(1.0, -0.55, 2.55) == "1 s (≤ 2.55 s)"
-    assert shown(1.0, None, None) == "1 s"
-
-
-@pytest.mark.parametrize(
-    ("difference", "half", "said"),
-    [
-        (-0.5, 0.2, "× 0.50 ± 0.20"),
-        (-1.0, 1.15, "× 0.0 to 1.1"),
-        (-0.15, 1.0, "× 0.0 to 1.9"),
-        (-0.5, None, "× 0.50"),
-    ],
-)
-def test_a_ratio_that_may_be_0_is_shown_as_a_range(
-    difference: float, half: float | None, said: str
-) -> None:
-    ends = (None, None) if half is None else (difference - half, difference + half)
-    row = {
-        "point": 1, "metric": "m", "difference": difference, "low": ends[0], "high": ends[1],
-        "baseline_mean": 1.0,
-    }  # fmt: skip
-    found = cast(SweepResult, SimpleNamespace(comparisons=pl.DataFrame([row])))
-    assert cli_sweep._factors(found) == {(1, "m"): said}
-
-
 def test_an_unknown_time_says_why() -> None:
     why = "the probe was stopped before a run ended"
     unknown = estimate.Estimate(40, 0, 2, None, None, None, why)
@@ -731,3 +700,15 @@ def test_ctrl_c_says_how_to_go_on(file: Path, monkeypatch: pytest.MonkeyPatch) -
     assert code == 130 and "3 of 4 runs are kept" in err and "--resume" in err
     code, _, err = invoke(str(file), "--jobs", "0", "--resume")
     assert code == 0
+
+
+def test_metrics_that_a_terminal_has_no_space_for_are_named(fake: FakeCore) -> None:
+    Path("plain.toml").write_text(
+        'sweep = 1\nscenario = "x.toml"\nseeds = 2\n[[axis]]\npath = "a"\nvalues = [1, 2]\n'
+    )
+    narrow = {"COLUMNS": "45", "TERM": "xterm", "FORCE_COLOR": "1"}
+    shown = CliRunner(env=narrow).invoke(app, ["sweep", "plain.toml", "--jobs", "0"]).stdout
+    assert "not shown, for lack of space: " in shown
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in shown.splitlines()]
+    assert max(map(len, lines[:8])) <= 45
+    assert not [line for line in lines[3:6] if line.endswith("…")]

@@ -64,7 +64,7 @@ def test_an_unknown_key_hides_nothing(tmp_path: Path) -> None:
     }
 
     path.write_text('schema = 1\nscenario = "absent"\n')
-    with pytest.raises(ProblemsError, match=r"schema: .*; scenario: no scenario file 'absent'"):
+    with pytest.raises(ProblemsError, match=r"schema: .*\n  scenario: no scenario file 'absent'"):
         load_checked(path)
 
 

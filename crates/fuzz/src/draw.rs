@@ -94,7 +94,7 @@ pub fn value(row: &KeyDoc, random: &mut Stream, names: &Names) -> Option<Value> 
 }
 
 /// Types of settings for which no value is drawn, because no rule of this file knows their meaning.
-pub const NOT_DRAWN: [&str; 2] = ["properties", "point"];
+pub const NOT_DRAWN: [&str; 3] = ["properties", "point", "goals"];
 
 /// Range and default of a row, and a source of random numbers.
 struct Bounds<'a> {

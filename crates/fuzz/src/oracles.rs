@@ -9,7 +9,7 @@
 //! | threads | on several threads, stopped, saved and continued: equal tables and summary, if the run can be partitioned |
 //! | order | with the settings of each table in another order: equal tables and summary |
 //! | resolved | the resolved text reads back as an equal scenario and gives an equal run |
-//! | bounds | no message is faster than an idle path; counts of the summary and of links add up; pauses mean no loss; states of links fill the time; energy is between ideal and always on |
+//! | bounds | no message is faster than an idle path; parts of times of flows add up; counts of the summary and of links add up; pauses mean no loss; states of links fill the time; energy is between ideal and always on |
 
 use crate::generate::{Case, shuffled};
 use eastwest_engine::random::Stream;
@@ -437,6 +437,7 @@ fn check_bounds(scenario: &Scenario, results: &Results) -> Result<(), String> {
             no_message_is_too_fast(results)?;
         }
         counts_add_up(results)?;
+        parts_fill_the_time(results)?;
         pauses_mean_no_loss(scenario, results)?;
     }
     states_fill_the_time(results)
@@ -458,6 +459,37 @@ fn no_message_is_too_fast(results: &Results) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+/// Checks that the parts of the times of flows add up: all of them to the time of the flow, and the waiting
+/// times by link to the time in queues.
+fn parts_fill_the_time(results: &Results) -> Result<(), String> {
+    let of = |name: &str| column(results, "flow_parts", name);
+    for (whole, parts) in [
+        ("completion_us", &["injection_us", "queueing_us", "flight_us", "retransmission_us"][..]),
+        (
+            "injection_us",
+            &["application_us", "earlier_us", "host_queue_us", "pacing_us", "delayed_ack_us"],
+        ),
+        (
+            "flight_us",
+            &["handshake_us", "window_us", "transmission_us", "propagation_us", "processing_us"],
+        ),
+    ] {
+        for (row, expected) in of(whole).iter().enumerate() {
+            let sum: f64 = parts.iter().map(|part| of(part)[row]).sum();
+            // a picosecond, or the rounding of doubles
+            if (sum - expected).abs() > 1e-6 + expected * 1e-12 {
+                return Err(format!("{whole} of row {row} of flow_parts: {sum} and {expected} µs"));
+            }
+        }
+    }
+    let sum = |values: &[f64]| values.iter().sum::<f64>();
+    let (hops, queued) = (sum(column(results, "flow_hops", "queueing_us")), sum(of("queueing_us")));
+    if (hops - queued).abs() > 1e-6 + queued * 1e-9 {
+        return Err(format!("{hops} µs in flow_hops, {queued} µs queueing in flow_parts"));
+    }
+    Ok(())
 }
 
 /// Returns the sum of a column of whole numbers of the table of links.

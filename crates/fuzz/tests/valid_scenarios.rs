@@ -70,6 +70,12 @@ fn scenarios_with_tcp_overrides_and_bulk_transfers_satisfy_all_oracles() {
 }
 
 #[test]
+fn scenarios_whose_times_of_flows_are_divided_satisfy_all_oracles() {
+    let (cases, covered) = judge(5, 80, &[("measure.flow_parts", GIVEN)]);
+    assert!(covered.cases > cases * 6 / 10, "{}", said(&covered));
+}
+
+#[test]
 fn scenarios_on_several_threads_satisfy_all_oracles() {
     let always = [("fabric.kind", "leaf-spine"), ("workload.*.kind", "permutation")];
     // of 1,500 cases 208 ran partitioned: 80 are too few for a firm share

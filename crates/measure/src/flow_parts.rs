@@ -1,56 +1,122 @@
 //! Parts of the completion times of flows.
 //!
-//! The completion time of a flow is split into four parts ([`Parts`]) that add up to it, to the picosecond.
+//! The completion time of a flow is divided into parts ([`Parts`]) that add up to it, to the picosecond.
 //! They are those of its critical path, the chain of packets in which each was sent because the one before had
 //! arrived (Barford and Crovella, *Critical path analysis of TCP transactions*, SIGCOMM 2000). Another module
 //! follows the path; this one keeps the results.
 
 use crate::table;
 use crate::table::{Names, Table};
-use eastwest_types::{ClassId, HostId, Span};
+use eastwest_types::{ClassId, HostId, Span, Waits};
 use serde::{Deserialize, Serialize};
 
 /// Parts of the completion time of a flow; their sum is the completion time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// Time at the sending host before the first transmission.
-    pub injection: Span,
+    /// Time until the source of a stream of frames generated the last frame.
+    pub application: Span,
+    /// Time behind earlier messages of the connection.
+    pub earlier: Span,
+    /// Waiting time at the network cards of hosts, and for room in them.
+    pub host_queue: Span,
+    /// Time for which a timer of the sender deferred the transmission of data, such as that of pacing.
+    pub pacing: Span,
+    /// Time for which a receiver deferred acknowledgements.
+    pub delayed_ack: Span,
     /// Waiting time in queues of switches.
     pub queueing: Span,
-    /// Time of transmission, propagation and processing at the receiving host.
-    pub flight: Span,
+    /// Time of flight of the handshake.
+    pub handshake: Span,
+    /// Time of flight of the round trips after which an acknowledgement let further data be sent.
+    pub window: Span,
+    /// Time of transmission on the last way to the receiver.
+    pub transmission: Span,
+    /// Time of propagation on the last way to the receiver.
+    pub propagation: Span,
+    /// Time of processing at the receiving host, on the last way to the receiver.
+    pub processing: Span,
     /// Time from the first transmission of lost data to its retransmission.
     pub retransmission: Span,
+    /// Number of round trips of `window`.
+    pub round_trips: u32,
 }
 
 impl Parts {
-    /// Returns the sum of the four parts: the completion time of the flow.
+    /// Returns the time at hosts before data was sent.
+    pub fn injection(&self) -> Span {
+        self.application + self.earlier + self.host_queue + self.pacing + self.delayed_ack
+    }
+
+    /// Returns the time of transmission, propagation and processing of all packets of the path.
+    pub fn flight(&self) -> Span {
+        self.handshake + self.window + self.last_flight()
+    }
+
+    /// Returns the time of transmission, propagation and processing on the last way to the receiver.
+    fn last_flight(&self) -> Span {
+        self.transmission + self.propagation + self.processing
+    }
+
+    /// Returns the sum of the parts: the completion time of the flow.
     pub fn sum(&self) -> Span {
-        self.injection + self.queueing + self.flight + self.retransmission
+        self.injection() + self.queueing + self.flight() + self.retransmission
     }
 
     /// Returns the parts of `self` and `other` added, part by part.
     #[must_use]
     pub fn and(self, other: Parts) -> Parts {
         Parts {
-            injection: self.injection + other.injection,
+            application: self.application + other.application,
+            earlier: self.earlier + other.earlier,
+            host_queue: self.host_queue + other.host_queue,
+            pacing: self.pacing + other.pacing,
+            delayed_ack: self.delayed_ack + other.delayed_ack,
             queueing: self.queueing + other.queueing,
-            flight: self.flight + other.flight,
+            handshake: self.handshake + other.handshake,
+            window: self.window + other.window,
+            transmission: self.transmission + other.transmission,
+            propagation: self.propagation + other.propagation,
+            processing: self.processing + other.processing,
             retransmission: self.retransmission + other.retransmission,
+            round_trips: self.round_trips + other.round_trips,
         }
     }
 
-    /// Returns the parts after `span` is subtracted from the start of the time: first from
-    /// `injection`, then from `queueing`, then from `flight`.
+    /// Returns the parts after what was the last way to the receiver has become a handshake.
     #[must_use]
-    pub fn without_first(mut self, span: Span) -> Parts {
+    pub fn after_handshake(mut self) -> Parts {
+        self.handshake += self.last_flight();
+        self.without_last_flight()
+    }
+
+    /// Returns the parts after what was the last way to the receiver has become a round trip.
+    #[must_use]
+    pub fn after_round_trip(mut self) -> Parts {
+        self.window += self.last_flight();
+        self.round_trips += 1;
+        self.without_last_flight()
+    }
+
+    fn without_last_flight(mut self) -> Parts {
+        (self.transmission, self.propagation, self.processing) = Default::default();
+        self
+    }
+
+    /// Returns the parts of one way after `span` is subtracted from the start of the time: first from
+    /// `host_queue`, then from `queueing`, then from the times of flight. Also returns what was subtracted from
+    /// `queueing`.
+    #[must_use]
+    pub fn without_first(mut self, span: Span) -> (Parts, Span) {
         let mut rest = span;
-        for part in [&mut self.injection, &mut self.queueing, &mut self.flight] {
-            let cut = Span(part.0.min(rest.0));
+        let queueing = self.queueing;
+        let Parts { host_queue, queueing: waits, transmission, propagation, processing, .. } =
+            &mut self;
+        for part in [host_queue, waits, transmission, propagation, processing] {
+            let cut = (*part).min(rest);
             *part = *part - cut;
             rest = rest - cut;
         }
-        self
+        (self, queueing - self.queueing)
     }
 }
 
@@ -79,10 +145,24 @@ pub struct PartsRow {
     pub parts: Parts,
 }
 
-/// Rows of the table `flow_parts`: the first `most` flows. Later flows are only counted.
+/// Row of the table `flow_hops`: waiting time of a flow before one link.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct HopRow {
+    /// Number of the flow or stream, as in [`PartsRow`].
+    pub row: u64,
+    /// Whether the flow is a stream of raw Ethernet frames, not a message.
+    pub is_stream: bool,
+    /// Number of the link; `None` for further links together.
+    pub link: Option<u32>,
+    /// Waiting time.
+    pub wait: Span,
+}
+
+/// Rows of the tables `flow_parts` and `flow_hops`: the first `most` flows. Later flows are only counted.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PartsTable {
     rows: Vec<PartsRow>,
+    hops: Vec<HopRow>,
     most: u64,
     left_out: u64,
 }
@@ -90,13 +170,22 @@ pub struct PartsTable {
 impl PartsTable {
     /// Returns an empty table for at most `most` rows.
     pub fn new(most: u64) -> PartsTable {
-        PartsTable { rows: Vec::new(), most, left_out: 0 }
+        PartsTable { most, ..PartsTable::default() }
     }
 
-    /// Adds the row of a flow. If the table is full, only counts the flow.
-    pub fn push(&mut self, row: PartsRow) {
+    /// Adds the row of a flow, which waited in switches for `waits`. If the table is full, only counts the flow.
+    pub fn push(&mut self, row: PartsRow, waits: &Waits) {
+        debug_assert_eq!(waits.sum(), row.parts.queueing, "{waits:?} of {row:?}");
         if (self.rows.len() as u64) < self.most {
+            let PartsRow { row: number, is_stream, .. } = row;
             self.rows.push(row);
+            let hops = waits.iter();
+            self.hops.extend(hops.map(|(link, wait)| HopRow {
+                row: number,
+                is_stream,
+                link,
+                wait,
+            }));
         } else {
             self.left_out += 1;
         }
@@ -116,6 +205,11 @@ impl PartsTable {
     pub fn table(&self, names: &Names) -> Table {
         FlowParts::of(&self.rows, names)
     }
+
+    /// Returns the table `flow_hops`.
+    pub fn hops(&self, names: &Names) -> Table {
+        FlowHops::of(&self.hops, names)
+    }
 }
 
 table! {
@@ -123,9 +217,10 @@ table! {
     /// flows](../mechanisms/measuring.md#where-the-time-of-a-flow-goes): one row for each message
     /// of the senders that `measure.flow_parts` names, in the order of the table `flows`, then one
     /// row for each of their streams of raw Ethernet frames of which a frame has arrived; at most
-    /// `measure.flow_parts_rows` rows, the first ones. The sum of the four parts is
-    /// `completion_us`, exact to the picosecond before they are rounded to the doubles of this
-    /// table.
+    /// `measure.flow_parts_rows` rows, the first ones. `completion_us` is the
+    /// sum of `injection_us`, `queueing_us`, `flight_us` and `retransmission_us`, exact to the
+    /// picosecond before they are rounded to the doubles of this table. The other times divide
+    /// `injection_us` and `flight_us`.
     pub FlowParts = "flow_parts" since 6
     of flow in &'a PartsRow, names: &'a Names;
 
@@ -158,15 +253,73 @@ table! {
     /// frame
     completion_us: us = flow.parts.sum();
 
-    /// time at hosts until the data left for the first time
-    injection_us: us = flow.parts.injection;
+    /// time at hosts until the data left for the first time: `application_us`, `earlier_us`,
+    /// `host_queue_us`, `pacing_us` and `delayed_ack_us`
+    injection_us: us = flow.parts.injection();
 
     /// waiting time in switches
     queueing_us: us = flow.parts.queueing;
 
-    /// time of transmission, propagation and processing at the receiving host
-    flight_us: us = flow.parts.flight;
+    /// time of transmission, propagation and processing at the receiving host: `handshake_us`,
+    /// `window_us`, `transmission_us`, `propagation_us` and `processing_us`
+    flight_us: us = flow.parts.flight();
 
     /// time from the first transmission of lost data until its retransmission
     retransmission_us: us = flow.parts.retransmission;
+
+    /// for a stream, time until its source generated the frame that arrived last; 0 for a message
+    application_us since 9: us = flow.parts.application;
+
+    /// time behind earlier messages of the connection
+    earlier_us since 9: us = flow.parts.earlier;
+
+    /// waiting time at the network cards of hosts, behind other packets or in a pause, and the
+    /// time until a card has room again (`tcp.small_queues`)
+    host_queue_us since 9: us = flow.parts.host_queue;
+
+    /// time for which a timer of the sender deferred data: pacing; rarely a probe
+    pacing_us since 9: us = flow.parts.pacing;
+
+    /// time for which the receiver deferred acknowledgements on the path
+    delayed_ack_us since 9: us = flow.parts.delayed_ack;
+
+    /// flight of the handshake, where the connection is opened for the message
+    handshake_us since 9: us = flow.parts.handshake;
+
+    /// flight of the round trips for which data waited until an acknowledgement let it be sent:
+    /// the window was full, or slow start had not opened it
+    window_us since 9: us = flow.parts.window;
+
+    /// number of these round trips
+    round_trips since 9: u32 = flow.parts.round_trips;
+
+    /// transmission, at each hop, of the last way to the receiver
+    transmission_us since 9: us = flow.parts.transmission;
+
+    /// propagation of the last way to the receiver
+    propagation_us since 9: us = flow.parts.propagation;
+
+    /// processing at the receiving host after the last way
+    processing_us since 9: us = flow.parts.processing;
+}
+
+table! {
+    /// [Waiting times in switches](../mechanisms/measuring.md#where-the-time-of-a-flow-goes) of
+    /// the flows of `flow_parts`, by link, in the order of their paths; only links before which the
+    /// path waited. The sum over the links of a flow is its `queueing_us`.
+    pub FlowHops = "flow_hops" since 9
+    of hop in &'a HopRow, _names: &'a Names;
+
+    /// number of the message in `flows`, −1 for a stream
+    flow: i64 = if hop.is_stream { -1 } else { hop.row as i64 };
+
+    /// number of the row in `streams`, from 0; −1 for a message
+    stream: i64 = if hop.is_stream { hop.row as i64 } else { -1 };
+
+    /// number of the link (see `links`) on which the packets left; −1 for all links after the
+    /// first twelve together
+    link: i64 = hop.link.map_or(-1, i64::from);
+
+    /// waiting time before the link
+    queueing_us: us = hop.wait;
 }

@@ -29,8 +29,21 @@ pub struct LinkSample {
     pub link: u32,
     /// Packets lost on the link in the interval.
     pub drops: u32,
+    /// Packets marked with CE at the link in the interval.
+    pub marks: u32,
     /// Bytes carried by the link in the interval, including framing.
     pub bytes: u64,
+}
+
+/// Counts of one link since the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkTotals {
+    /// Bytes carried by the link, including framing.
+    pub bytes: u64,
+    /// Packets lost on the link.
+    pub drops: u64,
+    /// Packets marked with CE at the link.
+    pub marks: u64,
 }
 
 /// Time series of a run: bytes carried per tier and per link between samples, queue lengths at
@@ -46,16 +59,16 @@ pub struct Samples {
     carried: Vec<u64>,
     last_total: Vec<u64>,
     queues: Vec<QueueSample>,
-    /// Intervals of links with traffic or losses, in order of sample and link.
+    /// Intervals of links with traffic, losses or marks, in order of sample and link.
     links: Vec<LinkSample>,
-    /// Bytes and losses of every link at the last sample.
-    last_of_link: Vec<(u64, u64)>,
+    /// Counts of every link at the last sample.
+    last_of_link: Vec<LinkTotals>,
     power: PowerSeries,
 }
 
 impl Samples {
     /// Memory in bytes that [`Samples`] needs for each link before any sample.
-    pub const BYTES_PER_LINK: u64 = size_of::<(u64, u64)>() as u64;
+    pub const BYTES_PER_LINK: u64 = size_of::<LinkTotals>() as u64;
 
     /// Returns an empty series for `tiers` tiers and `links` links, sampled every `interval`. With
     /// `most` the series is adaptive: when it has `most` samples, it merges them in pairs and
@@ -71,7 +84,7 @@ impl Samples {
             last_total: vec![0; tiers],
             queues: Vec::new(),
             links: Vec::new(),
-            last_of_link: vec![(0, 0); links],
+            last_of_link: vec![LinkTotals::default(); links],
             power: PowerSeries::default(),
         }
     }
@@ -91,23 +104,28 @@ impl Samples {
         self.carried.is_empty()
     }
 
-    /// Takes a sample. `totals`: bytes carried so far by each tier. `links`: bytes and losses so
+    /// Takes a sample. `totals`: bytes carried so far by each tier. `links`: counts so
     /// far of each link. `queues`: number of the link, packets and IP bytes of each queue that is
     /// not empty. `used`: energy so far of each tier; empty if it is not recorded.
     pub fn take(
         &mut self,
         totals: &[u64],
-        links: impl Iterator<Item = (u64, u64)>,
+        links: impl Iterator<Item = LinkTotals>,
         queues: impl Iterator<Item = (u32, u32, u64)>,
         used: &[Used],
     ) {
         self.power.take(used);
         let sample = self.len() as u32;
         for (link, (last, now)) in self.last_of_link.iter_mut().zip(links).enumerate() {
-            let (bytes, drops) = (now.0 - last.0, now.1 - last.1);
-            if bytes > 0 || drops > 0 {
-                let drops = u32::try_from(drops).unwrap_or(u32::MAX);
-                self.links.push(LinkSample { sample, link: link as u32, drops, bytes });
+            if *last != now {
+                let few = |now: u64, last: u64| u32::try_from(now - last).unwrap_or(u32::MAX);
+                self.links.push(LinkSample {
+                    sample,
+                    link: link as u32,
+                    drops: few(now.drops, last.drops),
+                    marks: few(now.marks, last.marks),
+                    bytes: now.bytes - last.bytes,
+                });
                 *last = now;
             }
         }
@@ -160,7 +178,11 @@ impl Samples {
             if pair[0].sample / 2 >= pairs {
                 for odd in pair {
                     let last = &mut self.last_of_link[odd.link as usize];
-                    *last = (last.0 - odd.bytes, last.1 - u64::from(odd.drops));
+                    *last = LinkTotals {
+                        bytes: last.bytes - odd.bytes,
+                        drops: last.drops - u64::from(odd.drops),
+                        marks: last.marks - u64::from(odd.marks),
+                    };
                 }
                 continue;
             }
@@ -172,6 +194,7 @@ impl Samples {
                 if folded[i].link == folded[kept].link {
                     folded[kept].bytes += folded[i].bytes;
                     folded[kept].drops = folded[kept].drops.saturating_add(folded[i].drops);
+                    folded[kept].marks = folded[kept].marks.saturating_add(folded[i].marks);
                 } else {
                     kept += 1;
                     folded[kept] = folded[i];
@@ -184,7 +207,7 @@ impl Samples {
     }
 
     /// Returns (end of the sampling interval in seconds, traffic) for every link and interval with
-    /// traffic or losses.
+    /// traffic, losses or marks.
     pub fn links(&self) -> impl Iterator<Item = (f64, LinkSample)> + '_ {
         self.links.iter().map(|l| (self.time_of(l.sample as usize), *l))
     }
@@ -215,7 +238,7 @@ impl Samples {
 }
 
 table! {
-    /// One row per interval and link in which the link carried or lost a packet; the interval is
+    /// One row per interval and link in which the link carried, lost or marked a packet; the interval is
     /// that of the table `queues`. Traffic after the last whole interval is only in the table
     /// `links`.
     pub LinkSamples = "link_samples" since 2
@@ -232,6 +255,9 @@ table! {
 
     /// packets lost there in the interval
     drops: u32 = sample.drops;
+
+    /// packets that the port of the link marked "congestion experienced" in the interval
+    marks since 9: u32 = sample.marks;
 }
 
 table! {
@@ -321,7 +347,8 @@ mod tests {
                 times.push(now);
                 // one byte per microsecond; the second link loses a packet in every fifth interval
                 let used = Used { joules: now.as_secs_f64(), ..Used::default() };
-                let links = [(now.0 / 1_000_000, 0), (0, i / 5)];
+                let totals = |bytes, drops, marks| LinkTotals { bytes, drops, marks };
+                let links = [totals(now.0 / 1_000_000, 0, i), totals(0, i / 5, 0)];
                 s.take(
                     &[now.0 / 1_000_000],
                     links.into_iter(),
@@ -349,6 +376,8 @@ mod tests {
             let at_end = times.iter().position(|t| t.as_secs_f64() >= end).unwrap() as u64 + 1;
             let lost: u64 = s.links().map(|l| u64::from(l.1.drops)).sum();
             assert_eq!(lost, at_end / 5);
+            let marked: u64 = s.links().map(|l| u64::from(l.1.marks)).sum();
+            assert_eq!(marked, at_end);
             let order: Vec<_> = s.links().map(|l| (l.0, l.1.link)).collect();
             assert!(order.is_sorted());
         }

@@ -92,6 +92,11 @@ impl Account {
         self.by_kind(|counts| counts.marks)
     }
 
+    /// Returns the number of packets marked with CE.
+    pub fn marked(&self) -> u64 {
+        self.classes.as_flattened().as_flattened().iter().map(|counts| counts.marks).sum()
+    }
+
     /// Returns the number of packets lost for one cause.
     pub fn lost_to(&self, cause: Cause) -> u64 {
         self.by_kind(|counts| counts.lost[cause as usize]).iter().sum()

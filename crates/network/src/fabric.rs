@@ -488,7 +488,7 @@ impl Fabric {
     pub(crate) fn observe(&mut self, now: Time, link: u32, handle: &PacketHandle) {
         self.taps.look(link, handle, &self.pool);
         let l = &self.links[link as usize];
-        self.journeys.pass(now, (l, self.graph.hosts), handle, &self.pool);
+        self.journeys.pass(now, (link, l, self.graph.hosts), handle, &self.pool);
     }
 
     /// Removes and returns a packet that a link has handed over to a host; `None` if the node `to`

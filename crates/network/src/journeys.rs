@@ -1,6 +1,6 @@
-//! Journeys: for every packet in flight, the time that it has waited at its own host, and the time of
-//! transmission and propagation so far. The remaining time it has waited in switches. Journeys are kept only if
-//! the scenario needs them; then every hop adds the time of its last bit.
+//! Journeys: for every packet in flight, the time that it has waited at its own host, the time of
+//! transmission and propagation so far, and where it has waited in switches. Journeys are kept only if the
+//! scenario needs them; then every hop adds the time of its last bit.
 //!
 //! A hop without waiting takes the transmission time of the packet and the delay of the link, both as they are
 //! when its last bit arrives. A host that hands an arrived packet on later (processing jitter) adds that, too.
@@ -10,16 +10,24 @@
 use crate::link::Link;
 use crate::packet_handle::PacketHandle;
 use crate::pool::PacketPool;
-use eastwest_types::{Span, Time};
+use eastwest_types::{Span, Time, Waits};
 use serde::{Deserialize, Serialize};
 
-/// Times of a packet on its way, apart from waiting in switches.
+/// Times of a packet on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journey {
     /// Time of waiting at the sending host.
     pub at_host: Span,
-    /// Time of transmission, propagation, and processing at the receiving host.
-    pub flight: Span,
+    /// Time of transmission.
+    pub transmission: Span,
+    /// Time of propagation.
+    pub propagation: Span,
+    /// Time of processing at the receiving host.
+    pub processing: Span,
+    /// Time of waiting in switches, by the link on which the packet left.
+    pub waits: Waits,
+    /// Time at which the packet has arrived at the node where it is.
+    arrived: Time,
 }
 
 /// Journeys of all packets in flight.
@@ -52,7 +60,7 @@ impl Journeys {
     pub(crate) fn pass(
         &mut self,
         now: Time,
-        (link, hosts): (&Link, u32),
+        (number, link, hosts): (u32, &Link, u32),
         handle: &PacketHandle,
         pool: &PacketPool,
     ) {
@@ -64,14 +72,21 @@ impl Journeys {
             self.slots.resize(slot + 1, Journey::default());
         }
         let journey = &mut self.slots[slot];
-        let hop = link.send_time(u32::from(handle.ip_len())) + link.delay;
+        let transmission = link.send_time(u32::from(handle.ip_len()));
+        let hop = transmission + link.delay;
+        let arrived = handle.arrived();
         if link.from < hosts {
-            let at_host = handle.arrived().since(pool.get(handle.slot).born()) - hop;
-            *journey = Journey { at_host, flight: Span::ZERO };
+            let at_host = arrived.since(pool.get(handle.slot).born()) - hop;
+            *journey = Journey { at_host, ..Journey::default() };
+        } else {
+            let wait = arrived.since(journey.arrived);
+            journey.waits.add(Some(number), wait - hop.min(wait));
         }
-        journey.flight += hop;
+        journey.arrived = arrived;
+        journey.transmission += transmission;
+        journey.propagation += link.delay;
         if link.to < hosts {
-            journey.flight += now.since(handle.arrived());
+            journey.processing = now.since(arrived);
             self.latest = (handle.slot, *journey);
         }
     }

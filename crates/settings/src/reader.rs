@@ -636,6 +636,11 @@ impl<'s, 't> Section<'s, 't> {
         self.out.replace(name, text);
     }
 
+    /// Removes a key from the resolved text.
+    pub fn resolve_without(&mut self, name: &'static str) {
+        self.out.remove(name);
+    }
+
     /// Replaces a table of the resolved text.
     pub fn resolve_table(&mut self, name: &'static str, body: Body) {
         self.out.tables.retain(|(n, _)| *n != name);

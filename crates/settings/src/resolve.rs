@@ -30,6 +30,11 @@ impl Out {
         }
     }
 
+    /// Removes the value of `name` if there is one.
+    pub fn remove(&mut self, name: &'static str) {
+        self.values.retain(|(n, _)| *n != name);
+    }
+
     /// Sorts values and tables in the order of `names`.
     pub fn order(&mut self, names: &[&'static str]) {
         let place = |name: &str| names.iter().position(|n| *n == name);

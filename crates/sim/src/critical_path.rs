@@ -8,8 +8,11 @@
 //!
 //! * A packet sent on the arrival of another one is caused by it and continues its path. A path through an
 //!   acknowledgement is that of the data which it acknowledges, in both directions.
-//! * A packet sent when a timer has expired (pacing, a delayed acknowledgement) was held until then: injection.
-//!   A packet sent because the application writes begins a path.
+//! * An acknowledgement sent when a timer has expired was deferred until then. Data sent when a timer of pacing,
+//!   or for room in the network card, has expired continues the path of the data sent before it: that data set
+//!   the timer. A packet sent because the application writes begins a path.
+//! * Data of a message that is sent on an acknowledgement of the same message ends a round trip, for which the
+//!   window had no room.
 //! * A retransmission continues the path of the first transmission; the time between them is retransmission.
 //!   That holds for SYN and SYN-ACK, too.
 //! * A path belongs to one message. The first packet of a message that is sent because of packets before it
@@ -29,8 +32,8 @@ use eastwest_measure::flow_parts::{Parts, PartsRow, PartsTable};
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::streams::StreamRow;
 use eastwest_network::journeys::Journey;
-use eastwest_transport::tcp::Stack;
-use eastwest_types::{EndpointId, Packet, Span, Time, flag};
+use eastwest_transport::tcp::{SendWait, Stack};
+use eastwest_types::{EndpointId, Packet, Span, Time, Waits, flag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -46,43 +49,47 @@ struct Path {
     message: u64,
     /// Parts of its time.
     parts: Parts,
+    /// Waiting times in switches, by link; their sum is `parts.queueing`.
+    waits: Waits,
 }
 
 impl Path {
     fn new(now: Time) -> Path {
-        Path { origin: now, message: NO_MESSAGE, parts: Parts::default() }
+        Path { origin: now, message: NO_MESSAGE, parts: Parts::default(), waits: Waits::default() }
     }
 
     fn end(&self) -> Time {
         self.origin + self.parts.sum()
     }
 
-    /// Returns the path continued to `now`, where a host has held data until then.
-    fn held_until(mut self, now: Time) -> Path {
-        self.parts.injection += now.since(self.end());
-        self
-    }
-
-    /// Returns the path continued to `now`, where the data at its end is retransmitted.
-    fn sent_again(mut self, now: Time) -> Path {
-        self.parts.retransmission += now.since(self.end());
+    /// Returns the path continued to `now`; the time since its end is added to one part.
+    fn continued(mut self, now: Time, part: impl FnOnce(&mut Parts) -> &mut Span) -> Path {
+        let time = now.since(self.end());
+        *part(&mut self.parts) += time;
         self
     }
 
     /// Returns the path, which ends at `now`, as a path of this message, whose first packet may be sent now.
-    fn of(mut self, message: &Message, now: Time) -> Path {
+    /// `answered` tells whether an acknowledgement lets the packet be sent.
+    fn of(mut self, message: &Message, now: Time, answered: bool) -> Path {
         if self.message == message.start {
+            if answered {
+                self.parts = self.parts.after_round_trip();
+            }
             return self;
         }
         if self.message != NO_MESSAGE || self.origin < message.sent {
-            self = Path { origin: now, ..Path::new(now) };
+            self = Path::new(now);
         }
-        self.parts.injection += self.origin.since(message.sent);
+        self.parts = self.parts.after_handshake();
+        self.parts.earlier += self.origin.since(message.sent);
         Path { origin: message.sent, message: message.start, ..self }
     }
 
-    fn and(self, parts: Parts) -> Path {
-        Path { parts: self.parts.and(parts), ..self }
+    fn and(mut self, (parts, waits): &(Parts, Waits)) -> Path {
+        self.parts = self.parts.and(*parts);
+        self.waits.and(waits);
+        self
     }
 }
 
@@ -126,21 +133,33 @@ impl End {
     }
 }
 
+/// Reason for which an endpoint sends packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Prompt {
+    /// The application writes.
+    #[default]
+    Application,
+    /// A packet has arrived.
+    Arrival,
+    /// A timer has expired for which data waited, if it did.
+    Timer(SendWait),
+}
+
 /// Critical paths of the messages of selected senders.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CriticalPaths {
     senders: Senders,
     on: bool,
-    /// Whether packets sent now are caused neither by an arrival nor by a timer.
-    unprompted: bool,
+    /// Why packets are sent now.
+    prompt: Prompt,
     /// Packets in flight, by slot of the packet pool.
     under_way: Vec<Option<Sent>>,
     /// State of each endpoint that sends messages, by the slot of the endpoint.
     ends: Vec<Option<End>>,
     /// The packet that is arriving, its endpoint, and the parts of its journey.
-    arriving: Option<(EndpointId, Sent, Parts)>,
+    arriving: Option<(EndpointId, Sent, (Parts, Waits))>,
     /// By stream of frames: generation time of the latest arrival, and the parts of its journey.
-    frames: Vec<Option<(Time, Parts)>>,
+    frames: Vec<Option<(Time, (Parts, Waits))>>,
     /// Rows of the table `flow_parts`.
     pub rows: PartsTable,
 }
@@ -151,12 +170,25 @@ fn positions(packet: &Packet) -> u64 {
     u64::from(packet.payload) + u64::from(marks.0) + u64::from(marks.1)
 }
 
-/// Returns the parts of a journey with this latency.
-fn travel(journey: Journey, latency: Span) -> Parts {
-    let injection = journey.at_host.min(latency);
-    let flight = journey.flight.min(latency - injection);
-    let queueing = latency - injection - flight;
-    Parts { injection, queueing, flight, retransmission: Span::ZERO }
+/// Returns the parts of a journey with this latency, and its waiting times in switches.
+fn travel(journey: &Journey, latency: Span) -> (Parts, Waits) {
+    let mut rest = latency;
+    let mut part = |time: Span| {
+        let time = time.min(rest);
+        rest = rest - time;
+        time
+    };
+    let parts = Parts {
+        host_queue: part(journey.at_host),
+        transmission: part(journey.transmission),
+        propagation: part(journey.propagation),
+        processing: part(journey.processing),
+        ..Parts::default()
+    };
+    // Rates and delays that change while a packet is on a link leave a difference.
+    let mut waits = journey.waits.without_first(journey.waits.sum() - rest);
+    waits.add(None, rest - waits.sum());
+    (Parts { queueing: rest, ..parts }, waits)
 }
 
 impl CriticalPaths {
@@ -165,7 +197,7 @@ impl CriticalPaths {
     pub fn new(senders: Senders, most: u64) -> CriticalPaths {
         let on = !senders.is_empty();
         let rows = PartsTable::new(most);
-        CriticalPaths { senders, on, unprompted: true, rows, ..CriticalPaths::default() }
+        CriticalPaths { senders, on, rows, ..CriticalPaths::default() }
     }
 
     /// Whether critical paths are recorded: at least one sender is selected.
@@ -174,10 +206,9 @@ impl CriticalPaths {
         self.on
     }
 
-    /// Sets why hosts send packets from now on: because a packet arrived or a timer expired
-    /// (`true`), or because their application writes (`false`).
-    pub fn prompted(&mut self, prompted: bool) {
-        self.unprompted = !prompted;
+    /// Sets why endpoints send packets from now on.
+    pub fn prompted(&mut self, prompt: Prompt) {
+        self.prompt = prompt;
     }
 
     fn end(&mut self, id: EndpointId, now: Time) -> &mut End {
@@ -194,22 +225,33 @@ impl CriticalPaths {
 
     /// Records a packet that is sent now; `slot` is its place in the packet pool.
     pub fn sends(&mut self, now: Time, packet: &Packet, messages: &Messages, slot: u32) {
-        let (id, unprompted) = (packet.dst_endpoint.peer(), self.unprompted);
+        let (id, prompt) = (packet.dst_endpoint.peer(), self.prompt);
         let end = self.end(id, now);
-        let mut data = if unprompted { Path::new(now) } else { end.told.held_until(now) };
-        let mut ack = end.given.map_or(Path::new(now), |path| path.held_until(now));
+        let before = end.first.back().filter(|(_, path)| path.message != NO_MESSAGE);
+        let before = before.map_or(end.told, |(_, path)| *path);
+        let mut data = match prompt {
+            Prompt::Application => Path::new(now),
+            Prompt::Arrival => end.told.continued(now, |parts| &mut parts.earlier),
+            Prompt::Timer(SendWait::Card) => before.continued(now, |parts| &mut parts.host_queue),
+            Prompt::Timer(SendWait::Pacing) => before.continued(now, |parts| &mut parts.pacing),
+            Prompt::Timer(SendWait::None) => end.told.continued(now, |parts| &mut parts.pacing),
+        };
+        let deferred = |path: Path| path.continued(now, |parts| &mut parts.delayed_ack);
+        let mut ack = end.given.map_or(Path::new(now), deferred);
         let last = packet.seq + positions(packet);
         let again = last > packet.seq && packet.seq < end.next;
         if again {
-            data = end.first_of(packet.seq).map_or(data, |path| path.sent_again(now));
+            let sent_again = |path: Path| path.continued(now, |parts| &mut parts.retransmission);
+            data = end.first_of(packet.seq).map_or(data, sent_again);
             if packet.flags & flag::SYN > 0 {
-                ack = end.asked.map_or(ack, |path| path.sent_again(now));
+                ack = end.asked.map_or(ack, sent_again);
             }
         } else if last > packet.seq {
             // the SYN has position 0, the first byte 1
             let message = messages.at(id, packet.seq.saturating_sub(1));
             if let Some(message) = message.filter(|_| packet.payload > 0) {
-                data = data.of(message, now);
+                let answered = matches!(prompt, Prompt::Arrival | Prompt::Timer(SendWait::None));
+                data = data.of(message, now, answered);
             }
             end.first.push_back((packet.seq, data));
             if packet.flags & flag::SYN > 0 {
@@ -229,11 +271,11 @@ impl CriticalPaths {
         let Some(sent) = self.under_way.get_mut(slot as usize).and_then(Option::take) else {
             return;
         };
-        let way = travel(journey, now.since(sent.data.end()));
+        let way = travel(&journey, now.since(sent.data.end()));
         let end = self.end(packet.dst_endpoint, now);
-        end.told = sent.ack.and(way);
+        end.told = sent.ack.and(&way);
         if positions(packet) > 0 {
-            end.given = Some(sent.data.and(way));
+            end.given = Some(sent.data.and(&way));
         }
         self.arriving = Some((packet.dst_endpoint, sent, way));
     }
@@ -246,25 +288,29 @@ impl CriticalPaths {
         }
     }
 
-    /// Returns the parts of the time of a message that the arriving packet completes.
-    fn of_message(&self, now: Time, receiver: EndpointId, message: &Message) -> Parts {
+    /// Returns the parts of the time of a message that the arriving packet completes, and its waiting times in
+    /// switches.
+    fn of_message(&self, now: Time, receiver: EndpointId, message: &Message) -> (Parts, Waits) {
         let all = now.since(message.sent);
-        let Some((_, sent, way)) = self.arriving.filter(|(to, ..)| *to == receiver) else {
+        let Some((_, sent, (way, waits))) = self.arriving.filter(|(to, ..)| *to == receiver) else {
             // The message has no bytes.
-            return Parts { injection: all, ..Parts::default() };
+            return (Parts { earlier: all, ..Parts::default() }, Waits::default());
         };
         let left = sent.data.end();
-        let parts = if sent.data.message == message.start {
-            sent.data.parts.and(way)
+        let (parts, waits) = if sent.data.message == message.start {
+            let Path { parts, waits, .. } = sent.data.and(&(way, waits));
+            (parts, waits)
         } else if left < message.sent {
-            way.without_first(message.sent.since(left))
+            let (parts, waited_before) = way.without_first(message.sent.since(left));
+            (parts, waits.without_first(waited_before))
         } else if sent.again {
-            way.and(Parts { retransmission: left.since(message.sent), ..Parts::default() })
+            let retransmission = left.since(message.sent);
+            (way.and(Parts { retransmission, ..Parts::default() }), waits)
         } else {
-            way.and(Parts { injection: left.since(message.sent), ..Parts::default() })
+            (way.and(Parts { earlier: left.since(message.sent), ..Parts::default() }), waits)
         };
         debug_assert_eq!(parts.sum(), all, "the parts of {message:?} are all of its time");
-        parts
+        (parts, waits)
     }
 
     /// Records that a packet has reached its host, before TCP processes it.
@@ -272,14 +318,14 @@ impl CriticalPaths {
         self.arriving = None;
         if stack.is_live(packet.dst_endpoint) {
             self.arrives(network.now, packet, network.fabric.journeys.latest());
-            self.prompted(true);
+            self.prompted(Prompt::Arrival);
         }
     }
 
     /// Records that TCP has processed the packet that arrived at the endpoint `to`. Paths of
     /// acknowledged data are removed.
     pub fn has_arrived(&mut self, stack: &Stack, to: EndpointId) {
-        self.prompted(false);
+        self.prompted(Prompt::Application);
         if stack.is_live(to) {
             self.forget(to, stack.endpoint(to).acknowledged());
         }
@@ -297,8 +343,8 @@ impl CriticalPaths {
         if !self.senders.contains(row.src, row.dst) {
             return;
         }
-        let parts = self.of_message(now, receiver, message);
-        self.rows.push(PartsRow {
+        let (parts, waits) = self.of_message(now, receiver, message);
+        let row = PartsRow {
             row: number,
             is_stream: false,
             workload: row.workload,
@@ -308,7 +354,8 @@ impl CriticalPaths {
             bytes: row.bytes,
             with_loss: row.retransmits > 0,
             parts,
-        });
+        };
+        self.rows.push(row, &waits);
     }
 
     /// Records that a raw Ethernet frame of a stream has arrived.
@@ -319,7 +366,7 @@ impl CriticalPaths {
         }
         let journey = network.fabric.journeys.latest().1;
         let latency = network.now.since(frame.born);
-        self.frames[stream] = Some((frame.born, travel(journey, latency)));
+        self.frames[stream] = Some((frame.born, travel(&journey, latency)));
     }
 
     /// Adds the streams of raw Ethernet frames of selected senders to the table: the time from the
@@ -327,12 +374,12 @@ impl CriticalPaths {
     pub fn end_frames(&mut self, streams: &[StreamRow]) {
         let streams = streams.iter().zip(&self.frames);
         for (row, (stream, frame)) in (0..).zip(streams.filter(|(stream, _)| stream.sent > 0)) {
-            let Some((born, way)) = *frame else { continue };
+            let Some((born, (way, waits))) = *frame else { continue };
             if !self.senders.contains(stream.src, stream.dst) {
                 continue;
             }
-            let held = Parts { injection: born.since(stream.first), ..Parts::default() };
-            self.rows.push(PartsRow {
+            let generated = Parts { application: born.since(stream.first), ..Parts::default() };
+            let row = PartsRow {
                 row,
                 is_stream: true,
                 workload: stream.workload,
@@ -341,8 +388,9 @@ impl CriticalPaths {
                 dst: stream.dst,
                 bytes: stream.received_bytes,
                 with_loss: stream.lost > 0,
-                parts: way.and(held),
-            });
+                parts: way.and(generated),
+            };
+            self.rows.push(row, &waits);
         }
     }
 }

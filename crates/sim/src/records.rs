@@ -8,7 +8,7 @@ use eastwest_engine::histogram::Histogram;
 use eastwest_measure::events::EventLog;
 use eastwest_measure::flows::{FlowRow, FlowTable};
 use eastwest_measure::rounds::Round;
-use eastwest_measure::samples::Samples;
+use eastwest_measure::samples::{LinkTotals, Samples};
 use eastwest_network::fabric::Fabric;
 use eastwest_types::{JobRecord, Packet, Span, TaskRecord, Time, TransactionRecord};
 use eastwest_workload::Action;
@@ -168,7 +168,11 @@ impl Records {
         for (link, &tier) in fabric.links.iter().zip(&self.tier_of_link) {
             totals[usize::from(tier)] += link.counters.bytes;
         }
-        let carried = fabric.links.iter().map(|l| (l.counters.bytes, l.lost()));
+        let carried = fabric.links.iter().map(|l| LinkTotals {
+            bytes: l.counters.bytes,
+            drops: l.lost(),
+            marks: l.account().marked(),
+        });
         let queues = fabric.links.iter().enumerate().filter(|(_, l)| l.held() > 0);
         let queues = queues.map(|(i, l)| {
             let (packets, bytes) = l.queue(now);

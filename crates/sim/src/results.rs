@@ -18,7 +18,7 @@ use crate::transactions::{Calls, Finished};
 use eastwest_engine::histogram::Histogram;
 use eastwest_measure::events::Events;
 use eastwest_measure::fairness::Shares;
-use eastwest_measure::flow_parts::{FlowParts, Parts, PartsTable};
+use eastwest_measure::flow_parts::{FlowHops, FlowParts, Parts, PartsTable};
 use eastwest_measure::flow_samples::Samples;
 use eastwest_measure::flows::{FlowTotals, Flows};
 use eastwest_measure::jobs::{Counters, Jobs, Tasks};
@@ -36,12 +36,13 @@ use eastwest_types::{Purpose, Span, Time};
 use serde_json::{Map, Value, json};
 
 /// Every table of a run, in the order of docs/reference/results.md.
-pub const TABLES: [Declared; 27] = [
+pub const TABLES: [Declared; 28] = [
     Jobs::DECLARED,
     Tasks::DECLARED,
     Counters::DECLARED,
     Flows::DECLARED,
     FlowParts::DECLARED,
+    FlowHops::DECLARED,
     Samples::DECLARED,
     Events::DECLARED,
     Links::DECLARED,
@@ -113,6 +114,7 @@ impl Results {
             Counters::of(&records.jobs, &names),
             records.flows.hand_out(&names),
             paths.rows.table(&names),
+            paths.rows.hops(&names),
             flow_samples.into_rows().into_table(&names),
             events,
         ];
@@ -283,8 +285,8 @@ fn parts_summary(rows: &PartsTable) -> Value {
     let us = |of: fn(&Parts) -> Span| spread(rows.parts().map(|p| of(p).as_us_f64()).collect());
     json!({
         "rows": counts.0, "left_out": counts.1,
-        "injection_us": us(|p| p.injection), "queueing_us": us(|p| p.queueing),
-        "flight_us": us(|p| p.flight), "retransmission_us": us(|p| p.retransmission),
+        "injection_us": us(Parts::injection), "queueing_us": us(|p| p.queueing),
+        "flight_us": us(Parts::flight), "retransmission_us": us(|p| p.retransmission),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Main event loop of a run that simulates packets: takes the next event, lets its layer handle it, and
 //! dispatches the requests of that layer to the others.
 
+use crate::critical_path::Prompt;
 use crate::network::Source;
 use crate::part_state::PartState;
 use crate::plan::Plan;
@@ -215,9 +216,13 @@ impl World {
                     return;
                 }
                 let endpoint = EndpointId(number as u32);
-                site.probes.paths.prompted(true);
+                if site.probes.paths.is_on() {
+                    let waits =
+                        site.transports.tcp.stack.endpoint(endpoint).send_wait(site.network.now);
+                    site.probes.paths.prompted(Prompt::Timer(waits));
+                }
                 site.request_tcp(&TcpRequest::Timer(endpoint));
-                site.probes.paths.prompted(false);
+                site.probes.paths.prompted(Prompt::Application);
                 if site.probes.tracer.is_on() {
                     self.trace(endpoint);
                 }

@@ -87,10 +87,11 @@ fn shipped_scenarios_are_right_and_read_back_as_themselves() {
     }
 }
 
-/// Collects the paths of all values below a table, with members of arrays as `*`.
+/// Collects the paths of all values below a table, with members of arrays as `*`. The table of goals
+/// counts as one value: its keys are measures.
 fn paths(value: &toml::Value, path: &str, found: &mut Vec<String>) {
     match value {
-        toml::Value::Table(table) => {
+        toml::Value::Table(table) if path != "goal" => {
             for (key, value) in table {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 paths(value, &path, found);
@@ -918,4 +919,34 @@ fn faults_of_one_kind_must_not_contradict_each_other() {
     ] {
         assert_eq!(listed_with(&a, &b), "", "{a}\n{b}");
     }
+}
+
+#[test]
+fn goals_are_read_and_handed_on() {
+    let workload = "[[workload]]\nname = 'bulk'\nkind = 'permutation'\nbytes = '1 KB'\n";
+    let with = |goal: &str| format!("{STAR}{workload}{goal}");
+    let plain = read(&with(""), &context(), &[]).expect("no goals");
+    let goals = "[goal]\n'bulk.fct_us.p99' = '< 1 ms'\njobs.makespan_s = 'minimal'";
+    let scenario = read(&with(goals), &context(), &[]).expect("goals");
+    let line = "goal = { \"bulk.fct_us.p99\" = \"< 1 ms\", \"jobs.makespan_s\" = \"minimal\" }\n";
+    assert!(scenario.resolved().contains(line), "{}", scenario.resolved());
+    assert_eq!(reread(&scenario).resolved(), scenario.resolved());
+    // Without its goals it is the same scenario.
+    assert_eq!(scenario.resolved().replace(line, ""), plain.resolved());
+    let none = [("goal".to_owned(), "{}".to_owned())];
+    let without = read(&with(goals), &context(), &none).expect("no goals");
+    assert_eq!(without.resolved(), plain.resolved());
+
+    let wrong = listed(&with("[goal]\n'bulk.fct_us.p99' = 'minimum'\n'flows.count' = '= 3'"));
+    assert!(
+        wrong.contains("line 11: goal.bulk.fct_us.p99") && wrong.contains("minimal"),
+        "{wrong}"
+    );
+    assert!(wrong.contains("line 12: goal.flows.count") && wrong.contains("< 1 ms"), "{wrong}");
+    assert!(only(&with("[goal]\na = 3")).contains("a is a whole number; write a limit"));
+    assert!(only(&format!("goal = 3\n{}", with(""))).contains("write {"));
+    let many: String = (0..17).map(|i| format!("m{i} = '< {i}'\n")).collect();
+    assert!(only(&with(&format!("[goal]\n{many}"))).contains("more than 16 goals"));
+    assert!(only(&with(&format!("[goal]\n{} = '< 1'", "m".repeat(300)))).contains("200 bytes"));
+    assert!(only(&with(&format!("[goal]\nm = '< {}'", "1".repeat(80)))).contains("60 bytes"));
 }

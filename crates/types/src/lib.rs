@@ -11,6 +11,7 @@ mod rate;
 mod record;
 mod time;
 mod transaction;
+mod waits;
 
 pub use counters::{Counter, JobCounters};
 pub use ids::{ClassId, ConnId, EndpointId, HostId, LinkId, NodeId, Side};
@@ -21,3 +22,4 @@ pub use rate::Rate;
 pub use record::{JobRecord, Locality, Purpose, TaskKind, TaskRecord};
 pub use time::{Span, Time};
 pub use transaction::{CallRecord, TransactionRecord};
+pub use waits::{MOST_WAITS, Waits};

@@ -19,6 +19,7 @@ from eastwest.claims.verdict import Outcome
 from eastwest.claims.work import How, Progress, run
 from eastwest.errors import InputError
 from eastwest.mechanisms.load import Mechanism, load
+from eastwest.progress import ClaimsWords, watched
 
 __all__ = ["Outcome", "claims"]
 
@@ -32,7 +33,7 @@ def claims(
     papers: str | Path | None = None,
     store: str | Path | None = None,
     mechanisms: Sequence[Mechanism] = (),
-    progress: Progress = lambda *_: None,
+    progress: Progress | bool | None = None,
 ) -> Sequence[Outcome]:
     """Run published claims and return their outcomes.
 
@@ -41,9 +42,9 @@ def claims(
     any, each study has its best-supported one. ``profiles`` names other TCPs, such as ``"linux"``,
     in the same way. ``quick`` takes fewer seeds and points. ``papers`` is the folder of the
     studies, ``jobs`` the number of processes (0: run in this process), ``store`` the folder of the
-    run store, ``mechanisms`` the user's own mechanisms that scenarios name, as for
-    ``eastwest.run``. The ``verdict`` of an outcome is ``holds``, ``differs``, ``undecided`` or
-    ``not run``; ``as_json()`` returns all of it.
+    run store, ``mechanisms`` the user's own mechanisms that scenarios name, and ``progress`` a
+    function or whether to show a bar, as for ``eastwest.run``. The ``verdict`` of an outcome is
+    ``holds``, ``differs``, ``undecided`` or ``not run``; ``as_json()`` returns all of it.
 
     Raises ``InputError`` where a pattern fits no claim, ``ProblemsError`` (an ``InputError``) with
     the problems of the files of these claims. Wrong files beside them are warnings.
@@ -58,6 +59,6 @@ def claims(
     if profiles:
         chosen = under(chosen, profiles)
     wanted, recipe = load(mechanisms)
-    with core.using(wanted):
-        how = How(quick=quick, jobs=jobs, store=store, progress=progress, mechanisms=recipe)
+    with core.using(wanted), watched(progress, "claims", ClaimsWords()) as told:
+        how = How(quick=quick, jobs=jobs, store=store, progress=told, mechanisms=recipe)
         return run(chosen, how)

@@ -12,7 +12,7 @@ from eastwest.claims.profiles import profiles_of
 from eastwest.claims.readings import readings_of
 from eastwest.claims.spec import Claim, identity, load
 from eastwest.core import Problem
-from eastwest.errors import InputError, ProblemsError, nearest
+from eastwest.errors import InputError, ProblemsError, in_one_line, nearest
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Folder of the studies in the project's source tree.
@@ -94,7 +94,7 @@ def select(
             try:
                 load(file.path)
             except InputError as error:
-                wrong = str(error)
+                wrong = in_one_line(error)
         if wrong:
             warn(f"warning: {file.path} is left out: {wrong}")
     return claims
@@ -109,7 +109,7 @@ def _head(path: Path) -> _File:
     try:
         return _File(path, identity(path))
     except InputError as error:
-        return _File(path, f"{path.parent.parent.name}/{path.stem}", str(error))
+        return _File(path, f"{path.parent.parent.name}/{path.stem}", in_one_line(error))
 
 
 def _read(paths: Iterable[Path]) -> list[Claim]:

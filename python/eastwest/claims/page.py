@@ -22,6 +22,7 @@ from eastwest.claims.verdict import DIFFERS, HOLDS, NOT_EXPLAINED, NOT_RUN, UNDE
 from eastwest.files import write_whole
 
 #: Names of the index in the folder of the studies, and of the page in the folder of each study.
+#: Where the folder has a README.md that was written by hand, the index has the name of the page.
 PAGE = "README.md"
 STUDY_PAGE = "CLAIMS.md"
 
@@ -34,18 +35,23 @@ _CLASSES = (
     "line can add up to more than *differ*."
 )
 
-_HEAD = """\
+#: Sentence by which a page is known as one that this module has written.
+_MADE = (
+    "Made from the results kept beside the claims. To change this page, run "
+    "`eastwest claims --record`."
+)
+
+_HEAD = f"""\
 # Claims
 
-*Made from the results kept beside the claims. To change this page, run \
-`eastwest claims --record`.*
+*{_MADE}*
 
 This page compares published results with results of Eastwest. Each claim is a small file with its \
 source, its scenarios, the parameters that the source leaves open, and the band in which the \
-measured value must lie. {committed}A \
+measured value must lie. {{committed}}A \
 *reading* is one full set of the parameters that the source leaves open. Each study has one or \
 more readings, best supported first; every claim runs under each. The best-supported reading gives \
-the verdict. {guide} describes how to run, read and add claims.
+the verdict. {{guide}} describes how to run, read and add claims.
 """
 #: Words for the studies of the project, whose history shows the order, and for those of others.
 _OURS = {
@@ -62,9 +68,8 @@ _SAYS = {
     NOT_RUN: ("was not run", "were not run"),
 }
 
-_STUDY_HEAD = """\
-*Made from the results kept beside the claims. To change this page, run \
-`eastwest claims --record`. `eastwest claims CLAIM --out FOLDER` draws a claim's figure as PNG, \
+_STUDY_HEAD = f"""\
+*{_MADE} `eastwest claims CLAIM --out FOLDER` draws a claim's figure as PNG, \
 too, and under other readings.*"""
 
 
@@ -91,7 +96,15 @@ def texts(papers: Path) -> dict[Path, str]:
         lines += _readings(study)
         lines += _open([record.claim for record in members])
         pages[study / STUDY_PAGE] = "\n".join(lines) + "\n"
-    return {papers / PAGE: "\n".join(index) + "\n", **pages}
+    return {_index_of(papers): "\n".join(index) + "\n", **pages}
+
+
+def _index_of(papers: Path) -> Path:
+    """Return the path of the index: ``README.md``, unless one was written by hand."""
+    path = papers / PAGE
+    if path.is_file() and _MADE not in path.read_text(encoding="utf-8", errors="replace"):
+        return papers / STUDY_PAGE
+    return path
 
 
 def _study(record: Record) -> Path:

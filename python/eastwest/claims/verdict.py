@@ -201,6 +201,12 @@ class Outcome:
         """Smallest number of seeds behind any measured number of the claim; 0 without one."""
         return min((part.measured.seeds for part in self.parts if part.measured), default=0)
 
+    def _repr_html_(self) -> str:
+        """Return the answer as HTML, which notebooks show."""
+        from eastwest import cards  # noqa: PLC0415  only for notebooks
+
+        return cards.of_outcome(self)
+
     def measured(self) -> str:
         """Return the measured values as text."""
         if len(self.parts) == 1:

@@ -15,7 +15,7 @@ from eastwest.calibrate import Calibration, Containers, calibrate, written
 from eastwest.calibrate.profile import toml_text
 from eastwest.cli.guard import errors, fail, guarded
 from eastwest.cli.options import JsonObjectOption
-from eastwest.cli.screen import headed
+from eastwest.cli.screen import headed, print_table
 from eastwest.files import write_whole
 from eastwest.sweep.values import Bound
 from eastwest.units import clean, percent
@@ -156,7 +156,7 @@ def _print(found: Calibration, details: bool) -> None:
     for e in found.estimates:
         residuals = (percent(e.residual_median), _signed(e.residual_worst))
         table.add_row(e.key.partition(".")[2], e.meaning, written(e), str(e.samples), *residuals)
-    console.print(table)
+    print_table(console, table)
     if details:
         _print_observations(console, found)
     _print_jobs(console, found)
@@ -168,7 +168,7 @@ def _print_observations(console: Console, found: Calibration) -> None:
         digits = 3 if o.unit == "s/MB" else 2
         values = (f"{v:.{digits}f}" for v in (o.median, o.least, o.most))
         seen.add_row(o.meaning, o.unit, *values)
-    console.print(seen)
+    print_table(console, seen)
 
 
 def _print_jobs(console: Console, found: Calibration) -> None:
@@ -177,7 +177,7 @@ def _print_jobs(console: Console, found: Calibration) -> None:
         name = clean(j.history.path.name, 34)
         numbers = (f"{j.observed_s:.1f} s", f"{j.estimated_s:.1f} s", _signed(j.residual))
         jobs.add_row(name, clean(j.history.name, 14), *numbers)
-    console.print(jobs)
+    print_table(console, jobs)
     rest = found.jobs[_MOST_JOBS:]
     if rest:
         worst = max((abs(j.residual) for j in rest if math.isfinite(j.residual)), default=0.0)

@@ -28,7 +28,7 @@ from eastwest.cli.options import (
 )
 from eastwest.cli.progress import ClaimsBar
 from eastwest.cli.screen import headed
-from eastwest.errors import InputError
+from eastwest.errors import InputError, in_one_line
 from eastwest.units import clean
 
 _COLOURS = {HOLDS: "green", DIFFERS: "red"}
@@ -98,7 +98,7 @@ def claims(
     store: StoreOption = None,
     mechanisms: WithOption = None,
 ) -> None:
-    """Run published claims and show which hold: exit code 1 where one differs."""
+    """Run published claims and show which hold: exit code 1 where one differs or cannot be run."""
     if keep and quick:
         fail("--record cannot be used with --quick: only full runs are stored; use --out instead")
     if missing and quick:
@@ -167,17 +167,17 @@ def _write_pages(folder: Path) -> None:
     try:
         page.write(folder)
     except InputError as error:
-        _say(f"warning: results are stored, but the pages are not updated: {error}")
+        _say(f"warning: results are stored, but the pages are not updated: {in_one_line(error)}")
 
 
 def _report(console: Console, outcomes: list[Outcome], as_json: bool) -> None:
-    """Print how many claims hold; exit with ``MISSED`` where one differs."""
+    """Print how many claims hold; exit with ``MISSED`` where one differs or was not run."""
     if as_json:
         shown = [outcome.as_json() for outcome in outcomes]
         typer.echo(json.dumps(shown, allow_nan=False, ensure_ascii=False))
     else:
         _tally(console, outcomes)
-    if any(outcome.verdict == DIFFERS for outcome in outcomes):
+    if any(outcome.verdict in {DIFFERS, NOT_RUN} for outcome in outcomes):
         raise typer.Exit(MISSED)
 
 

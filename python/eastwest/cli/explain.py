@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +12,9 @@ import typer
 
 from eastwest.cli.guard import errors, fail, guarded
 from eastwest.cli.options import JsonObjectOption, one_of
+from eastwest.cli.progress import RunBar
+from eastwest.explain import Story, difference, slowest
 from eastwest.explain import explain as tell
-from eastwest.explain import slowest
 from eastwest.paraver import paraver
 from eastwest.results import Result
 from eastwest.timeline import MOST_EVENTS, trace, write
@@ -22,11 +24,16 @@ class Subject(StrEnum):
     """Kinds of subjects that ``eastwest explain`` explains."""
 
     flow = "flow"
+    exchange = "exchange"
     job = "job"
     task = "task"
     connection = "connection"
+    program = "program"
     slowest = "slowest"
 
+
+#: Time in seconds that a run may have taken to be simulated again without being asked.
+_SHORT_S = 10
 
 FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A result folder.")]
 
@@ -37,15 +44,17 @@ def explain(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="flow|job|task|connection|slowest",
-            help="Kind of object to explain; slowest: list candidates.",
+            metavar="flow|exchange|job|task|connection|program|slowest|RUN",
+            help="Kind of object to explain; slowest: list candidates; a second result folder: "
+            "where the two first differ, and what followed.",
         ),
     ],
     number: Annotated[
         str | None,
         typer.Argument(
             metavar="[ID]",
-            help="Number of the flow, job or connection; name of a job; JOB/map/3 for a task.",
+            help="Number of the flow, job or connection; name of a job; JOB/map/3 for a task; flow "
+            "of the request or response for an exchange; workload of an MPI program.",
         ),
     ] = None,
     workload: Annotated[
@@ -55,18 +64,51 @@ def explain(
         ),
     ] = None,
     top: Annotated[
-        int, typer.Option(min=1, max=1000, help="Maximum number of candidates that slowest lists.")
+        int,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Maximum number of candidates that slowest lists, or of flows and jobs with "
+            "the largest changes.",
+        ),
     ] = 5,
+    rerun: Annotated[
+        bool | None,
+        typer.Option(
+            "--rerun/--no-rerun",
+            help="Simulate the run again if it has not recorded where the time of flows went "
+            f"(measure.flow_parts). Default: if it took less than {_SHORT_S} s.",
+        ),
+    ] = None,
     as_json: JsonObjectOption = False,
 ) -> None:
-    """Explain why a flow or job of a result took as long as it did."""
+    """Explain why a flow or job of a result took as long as it did, or why two results differ."""
+    if subject not in set(Subject) and ("/" in subject or Path(subject).exists()):
+        if number is not None:
+            fail(f"{number!r:.60}: two results are compared as a whole: eastwest explain RUN RUN")
+        _print(difference(folder, subject, top), as_json)
+        return
     wanted = one_of(Subject, subject, "explain")
     if wanted is Subject.slowest:
         story = slowest(Result(folder), top)
     elif number is None:
         fail(f"ID: name a {wanted.value}; candidates: eastwest explain {folder} slowest")
     else:
-        story = tell(Result(folder), wanted.value, number, workload=workload)
+        limit_s = {None: _SHORT_S, True: math.inf, False: 0}[rerun]
+        with RunBar(errors(), "simulating again") as progress:
+            story = tell(
+                Result(folder),
+                wanted.value,
+                number,
+                workload=workload,
+                rerun_s=limit_s,
+                progress=progress,
+            )
+    _print(story, as_json)
+
+
+def _print(story: Story, as_json: bool) -> None:
+    """Print a story as text or JSON."""
     typer.echo(json.dumps(story.to_dict(), allow_nan=False) if as_json else story.text())
 
 

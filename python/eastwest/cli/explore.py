@@ -12,6 +12,7 @@ from rich.text import Text
 
 from eastwest import core, shipped
 from eastwest.cli.guard import guarded
+from eastwest.cli.lines import grid
 from eastwest.cli.options import JsonObjectOption, SetOption, WithOption, use_mechanisms
 from eastwest.cli.simulate import ScenarioArgument, overrides
 from eastwest.json_schema import json_schema
@@ -54,12 +55,12 @@ def print_version() -> None:
 def topology_list() -> None:
     """List the kinds of fabric and the shipped scenarios."""
     console = Console(highlight=False)
-    grid = Table.grid(padding=(0, 2))
+    kinds = Table.grid(padding=(0, 2))
     for key in json.loads(core.schema())["keys"]:
         if key["path"] == "fabric.kind":
             for choice in key["choices"]:
-                grid.add_row(Text(clean(choice["name"]), style="bold"), clean(choice["doc"]))
-    console.print(grid)
+                kinds.add_row(Text(clean(choice["name"]), style="bold"), clean(choice["doc"]))
+    console.print(kinds)
     console.print(Text(f"shipped scenarios: {', '.join(shipped.names()) or 'none'}"))
 
 
@@ -83,14 +84,14 @@ def topology_show(
         typer.echo(json.dumps(core.topology(*asked)))
         return
     shape = core.topology_kinds(*asked)
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_row("name", Text(clean(shape["name"])))
-    grid.add_row("hosts", f"{shape['hosts']:,}")
-    grid.add_row("switches", f"{shape['switches']:,}")
+    rows = [
+        ("name", clean(shape["name"]), ""),
+        ("hosts", f"{shape['hosts']:,}", ""),
+        ("switches", f"{shape['switches']:,}", ""),
+    ]
     for tier, bits_per_s, delay_us, number in shape["kinds"]:
         each = f"{rate(bits_per_s)} each way, {span(delay_us / 1e6)}"
-        grid.add_row("cables", Text(f"{number:,} {tier_words(tier)}, {each}"))
-    for note in shape["notes"]:
-        grid.add_row("note", Text(clean(note, 400), style="yellow"))
-    Console(highlight=False).print(grid)
+        rows.append(("cables", f"{number:,} {tier_words(tier)}, {each}", ""))
+    rows += [("note", clean(note, 400), "yellow") for note in shape["notes"]]
+    console = Console(highlight=False)
+    console.print(grid(rows, console.width))

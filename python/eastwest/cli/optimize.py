@@ -24,9 +24,10 @@ from eastwest.cli.options import (
     use_mechanisms,
 )
 from eastwest.cli.progress import SweepBar
-from eastwest.cli.screen import headed
+from eastwest.cli.screen import headed, heading, print_table
 from eastwest.optimize import Plan, default_folder, load, run, sentence
 from eastwest.optimize.folder import OptimizeResult
+from eastwest.sweep import seeds
 from eastwest.units import clean, count
 
 _MOST_ROWS = 12
@@ -99,7 +100,7 @@ def _show(result: OptimizeResult) -> None:
     summary = result.summary
     console = Console(highlight=False)
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
-    console.print(_table(summary))
+    print_table(console, _table(summary))
     chosen = summary["recommended"]
     if chosen is not None:
         console.print(Text(f"Recommended: {clean(chosen['name'], 300)}", style="bold green"))
@@ -115,6 +116,8 @@ def _show(result: OptimizeResult) -> None:
                 f"{clean(stage['name'], 60)} predicted the order of the next stage: {foretold:.2f}"
             )
             console.print(Text(f"{line} (1: equal order, 0: no relation)", style="dim"))
+    for note in seeds.of_optimisation(summary):
+        console.print(Text(f"note: {clean(note, 400)}", style="yellow"))
     runs = summary["runs"]
     failed = f", {count(runs['failed'])} failed" if runs["failed"] else ""
     reused = f"{count(runs['reused'])} of them from the store"
@@ -126,7 +129,7 @@ def _table(summary: Mapping[str, Any]) -> Table:
     """Return a table of the front, the best score first, then candidates and the baseline."""
     measured = [goal["metric"] for goal in summary["goals"]]
     measured += [limit.split(" ")[0] for limit in summary["limits"]]
-    table = headed("point", *(clean(metric, 24) for metric in measured), left=1)
+    table = headed("point", *map(heading, measured), left=1)
     table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
     front = {*summary["front"]}
     best = sorted(summary["finalists"], key=lambda p: float(p["score"]))
@@ -136,7 +139,7 @@ def _table(summary: Mapping[str, Any]) -> Table:
     if closest is not None and all(p["point"] != closest["point"] for p in rows):
         rows.insert(0, closest)
     for point in rows:
-        named = clean(point["name"], 120)
+        named = Text(clean(point["name"], 120))
         cells = [_goal(told) for told in point["goals"]]
         cells += [_limit(told) for told in point["limits"]]
         table.add_row(named, *cells)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from eastwest.cli.guard import errors
+from eastwest.cli.lines import wrapped
 from eastwest.units import clean
 
 #: Width of a wide table that is written to a file or a pipe, in characters.
 _WIDE = 120
+#: Columns after the cells of a table of two columns.
+_GAP = 2
 
 
 def console(*, wide: bool = False) -> Console:
@@ -36,14 +41,40 @@ def headed(*headings: str, left: int = 0, gap: int = 1, **style: Any) -> Table:
     return table
 
 
+def heading(path: str, width: int = 24) -> str:
+    """Return the path of a metric as a heading: in lines of ``width`` characters, after dots."""
+    lines = [""]
+    for part in re.split(r"(?<=\.)", clean(path)):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def natural_width(screen: Console, table: Table) -> int:
+    """Return the number of characters of a line of a table without folded or cut cells."""
+    unbounded = screen.options.update(width=10_000)
+    return Measurement.get(screen, unbounded, table).maximum
+
+
+def print_table(screen: Console, table: Table) -> None:
+    """Print a table; in a file or a pipe no cell is cut, because lines may have any length."""
+    if not screen.is_terminal:
+        screen.width = max(screen.width, natural_width(screen, table))
+    screen.print(table)
+
+
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Print a table of two columns: name and text."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    shown = list(rows)
+    screen = console()
+    room = screen.width - max((len(name) for name, _ in shown), default=0) - 2 * _GAP
+    table = Table(box=None, show_header=False, padding=(0, _GAP, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column()
-    for name, text in rows:
-        table.add_row(name, Text(text))
-    console().print(table)
+    for name, text in shown:
+        table.add_row(name, Text(wrapped(text, room)))
+    screen.print(table)
 
 
 def print_account(

@@ -23,6 +23,7 @@ from eastwest.cli.progress import RunBar
 from eastwest.cli.show import print_summary, problem_lines
 from eastwest.core import RunOptions
 from eastwest.deadlock import deadlock
+from eastwest.goals import form as goals
 from eastwest.memory import MemoryLimitError, parse, told, with_program
 from eastwest.results import Result, TargetFolder
 from eastwest.run import load_source, simulate
@@ -139,7 +140,7 @@ def run(
     most = parse(memory) if memory is not None else None
     source = load_source(scenario)
     changed = overrides(source.text, settings, on_bad_row)
-    label = Path(source.label).stem
+    label = source.name
     costs = Store()
     # The store has records where sweeps have run; without a store, none is made for them.
     planned = plan(source, changed) if costs.costs_file.is_file() else None
@@ -212,13 +213,9 @@ def check(
     """List all problems of a scenario at once."""
     use_mechanisms(mechanisms)
     source = load_source(scenario)
-    checked = core.check(
-        source.text,
-        str(source.base_dir),
-        str(shipped.DATA),
-        overrides(source.text, settings, on_bad_row),
-    )
-    problems = checked["problems"]
+    changed = overrides(source.text, settings, on_bad_row)
+    checked = core.check(source.text, str(source.base_dir), str(shipped.DATA), changed)
+    problems = checked["problems"] = checked["problems"] or goals.problems_of(source, changed)
     if as_json:
         typer.echo(json.dumps(checked))
     elif problems:

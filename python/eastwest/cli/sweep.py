@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -26,15 +24,16 @@ from eastwest.cli.options import (
     use_mechanisms,
 )
 from eastwest.cli.progress import SweepBar
-from eastwest.cli.screen import headed
+from eastwest.cli.screen import headed, natural_width, print_table
 from eastwest.cli.simulate import overrides
-from eastwest.errors import did_you_mean
-from eastwest.sweep import Estimate, SweepResult, default_folder, prepare, words
+from eastwest.sweep import Estimate, SweepResult, default_folder, prepare
+from eastwest.sweep import seeds as notes_on_seeds
 from eastwest.sweep.check import load
 from eastwest.sweep.driver import Driver
 from eastwest.sweep.spec import Spec
-from eastwest.sweep.words import HEADLINES, Shown, shown
+from eastwest.sweep.words import Shown
 from eastwest.units import clean, count, span
+from eastwest.views import goals
 
 _MOST_FAILURES = 5
 _MOST_ROWS = 16
@@ -162,8 +161,10 @@ def _show_estimate(spec: Spec, estimate: Estimate, as_json: bool) -> None:
 def _show(result: SweepResult, as_json: bool) -> None:
     """Print the main metrics of the first points, with intervals."""
     summary = result.summary
+    notes = notes_on_seeds.of_sweep(result)
     if as_json:
-        shown = {**summary, "failures": result.failures, "folder": str(result.path)}
+        added = {"failures": result.failures, "notes": notes, "folder": str(result.path)}
+        shown = {**summary, **added}
         typer.echo(json.dumps(shown, allow_nan=False))
         return
     console = Console(highlight=False)
@@ -171,127 +172,58 @@ def _show(result: SweepResult, as_json: bool) -> None:
     runs = summary["runs"]
     console.print(Text(clean(str(summary["name"]), 60), style="bold underline"))
     _print_points(console, result)
+    if summary.get("goals"):
+        from eastwest.views.sweep import Points  # noqa: PLC0415  large: polars
+
+        for sentence in goals.of_sweep(summary, Points(result).names):
+            console.print(Text(sentence))
     done = f"{count(runs['done'])} of {count(runs['planned'])} runs"
     console.print(f"{done}, {count(runs['reused'])} of them from the store", markup=False)
     if summary["warm_up_s"]:
         warm = span(summary["warm_up_s"])
         console.print(f"flows, jobs and rounds that start before {warm} are excluded")
+    for note in notes:
+        console.print(Text(f"note: {clean(note, 400)}", style="yellow"))
     console.print(Text(clean(str(result.path), 400), style="bold green"))
 
 
 def _print_points(console: Console, result: SweepResult) -> None:
-    import polars as pl  # noqa: PLC0415  large
+    from eastwest.views import points  # noqa: PLC0415  large: polars
 
-    points = result.points
-    there = set(points["metric"].unique())
-    constant = points.group_by("metric").agg(pl.col("mean").abs().max())
-    nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
-    room = max(1, _MOST_COLUMNS - len(result.columns))
-    of_workloads = [shown(metric) for metric in words.of_workloads(there)]
-    chosen = [*of_workloads, *(h for h in HEADLINES if h[0] in there - nothing)][:room]
-    wanted = [words.full(metric, there) for metric in result.summary.get("show") or []]
-    if wanted:
-        chosen = [shown(metric) for metric in wanted if metric in there]
-    first = points["point"].unique().sort().head(_MOST_ROWS)
+    chosen, absent = points.metrics(result, max(1, _MOST_COLUMNS - len(result.columns)))
+    first = result.points["point"].unique().sort().head(_MOST_ROWS)
     longest = _LONGEST if console.is_terminal else _LONGEST_IN_FILE
     table = _points_table(result, first.to_list(), chosen, longest)
-    if not console.is_terminal:
-        console.width = max(console.width, _width(console, table))
+    every = chosen
     # A number that is cut off has no meaning.
-    while len(chosen) > 1 and _width(console, table) > console.width:
+    while console.is_terminal and len(chosen) > 1 and natural_width(console, table) > console.width:
         chosen = chosen[:-1]
         table = _points_table(result, first.to_list(), chosen, longest)
-    console.print(table)
-    if wanted and (rest := [shown(m)[1] for m in wanted if m in there][len(chosen) :]):
+    print_table(console, table)
+    if rest := [title for _, title, _ in every[len(chosen) :]]:
         console.print(
             f"not shown, for lack of space: {clean(', '.join(rest))}; a wider terminal, a pipe "
             "(| cat) and the table points.parquet have them",
             markup=False,
         )
-    for metric in [metric for metric in wanted if metric not in there]:
-        hint = did_you_mean(metric, there)
+    for metric, hint in absent:
         console.print(f"no run has a metric {clean(metric, 60)!r}{hint}", markup=False)
     more = result.summary["points"] - len(first)
     if more > 0:
         console.print(f"and {count(more)} more points in points.parquet", markup=False)
 
 
-def _width(console: Console, table: Table) -> int:
-    """Return the number of characters of a line of the table."""
-    unbounded = console.options.update(width=10_000)
-    return Measurement.get(console, unbounded, table).maximum
-
-
 def _points_table(
     result: SweepResult, numbers: list[int], chosen: list[Shown], longest: int
 ) -> Table:
-    """Return a table of points with these metrics; named cases also with ratios to the baseline.
+    """Return a table of points with these metrics; settings have at most ``longest`` characters."""
+    from eastwest.views import points  # noqa: PLC0415  large: polars
 
-    Settings have at most ``longest`` characters.
-    """
-    import polars as pl  # noqa: PLC0415  large
-
-    named = any(axis is not None for _, axis in result.columns)
-    compared = _factors(result) if named else {}
-    paths = [clean(path.rpartition(".")[2], 16) for path, _ in result.columns]
-    table = headed(
-        *paths,
-        "n",
-        *(clean(each[1], 60).replace(" while ", "\nwhile ") for each in chosen),
-        left=len(paths),
-    )
-    for number in numbers:
-        part = result.points.filter(pl.col("point") == number)
-        rows = {row["metric"]: row for row in part.iter_rows(named=True)}
-        row = part.row(0, named=True)
-        names = result.names(number)
-        settings = [
-            clean(str(row.get(f"set.{path}", row.get(path))), longest)
-            if axis is None
-            else clean(names[axis], max(32, longest))
-            for path, axis in result.columns
-        ]
-        seeds = max(r["n"] for r in rows.values())
-        values = (_value(rows.get(h[0]), h[2], compared.get((number, h[0]))) for h in chosen)
-        table.add_row(*settings, str(seeds), *values)
+    cells = points.cells(result, numbers, chosen, longest)
+    table = headed(*cells.headings, left=cells.settings)
+    for row in cells.rows:
+        table.add_row(*map(Text, row))
     return table
-
-
-def _factors(result: SweepResult) -> dict[tuple[int, str], str]:
-    """Return the ratio of each metric to the baseline's by point and metric, paired by seed."""
-    rows = result.comparisons.select(
-        "point", "metric", "difference", "low", "high", "baseline_mean"
-    )
-    found = {}
-    for point, metric, difference, low, high, base in rows.iter_rows():
-        if not base:
-            continue
-        ratio = 1 + difference / base
-        half = None if low is None else (high - low) / 2 / abs(base)
-        if half is None:
-            found[point, metric] = f"× {ratio:.2f}"
-        elif 0 <= ratio <= half:  # no ratio of two metrics is below 0
-            found[point, metric] = f"× 0.0 to {ratio + half:.1f}"
-        else:
-            found[point, metric] = f"× {ratio:.2f} ± {half:.2f}"
-    return found
-
-
-def _value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> Text:
-    """Return a mean with half the width of its interval as a share of it, or with its ratio.
-
-    An interval that reaches to 0 or below is shown by its upper end.
-    """
-    if row is None:
-        return Text("–")
-    if factor is not None:
-        return Text(f"{show(row['mean'])}  {factor}")
-    if row["low"] is None or not row["mean"]:
-        return Text(show(row["mean"]))
-    if row["low"] <= 0 < row["mean"]:
-        return Text(f"{show(row['mean'])} (≤ {show(row['high'])})")
-    half = (row["high"] - row["low"]) / 2 / abs(row["mean"])
-    return Text(f"{show(row['mean'])} ± {100 * half:.0f} %")
 
 
 def _list_failures(result: SweepResult) -> None:

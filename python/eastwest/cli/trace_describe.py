@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eastwest.cli.guard import guarded
+from eastwest.cli.lines import grid
 from eastwest.cli.options import JsonObjectOption
 from eastwest.cli.screen import console, headed
 from eastwest.cli.trace_input import (
@@ -138,12 +139,8 @@ def _print(described: Description, quality: Quality | None) -> None:
     screen.print(Text(title + span(arrival.span_s), style="bold underline"))
     screen.print(_sizes(described))
     screen.print(_shapes(described))
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column()
-    for name, text in _lines(described, quality):
-        grid.add_row(name, Text(text))
-    screen.print(grid)
+    rows = [(name, text, "") for name, text in _lines(described, quality)]
+    screen.print(grid(rows, screen.width))
 
 
 def _plain(*headings: str) -> Table:

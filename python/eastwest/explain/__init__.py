@@ -11,34 +11,59 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from eastwest.core import ProgressCallback
 from eastwest.explain.story import Moment, Part, Section, Story
 from eastwest.results import Result
 
-__all__ = ["Moment", "Part", "Section", "Story", "explain", "slowest"]
+__all__ = ["Moment", "Part", "Section", "Story", "difference", "explain", "slowest"]
 
 
 def explain(
-    result: Result | str | Path, kind: str, id: int | str, *, workload: str | None = None
+    result: Result | str | Path,
+    kind: str,
+    id: int | str,
+    *,
+    workload: str | None = None,
+    rerun_s: float = 0,
+    progress: ProgressCallback | None = None,
 ) -> Story:
-    """Return why a ``"flow"``, ``"job"``, ``"task"`` or ``"connection"`` took as long as it did.
+    """Return why a ``"flow"``, ``"exchange"``, ``"job"``, ``"task"`` … took as long as it did.
 
-    ``id`` is the number in the column ``flow``, ``job`` or ``connection``; for a job also its name,
-    for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. ``workload`` selects one where several have a
-    job of that name. The story prints as text; its ``facts`` hold the numbers, with units in their
-    names, and its ``parts`` add up to ``total_us`` microseconds. Raises ``InputError`` where the
-    object does not exist or the folder is damaged.
+    ``kind`` can also be ``"connection"``, and ``"program"`` for an MPI program, whose ``id`` is its
+    workload. ``id`` is the number in the column ``flow``, ``job`` or
+    ``connection``; for an exchange the flow of its request or response; for a job also its name,
+    for a task ``"JOB/map/3"`` or ``"JOB/reduce/0"``. The times of flows are divided by their
+    critical paths where the run recorded them (``measure.flow_parts``). A run that took less than
+    ``rerun_s`` seconds is simulated again to record them; ``progress`` is called meanwhile.
+    ``workload`` selects one where several have a job of that name. The story prints as text; its
+    ``facts`` hold the numbers, with units in their names, and its ``parts`` add up to ``total_us``
+    microseconds. Raises ``InputError`` where the object does not exist or the folder is damaged.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 
-    return subjects.explain(result, kind, id, workload)
+    return subjects.explain(result, kind, id, workload, rerun_s, progress)
 
 
 def slowest(result: Result | str | Path, top: int = 5) -> Story:
     """Return a story that lists slow flows and jobs, and flows that recovered from losses.
 
     ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
-    ``flows_recovered`` and ``jobs_by_runtime``, at most ``top`` each, the most extreme first.
+    ``flows_recovered``, those of the requests of exchanges under ``exchanges_by_time``, and
+    ``jobs_by_runtime``, at most ``top`` each, the most extreme first.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 
     return subjects.slowest(result, top)
+
+
+def difference(first: Result | str | Path, second: Result | str | Path, top: int = 3) -> Story:
+    """Return a story that tells where two results first differ, and what followed.
+
+    It has the settings that differ, the first difference in simulated time, and the changes of
+    workloads, counts, flows and jobs (at most ``top`` each, the largest changes first). Results
+    with equal digests are identical. Raises ``InputError`` where a folder is damaged.
+    """
+    from eastwest.explain import two_results  # noqa: PLC0415  loads polars
+
+    first, second = (each if isinstance(each, Result) else Result(each) for each in (first, second))
+    return two_results.story(first, second, top)

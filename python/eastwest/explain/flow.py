@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.errors import InputError
-from eastwest.explain import neighbours
+from eastwest.explain import division, neighbours
 from eastwest.explain.story import Moment, Part, Story
 from eastwest.units import rate, size, span
 from eastwest.views import fate, timeouts
@@ -24,7 +24,8 @@ _OPENS = {"flow", "request", "replica"}
 _ANSWERS = {"response", "shuffle", "map-input"}
 #: Minimum retransmission timeout in seconds by default (docs/mechanisms/tcp.md).
 _LEAST_RTO_S = 0.2
-_CAUSES = {
+#: Causes of losses, by their name in ``events``, as ends of sentences.
+CAUSES = {
     "queue-full": "the queue was full",
     "loss": "lost on the line",
     "link-down": "the link was down",
@@ -33,7 +34,8 @@ _CAUSES = {
     "shared-buffer": "the memory of the switch was full",
     "sojourn": "the queue dropped it after too long a wait",
 }
-_KINDS = {
+#: Kinds of packets, by their name in ``events``.
+KINDS = {
     "data": "segment",
     "retransmission": "segment sent again",
     "ack": "acknowledgement",
@@ -91,7 +93,9 @@ def story(evidence: Evidence, flow: int) -> Story:
     result = _opening(evidence, row)
     ahead = neighbours.ahead(evidence, row)
     blind = this.connection is None or evidence.events_note(this.finish_s) is not None
-    _parts(result, this, events, waits, ahead, blind and row["retransmits"] + row["timeouts"] > 0)
+    divided = division.of_flow(evidence, flow)
+    blind = blind and row["retransmits"] + row["timeouts"] > 0
+    _parts(evidence, result, divided, this, events, waits, ahead, blind)
     result.moments = list(_moments(evidence, this, events, waits))
     _tcp(evidence, result, this)
     neighbours.compare(evidence, result, row)
@@ -123,14 +127,19 @@ def _opening(evidence: Evidence, row: dict[str, Any]) -> Story:
 
 
 def _parts(
+    evidence: Evidence,
     result: Story,
+    divided: division.Division | None,
     this: fate.Message,
     events: list[Event],
     waits: list[fate.Silence],
     ahead: neighbours.Ahead | None,
     blind: bool,
 ) -> None:
-    """Add the parts of the time; ``blind`` if losses are counted that no event describes."""
+    """Add the parts of the time: of ``divided``, or else those that events and flows tell.
+
+    ``blind``: losses are counted that no event describes.
+    """
     intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
     if ahead is not None:
         intervals.append(fate.Interval(fate.BEHIND, this.start_s, ahead.until_s))
@@ -165,6 +174,18 @@ def _parts(
     result.parts = [Part(words[label], parts[label]) for label in order if parts[label] > 0]
     result.facts["parts_us"] = dict(parts)
     result.facts["timer_is_lower_bound"] = bool(bound)
+    if divided is not None:
+        waited = f"{expired}, {span(parts[fate.TIMER] / 1e6)}{bound}"
+        said = [waited] * bool(waits) + [f"fast retransmit {repaired}"] * bool(repairs)
+        repair = f" ({', '.join(said)})" if said else ""
+        result.parts = divided.told(
+            evidence, result.facts["src"], ahead.words if ahead else "", repair
+        )
+        result.facts["path_us"] = divided.parts_us
+        result.facts["round_trips"] = divided.round_trips
+        result.facts["queueing_us_by_port"] = {
+            evidence.port(link): wait for link, wait in divided.waits_us if link >= 0
+        }
 
 
 def _moments(
@@ -195,7 +216,7 @@ def _moments(
 
 def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> str:
     first = burst.first
-    what = plural(burst.packets, _KINDS.get(first.kind, first.kind))
+    what = plural(burst.packets, KINDS.get(first.kind, first.kind))
     several = burst.packets > 1
     if several and first.kind == "retransmission":
         what = f"{burst.packets} segments sent again"
@@ -214,7 +235,7 @@ def _burst_words(evidence: Evidence, this: fate.Message, burst: fate.Burst) -> s
                 whose = f", from its byte {place:,} on" if several else f", its byte {place:,}"
     elif first.kind not in {"ack", "ece_ack", "syn_ack"}:
         whose = f" from {evidence.host(first.src)}"
-    return f"{what}{payload} lost{where}{until}{whose}: {_CAUSES.get(first.cause, first.cause)}"
+    return f"{what}{payload} lost{where}{until}{whose}: {CAUSES.get(first.cause, first.cause)}"
 
 
 def _timeout_words(this: fate.Message, event: Event, wait: fate.Silence) -> str:
@@ -285,7 +306,8 @@ def _unknown(
         if row["timeouts"]:
             counted += f" and {plural(row['timeouts'], 'timeout')}"
         result.unknown.append(f"Counted meanwhile, on its whole connection: {counted}.")
-    if row["purpose"] in _OPENS and row["stream_start"] == 0:
+    divided = "path_us" in result.facts
+    if row["purpose"] in _OPENS and row["stream_start"] == 0 and not divided:
         shape = evidence.topology
         one_way = propagation_us(shape, evidence.host(this.src), evidence.host(this.dst))
         if one_way is not None:
@@ -299,15 +321,17 @@ def _unknown(
             "Duration of the handshake and the request, which preceded the message and is not a "
             "part of its time."
         )
-    result.unknown.append(
-        "Shares of queues, shared links and a growing window in the sending time"
-        + (
-            "."
-            if result.facts.get("cwnd_bytes_max")
-            else f"; a trace of its window shows more: --set 'measure.tcp_trace=[\""
-            f"{evidence.host(this.src)}->{evidence.host(this.dst)}\"]'."
+    if not divided:
+        result.unknown.append(
+            "How the sending time divides into a full window, the queue of each port, pacing and "
+            "delayed ACKs: eastwest explain --rerun, or a run with "
+            "--set 'measure.flow_parts=*', records it."
         )
-    )
+    if not result.facts.get("cwnd_bytes_max"):
+        result.unknown.append(
+            "The window over time: --set 'measure.tcp_trace=[\""
+            f"{evidence.host(this.src)}->{evidence.host(this.dst)}\"]' records it."
+        )
 
 
 def whole_connection(

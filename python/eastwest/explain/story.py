@@ -105,6 +105,12 @@ class Story:
     def __str__(self) -> str:
         return self.text()
 
+    def _repr_html_(self) -> str:
+        """Return the answer as HTML, which notebooks show."""
+        from eastwest import cards  # noqa: PLC0415  only for notebooks
+
+        return cards.of_story(self)
+
     def _part_lines(self) -> Iterator[str]:
         total = self.total_us or 0.0
         for part in self.parts:

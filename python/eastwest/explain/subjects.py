@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from eastwest.core import ProgressCallback
 from eastwest.errors import InputError
-from eastwest.explain import connection, flow, job, task
+from eastwest.exchanges import exchanges
+from eastwest.explain import again, connection, exchange, flow, job, program, task
 from eastwest.explain.story import Story
 from eastwest.results import Result
 from eastwest.units import clean, size, span
@@ -16,7 +19,7 @@ from eastwest.views.evidence import Evidence
 from eastwest.views.labels import plural
 
 #: Kinds of objects that can be explained.
-KINDS = ("flow", "job", "task", "connection")
+KINDS = ("flow", "exchange", "job", "task", "connection", "program")
 _LARGEST = 2**63 - 1
 #: Headings of the lists of candidates among flows, by their key in the facts.
 _TITLES = {
@@ -26,18 +29,50 @@ _TITLES = {
 }
 
 
-def explain(result: Result | str | Path, kind: str, id: int | str, workload: str | None) -> Story:
-    """Return the story of a flow, job, task or connection; see ``eastwest.explain``."""
+def explain(
+    result: Result | str | Path,
+    kind: str,
+    id: int | str,
+    workload: str | None,
+    rerun_s: float = 0,
+    progress: ProgressCallback | None = None,
+) -> Story:
+    """Return the story of an object; see ``eastwest.explain``.
+
+    A run that took less than ``rerun_s`` is simulated again if its folder lacks the division of the
+    times of flows.
+    """
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
-    if kind == "flow":
-        return flow.story(evidence, _number(kind, id))
-    if kind == "connection":
-        return connection.story(evidence, _number(kind, id))
+    tellers: dict[str, Callable[[], Story]] = {
+        "flow": lambda: flow.story(evidence, _number(kind, id)),
+        "exchange": lambda: exchange.story(evidence, _number(kind, id)),
+        "connection": lambda: connection.story(evidence, _number(kind, id)),
+        "job": lambda: job.story(evidence, str(id), workload),
+        "task": lambda: task.story(evidence, str(id), workload),
+        "program": lambda: program.story(evidence, str(id)),
+    }
+    if kind not in tellers:
+        raise InputError(f"cannot explain a {clean(kind, 40)!r}; allowed: {', '.join(KINDS)}")
+    why = None
+    if again.seconds(evidence.result) < rerun_s and kind in {"flow", "exchange", "job"}:
+        why = _record(evidence, kind, id, progress)
+    story = tellers[kind]()
+    story.lacks(f"The division of the times of flows: {why}." if why else None)
+    return story
+
+
+def _record(
+    evidence: Evidence, kind: str, id: int | str, progress: ProgressCallback | None
+) -> str | None:
+    """Record the critical paths that a story needs; return why that is not possible, or None."""
+    if evidence.result.flow_parts.height:
+        return None
     if kind == "job":
-        return job.story(evidence, str(id), workload)
-    if kind == "task":
-        return task.story(evidence, str(id), workload)
-    raise InputError(f"cannot explain a {clean(kind, 40)!r}; allowed: {', '.join(KINDS)}")
+        return again.record(evidence, ["*"], progress)
+    row = flow.find(evidence, _number(kind, id))
+    ends = [evidence.host(row["src"]), evidence.host(row["dst"])]
+    pairs = ["->".join(ends)] if kind == "flow" else ["->".join(ends), "->".join(ends[::-1])]
+    return again.record(evidence, pairs, progress)
 
 
 def _number(kind: str, id: int | str) -> int:
@@ -56,7 +91,7 @@ def slowest(result: Result | str | Path, top: int) -> Story:
         "",
         f"What is worth explaining in {evidence.result.path}",
         f"{plural(flows.height, 'flow')} and {plural(jobs.height, 'job')} have finished. "
-        "For the story of one: eastwest explain RUN flow|job|task|connection ID",
+        "For the story of one: eastwest explain RUN flow|exchange|job|task|connection|program ID",
     )
     recovered = flows.filter((pl.col("retransmits") > 0) & (pl.col("timeouts") == 0))
     found: dict[str, list[dict[str, Any]]] = {}
@@ -73,6 +108,10 @@ def slowest(result: Result | str | Path, top: int) -> Story:
         titles["flows_by_fct"] = "Flows that took longest, also compared with their ideal time"
     for key, title in titles.items():
         told.add(title, *(_flow_line(evidence, row) for row in found[key]))
+    pairs = exchanges(flows.lazy()).sort(["exchange_us", "request"], descending=[True, False])
+    slow = pairs.head(top).collect().to_dicts()
+    told.facts["exchanges_by_time"] = [row["request"] for row in slow]
+    told.add("Exchanges that took longest", *(exchange.line(evidence, row) for row in slow))
     rows = jobs.sort(["runtime_s", "job"], descending=[True, False]).head(top).to_dicts()
     told.facts["jobs_by_runtime"] = [row["job"] for row in rows]
     told.add("Jobs that took longest", *(_job_line(row) for row in rows))

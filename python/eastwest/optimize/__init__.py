@@ -20,6 +20,7 @@ from eastwest.optimize.folder import OptimizeResult, target, write
 from eastwest.optimize.search import Plan, Search
 from eastwest.optimize.spec import Spec
 from eastwest.optimize.verdict import Verdict
+from eastwest.progress import SweepWords, watched
 from eastwest.results import DEFAULT_PARENT, folder_stem
 from eastwest.store import Store
 from eastwest.sweep import BOTH, State, default_jobs
@@ -107,7 +108,7 @@ def optimize(
     yes: bool = False,
     store: str | Path | None = None,
     mechanisms: Sequence[Mechanism] = (),
-    progress: Callable[[State], None] = lambda _: None,
+    progress: Callable[[State], None] | bool | None = None,
 ) -> OptimizeResult:
     """Search for the best settings of a scenario under limits, as ``source`` (a file) describes it.
 
@@ -123,15 +124,16 @@ def optimize(
     wanted, recipe = take_in(mechanisms)
     with core.using(wanted):
         spec = load(source)
-        return run(
-            spec,
-            Path(out) if out is not None else default_folder(spec),
-            jobs=jobs,
-            dask=dask,
-            force=force,
-            retry=retry,
-            store=store,
-            mechanisms=recipe,
-            confirm=lambda *_: yes,
-            progress=progress,
-        )
+        with watched(progress, spec.name, SweepWords()) as told:
+            return run(
+                spec,
+                Path(out) if out is not None else default_folder(spec),
+                jobs=jobs,
+                dask=dask,
+                force=force,
+                retry=retry,
+                store=store,
+                mechanisms=recipe,
+                confirm=lambda *_: yes,
+                progress=told,
+            )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eastwest import core
+from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
+from eastwest.goals import form
 from eastwest.optimize.space import Axis, Settings, Space
-from eastwest.optimize.spec import Spec, Stage, read
+from eastwest.optimize.spec import MISSING, Spec, Stage, read
 from eastwest.run import Source, load_source
 from eastwest.sweep.check import MOST_PROBLEMS, no_scenario, refused
 from eastwest.sweep.values import text
@@ -20,16 +24,32 @@ _MOST_CHECKED = 200
 def load(origin: str | Path) -> Spec:
     """Read and check a file; raise ``ProblemsError`` with all of its problems."""
     spec, problems = read(origin)
-    if problems:
+    if problems and spec.own_goals:
         raise ProblemsError(problems[:MOST_PROBLEMS])
     try:
         source = source_of(spec)
     except (OSError, InputError) as error:
-        raise ProblemsError([no_scenario(error)]) from None
-    variants = (overrides(spec, stage, settings) for stage, settings in _variants(spec))
-    if problems := refused(source, variants):
-        raise ProblemsError(problems)
+        raise ProblemsError([*problems, no_scenario(error)][:MOST_PROBLEMS]) from None
+    if not problems:
+        variants = (overrides(spec, stage, settings) for stage, settings in _variants(spec))
+        problems = refused(source, variants)
+    with contextlib.suppress(core.scenario_error()):  # its problems are among those above
+        spec, more = _with_goals(spec, source)
+        problems += more
+    if problems:
+        raise ProblemsError(problems[:MOST_PROBLEMS])
     return spec
+
+
+def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
+    """Return an optimisation with the goals of its scenario if it has none, and their problems."""
+    settings = overrides(spec, spec.stages[-1], spec.baseline.settings)
+    if not spec.own_goals:
+        found = form.of_scenario(source, settings)
+        spec = replace(spec, goals=found.best, limits=found.limits)
+        if not spec.goals:
+            return spec, [{"path": "goal", "value": None, "message": MISSING, "hint": None}]
+    return spec, form.problems_of(source, settings, form.Goals(spec.limits, spec.goals))
 
 
 def source_of(spec: Spec) -> Source:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eastwest import core
+from eastwest.errors import in_one_line
 from eastwest.mechanisms.load import Recipe
 from eastwest.results import Result
 from eastwest.run import Source
 from eastwest.store import Store, plan
 from eastwest.sweep.executor import Executor, Run, State
-from eastwest.sweep.worker import Event, problems_of
+from eastwest.sweep.worker import Event
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Evaluator(Executor[int]):
             try:
                 wanted = plan(self.source, overrides)
             except core.scenario_error() as error:
-                message = problems_of(error)
+                message = in_one_line(error)
                 found[place] = {seed: Outcome("", None, message) for seed in seeds}
                 self.failed += len(seeds)
                 continue

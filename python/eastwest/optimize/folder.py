@@ -46,6 +46,12 @@ class OptimizeResult:
     def __repr__(self) -> str:
         return f"OptimizeResult({str(self.path)!r})"
 
+    def _repr_html_(self) -> str:
+        """Return the answer as HTML, which notebooks show."""
+        from eastwest import cards  # noqa: PLC0415  only for notebooks
+
+        return cards.of_optimisation(self)
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The search space, the method, the front, and the recommended point with its reason."""
@@ -251,7 +257,7 @@ def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]
     empty = dict.fromkeys([metric, f"{metric}.low", f"{metric}.high", f"{metric}.change"], None)
     if not point.runs:
         return dict.fromkeys(empty)
-    from eastwest.optimize import judge  # noqa: PLC0415  beside its use
+    from eastwest.goals import judge  # noqa: PLC0415  beside its use
 
     stage = max(point.runs)
     base = search.baseline.runs[stage]

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from eastwest import core
 from eastwest.errors import InputError
-from eastwest.optimize import judge
+from eastwest.goals import judge
 from eastwest.optimize.check import overrides
 from eastwest.optimize.evaluate import Evaluator, Outcome
 from eastwest.optimize.space import Axis, Settings

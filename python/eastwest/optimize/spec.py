@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from eastwest.core import Problem
+from eastwest.goals import form
+from eastwest.goals.form import Goal, Limit
 from eastwest.optimize.space import Axis, Settings, Space
 from eastwest.reader import Table, listed, read_file
 from eastwest.sweep.axes import KEYS as FORM_KEYS
@@ -43,35 +45,6 @@ _LIMIT_KEYS = ("metric", "at_most", "at_least")
 _CANDIDATE_KEYS = ("name", "set")
 _SEARCH_KEYS = ("trials", "batch", "seed")
 _STAGE_KEYS = ("name", "seeds", "keep", "set")
-
-
-@dataclass(frozen=True)
-class Goal:
-    """Goal of an optimisation: a metric that should become less, or more."""
-
-    metric: str
-    more: bool
-    #: Weight of the goal in the score of a point.
-    weight: float
-
-
-@dataclass(frozen=True)
-class Limit:
-    """Limit of an optimisation: a metric that must stay on one side of a bound."""
-
-    metric: str
-    #: Whether the bound is the least value allowed; otherwise it is the greatest.
-    least: bool
-    bound: float
-    #: Whether the bound is a change against the baseline (0.01 is 1 % more), or a value.
-    relative: bool
-
-    def text(self) -> str:
-        """Return the limit as text, such as ``latency_us.p99 at most 100``."""
-        side = "at least" if self.least else "at most"
-        if not self.relative:
-            return f"{self.metric} {side} {self.bound:g}"
-        return f"{self.metric} {side} {100 * self.bound:+g} % against the baseline"
 
 
 @dataclass(frozen=True)
@@ -117,6 +90,8 @@ class Spec:
     seed: int
     stages: tuple[Stage, ...]
     confidence: float
+    #: Whether the file has goals or limits of its own, in the place of those of its scenario.
+    own_goals: bool = True
 
 
 def read(source: str | Path) -> tuple[Spec, list[Problem]]:
@@ -134,6 +109,7 @@ def _spec(table: Table, path: Path, content: str) -> Spec:
     _check_decided_once(table, settings, axes, stages)
     search = table.table("search")
     search.keys(_SEARCH_KEYS)
+    goals, limits = _goals(table)
     return Spec(
         name=table.text("name", path.stem),
         scenario=scenario_of(table),
@@ -141,8 +117,8 @@ def _spec(table: Table, path: Path, content: str) -> Spec:
         text=content,
         settings=settings,
         space=Space(axes),
-        goals=_goals(table),
-        limits=tuple(_limit(entry) for entry in table.tables("limit", _LIMIT_KEYS)),
+        goals=goals,
+        limits=limits,
         baseline=Named("baseline", table.settings("baseline")),
         candidates=_candidates(table),
         trials=search.integer("trials", DEFAULT_TRIALS, 1, MOST_TRIALS),
@@ -150,6 +126,7 @@ def _spec(table: Table, path: Path, content: str) -> Spec:
         seed=search.integer("seed", 1, 0, 2**32 - 1),
         stages=stages,
         confidence=confidence_of(table),
+        own_goals=bool(table.get("goal") or table.get("limit")),
     )
 
 
@@ -214,7 +191,34 @@ def _check_decided_once(
 # Goals and limits
 
 
-def _goals(table: Table) -> tuple[Goal, ...]:
+#: Message where neither the file nor its scenario says what should be best.
+MISSING = 'is missing: [goal] with "latency_us.p99" = "minimal", here or in the scenario'
+
+
+def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:
+    """Return goals and limits: those of the table ``[goal]``, or of ``[[goal]]`` and ``[[limit]]``.
+
+    A file without all of them has none: those of its scenario hold.
+    """
+    limits = [_limit(entry) for entry in table.tables("limit", _LIMIT_KEYS)]
+    given = table.get("goal")
+    if isinstance(given, Mapping):
+        found, problems = form.read(given)
+        table.add(problems)
+        goals, limits = [*found.best], [*found.limits, *limits]
+        if not goals and not problems:
+            table.wrong("goal", None, 'has no measure that should be "minimal" or "maximal"')
+    else:
+        goals = _weighted(table)
+        if limits and not given:
+            table.wrong("goal", None, MISSING)
+    if len({goal.metric for goal in goals}) < len(goals):
+        table.wrong("goal", None, "names a metric twice")
+    return tuple(goals), tuple(limits)
+
+
+def _weighted(table: Table) -> list[Goal]:
+    """Return the goals of tables ``[[goal]]``."""
     goals = []
     for entry in table.tables("goal", _GOAL_KEYS):
         given = [key for key in ("minimise", "maximise") if key in entry]
@@ -224,11 +228,7 @@ def _goals(table: Table) -> tuple[Goal, ...]:
         elif metric := entry.text(given[0], wanted=wanted):
             weight = entry.number("weight", 1.0, 1e-6, 1e6)
             goals.append(Goal(metric, given[0] == "maximise", weight))
-    if table.content.get("goal", []) == []:
-        table.wrong("goal", None, 'is missing: [[goal]] with minimise = "latency_us.p99"')
-    if len({goal.metric for goal in goals}) < len(goals):
-        table.wrong("goal", None, "names a metric twice")
-    return tuple(goals)
+    return goals
 
 
 def _limit(entry: Table) -> Limit:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from eastwest.optimize import judge
+from eastwest.goals import judge
+from eastwest.goals.form import Goal
 from eastwest.optimize.search import CANDIDATE, Point, Search
-from eastwest.optimize.spec import Goal
 from eastwest.stats import Interval, paired_interval
 from eastwest.units import count
 
@@ -58,12 +58,15 @@ class Verdict:
 
     @cached_property
     def alike(self) -> list[Point]:
-        """Other points of the front whose score does not differ significantly from the best one."""
+        """Other points whose score does not differ significantly from the best one.
+
+        They are those of the front; with one goal, all that keep the limits.
+        """
         chosen = self.recommended
         if chosen is None:
             return []
         found = []
-        for other in self.front:
+        for other in self.front if len(self.spec.goals) > 1 else self.feasible:
             if other is not chosen:
                 apart = judge.score_difference(
                     self.spec.goals,
@@ -124,6 +127,8 @@ class Verdict:
             return self._nothing()
         if len(self.feasible) == 1:
             said = "It is the only point that keeps the limits."
+        elif len(self.front) == 1 and self.alike:
+            said = "It has the best mean of all points that keep the limits."
         elif len(self.front) == 1:
             said = "It is better than every other point that keeps the limits."
         elif len(self.spec.goals) == 1:
@@ -145,6 +150,13 @@ class Verdict:
             for limit, kept in zip(self.spec.limits, self.kept(chosen), strict=True)
             if not kept.surely
         ]
+        ample = [
+            f"{limit.text()} by {_share(-kept.missed)}"
+            for limit, kept in zip(self.spec.limits, self.kept(chosen), strict=True)
+            if kept.surely and limit.bound and not limit.relative
+        ]
+        if ample:
+            said += f" It keeps {'; '.join(ample)}."
         if loose:
             said += f" On average it keeps {'; '.join(loose)}; its interval reaches beyond."
         return said

@@ -8,8 +8,9 @@ What they draw comes from `eastwest.views`; this package imports no pages and no
 
 from eastwest.plot.charts import CHARTS, Chart, Drawing, draw, figure, overview
 from eastwest.plot.flows import flow_parts
-from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, windows
+from eastwest.plot.inside import cdf, job_tasks, link_heat, losses, marks, windows
 from eastwest.plot.pauses import pauses
+from eastwest.plot.sweeps import comparisons, sweep
 from eastwest.plot.throughput import throughput
 
 __all__ = [
@@ -17,14 +18,17 @@ __all__ = [
     "Chart",
     "Drawing",
     "cdf",
+    "comparisons",
     "draw",
     "figure",
     "flow_parts",
     "job_tasks",
     "link_heat",
     "losses",
+    "marks",
     "overview",
     "pauses",
+    "sweep",
     "throughput",
     "windows",
 ]

@@ -150,22 +150,54 @@ def losses(result: Result) -> Figure:
         lost = int(result.links["drops"].sum())
         return empty("No packet was lost" if lost == 0 else "Losses were not recorded over time")
     with sheet() as (figure, axes):
-        scale = time_axis(axes, samples.end)
-        base = np.zeros(samples.edges.size - 1)
-        for number, (tier, drops) in enumerate(samples.drops_by_tier().items()):
-            look = {"fill": True, "color": color(number), "label": tier_words(tier)}
-            axes.stairs(base + drops, samples.edges * scale, baseline=base, **look)
-            base = base + drops
+        total = _stack(axes, samples, "drops")
         timeouts = _timeouts(result)["time_s"].to_numpy()
         if timeouts.size:
-            level = np.full(timeouts.size, -0.04 * base.max())
+            level = np.full(timeouts.size, -0.04 * total.max())
             label = "timeouts" if timeouts.size > 1 else "timeout"
             label = f"{count(timeouts.size)} {label}"
+            scale = time_axis(axes, samples.end)
             axes.plot(timeouts * scale, level, "|", color=INK, ms=6, label=label, clip_on=False)
-        axes.set(xlim=(0, samples.end * scale), ylabel=f"packets lost in {span(samples.width)}")
+        axes.set(ylabel=f"packets lost in {span(samples.width)}")
         legend_above(axes)
-        axes.set_title(f"{count(float(base.sum()))} packets lost")
+        axes.set_title(f"{count(float(total.sum()))} packets lost")
     return figure
+
+
+def marks(result: Result) -> Figure:
+    """Draw packets marked with CE (ECN) over time, by tier of the links.
+
+    They are from the table ``link_samples``, which has them from result format 9 on.
+    """
+    samples = Samples(result)
+    marked = samples.rows["marks"]
+    if not (marked > 0).any():
+        old = marked.null_count() > 0
+        return empty("Marks were not recorded over time" if old else "No packet was marked")
+    with sheet() as (figure, axes):
+        total = _stack(axes, samples, "marks")
+        axes.set(ylabel=f"packets marked in {span(samples.width)}")
+        legend_above(axes)
+        axes.set_title(f"{count(float(total.sum()))} packets marked (CE)")
+    return figure
+
+
+def _stack(axes: Axes, samples: Samples, column: str) -> Floats:
+    """Draw a count of packets over time, stacked by tier; return the sums of the bins."""
+    scale = time_axis(axes, samples.end)
+    base = np.zeros(samples.edges.size - 1)
+    for number, (tier, packets) in enumerate(samples.by_tier(column).items()):
+        axes.stairs(
+            base + packets,
+            samples.edges * scale,
+            baseline=base,
+            fill=True,
+            color=color(number),
+            label=tier_words(tier),
+        )
+        base = base + packets
+    axes.set(xlim=(0, samples.end * scale))
+    return base
 
 
 def link_heat(result: Result, what: str = "utilisation") -> Figure:

@@ -11,12 +11,13 @@ from eastwest.report.page import render
 from eastwest.report.single import title_of
 from eastwest.report.triangle import triangle
 from eastwest.results import Result, pick
-from eastwest.sweep import words
+from eastwest.sweep import seeds, words
 from eastwest.sweep.metrics import scalars
+from eastwest.views import goals
 from eastwest.views.facts import Facts
-from eastwest.views.labels import plural, shown
+from eastwest.views.labels import as_sentence, plural, shown
 from eastwest.views.metrics import Metric, change, made, told
-from eastwest.views.settings import ABSENT, differences
+from eastwest.views.settings import ABSENT, differences, settings
 
 _MOST_LABEL = 40
 #: Maximum number of settings in the sentences at the top; the table has all.
@@ -62,7 +63,7 @@ def comparison(results: Sequence[Result]) -> str:
         charts,
         title=f"{len(results)} results compared",
         names=names,
-        sentences=_sentences(results, names, different),
+        sentences=[*goals.compared(results, names), *_sentences(results, names, different)],
         metrics=metrics(results),
         differences=different,
         charts=charts,
@@ -103,6 +104,8 @@ def _sentences(
         said.append("All settings are the same.")
     if len({result.digest for result in results}) == 1:
         return [*said, "All results have the same digest: the same thing happened in each."]
+    alone = seeds.of_results([settings(r) for r in results], [r.digest for r in results])
+    said += [as_sentence(alone)] if alone else []
     for metric in _shown_metrics(results):
         if metric.headline:
             said.append(_headline(metric, [metric.of(result) for result in results], names))

@@ -10,8 +10,9 @@ from eastwest import units
 from eastwest.optimize.folder import OptimizeResult
 from eastwest.report.draw import UNITS, Chart, Scale, fill_lines, linear, logarithmic
 from eastwest.report.page import render
+from eastwest.sweep import seeds
 from eastwest.views.front import GROUPS, group, interval, pairs
-from eastwest.views.labels import shown
+from eastwest.views.labels import as_sentence, shown
 from eastwest.views.metrics import KNOWN
 
 _MOST_FINALISTS = 200
@@ -41,6 +42,7 @@ def optimize_page(result: OptimizeResult) -> str:
         version=shown(summary.get("version", "?"), 40),
         counts=_counts(summary),
         reason=shown(summary["reason"], 2000),
+        notes=[*map(as_sentence, seeds.of_optimisation(summary))],
         chosen=None if chosen is None else shown(chosen["name"], 300),
         settings=_settings(chosen),
         command=_command(result) if chosen is not None else "",

@@ -21,8 +21,9 @@ from eastwest.report import (
 from eastwest.report.draw import Chart, fill_lines
 from eastwest.report.page import render
 from eastwest.results import Result, pick
+from eastwest.views import goals
 from eastwest.views.facts import Facts
-from eastwest.views.labels import shown
+from eastwest.views.labels import as_sentence, shown
 from eastwest.views.latency import by_size
 from eastwest.views.links import LinkLoad
 
@@ -61,6 +62,7 @@ def single(result: Result) -> str:
     sections = {name: [c for c in charts if c is not None] for name, charts in found.items()}
     for charts in sections.values():
         fill_lines(charts, keep="link-utilisation")
+    verdicts = verdict.verdicts(facts)
     return render(
         "single.html.j2",
         [chart for charts in sections.values() for chart in charts],
@@ -71,7 +73,7 @@ def single(result: Result) -> str:
         digest=shown(result.digest, 128),
         span=units.span(pick(result.summary, "simulated_s")),
         wall=units.span(pick(result.summary, "wall_s")) if "wall_s" in result.summary else "",
-        verdicts=verdict.verdicts(facts),
+        verdicts=[*goals.verdicts(result.summary), *verdicts],
         headlines=words.headlines(result),
         workloads=words.workload_rows(result),
         **sections,
@@ -92,7 +94,7 @@ def single(result: Result) -> str:
         latency=words.latency_rows(result),
         fabric=words.fabric(result),
         workload=words.workload(result),
-        notes=_notes(facts),
+        notes=_notes(facts, {sentence for _, sentence in verdicts}),
         scenario=_cut(result.scenario),
         rerun=f"eastwest run {shlex.quote(str(result.path / 'scenario.toml'))}",
         thinned=_thinned(facts),
@@ -125,10 +127,11 @@ def _events_note(facts: Facts) -> str:
     return ""
 
 
-def _notes(facts: Facts) -> list[str]:
-    """Return the notes of the run, and a note on tables that could not be read."""
+def _notes(facts: Facts, above: set[str]) -> list[str]:
+    """Return the notes of the run that are not ``above``, and one on tables that are not read."""
     notes = facts.result.summary.get("notes", [])
     said = [shown(note, 500) for note in notes] if isinstance(notes, list) else []
+    said = [note for note in said if as_sentence(note) not in above]
     return said + [
         f"{units.count(count)} rows of the table {shown(name, 30)} hold values that are missing "
         "or no numbers; they are left out here."

@@ -10,10 +10,11 @@ from eastwest.errors import InputError
 from eastwest.report import spread
 from eastwest.report.draw import UNITS, Chart, Scale, fill_lines, linear, logarithmic
 from eastwest.report.page import render
-from eastwest.sweep import words
+from eastwest.sweep import seeds, words
 from eastwest.sweep.tables import SweepResult
+from eastwest.views import goals
 from eastwest.views.facts import Facts
-from eastwest.views.labels import shown
+from eastwest.views.labels import as_sentence, shown
 from eastwest.views.metrics import Metric, change
 from eastwest.views.sweep import Estimate, Points
 
@@ -37,7 +38,11 @@ def sweep_page(sweep: SweepResult) -> str:
         scenario=shown(summary.get("scenario", "?"), 100),
         version=shown(summary.get("version", "?"), 40),
         counts=_counts(points),
-        sentences=_sentences(points),
+        sentences=[
+            *goals.of_sweep(summary, points.names),
+            *_sentences(points),
+            *map(as_sentence, seeds.of_sweep(sweep)),
+        ],
         charts=charts,
         curves=curves,
         curves_note=curves_note,

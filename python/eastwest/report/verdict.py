@@ -8,10 +8,11 @@ import polars as pl
 
 from eastwest import fidelity, units
 from eastwest.deadlock import deadlock
+from eastwest.few_flows import few_flows
 from eastwest.report import energy, words
 from eastwest.results import pick
 from eastwest.views.facts import Facts
-from eastwest.views.labels import seconds, shown
+from eastwest.views.labels import as_sentence, seconds, shown
 from eastwest.views.latency import finished
 
 #: A class and a sentence: ``good``, ``look`` (worth a look) or ``bad`` (a failure).
@@ -19,7 +20,7 @@ Verdict = tuple[str, str]
 
 
 def verdicts(facts: Facts) -> list[Verdict]:
-    """Return verdicts on a result: completeness, speed, losses and bottleneck."""
+    """Return verdicts on a result: completeness, speed, losses, bottleneck and idle time."""
     said = [
         *_mode(facts),
         *_done(facts),
@@ -28,6 +29,8 @@ def verdicts(facts: Facts) -> list[Verdict]:
         *_timeouts(facts),
         *_pauses(facts),
         *_bottleneck(facts),
+        *_oversubscription(facts),
+        *_few_flows(facts),
     ]
     saved = energy.sentence(facts)
     if saved is not None:
@@ -145,3 +148,32 @@ def _bottleneck(facts: Facts) -> Iterator[Verdict]:
             f"{units.span(full['queue_max_us'] / 1e6)}, at {shown(full['name'], 40)}{where}."
             + (hides if idle else ""),
         )
+
+
+def _oversubscription(facts: Facts) -> Iterator[Verdict]:
+    """Yield a verdict on each over-subscribed tier of links that is idle for most of the run."""
+    if not facts.flows.height:
+        return
+    for below, above, ratio in words.oversubscribed(facts.links, words.upward_tiers(facts.links)):
+        tier = facts.links.filter((pl.col("tier") == above) & pl.col("utilisation").is_finite())
+        if not tier.height:
+            continue
+        top = tier.sort(["utilisation", "link"], descending=[True, False]).row(0, named=True)
+        if top["utilisation"] < _IDLE:
+            yield (
+                "look",
+                f"The fabric is over-subscribed {ratio:.3g} to 1 between {units.tier_words(below)} "
+                f"and {units.tier_words(above)}, but the busiest link there, "
+                f"{shown(top['name'], 40)}, was sending {units.percent(top['utilisation'])} of the "
+                "time: means over the run show no effect of the over-subscription.",
+            )
+
+
+def _few_flows(facts: Facts) -> Iterator[Verdict]:
+    """Yield a verdict on a run of which few flows take most of the time."""
+    summary = facts.result.summary
+    few = few_flows(
+        facts.flows.lazy(), pick(summary, "flows", "count"), pick(summary, "simulated_s")
+    )
+    if few:
+        yield "look", as_sentence(few)

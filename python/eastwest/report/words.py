@@ -57,7 +57,7 @@ def fabric(result: Result) -> list[str]:
         f"{units.count(len(senders))} hosts and {plural(switches, 'switch', 'switches')}, joined "
         f"by {units.count(links.height / 2)} full-duplex cables."
     ]
-    tiers = [tier for tier in upward(links) if tier.endswith("-up")]
+    tiers = upward_tiers(links)
     rates = []
     for tier in tiers:
         of_tier = links.filter(pl.col("tier") == tier)["rate_bps"]
@@ -72,15 +72,25 @@ def fabric(result: Result) -> list[str]:
     return said
 
 
+def upward_tiers(links: pl.DataFrame) -> list[str]:
+    """Return the tiers of links that carry upwards, from the hosts on."""
+    return [tier for tier in upward(links) if tier.endswith("-up")]
+
+
 def _oversubscription(links: pl.DataFrame, tiers: list[str]) -> Iterator[str]:
+    for below, above, ratio in oversubscribed(links, tiers):
+        yield (
+            f"Over-subscribed {ratio:.3g} to 1 between {tier_words(below)} and {tier_words(above)}."
+        )
+
+
+def oversubscribed(links: pl.DataFrame, tiers: list[str]) -> Iterator[tuple[str, str, float]]:
+    """Yield two tiers and the ratio of their rates where the upper one has less than the lower."""
     for below, above in itertools.pairwise(tiers):
         into = _float(links.filter(pl.col("tier") == below)["rate_bps"].sum())
         out = _float(links.filter(pl.col("tier") == above)["rate_bps"].sum())
         if out and into and into > 1.001 * out:
-            yield (
-                f"Over-subscribed {into / out:.3g} to 1 between {tier_words(below)} "
-                f"and {tier_words(above)}."
-            )
+            yield below, above, into / out
 
 
 def workload(result: Result) -> list[str]:

@@ -17,6 +17,7 @@ from eastwest import core
 from eastwest.errors import InputError
 from eastwest.mechanisms.load import Mechanism, Recipe
 from eastwest.mechanisms.load import load as take_in
+from eastwest.progress import SweepWords, watched
 from eastwest.results import DEFAULT_PARENT, folder_stem
 from eastwest.store import Store
 from eastwest.sweep.check import load
@@ -99,7 +100,7 @@ def sweep(
     yes: bool = False,
     store: str | Path | None = None,
     mechanisms: Sequence[Mechanism] = (),
-    progress: Callable[[State], None] = lambda _: None,
+    progress: Callable[[State], None] | bool | None = None,
 ) -> SweepResult:
     """Run a sweep and return its folder.
 
@@ -113,7 +114,9 @@ def sweep(
     workers run them instead (docs/guide/cluster.md). ``resume`` continues or extends the sweep of
     an existing folder; ``force`` replaces the folder; ``retry`` tries failed runs again; ``yes``
     confirms a sweep of any size; ``mechanisms`` are the user's own mechanisms that the scenario
-    names, as for ``eastwest.run``. Failed runs are listed in ``failures`` of the result.
+    names, as for ``eastwest.run``. ``progress`` is a function that is called with the ``State`` of
+    the sweep, or True, False or None, as for ``eastwest.run``. Failed runs are listed in
+    ``failures`` of the result.
 
     Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the
     sweep, and ``SweepStoppedError`` where files cannot be written.
@@ -124,7 +127,7 @@ def sweep(
     spec = load(source, {"seeds": seeds, "set": set})
     folder = Path(out) if out is not None else default_folder(spec)
     wanted, recipe = take_in(mechanisms)
-    with core.using(wanted):
+    with core.using(wanted), watched(progress, spec.name, SweepWords()) as told:
         driver = prepare(
             spec,
             folder,
@@ -136,7 +139,7 @@ def sweep(
             store=store,
             mechanisms=recipe,
             confirm=lambda estimate: yes or _refuse(estimate),
-            progress=progress,
+            progress=told,
         )
         return driver.run(folder)
 

@@ -16,6 +16,7 @@ from typing import Any
 from eastwest import core, shipped
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError
+from eastwest.goals import form
 from eastwest.run import Source, load_source
 from eastwest.sweep.spec import Spec, read
 from eastwest.sweep.tables import read_summary
@@ -75,6 +76,8 @@ def check(spec: Spec, source: Source) -> None:
     """Raise ``ProblemsError`` with all problems of the settings of a sweep."""
     variants = (overrides(spec, values) for values in _variants(spec))
     problems = [*_contradictions(spec, source.text), *refused(source, variants)]
+    if not problems:
+        problems = form.problems_of(source, overrides(spec, spec.at(0)), spec.goals)
     if problems:
         raise ProblemsError(problems[:MOST_PROBLEMS])
 

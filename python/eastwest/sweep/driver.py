@@ -14,10 +14,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eastwest import core, stats
-from eastwest.errors import InputError
+from eastwest.errors import InputError, in_one_line
+from eastwest.goals.evaluate import Outcome, of_sweep
+from eastwest.goals.form import of_scenario
 from eastwest.mechanisms.load import Recipe
 from eastwest.reader import meant
 from eastwest.results import Result
@@ -32,13 +34,19 @@ from eastwest.sweep.tables import (
     Rows,
     SweepResult,
     comparisons_table,
+    metric_names,
     points_table,
+    runs_by_point,
     runs_table,
     setting_columns,
     write_folder,
 )
 from eastwest.sweep.values import text
-from eastwest.sweep.worker import Event, problems_of
+from eastwest.sweep.words import full
+from eastwest.sweep.worker import Event
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: A sweep of more runs than this, or a long one, needs a confirmation.
 ASK_FROM_RUNS = 10_000
@@ -188,7 +196,7 @@ class Driver(Executor[Point]):
         try:
             found = plan(self.source, overrides(self.spec, values))
         except core.scenario_error() as error:
-            return Point(number, values, None, refused=problems_of(error))
+            return Point(number, values, None, refused=in_one_line(error))
         return Point(number, values, found)
 
     def _run_all(self) -> None:
@@ -300,22 +308,36 @@ class Driver(Executor[Point]):
         spec = self.spec
         settings = setting_columns(spec.paths, {p.number: p.values for p in self.points})
         rows, costs = self.rows.frame(), self.costs.frame()
+        outcome = self._outcome(rows)
         self.failures.sort(key=lambda entry: (entry["point"], entry["seed"]))
         texts = {
             "sweep.toml": spec.text,
             "scenario.toml": self.source.text,
             "failures.json": json.dumps(self.failures, indent=2, ensure_ascii=False) + "\n",
-            "summary.json": json.dumps(self._summary(wall_s, complete), indent=2) + "\n",
+            "summary.json": json.dumps(self._summary(wall_s, complete, outcome), indent=2) + "\n",
         }
         tables = {
             "runs": runs_table(settings, rows),
-            "points": points_table(settings, rows, spec.confidence),
+            "points": points_table(settings, rows, spec.confidence, outcome),
             "comparisons": comparisons_table(settings, rows, spec.baseline_point, spec.confidence),
             "costs": costs,
         }
         return write_folder(out, texts, tables)
 
-    def _summary(self, wall_s: float, complete: bool) -> dict[str, Any]:
+    def _outcome(self, rows: pl.DataFrame) -> Outcome | None:
+        """Return the goals at all points, or None where neither sweep nor scenario has goals."""
+        spec = self.spec
+        goals = spec.goals
+        if goals is None:
+            goals = of_scenario(self.source, overrides(spec, spec.at(0)))
+        if not goals or not rows.height:
+            return None
+        there = metric_names(rows)
+        wanted = dict.fromkeys(full(measure, there) for measure in goals.measures)
+        runs = runs_by_point(rows, [metric for metric in wanted if metric in there])
+        return of_sweep(goals, runs, spec.baseline_point, spec.confidence, there)
+
+    def _summary(self, wall_s: float, complete: bool, outcome: Outcome | None) -> dict[str, Any]:
         spec, known = self.spec, self.outlook.knowledge
         rule = spec.adaptive
         return {
@@ -342,6 +364,7 @@ class Driver(Executor[Point]):
             "warm_up_metrics": list(WARMED) if spec.warm_up_ps else [],
             "confidence": spec.confidence,
             "baseline": spec.baseline_point,
+            "goals": None if outcome is None else outcome.as_json(),
             "methods": stats.METHODS,
             "store": str(self.store.path),
             "keep": "tables" if spec.keep_tables else "summary",

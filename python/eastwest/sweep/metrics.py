@@ -46,12 +46,18 @@ def warm_up_file(warm_up_ps: int) -> str:
     return f"after-{warm_up_ps}ps.json"
 
 
-def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
-    """Return all metrics of a run by name, without the warm-up."""
-    whole = dict(scalars(result.summary))
+def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return all metrics of a run by name, from its summary."""
+    whole = dict(scalars(summary))
     if not whole.get("jobs.count"):
         # without a job there is neither a makespan nor a comparison with one
         whole.pop("jobs.makespan_s", None)
+    return whole
+
+
+def metrics_of(result: Result, warm_up_ps: int) -> dict[str, float]:
+    """Return all metrics of a run by name, without the warm-up."""
+    whole = metrics_in(result.summary)
     if warm_up_ps == 0:
         return whole
     path = result.path / warm_up_file(warm_up_ps)

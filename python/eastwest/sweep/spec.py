@@ -16,6 +16,7 @@ from typing import Any
 from eastwest import shipped
 from eastwest.core import Problem
 from eastwest.errors import InputError, ProblemsError, nearest
+from eastwest.goals import form
 from eastwest.reader import Table, flat, read_file
 from eastwest.stats import CONFIDENCE
 from eastwest.sweep.axes import KEYS as AXIS_KEYS
@@ -36,7 +37,7 @@ _MOST_SHOWN = 20
 
 _KEYS = (
     "sweep", "name", "scenario", "set", "axis", "sample", "seeds", "warm_up", "keep", "baseline",
-    "confidence", "show",
+    "confidence", "show", "goal",
 )  # fmt: skip
 _SAMPLE_KEYS = ("kind", "count", "seed")
 _SEEDS_KEYS = ("first", "count", "metric", "half_width", "at_least", "at_most")
@@ -82,6 +83,8 @@ class Spec:
     confidence: float
     #: Metrics in the table on the screen; empty where the table chooses.
     show: tuple[str, ...] = ()
+    #: Goals of the sweep, in the place of those of its scenario; None where it has none of its own.
+    goals: form.Goals | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -202,6 +205,7 @@ def _spec(table: Table, base_dir: Path, stem: str, text: str) -> Spec:
         baseline=table.settings("baseline"),
         confidence=confidence_of(table),
         show=tuple(dict.fromkeys(table.texts("show", (), wanted, _MOST_SHOWN))),
+        goals=_goals(table),
     )
     _check_baseline(table, spec, named)
     runs = spec.count * len(spec.seeds)
@@ -221,6 +225,15 @@ def scenario_of(table: Table) -> str:
 def confidence_of(table: Table) -> float:
     """Return the confidence level of intervals that a file sets, or the default."""
     return table.number("confidence", CONFIDENCE, 0.5, 0.9999)
+
+
+def _goals(table: Table) -> form.Goals | None:
+    """Return the goals of a sweep file, or None where it has no table for them."""
+    if "goal" not in table:
+        return None
+    goals, problems = form.read(table.get("goal"))
+    table.add(problems)
+    return goals
 
 
 def _warm_up(table: Table) -> int:

@@ -32,10 +32,12 @@ from eastwest.stats import (
     standard_deviation,
 )
 from eastwest.store import Store
-from eastwest.sweep.values import text
+from eastwest.sweep.values import numbers, text
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from eastwest.goals.evaluate import Outcome
 
 #: Version of the layout above: ``format`` in ``summary.json``.
 SWEEP_FORMAT = 1
@@ -53,6 +55,12 @@ class SweepResult:
 
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the answer as HTML, which notebooks show."""
+        from eastwest import cards  # noqa: PLC0415  only for notebooks
+
+        return cards.of_sweep(self)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -181,7 +189,11 @@ class Rows:
 
 
 def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -> pl.DataFrame:
-    """Return one row per point with its settings; an axis is numbers where all are, else text."""
+    """Return one row per point with its settings; an axis is numbers where all are, else text.
+
+    Texts with a unit, such as ``20 packets``, are also numbers in a second column with the unit in
+    its name, such as ``fabric.queue.limit_packets``.
+    """
     import polars as pl  # noqa: PLC0415  large
 
     columns = [pl.Series("point", list(points), dtype=pl.UInt32)]
@@ -192,6 +204,9 @@ def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -
             columns.append(pl.Series(path, values, dtype=pl.Int64 if whole else pl.Float64))
         else:
             columns.append(pl.Series(path, [text(v) for v in values], dtype=pl.String))
+            found = numbers(values)
+            if found is not None and path + found[0] not in paths:
+                columns.append(pl.Series(path + found[0], found[1], dtype=pl.Float64))
     return pl.DataFrame(columns)
 
 
@@ -215,17 +230,38 @@ def metric_names(rows: pl.DataFrame) -> list[str]:
     return sorted(name for name in rows.columns if name not in RUN_COLUMNS)
 
 
-def points_table(settings: pl.DataFrame, rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    """Return mean, median and their intervals of every metric of every point."""
+def runs_by_point(
+    rows: pl.DataFrame, metrics: Sequence[str]
+) -> dict[int, dict[int, dict[str, float]]]:
+    """Return these metrics of every run by point and seed; a run may lack some of them."""
+    found = {}
+    for point, part in _parts(rows.select("point", "seed", *metrics)):
+        values = zip(*(part[metric] for metric in metrics), strict=True)
+        found[point] = {
+            seed: {m: v for m, v in zip(metrics, row, strict=True) if v is not None}
+            for seed, row in zip(part["seed"], values, strict=True)
+        }
+    return found
+
+
+def points_table(
+    settings: pl.DataFrame, rows: pl.DataFrame, confidence: float, outcome: Outcome | None = None
+) -> pl.DataFrame:
+    """Return mean, median and their intervals of every metric of every point.
+
+    The column ``goal`` says whether the point meets the limit of this metric: ``met``, ``missed``
+    or ``undecided``; it is null for metrics without a limit.
+    """
     import polars as pl  # noqa: PLC0415  large
 
     schema = {
         "point": pl.UInt32, "metric": pl.String, "n": pl.UInt32, "mean": pl.Float64,
         "low": pl.Float64, "high": pl.Float64, "sd": pl.Float64, "median": pl.Float64,
-        "median_low": pl.Float64, "median_high": pl.Float64,
+        "median_low": pl.Float64, "median_high": pl.Float64, "goal": pl.String,
     }  # fmt: skip
     found: dict[str, list[Any]] = {name: [] for name in schema}
     metrics = metric_names(rows)
+    states = {} if outcome is None else outcome.states(metrics)
     for point, part in _parts(rows):
         for metric in metrics:
             values = [value for value in part[metric] if value is not None]
@@ -236,6 +272,7 @@ def points_table(settings: pl.DataFrame, rows: pl.DataFrame, confidence: float) 
             row = (
                 point, metric, mean.n, mean.value, mean.low, mean.high,
                 standard_deviation(values), median.value, median.low, median.high,
+                states.get((point, metric)),
             )  # fmt: skip
             for name, value in zip(schema, row, strict=True):
                 found[name].append(value)

@@ -33,6 +33,7 @@ _SIZES = {
     "B": 1, "KB": 10**3, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
     "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
 }  # fmt: skip
+_ENERGIES = {"uJ": 1, "mJ": 10**3, "J": 10**6, "kJ": 10**9, "MJ": 10**12}
 _PACKETS = {"packets": 1}
 _SHARES = {"%": 1}
 _KINDS = {
@@ -40,6 +41,7 @@ _KINDS = {
     "rate": _RATES,
     "byte rate": _BYTE_RATES,
     "size": _SIZES,
+    "energy": _ENERGIES,
     "packets": _PACKETS,
     "share": _SHARES,
 }
@@ -72,6 +74,34 @@ class Bound:
             if unit in units:
                 return Bound(number * units[unit], unit, kind, match[0].strip())
         return None
+
+
+#: Ends of names of columns of numbers by kind of value, and their unit in the smallest of the kind.
+_COLUMNS = {
+    "time": ("_s", _TIMES["s"]),
+    "rate": ("_bps", 1),
+    "byte rate": ("_bytes_per_s", 1),
+    "size": ("_bytes", 1),
+    "packets": ("_packets", 1),
+    "share": ("_percent", 1),
+}
+
+
+def numbers(values: Sequence[Any]) -> tuple[str, list[float]] | None:
+    """Return the numbers of settings, and the end of the name of their column, with its unit.
+
+    The end is empty for settings without units. The result is None where one of them is neither a
+    number nor a text with a unit, and where they are of several kinds (``20 packets``, ``64 KB``).
+    """
+    if values and all(type(value) in {int, float} for value in values):
+        return "", [float(value) for value in values]
+    read = [Bound.read(value) for value in values if isinstance(value, str)]
+    bounds = [bound for bound in read if bound is not None]
+    kinds = {bound.kind for bound in bounds}
+    if len(bounds) < len(values) or len(kinds) != 1 or not kinds <= {*_COLUMNS}:
+        return None
+    end, factor = _COLUMNS[kinds.pop()]
+    return end, [float(bound.number / factor) for bound in bounds]
 
 
 def same_kind(low: Bound, high: Bound) -> bool:

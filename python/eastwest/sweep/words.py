@@ -36,6 +36,15 @@ _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
 )
 #: Formats of ratios, by the last part of their path: the end of an earlier part is not their unit.
 RATIOS: dict[str, Callable[[float | None], str]] = {"of_always_on": percent, "of_ideal": count}
+#: Kind of unit that limits may have (values.py), and the number of its smallest units in the unit
+#: of the metric, by the end of a part of its path.
+_UNITS: dict[str, tuple[str, int]] = {
+    "_us": ("time", 10**6),
+    "_s": ("time", 10**12),
+    "_bps": ("rate", 1),
+    "_bytes": ("size", 1),
+    "_j": ("energy", 10**6),
+}
 #: Parts of paths that are left out of names, and parts with a special spelling.
 _UNSAID = {"flows", "by_purpose", "classes"}
 _WORDS = {"fct": "FCT", "mpi": "MPI", "tcp": "TCP"}
@@ -64,6 +73,23 @@ def shown(metric: str) -> Shown:
         write = count
     write = RATIOS.get(parts[-1], write)
     return metric, " ".join(words[-3:]) + during, write
+
+
+def unit_of(metric: str) -> tuple[str, int]:
+    """Return the kind of a metric's unit, and its smallest units in one unit of the metric.
+
+    The kind is empty for counts and shares.
+    """
+    *_, last = parts = metric.split(".")
+    if last == "count" or last.startswith("of_"):
+        return "", 1
+    if last == "bytes":
+        return _UNITS["_bytes"]
+    for part in reversed(parts):
+        for end, unit in _UNITS.items():
+            if part.endswith(end):
+                return unit
+    return "", 1
 
 
 def full(metric: str, there: Collection[str]) -> str:

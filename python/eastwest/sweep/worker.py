@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from eastwest import core
+from eastwest.errors import in_one_line
 from eastwest.mechanisms.load import Recipe
 from eastwest.run import Source
 from eastwest.store import Plan, Store
@@ -90,7 +91,7 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
         where = f"{error.filename}: " if error.filename else ""
         return Event(task.number, "world", f"{where}{error.strerror or error}")
     except core.scenario_error() as error:
-        return Event(task.number, "failed", clean(problems_of(error), 2000))
+        return Event(task.number, "failed", clean(in_one_line(error), 2000))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of the core is no Exception
@@ -98,13 +99,6 @@ def perform(setup: Setup, task: Task, tell: Callable[[Event], None]) -> Event:
         kind = "" if isinstance(error, core.run_error()) else f"{type(error).__name__}: "
         return Event(task.number, "failed", clean(f"{kind}{message}", 2000))
     return Event(task.number, "done")
-
-
-def problems_of(error: Exception) -> str:
-    """Return the first problems of an error of a scenario as one line."""
-    found = getattr(error, "problems", [])
-    lines = [f"{p['path']} = {p['value']}: {p['message']}" for p in found[:5]]
-    return "; ".join(lines) or str(error)
 
 
 class _ProgressSender:

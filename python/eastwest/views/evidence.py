@@ -47,6 +47,16 @@ class Evidence:
 
     def __init__(self, result: Result) -> None:
         self.result = result
+        self._replaced: dict[str, pl.DataFrame] = {}
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table of the result, or what has replaced it."""
+        replaced = self._replaced.get(name)
+        return self.result.table(name) if replaced is None else replaced
+
+    def replace(self, name: str, table: pl.DataFrame) -> None:
+        """Use this table in place of that of the result."""
+        self._replaced[name] = table
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -116,7 +126,7 @@ class Evidence:
 
     def row(self, table: str, where: pl.Expr) -> dict[str, Any] | None:
         """Return the first row of a table that fits ``where``, or None; its numbers are checked."""
-        found = self.result.table(table).filter(where).head(1)
+        found = self.table(table).filter(where).head(1)
         if found.height == 0:
             return None
         row = found.row(0, named=True)

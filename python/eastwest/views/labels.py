@@ -31,3 +31,8 @@ def plural(number: float, one: str, many: str = "") -> str:
 def seconds(value_us: float | None) -> float | None:
     """Return a time in µs as a time in s."""
     return None if value_us is None else value_us / 1e6
+
+
+def as_sentence(note: str) -> str:
+    """Return a note with a capital letter and a full stop."""
+    return f"{note[:1].upper()}{note[1:]}."

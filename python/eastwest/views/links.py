@@ -59,16 +59,19 @@ class Samples:
         late = self.edges * (1 + 1e-12)
         return np.clip(np.searchsorted(late, times, side="left") - 1, 0, self.edges.size - 2)
 
-    def drops_by_tier(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the number of dropped packets in each bin, by the tier of the link."""
-        lost = self.rows.filter(pl.col("drops") > 0)
-        joined = lost.join(self.links.select("link", "tier"), on="link", how="left")
+    def by_tier(self, column: str) -> dict[str, npt.NDArray[Any]]:
+        """Return the number of packets in each bin, by the tier of the link.
+
+        ``column`` is ``drops`` or ``marks`` of ``link_samples``.
+        """
+        counted = self.rows.filter(pl.col(column) > 0)
+        joined = counted.join(self.links.select("link", "tier"), on="link", how="left")
         found = {}
         for tier in joined["tier"].drop_nulls().unique().sort().to_list():
             part = joined.filter(pl.col("tier") == tier)
             place = self._bin(part["time_s"].to_numpy())
-            drops = part["drops"].to_numpy().astype(np.float64)
-            found[str(tier)] = np.bincount(place, drops, minlength=self.edges.size - 1)
+            packets = part[column].to_numpy().astype(np.float64)
+            found[str(tier)] = np.bincount(place, packets, minlength=self.edges.size - 1)
         return found
 
     def by_link(self, column: str, most: int) -> tuple[pl.DataFrame, Floats]:

@@ -27,16 +27,22 @@ def settings(result: Result) -> dict[str, str]:
     return dict(flat(tree(result), ""))
 
 
-def flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the path below ``path`` and the text of each value in a nested mapping."""
+def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path below ``path`` and each value in a nested mapping."""
     if isinstance(tree, dict) and tree:
         for key, value in tree.items():
-            yield from flat(value, f"{path}.{key}" if path else str(key))
+            yield from values(value, f"{path}.{key}" if path else str(key))
     elif isinstance(tree, list) and any(isinstance(item, dict) for item in tree):
         for place, value in enumerate(tree):
-            yield from flat(value, f"{path}.{place}")
+            yield from values(value, f"{path}.{place}")
     else:
-        yield path, clean(str(tree), 200)
+        yield path, tree
+
+
+def flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the path below ``path`` and the text of each value in a nested mapping."""
+    for place, value in values(tree, path):
+        yield place, clean(str(value), 200)
 
 
 def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:

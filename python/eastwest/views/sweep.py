@@ -12,6 +12,7 @@ import polars as pl
 
 from eastwest.sweep import words
 from eastwest.sweep.tables import SweepResult
+from eastwest.views import goals
 from eastwest.views.labels import shown
 from eastwest.views.metrics import KNOWN, METRICS, Metric, made, told
 
@@ -104,12 +105,20 @@ class Points:
         said = [f"{axis} {value}" if own else value for axis, own, value in words]
         return ", ".join(said) or f"point {point}"
 
+    @property
+    def names(self) -> goals.Names:
+        """Names of the points, for sentences."""
+        is_plain = len(self.sweep.columns) == 1 and self.sweep.columns[0][1] is None
+        return goals.Names(self.name, self.short[0] if is_plain else "")
+
     @cached_property
     def wanted(self) -> list[Metric]:
-        """Metrics that the sweep's ``show`` names; without it, those of the workloads."""
+        """Metrics that the sweep's ``show`` names; without it, those of goals and workloads."""
         there = set(self.table["metric"].unique())
         named = [words.full(name, there) for name in self.sweep.summary.get("show") or []]
-        return [made(name) for name in named or words.of_workloads(there) if name in there]
+        of_goals = goals.measures(self.sweep.summary, there)
+        named = named or list(dict.fromkeys([*of_goals, *words.of_workloads(there)]))
+        return [made(name) for name in named if name in there]
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:

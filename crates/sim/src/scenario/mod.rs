@@ -20,6 +20,7 @@ mod faults;
 mod fidelity;
 mod files;
 mod flows_only;
+mod goal;
 mod graph;
 mod hosts;
 mod measure;

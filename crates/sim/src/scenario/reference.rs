@@ -57,6 +57,7 @@ lists all problems of a file at once; `--set path=value` replaces one value, suc
 | places | hosts, ports and cables, one or a list: `"h0"`, `["leaf0->h3", "h1--leaf0"]`; `"*"` for all |
 | list of … | in brackets: `[3, 4]`, `["leaf0", "spine1"]`; of points: `[["1 KB", 0], ["1 MB", 1]]` |
 | file | a path below the directory of the scenario |
+| goals | the table `[goal]`: `"service.exchange_us.p99" = "< 1 ms"` (also `<=`, `>`, `>=`), `"hadoop.runtime_s.mean" = "minimal"` or `"maximal"` ([guide](../guide/goals.md)) |
 "#;
 
 /// Returns the reference page of all settings, in Markdown.

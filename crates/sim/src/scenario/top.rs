@@ -5,8 +5,8 @@ use super::files::{Context, Files};
 use super::nodes::Nodes;
 use super::workload::ground::Ground;
 use super::{
-    classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, measure, tcp_overrides,
-    traps, workload,
+    classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, goal, measure,
+    tcp_overrides, traps, workload,
 };
 use crate::endpoint_settings::TcpOverride;
 use crate::stream_transports::{FurtherSettings, Transport};
@@ -35,6 +35,7 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
             .range("1 ns", "480 h"),
     );
     let fidelity = fidelity::read(s);
+    goal::read(s);
     let mut fabric = s.table("fabric", "Nodes, cables, queues and routes of the network.", |f| {
         fabric::read(f, context, &mut files, &mut notes)
     });

@@ -4,8 +4,10 @@ use crate::stream_transports::Transport;
 use eastwest_network::config::FabricConfig;
 use eastwest_network::queue::QueueConfig;
 use eastwest_network::routing::RoutingConfig;
+use eastwest_network::topology::Topology;
+use eastwest_transport::congestion::CongestionKind;
 use eastwest_transport::tcp::config::TcpConfig;
-use eastwest_types::Limit;
+use eastwest_types::{Limit, Rate, Span};
 
 /// Bytes in the queue of a host above which a note is given: 100 packets of 1,500 B, which take 1.2 ms at 1 Gbit/s.
 const LONG_QUEUE: u64 = 150_000;
@@ -38,8 +40,74 @@ pub fn notes(fabric: &FabricConfig, settings: &[&TcpConfig], asks_for_ecn: bool)
             ));
         }
     }
+    if settings.iter().any(|tcp| matches!(tcp.congestion, CongestionKind::Dctcp)) {
+        notes.extend(threshold_and_round_trip(fabric));
+    }
     notes.dedup();
     notes
+}
+
+/// IP bytes of an acknowledgement with timestamps.
+const ACK: u64 = 52;
+
+/// Ratio of the waiting time behind a full threshold to the idle round trip above which a note is given.
+const LATE: u64 = 4;
+
+/// Returns the rate of the hosts' links and the largest round-trip time of a full packet and its
+/// acknowledgement on an idle path; `None` for irregular fabrics.
+fn idle_round_trip(fabric: &FabricConfig) -> Option<(Rate, Span)> {
+    let (host, uplink, uplinks) = match &fabric.topology {
+        Topology::LeafSpine { leaves, host, uplink, .. } => {
+            (host, uplink, if *leaves > 1 { 2 } else { 0 })
+        }
+        Topology::Star { host, .. } => (host, host, 0),
+        Topology::FatTree { host, uplink, .. } => (host, uplink, 4),
+        Topology::Graph { .. } => return None,
+    };
+    let packets = [u64::from(fabric.mtu), ACK]
+        .map(|ip| (ip + u64::from(fabric.framing)).max(u64::from(fabric.min_frame)));
+    let mut round_trip = fabric.processing_jitter; // half of it, on average, at each of both hosts
+    for bytes in packets {
+        for (cable, times) in [(host, 2), (uplink, uplinks)] {
+            round_trip += (cable.rate.time_for(bytes) + cable.delay) * times;
+        }
+    }
+    Some((host.rate, round_trip))
+}
+
+/// Returns a note if DCTCP's threshold K is below C × RTT / 7, or takes longer to drain than several round trips.
+fn threshold_and_round_trip(fabric: &FabricConfig) -> Option<String> {
+    let QueueConfig::StepMarking(queue) = &fabric.switch_queue else { return None };
+    let (rate, round_trip) = idle_round_trip(fabric)?;
+    let frame = u64::from(fabric.mtu + fabric.framing);
+    let round = |span: Span| Span(span.0.next_multiple_of(10_000)); // for display, to 10 ns
+    let (words, bytes) = match queue.mark_from {
+        Limit::Packets(n) => (format!("{n} packets"), u64::from(n) * frame),
+        Limit::Bytes(n) => (format!("{n} B"), n),
+    };
+    let drain = rate.time_for(bytes);
+    let product = (u128::from(rate.0) * u128::from(round_trip.0) / 8_000_000_000_000) as u64;
+    if bytes.saturating_mul(7) < product {
+        Some(format!(
+            "fabric.queue marks from {words} ({bytes} B), which is below C × RTT / 7 = {} B \
+             ({rate} and an idle round trip of {}): long flows of DCTCP can lose \
+             throughput (Alizadeh et al. 2010, equation 13)",
+            product / 7,
+            round(round_trip)
+        ))
+    } else if drain > round_trip * LATE {
+        Some(format!(
+            "fabric.queue marks from {words} ({bytes} B), which take {} at {rate}: {} times the idle \
+             round trip of {}. Queueing dominates the latency before DCTCP reacts; C × RTT / 7 is \
+             {} B",
+            round(drain),
+            drain.0 / round_trip.0,
+            round(round_trip),
+            product / 7
+        ))
+    } else {
+        None
+    }
 }
 
 /// Returns a note if packets can wait long in the queue of their own host, which does not mark.
@@ -111,6 +179,32 @@ mod tests {
         let both =
             format!("{marks}\nhost_queue = {{ kind = 'step-marking', threshold = '20 packets' }}");
         assert_eq!(said(&both, "congestion = 'dctcp'", ""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_threshold_is_compared_with_the_round_trip() {
+        // a packet of 1,538 B and an ACK of 90 B over four links of 1 Gbit/s, two of them with a delay
+        let marks = |k: &str, delay: &str| {
+            let fabric = format!(
+                "queue = {{ kind = 'step-marking', threshold = '{k}' }}\nhost_queue = {{ limit = '50 packets' }}\n\
+                 host_delay = '{delay}'\nuplink_delay = '0 s'\nprocessing_jitter = '0 s'"
+            );
+            said(&fabric, "congestion = 'dctcp'", "")
+        };
+        assert_eq!(marks("10 packets", "10 us"), Vec::<String>::new());
+        // 452.1 µs: 56.5 kB in flight; the second packet is the first one above the threshold
+        let low = marks("1 packets", "100 us");
+        assert!(low[0].contains("from 2 packets (3076 B)"), "{low:?}");
+        assert!(low[0].contains("below C × RTT / 7 = 80"), "{low:?}");
+        let high = marks("100 packets", "10 us");
+        assert!(high[0].contains("13 times the idle round trip of 92"), "{high:?}");
+        let reno = said(
+            "queue = { kind = 'step-marking', threshold = '100 packets' }\n\
+                         host_queue = { limit = '50 packets' }",
+            "ecn = 'on'",
+            "",
+        );
+        assert_eq!(reno, Vec::<String>::new());
     }
 
     #[test]

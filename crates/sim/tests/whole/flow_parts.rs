@@ -22,16 +22,39 @@ const HOP: u64 = 5_000_000;
 
 /// Returns injection, queueing, flight and retransmission of every flow, in picoseconds.
 fn parts(done: &Outcome) -> Vec<[u64; 4]> {
-    let columns = PARTS.map(|part| done.f64s("flow_parts", part));
+    columns(done, PARTS)
+}
+
+/// Returns columns of the table `flow_parts`, in picoseconds.
+fn columns<const N: usize>(done: &Outcome, names: [&str; N]) -> Vec<[u64; N]> {
+    let columns = names.map(|part| done.f64s("flow_parts", part));
     (0..columns[0].len()).map(|i| columns.map(|c| (c[i] * 1e6).round() as u64)).collect()
+}
+
+/// Times that make up `injection_us`, and `flight_us`.
+const INJECTION: [&str; 5] =
+    ["application_us", "earlier_us", "host_queue_us", "pacing_us", "delayed_ack_us"];
+const FLIGHT: [&str; 5] =
+    ["handshake_us", "window_us", "transmission_us", "propagation_us", "processing_us"];
+
+/// Returns the waiting times of a flow by link, in picoseconds, in the order of the table `flow_hops`.
+fn waits(done: &Outcome, flow: i64) -> Vec<(i64, u64)> {
+    let (flows, links) = (done.i64s("flow_hops", "flow"), done.i64s("flow_hops", "link"));
+    let times = done.f64s("flow_hops", "queueing_us");
+    let rows = (0..flows.len()).filter(|i| flows[*i] == flow);
+    rows.map(|i| (links[i], (times[i] * 1e6).round() as u64)).collect()
 }
 
 /// Checks that every flow has its row and that its parts add up, to the picosecond.
 fn assert_adds_up(name: &str, done: &Outcome) {
     let times = done.f64s("flows", "fct_us");
     assert_eq!(done.i64s("flow_parts", "flow").len(), times.len(), "{name}");
+    let fine = [columns(done, INJECTION), columns(done, FLIGHT)];
     for (i, parts) in parts(done).into_iter().enumerate() {
         assert_eq!(done.i64s("flow_parts", "flow")[i], i as i64);
+        let [injection, flight] = [&fine[0][i], &fine[1][i]].map(|f| f.iter().sum::<u64>());
+        let waits = waits(done, i as i64).iter().map(|(_, wait)| wait).sum::<u64>();
+        assert_eq!([injection, waits, flight], parts[..3], "{name}: flow {i}, {fine:?}");
         let sum: u64 = parts.iter().sum();
         assert_eq!(sum, (times[i] * 1e6).round() as u64, "{name}: flow {i}, {parts:?}");
         let again = done.u64s("flows", "retransmits")[i] > 0;
@@ -68,20 +91,32 @@ fn on_an_idle_path_nothing_queues_and_the_flight_is_the_closed_form() {
             let done = outcome(&read(fabric, "'h0'", receiver, &block), &[ALL]);
             // the last packet waits at its own host for the packets before it
             assert_eq!(parts(&done), [[(n - 1) * full, 0, flight, 0]], "{n} packets, {fabric}");
+            let waiting = columns(&done, ["host_queue_us", "earlier_us", "window_us"]);
+            assert_eq!(waiting, [[(n - 1) * full, 0, 0]], "{n} packets, {fabric}");
+            let hops = if receiver == "h2" { 2 } else { 4 };
+            let way = columns(&done, ["transmission_us", "propagation_us", "processing_us"]);
+            assert_eq!(way, [[flight - hops * HOP, hops * HOP, 0]], "{n} packets, {fabric}");
             assert_adds_up("idle", &done);
         }
     }
 }
 
+/// A fabric whose uplinks are slower than its hosts.
+const THIN: &str = "kind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 2\nspines = 2\n\
+    host_rate = '10 Gbit/s'\nuplink_rate = '1 Gbit/s'";
+
 #[test]
 fn packets_of_a_fast_host_queue_at_the_slow_link() {
-    let thin = "kind = 'leaf-spine'\nleaves = 2\nhosts_per_leaf = 2\nspines = 2\n\
-                host_rate = '10 Gbit/s'\nuplink_rate = '1 Gbit/s'";
     let (slow, fast, n) = (ps(FULL, 1_000), ps(FULL, 10_000), 50);
     let block = format!("block_bytes = '{} B'\n", 1448 * n);
-    let done = outcome(&read(thin, "'h0'", "h3", &block), &[ALL]);
+    let done = outcome(&read(THIN, "'h0'", "h3", &block), &[ALL]);
     let expect = [(n - 1) * fast, (n - 1) * (slow - fast), 2 * slow + 2 * fast + 4 * HOP, 0];
     assert_eq!(parts(&done), [expect]);
+    let waits = waits(&done, 0);
+    assert_eq!(waits.len(), 1, "only the uplink is slower than the link before it");
+    let names = done.texts("links", "name");
+    assert!(names[waits[0].0 as usize].starts_with("leaf0->spine"), "{waits:?}");
+    assert_eq!(waits[0].1, (n - 1) * (slow - fast));
 }
 
 #[test]
@@ -93,6 +128,10 @@ fn stop_and_wait_flies_there_and_back_for_every_packet() {
     let there = 2 * ps(FULL, 1_000) + 2 * HOP;
     let back = 2 * ps(ACK, 1_000) + 2 * HOP;
     assert_eq!(parts(&done), [[0, 0, n * there + (n - 1) * back, 0]]);
+    let last = ["window_us", "transmission_us", "propagation_us"];
+    let expect = [[(n - 1) * (there + back), 2 * ps(FULL, 1_000), 2 * HOP]];
+    assert_eq!(columns(&done, last), expect);
+    assert_eq!(done.u64s("flow_parts", "round_trips"), [n - 1]);
     assert_adds_up("stop and wait", &done);
 }
 
@@ -103,6 +142,7 @@ fn a_delayed_acknowledgement_is_held_at_a_host() {
     let done = outcome(&text, &[&one[..], &[("tcp.delayed_ack_timeout", "3 ms")]].concat());
     let [held, queued, ..] = parts(&done)[0];
     assert_eq!((held, queued), (3_000_000_000, 0));
+    assert_eq!(columns(&done, ["delayed_ack_us", "pacing_us"]), [[3_000_000_000, 0]]);
 }
 
 #[test]
@@ -133,6 +173,7 @@ fn a_handshake_is_flight_and_what_it_loses_is_retransmission() {
     let flight = handshake + 2 * ps(FULL, 1_000) + 2 * HOP;
     let held = ps(ACK, 1_000) + 99 * ps(FULL, 1_000);
     assert_eq!(parts(&opened("")), [[held, 0, flight, 0]]);
+    assert_eq!(columns(&opened(""), ["handshake_us", "window_us"]), [[handshake, 0]]);
     // the SYN, or the SYN-ACK, is lost and retransmitted after the first timeout
     for link in ["h0->switch0", "switch0->h0"] {
         let fault =
@@ -193,6 +234,28 @@ fn what_is_lost_costs_at_least_the_time_until_it_is_sent_again() {
     for (parts, timeouts) in after_timeouts {
         assert!(parts[3] >= 199_000_000_000 * timeouts, "{parts:?} after {timeouts} timeouts");
     }
+}
+
+#[test]
+fn data_waits_for_its_turn_at_the_pacing_rate() {
+    // BBR paces at the rate of the slowest link, which is a tenth of the host's
+    let text = read(THIN, "'h0'", "h3", "block_bytes = '1 MB'\n");
+    let bbr = [ALL, ("tcp.profile", "linux"), ("tcp.congestion", "bbr")];
+    let paced = outcome(&text, &[&bbr[..], &[("tcp.initial_window", "10")]].concat());
+    let [pacing, card] = columns(&paced, ["pacing_us", "host_queue_us"])[0];
+    assert!(pacing > 10 * card, "{pacing} ps paced, {card} ps at the card");
+    assert_adds_up("paced", &paced);
+}
+
+#[test]
+fn room_in_the_card_is_waited_for_at_the_host() {
+    let text = read(STAR, "'h0'", "h2", "block_bytes = '1 MB'\n");
+    let done = outcome(&text, &[ALL, ("tcp.small_queues", "true")]);
+    let ideal = 690 * ps(FULL, 1_000); // 690 segments of 1448 B, the last one shorter
+    let [pacing, card] = columns(&done, ["pacing_us", "host_queue_us"])[0];
+    assert_eq!(pacing, 0);
+    assert!(card.abs_diff(ideal) < ideal / 50, "{card} ps at the card, {ideal} ps ideal");
+    assert_adds_up("small queues", &done);
 }
 
 #[test]

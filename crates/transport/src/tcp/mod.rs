@@ -69,5 +69,6 @@ mod undo;
 pub use counters::Counters;
 pub use endpoint::Endpoint;
 pub use interface::{Connect, Notice, RecoveryEvent, Sink};
+pub use pacing::SendWait;
 pub use stack::{MAX_SETTINGS, Stack};
 pub use timeout_cause::TimeoutCause;

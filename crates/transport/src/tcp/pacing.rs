@@ -7,6 +7,19 @@ use super::states::RecoveryPhase;
 use super::tso_bursts::{BurstDecision, SendRoom};
 use crate::congestion::{CongestionControl, Control, PathAck};
 use eastwest_types::Time;
+use serde::{Deserialize, Serialize};
+
+/// For what the segment waits that a timer of a sender lets go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SendWait {
+    /// For nothing: the timer is another one.
+    #[default]
+    None,
+    /// For its turn at the pacing rate.
+    Pacing,
+    /// For room in the network card ([small queues](crate::congestion::small_queue)).
+    Card,
+}
 
 /// Decision whether a segment may be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,6 +125,18 @@ impl Endpoint {
         let Some(control) = self.control.as_deref() else { return Time::NEVER };
         let paced = if control.pacing.waits { control.pacing.next } else { Time::NEVER };
         control.small_queue.as_ref().map_or(paced, |queue| paced.min(queue.free_at))
+    }
+
+    /// Returns for what a segment has waited that may be sent at `now`, when a timer expires.
+    pub fn send_wait(&self, now: Time) -> SendWait {
+        let Some(control) = self.control.as_deref() else { return SendWait::None };
+        if control.pacing.waits && control.pacing.next <= now {
+            SendWait::Pacing
+        } else if control.small_queue.as_ref().is_some_and(|queue| queue.free_at <= now) {
+            SendWait::Card
+        } else {
+            SendWait::None
+        }
     }
 
     /// Records the transmission of a segment with the positions `start..stop`.

@@ -16,11 +16,12 @@ same weight.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eastwest.optimize.spec import Goal, Limit
+from eastwest.goals.form import Goal, Limit
 from eastwest.stats import Interval, mean_interval, paired_interval
 
 #: Metrics of a run by name.
@@ -36,6 +37,22 @@ class Told:
     value: Interval
     #: Change as a share; None where the baseline is 0.
     change: Interval | None
+
+
+#: States of a limit at a point: its interval is on the allowed side, beyond the bound, or has the
+#: bound in it. Without an interval a limit is undecided.
+MET, MISSED, UNDECIDED = "met", "missed", "undecided"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Comparison of an estimate with a limit."""
+
+    #: ``MET``, ``MISSED`` or ``UNDECIDED``, by the whole interval.
+    state: str
+    #: Distance of the estimate beyond the bound, as a share of the bound (of 1 where it is 0); 0 or
+    #: less where the estimate is allowed.
+    missed: float
 
 
 @dataclass(frozen=True)
@@ -73,17 +90,34 @@ def told(metric: str, ours: Runs, base: Runs, confidence: float) -> Told:
 def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
     """Return whether a point meets a limit, and by how much it misses it."""
     found = told(limit.metric, ours, base, confidence)
-    sign = -1.0 if limit.least else 1.0
+    interval = found.value
     if limit.relative:
         # A baseline of 0 has no share: any increase is unlimited.
         interval = found.change or Interval(found.value.n, math.inf, None, None)
-        scale = 1.0
-    else:
-        interval, scale = found.value, abs(limit.bound) or 1.0
-    missed = sign * (interval.value - limit.bound) / scale
-    edge = interval.low if limit.least else interval.high
-    surely = edge is not None and sign * (edge - limit.bound) <= 0
-    return Kept(found, missed, surely)
+    judged = judge(limit, interval)
+    return Kept(found, judged.missed, judged.state == MET)
+
+
+def judge(limit: Limit, interval: Interval) -> Judged:
+    """Return the comparison of an estimate with a limit; a relative limit needs a change."""
+    scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
+    missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale
+    if not allows(limit, interval.value):
+        # A strict limit is also missed by a value that is equal to its bound.
+        missed = max(missed, sys.float_info.min)
+    state = UNDECIDED
+    if interval.low is not None and interval.high is not None:
+        allowed = {allows(limit, interval.low), allows(limit, interval.high)}
+        if len(allowed) == 1:
+            state = MET if allowed.pop() else MISSED
+    return Judged(state, missed)
+
+
+def allows(limit: Limit, value: float) -> bool:
+    """Whether a value is on the allowed side of a limit."""
+    if limit.strict:
+        return value > limit.bound if limit.least else value < limit.bound
+    return value >= limit.bound if limit.least else value <= limit.bound
 
 
 def values(goals: Sequence[Goal], ours: Runs) -> tuple[float, ...]:
@@ -146,11 +180,22 @@ def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
     """Return points by front: first those that none dominates, then those that only they do."""
     left, found = list(points), []
     while left:
-        front = [p for p in left if not any(dominates(q, p) for q in left)]
+        front = first_front(left)
         numbers = {p.number for p in front}
         left = [p for p in left if p.number not in numbers]
         found.append(front)
     return found
+
+
+def first_front(points: Sequence[Standing]) -> list[Standing]:
+    """Return the points that no other dominates, in the given order."""
+    front: list[Standing] = []
+    # In this order a point is dominated by an earlier one only, and then by one on the front.
+    for point in sorted(points, key=lambda p: (max(p.missed, 0.0), p.values)):
+        if not any(dominates(other, point) for other in front):
+            front.append(point)
+    numbers = {point.number for point in front}
+    return [point for point in points if point.number in numbers]
 
 
 def order(points: Sequence[Standing]) -> list[Standing]:

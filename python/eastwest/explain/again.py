@@ -1,0 +1,60 @@
+"""A second run of a result that records the critical paths of its messages.
+
+Results do not have them by default, because their record takes a third more instructions. The same
+scenario with the same seed gives the same run, which the digest proves, so that they can be
+recorded later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from eastwest import core
+from eastwest.results import Result, frame, pick
+from eastwest.run import load_source, measured
+from eastwest.views.evidence import Evidence
+
+#: Tables that the second run adds.
+_TABLES = ("flow_parts", "flow_hops")
+
+
+def is_possible(result: Result) -> bool:
+    """Whether the packets of a run can be simulated again from its folder."""
+    summary = result.summary
+    return summary.get("fidelity") != "flow" and not summary.get("mechanisms")
+
+
+def seconds(result: Result) -> float:
+    """Return the time in seconds that the run took."""
+    return float(pick(result.summary, "wall_s") or 0)
+
+
+def record(
+    evidence: Evidence, senders: list[str], progress: core.ProgressCallback | None = None
+) -> str | None:
+    """Simulate a result again and give the divided times of ``senders`` to ``evidence``.
+
+    ``senders`` are those of ``measure.flow_parts``. Returns why it was not possible, or None.
+    """
+    result = evidence.result
+    if not is_possible(result):
+        return "only runs of packets without own mechanisms are simulated again"
+    told: Callable[[core.Progress], None] = progress or (lambda _: None)
+    try:
+        raw, summary = measured(
+            load_source(result.path),
+            [("measure.flow_parts", json.dumps(senders))],
+            None,
+            core.RunOptions(progress=told),
+        )
+    except (core.scenario_error(), core.run_error(), ValueError, OSError) as error:
+        return f"it cannot be simulated again: {error}"
+    if summary.get("digest") != result.summary.get("digest"):
+        return (
+            "simulated again, it has another digest: "
+            "another version of Eastwest, or another input, made the result"
+        )
+    for name in _TABLES:
+        evidence.replace(name, frame(raw["tables"][name]))
+    return None

@@ -1,0 +1,83 @@
+"""The time of a message divided by its critical path: the parts of the table ``flow_parts``.
+
+The critical path is the chain of packets of which each was sent because the one before had arrived
+(docs/mechanisms/measuring.md). Its parts add up to the time of the message: waiting at hosts, in
+the queue before each link, for acknowledgements, for lost data to be sent again, and flight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from eastwest.explain.story import Part
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
+
+#: Columns of ``flow_parts`` that add up to the time of a flow; ``queueing_us`` is divided by link.
+COLUMNS = (
+    *("application_us", "earlier_us", "host_queue_us", "pacing_us", "delayed_ack_us"),
+    *("queueing_us", "handshake_us", "window_us", "transmission_us", "propagation_us"),
+    *("processing_us", "retransmission_us"),
+)
+#: Largest number of ports of which the waiting time is told separately.
+_MOST_PORTS = 6
+
+
+@dataclass(frozen=True)
+class Division:
+    """Parts of the time of one message in µs: by column of ``flow_parts``, and by link."""
+
+    parts_us: dict[str, float]
+    round_trips: int
+    #: Links (−1: further ones together) and the waiting time before each in µs, longest first.
+    waits_us: list[tuple[int, float]]
+
+    def told(self, evidence: Evidence, sender: str, earlier: str, repairs: str) -> list[Part]:
+        """Return the parts in words, longest first.
+
+        ``sender`` is the name of the sending host, ``earlier`` says which messages were ahead on
+        the connection, ``repairs`` how lost data was sent again.
+        """
+        back_and_forth = plural(self.round_trips, "round trip")
+        words = {
+            "application_us": "until the application generated the data",
+            "earlier_us": f"behind {earlier or 'earlier messages'} on its connection",
+            "host_queue_us": "waiting at the network cards of the hosts",
+            "pacing_us": "deferred by the pacing of its sender",
+            "delayed_ack_us": "acknowledgements deferred by the receiver (delayed ACK)",
+            "handshake_us": "handshake: SYN and SYN-ACK on the idle path",
+            "window_us": f"window full: waiting for acknowledgements, {back_and_forth} on the idle "
+            "path",
+            "transmission_us": "transmission of the last packet, at each hop",
+            "propagation_us": "propagation of the last packet",
+            "processing_us": "processing at the receiving host",
+            "retransmission_us": f"until lost data was sent again{repairs}",
+        }
+        parts = [Part(text, self.parts_us[column]) for column, text in words.items()]
+        named = self.waits_us[:_MOST_PORTS]
+        for link, wait in named:
+            port = evidence.port(link) if link >= 0 else "further ports"
+            # What goes to the sender of the message is an acknowledgement, or SYN-ACK.
+            back = " (acknowledgements)" if port.endswith(f"->{sender}") else ""
+            parts.append(Part(f"queueing at {port}{back}", wait))
+        rest = self.parts_us["queueing_us"] - sum(wait for _, wait in named)
+        if len(self.waits_us) > len(named):
+            parts.append(Part(f"queueing at {len(self.waits_us) - len(named)} other ports", rest))
+        return sorted((part for part in parts if part.us > 0), key=lambda part: -part.us)
+
+
+def of_flow(evidence: Evidence, flow: int) -> Division | None:
+    """Return the division of a message; None where the run has not recorded it."""
+    row = evidence.row("flow_parts", pl.col("flow") == flow)
+    if row is None or any(row[column] is None for column in COLUMNS):
+        return None
+    waits = evidence.table("flow_hops").filter(pl.col("flow") == flow)
+    links: list[dict[str, Any]] = waits.sort("queueing_us", descending=True).to_dicts()
+    return Division(
+        {column: float(row[column]) for column in COLUMNS},
+        int(row["round_trips"]),
+        [(int(each["link"]), float(each["queueing_us"])) for each in links],
+    )

@@ -1,0 +1,82 @@
+"""The story of one exchange: its request, the time at the server, its response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import InputError
+from eastwest.exchanges import exchanges
+from eastwest.explain import flow
+from eastwest.explain.story import Part, Story
+from eastwest.units import size, span
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
+
+
+def find(evidence: Evidence, number: int) -> dict[str, Any]:
+    """Return the exchange whose request or response is this flow; raise ``InputError`` if none."""
+    pairs = exchanges(evidence.flows.lazy()).collect()
+    found = pairs.filter((pl.col("request") == number) | (pl.col("response") == number))
+    if found.height == 0:
+        known = f"{plural(pairs.height, 'exchange')} of {plural(evidence.flows.height, 'flow')}"
+        raise InputError(
+            f"{evidence.result.path} has no exchange with flow {number}; it has {known}, each "
+            "named by the number of its request or response (Result.exchanges)"
+        )
+    return found.row(0, named=True)
+
+
+def line(evidence: Evidence, row: dict[str, Any]) -> str:
+    """Return an exchange with its ends, sizes and time, as text."""
+    return (
+        f"exchange {row['request']}: {evidence.host(row['client'])} asks "
+        f"{evidence.host(row['server'])}, {size(row['request_bytes'])} for "
+        f"{size(row['response_bytes'])}, in {span(row['exchange_us'] / 1e6)}, "
+        f"{span(row['server_us'] / 1e6)} of it at the server"
+    )
+
+
+def story(evidence: Evidence, number: int) -> Story:
+    """Return the story of the exchange that has this flow as its request or response."""
+    row = find(evidence, number)
+    request = flow.story(evidence, row["request"])
+    response = flow.story(evidence, row["response"])
+    client, server = evidence.host(row["client"]), evidence.host(row["server"])
+    took_us = float(row["exchange_us"])
+    of_flows_us = (request.total_us or 0.0) + (response.total_us or 0.0)
+    result = Story(
+        "exchange",
+        str(row["request"]),
+        f"Exchange {row['request']}: {client} asks {server}",
+        f"{client} asked {server} of workload {row['workload']!r} with "
+        f"{size(row['request_bytes'])} (flow {row['request']}) and had the answer of "
+        f"{size(row['response_bytes'])} "
+        f"(flow {row['response']}) {span(took_us / 1e6)} later.",
+        {name: row[name] for name in row} | {"client": client, "server": server},
+    )
+    result.total_us = took_us
+    result.parts = sorted(
+        [
+            *(Part(f"request: {part.what}", part.us) for part in request.parts),
+            Part("application at the server", max(0.0, took_us - of_flows_us)),
+            *(Part(f"response: {part.what}", part.us) for part in response.parts),
+        ],
+        key=lambda part: -part.us,
+    )
+    result.parts = [part for part in result.parts if part.us > 0]
+    result.facts["request_parts_us"] = _parts(request)
+    result.facts["response_parts_us"] = _parts(response)
+    for name, told in (("request", request), ("response", response)):
+        lines = [f"{moment.at_us / 1e3:,.3f} ms: {moment.text}" for moment in told.moments]
+        result.add(f"What happened to the {name}, and how long after it was written", *lines)
+        result.add(f"The {name}, flow {row[name]}", told.summary)
+    result.lacks(*dict.fromkeys([*request.unknown, *response.unknown]))
+    return result
+
+
+def _parts(told: Story) -> dict[str, float]:
+    """Return the parts of the time of a flow in µs: by its critical path where it is recorded."""
+    parts: dict[str, float] = told.facts.get("path_us") or told.facts["parts_us"]
+    return parts

@@ -1,0 +1,500 @@
+"""The story of two results: where they first differ in simulated time, and what followed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from eastwest import by_workload
+from eastwest.errors import InputError
+from eastwest.explain import flow as flows
+from eastwest.explain import job as jobs
+from eastwest.explain.story import Part, Story
+from eastwest.results import Result, pick
+from eastwest.units import clean, count, percent, size, span
+from eastwest.views import timeouts
+from eastwest.views.difference import (
+    Difference,
+    First,
+    changed_ports,
+    compare,
+    paired_flows,
+    paired_jobs,
+)
+from eastwest.views.evidence import Evidence
+from eastwest.views.labels import plural
+from eastwest.views.metrics import change
+from eastwest.views.settings import ABSENT, differences, tree, values
+from eastwest.work_units import first_unit
+
+_MOST_SETTINGS = 20
+_MOST_PORTS = 3
+#: Maximum number of characters of a line of the sweep file, which a terminal must not break.
+_LONGEST_LINE = 90
+#: Settings that name a run or choose what it records, so that a sweep does not vary them.
+_NO_AXIS = ("name", "seed", "measure.")
+#: Causes of drops in the summary by their name in ``events``.
+_DROPS = {cause.replace("-", "_").replace("queue_full", "full"): cause for cause in flows.CAUSES}
+_COUNTERS = {
+    "retransmits": "segments sent again",
+    "timeouts": "timeouts",
+    "spurious_timeouts": "spurious timeouts",
+    "fast_recoveries": "fast recoveries",
+    "ecn_reductions": "window reductions by ECN",
+    "naks": "NAKs",
+    "cnps": "CNPs",
+}
+#: Numbers of tasks in the names of the parts of a critical path.
+_TASK = re.compile(r"\b(map|reduce) \d+")
+#: Remark on the ideal time of a flow in the words of its parts.
+_IDEAL = re.compile(r"; the ideal for all of it is .*")
+_ASSIGNED = re.compile(r", with \d+ maps? of the job assigned before it")
+
+
+def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> Story:
+    """Return the story of two results; see ``eastwest.difference``."""
+    both = tuple(each if isinstance(each, Evidence) else Evidence(each) for each in (first, second))
+    one, other = both
+    names = [clean(str(each.result.path), 80) for each in both]
+    if one.result.path.resolve() == other.result.path.resolve():
+        raise InputError(f"{names[0]} and {names[1]} are one result: name two")
+    result = Story("difference", "", f"{names[0]} and {names[1]}", "")
+    different = differences([one.result, other.result])
+    same = bool(one.result.digest) and one.result.digest == other.result.digest
+    result.facts |= {
+        "folders": names,
+        "seeds": [each.result.summary.get("seed") for each in both],
+        "settings": [{"path": path, "values": each} for path, each in different],
+        "digests_equal": same,
+    }
+    _settings(result, different)
+    if same:
+        result.title += ": identical"
+        result.summary = (
+            f"Both have the digest {one.result.digest}: each event of the simulation is the same "
+            "in both" + ("; the settings that differ had no effect on it." if different else ".")
+        )
+        return result
+    found = compare(one, other)
+    _first(result, found, both, names)
+    _workloads(result, one.result, other.result)
+    _counts(result, one, other)
+    _flows(result, one, other, names, top)
+    _jobs(result, one, other, names, top)
+    _chance(result, one, other, different)
+    result.lacks(*found.not_compared)
+    result.lacks(
+        "Differences in the order and times of packets that no table has; the digest includes "
+        "them. measure.capture and measure.tcp_trace record more.",
+        "Whether the first difference caused the later ones: the tables have their order only.",
+    )
+    return result
+
+
+def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
+    """Add the settings that differ."""
+    lines = [f"{path}: {before}, then {after}" for path, (before, after) in different]
+    if len(lines) > _MOST_SETTINGS:
+        lines[_MOST_SETTINGS:] = [f"and {len(lines) - _MOST_SETTINGS} more (all with --json)"]
+    result.add("Settings that differ", *(lines or ["None: the scenarios are equal."]))
+
+
+def _first(result: Story, found: Difference, both: tuple[Evidence, ...], names: list[str]) -> None:
+    """Add the first difference, and that of each table."""
+    ends = found.ends_s
+    result.facts |= {
+        "same_until_s": found.same_until_s,
+        "compared": found.compared,
+        "first_differences": [
+            {
+                "moments": each.kind.name,
+                "since_s": each.since_s,
+                "time_s": each.time_s,
+                "only": list(each.only),
+            }
+            for each in found.tables
+        ],
+    }
+    tables = list(dict.fromkeys(name.partition(".")[0] for name in found.compared))
+    first = found.first
+    if first is None:
+        result.title += ": no difference in their tables"
+        result.summary = (
+            f"The digests differ, but up to {found.until_s:.9f} s, the end of the shorter run, "
+            f"these tables are equal: {', '.join(tables)}."
+        )
+        if ends[0] != ends[1]:
+            result.summary += f" The runs end at {ends[0]:.9f} s and {ends[1]:.9f} s."
+        return
+    result.title += f": first different at {_when(first)}"
+    share = percent(first.since_s / found.until_s) if found.until_s > 0 else "–"
+    exact = ""
+    if first.since_s > found.same_until_s:
+        exact = f", and those with exact times up to {first.since_s:.9f} s"
+    result.summary = (
+        f"Up to {found.same_until_s:.9f} s all tables of both are equal{exact}: {share} of the "
+        f"shorter run ({span(ends[0])} and {span(ends[1])}). The first difference is in the table "
+        f"{first.kind.table} ({first.kind.time})."
+    )
+    lines = []
+    for each, name, rows in zip(both, names, first.only, strict=True):
+        if rows:
+            lines.append(f"Only in {name}:")
+            lines += [f"– {row['at']:.9f} s: {_words(each, first, row)}" for row in rows]
+        else:
+            lines.append(f"{name} has nothing here that the other one lacks.")
+    result.add(f"The first difference, in {first.kind.name}", *lines)
+    result.add(
+        "First difference of each table",
+        *(f"{each.kind.name}: {_when(each)}" for each in found.tables),
+    )
+    equal = [name for name in tables if name not in {each.kind.table for each in found.tables}]
+    if equal:
+        result.sections[-1].lines.append(f"No difference in {', '.join(equal)}.")
+
+
+def _when(first: First) -> str:
+    if first.is_exact:
+        return f"{first.time_s:.9f} s"
+    return f"{first.since_s:.6f} to {first.time_s:.6f} s (a sampling interval)"
+
+
+def _words(evidence: Evidence, first: First, row: Mapping[str, Any]) -> str:
+    """Return a moment as text."""
+    teller = _TELLERS.get(first.kind.table)
+    if teller is not None:
+        return teller(first.kind.time, row)
+    rest = ", ".join(f"{name} {value}" for name, value in row.items() if name != "at")
+    return f"{first.kind.time.removesuffix('_s').replace('_', ' ')}: {clean(rest, 300)}"
+
+
+def _event(_: str, row: Mapping[str, Any]) -> str:
+    pair = f"{row['src']} → {row['dst']}"
+    if row["what"] == "drop":
+        kind = flows.KINDS.get(row["kind"], row["kind"])
+        place = f" at {row['link']}" if row["link"] else ""
+        payload = f" ({size(row['bytes'])})" if row["bytes"] else ""
+        why = flows.CAUSES.get(row["cause"], row["cause"])
+        return f"{kind}{payload} of {pair} lost{place}: {why}"
+    if row["what"] == "timeout":
+        why = timeouts.long(row["cause"])
+        return f"timeout of {pair}, byte {row['stream_start']:,}" + (f" ({why})" if why else "")
+    words = {
+        "recovery": "fast retransmit starts",
+        "recovered": "recovered from losses",
+        "spurious": "a timeout is found to be spurious",
+        "failed": "the connection is aborted",
+    }
+    return f"{pair}: {words.get(row['what'], row['what'])}"
+
+
+def _flow(time: str, row: Mapping[str, Any]) -> str:
+    what = f"{size(row['bytes'])} ({row['purpose']}) from {row['src']} to {row['dst']}"
+    if time == "start_s":
+        return f"a flow is written: {what}, of {_owner(row)}"
+    took = span(row["at"] - row["start_s"])
+    lost = f"{row['retransmits']} sent again, {plural(row['timeouts'], 'timeout')}"
+    return f"a flow is complete after {took}: {what}, of {_owner(row)}; {lost}"
+
+
+def _job(time: str, row: Mapping[str, Any]) -> str:
+    done = {"submitted_s": "is submitted", "started_s": "starts", "finished_s": "is done"}[time]
+    return f"job {row['job']} ({row['name']}) of workload {row['workload']!r} {done}"
+
+
+def _task(time: str, row: Mapping[str, Any]) -> str:
+    done = {
+        "assigned_s": "is given to",
+        "started_s": "starts on",
+        "input_done_s": "has its input on",
+        "finished_s": "is finished on",
+    }[time]
+    whose = f"job {row['job']} of workload {row['workload']!r}"
+    return f"{row['kind']} {row['task']} of {whose} {done} {row['host']}"
+
+
+def _sample(_: str, row: Mapping[str, Any]) -> str:
+    marked = f", {row['marks']} marked" if row.get("marks") else ""
+    return (
+        f"{row['link']} carried {size(row['bytes'])}, {plural(row['drops'], 'packet')} lost{marked}"
+    )
+
+
+def _queue(_: str, row: Mapping[str, Any]) -> str:
+    return f"{plural(row['packets'], 'packet')} ({size(row['bytes'])}) waiting at {row['link']}"
+
+
+def _window(_: str, row: Mapping[str, Any]) -> str:
+    return (
+        f"window of {row['src']} → {row['dst']} {size(row['cwnd_bytes'])} ({row['phase']}), "
+        f"{size(row['in_flight_bytes'])} in flight"
+    )
+
+
+_TELLERS: dict[str, Callable[[str, Mapping[str, Any]], str]] = {
+    "events": _event,
+    "flows": _flow,
+    "jobs": _job,
+    "tasks": _task,
+    "link_samples": _sample,
+    "queues": _queue,
+    "tcp_trace": _window,
+}
+
+
+def _changed(title: str, before: float, after: float, write: Callable[[float], str]) -> str:
+    """Return a number of both runs and its change, as text."""
+    by = f" ({change(after / before)})" if before and before != after else ""
+    return f"{title} {write(before)}, then {write(after)}{by}"
+
+
+def _measures(result: Result) -> dict[str, dict[str, Any]]:
+    """Return the measures of each workload; computed for folders of formats without them."""
+    there = result.summary.get("workloads")
+    if isinstance(there, dict):
+        return there
+    tables = {name: result.table(name).lazy() for name in by_workload.TABLES}
+    ended_s = pick(result.summary, "simulated_s") or 0.0
+    found: dict[str, dict[str, Any]] = by_workload.measured(tables, ended_s, {})["workloads"]
+    return found
+
+
+def _workloads(result: Story, first: Result, second: Result) -> None:
+    """Add mean and 99th percentile of each workload in its own unit, before and after."""
+    before, after = _measures(first), _measures(second)
+    lines = []
+    facts: dict[str, Any] = {}
+    for name in dict.fromkeys([*before, *after]):
+        unit = first_unit(before.get(name, {})) or first_unit(after.get(name, {}))
+        if unit is None:
+            continue
+        was, now = (each.get(name, {}).get(unit.name) for each in (before, after))
+        facts[name] = {"unit": unit.name, "values": [was, now]}
+        label = f"{clean(str(name), 40)} ({unit.noun})"
+        if was is None or now is None:
+            place = "first" if now is None else "second"
+            lines.append(f"{label}: only the {place} run has any")
+            continue
+        scale = 1e-6 if unit.name.endswith("_us") else 1.0
+
+        def write(value: float, scale: float = scale) -> str:
+            return span(value * scale)
+
+        told = [
+            _changed(word, was[key], now[key], count if key == "count" else write)
+            for key, word in (("count", "number"), ("mean", "mean"), ("p99", "p99"))
+            if key != "count" or was[key] != now[key]
+        ]
+        lines.append(f"{label}: {'; '.join(told)}")
+    result.facts["workloads"] = facts
+    result.add("What followed: each workload in its own unit", *lines)
+
+
+def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
+    """Yield counts of a summary: losses, timeouts, marks.
+
+    Each has a name for the facts, one for a line, which begins with a dash for a part of the count
+    before it, and its value.
+    """
+    yield "packets dropped", "packets dropped", pick(summary, "packets", "dropped") or 0
+    for key, cause in _DROPS.items():
+        lost = _sum(summary.get("drops"), key)
+        yield f"packets dropped: {cause}", f"– {flows.CAUSES[cause]}", lost
+    yield "packets marked", "packets marked (ECN)", _sum(summary, "marks")
+    for family, name in (("tcp", "TCP"), ("rocev2", "RoCEv2")):
+        counters = summary.get(family)
+        if not isinstance(counters, Mapping):
+            continue
+        for key, words in _COUNTERS.items():
+            yield f"{family}.{key}", f"{name} {words}", pick(counters, key) or 0
+            causes = counters.get(f"{key.removesuffix('s')}_causes")
+            for cause in causes if isinstance(causes, Mapping) else ():
+                times = pick(causes, cause) or 0
+                yield f"{family}.{key}: {cause}", f"– {timeouts.short(str(cause))}", times
+
+
+def _sum(tree: Any, key: str) -> float:
+    """Return the sum of the numbers in a mapping below a key."""
+    inner = tree.get(key) if isinstance(tree, Mapping) else None
+    return sum(pick(inner, name) or 0 for name in inner) if isinstance(inner, Mapping) else 0
+
+
+def _counts(result: Story, first: Evidence, second: Evidence) -> None:
+    """Add counts that changed: losses by cause and place, timeouts by cause, marks."""
+    before, after = (
+        {key: (words, number) for key, words, number in _numbers(each.result.summary)}
+        for each in (first, second)
+    )
+    both = {
+        key: (words, before.get(key, ("", 0))[1], after.get(key, ("", 0))[1])
+        for key, (words, _) in {**before, **after}.items()
+    }
+    lines = [
+        _changed(f"{words}:", was, now, count) for words, was, now in both.values() if was != now
+    ]
+    facts: dict[str, Any] = {key: [was, now] for key, (_, was, now) in both.items()}
+    equal = [words for words, was, now in both.values() if was and was == now]
+    ports = [*changed_ports(first, second)]
+    facts["drops_by_port"] = {name: [was, now] for name, was, now in ports}
+    for name, was, now in ports[:_MOST_PORTS]:
+        lines.append(_changed(f"drops at {clean(name, 60)}:", was, now, count))
+    if len(ports) > _MOST_PORTS:
+        lines.append(f"and other drops at {plural(len(ports) - _MOST_PORTS, 'further port')}")
+    if equal:
+        lines.append(f"Unchanged: {', '.join(name.removeprefix('– ') for name in equal)}.")
+    result.facts["counts"] = facts
+    result.add("What followed: counts", *lines)
+
+
+def _flows(result: Story, first: Evidence, second: Evidence, names: list[str], top: int) -> None:
+    """Add the flows whose times changed most, with the parts of their time in each run."""
+    pairs = paired_flows(first, second).with_columns(
+        change_us=pl.col("fct_us_after") - pl.col("fct_us")
+    )
+    alone = [each.flows.height - pairs.height for each in (first, second)]
+    moved = pairs.filter(pl.col("change_us") != 0)
+    result.facts["flows"] = {
+        "paired": pairs.height,
+        "changed": moved.height,
+        "slower": moved.filter(pl.col("change_us") > 0).height,
+        "only_in": alone,
+    }
+    if not pairs.height:
+        return
+    slower = moved.filter(pl.col("change_us") > 0).height
+    lines = [
+        f"{plural(pairs.height, 'flow')} in pairs by workload, job, purpose, hosts and order: "
+        f"{count(slower)} became slower, {count(moved.height - slower)} faster, "
+        f"{count(pairs.height - moved.height)} took equally long."
+    ]
+    if any(alone):
+        lines.append(f"Without a partner: {count(alone[0])} and {count(alone[1])}.")
+    listed = []
+    order = pl.col("change_us").abs()
+    for row in moved.sort([order, "flow"], descending=[True, False]).head(top).to_dicts():
+        lines.append(
+            f"{row['src']} → {row['dst']} ({row['purpose']} {row['order'] + 1} of "
+            f"{_owner(row)}): "
+            + _changed("", row["fct_us"] / 1e6, row["fct_us_after"] / 1e6, span).strip()
+        )
+        told = [
+            flows.story(each, row[key]) for each, key in ((first, "flow"), (second, "flow_after"))
+        ]
+        lines += [
+            f"– in {name}, flow {each.id}: {_parts(each.parts)}"
+            for name, each in zip(names, told, strict=True)
+        ]
+        parts = [[{"what": p.what, "us": p.us} for p in each.parts] for each in told]
+        listed.append({**row, "parts": parts})
+    result.facts["flows"]["listed"] = listed
+    result.add("What followed: flows that changed most", *lines)
+
+
+def _owner(row: Mapping[str, Any]) -> str:
+    """Return the job and the workload of a flow."""
+    job = f"job {row['job']} of " if row["job"] is not None and row["job"] >= 0 else ""
+    return f"{job}workload {row['workload']!r}"
+
+
+def _parts(parts: list[Part]) -> str:
+    """Return the parts of the time of a flow in one line."""
+    return "; ".join(f"{span(part.us / 1e6)} {_IDEAL.sub('', part.what)}" for part in parts)
+
+
+def _jobs(result: Story, first: Evidence, second: Evidence, names: list[str], top: int) -> None:
+    """Add the jobs whose runtimes changed most, with the changes of their critical paths."""
+    pairs = paired_jobs(first, second).with_columns(
+        change_s=pl.col("runtime_s_after") - pl.col("runtime_s")
+    )
+    if not pairs.height:
+        return
+    moved = pairs.filter(pl.col("change_s") != 0)
+    slower = moved.filter(pl.col("change_s") > 0).height
+    lines = [
+        f"{plural(pairs.height, 'job')} in pairs by workload and number: {count(slower)} became "
+        f"slower, {count(moved.height - slower)} faster, {count(pairs.height - moved.height)} "
+        "took equally long."
+    ]
+    listed = []
+    order = pl.col("change_s").abs()
+    for row in moved.sort([order, "job"], descending=[True, False]).head(top).to_dicts():
+        before, after = (
+            _path(jobs.story(each, str(row["job"]), row["workload"])) for each in (first, second)
+        )
+        lines.append(
+            f"job {row['job']} ({clean(row['name'], 60)}) of workload {row['workload']!r}: "
+            + _changed("", row["runtime_s"], row["runtime_s_after"], span).strip()
+        )
+        parts = {
+            what: [before.get(what, 0.0), after.get(what, 0.0)] for what in {**before, **after}
+        }
+        ranked = sorted(parts, key=lambda what: -abs(parts[what][1] - parts[what][0]))
+        for what in ranked:
+            was, now = parts[what]
+            if was != now:
+                by = f"{'+' if now > was else '−'}{span(abs(now - was))}"
+                lines.append(f"– {by}: {what} ({span(was)}, then {span(now)})")
+        listed.append({**row, "path_s": parts})
+    result.facts["jobs"] = {"paired": pairs.height, "changed": moved.height, "listed": listed}
+    result.add("What followed: jobs that changed most, and their critical paths", *lines)
+
+
+def _path(told: Story) -> dict[str, float]:
+    """Return the seconds of a critical path by its parts, without the numbers of tasks."""
+    found: dict[str, float] = {}
+    for part in told.parts:
+        what = _ASSIGNED.sub("", _TASK.sub(r"\1", part.what))
+        found[what] = found.get(what, 0.0) + part.us / 1e6
+    return found
+
+
+def _chance(
+    result: Story, first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
+) -> None:
+    """Add that one run of each is compared, and a sweep that separates chance from settings."""
+    seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
+    varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
+    if not varied:
+        text = "No setting differs: another version of Eastwest or another input is the reason."
+        if seeds[0] != seeds[1]:
+            text = "Only the seeds differ: all differences are chance."
+        result.add("Chance or setting", text)
+        return
+    whose = f"seed {seeds[0]}" if seeds[0] == seeds[1] else f"seeds {seeds[0]} and {seeds[1]}"
+    lines = [
+        f"One run of each is compared ({whose}). A small shift in time changes which packets are "
+        "lost, so that differences of single flows, and of means over few of them, can be chance. "
+        "A sweep over several seeds gives intervals."
+    ]
+    file = _sweep_file(first, second, different)
+    if file:
+        lines[-1] += " This file, read by eastwest sweep FILE.toml, compares both:"
+        lines += file
+    result.add("Chance or setting", *lines)
+
+
+def _sweep_file(
+    first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
+) -> list[str]:
+    """Return the lines of a sweep file with both settings; none where they do not fit."""
+    both = [dict(values(tree(each.result))) for each in (first, second)]
+    paths = [path for path, _ in different if not path.startswith(_NO_AXIS)]
+    if any(ABSENT in pair for path, pair in different if path in paths):
+        return []
+    if not all(isinstance(each.get(path), str | int | float) for path in paths for each in both):
+        return []
+    scenario = str(first.result.path / "scenario.toml")
+    rows = [[each[path] for path in paths] for each in both]
+    lines = [
+        "sweep = 1",
+        f"scenario = {json.dumps(scenario)}",
+        "seeds = 10",
+        "[[axis]]",
+        f"path = {json.dumps(paths)}",
+        f"values = {json.dumps(rows)}",
+    ]
+    return [] if any(len(line) > _LONGEST_LINE for line in lines) else lines

@@ -1,0 +1,49 @@
+"""Sentence on a run of which a few flows take most of the time, for every place that shows it.
+
+Such a run ends with an idle network: its utilisation, queues and throughput are means over a time
+in which almost nothing was sent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from eastwest.units import count, percent, span
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Least number of flows of a run of which some can be few.
+_LEAST = 20
+#: Largest share of the flows that are few; two flows always are.
+_SHARE = 0.01
+#: Least share of the run that the few flows take after all others have ended.
+_MOST_OF_THE_RUN = 0.5
+
+
+def few_flows(flows: pl.LazyFrame, started: float | None, simulated_s: float | None) -> str | None:
+    """Return a sentence if few flows take more than half of a run after all others have ended.
+
+    ``flows`` has the column ``finish_s`` of the table of flows, ``started`` is the number of flows
+    with those that were not complete at the end of the run.
+    """
+    import polars as pl  # noqa: PLC0415  large: not before the simulation has run
+
+    if started is None or not simulated_s or started < _LEAST:
+        return None
+    ends = flows.select("finish_s").filter(pl.col("finish_s").is_finite())
+    few = max(2, int(_SHARE * started))
+    last = ends.top_k(few + 1, by="finish_s").collect()["finish_s"].sort(descending=True).to_list()
+    unfinished = int(started) - int(ends.select(pl.len()).collect().item())
+    if unfinished < 0 or not last:
+        return None
+    end_s = simulated_s if unfinished else last[0]
+    for place, ended_s in enumerate(last):
+        left = unfinished + place
+        taken = (end_s - ended_s) / simulated_s
+        if 0 < left <= few and taken > _MOST_OF_THE_RUN:
+            return (
+                f"from {span(ended_s)} to {span(end_s)} only {left} of {count(started)} flows were "
+                f"not complete: {percent(taken)} of the run, which whole-run means include"
+            )
+    return None

@@ -1,0 +1,276 @@
+"""Conclusions on goals: whether a run meets them, and which points of a sweep meet them best.
+
+A run is one value for each measure: it meets a limit, or it misses it. A point of a sweep has one
+value for each seed: it meets a limit if the whole confidence interval of the mean is on the allowed
+side, misses it if the whole interval is beyond, and is undecided otherwise, also with one seed.
+Among the points that meet all limits the best one is found as ``eastwest optimize`` finds it, and
+the difference to each other one is judged seed by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eastwest.errors import nearest
+from eastwest.goals import judge
+from eastwest.goals.form import Goal, Goals, Limit
+from eastwest.goals.judge import MET, MISSED, UNDECIDED, Metrics, Runs
+from eastwest.stats import Interval, mean_interval
+
+#: Maximum number of points in the summary of a sweep; its table of points has all.
+MOST_LISTED = 10_000
+
+
+def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
+    """Return for each goal of a run a JSON object: value, limit, and whether and how it is met.
+
+    ``met`` is None for ``minimal`` and ``maximal``, which need other runs for a comparison, and
+    where the run does not have the measure; then ``value`` is None too, and ``nearest`` is the
+    nearest measure that it has.
+    """
+    found = []
+    every: tuple[Goal | Limit, ...] = (*goals.limits, *goals.best)
+    for goal in every:
+        metric = _full(goal.metric, metrics)
+        value = metrics.get(metric)
+        entry: dict[str, Any] = {
+            "measure": goal.metric,
+            "goal": goal.text().removeprefix(f"{goal.metric} "),
+            "metric": metric,
+            "value": value,
+            "limit": None,
+            "met": None,
+            "difference": None,
+            "margin": None,
+        }
+        if value is None:
+            entry["nearest"] = nearest(goal.metric, _short(metrics))
+        if isinstance(goal, Limit):
+            entry["limit"] = goal.bound
+            if value is not None:
+                entry["met"] = judge.allows(goal, value)
+                entry["difference"] = value - goal.bound
+                entry["margin"] = margin_of(goal, Interval(1, value, None, None))
+        found.append(entry)
+    return found
+
+
+def _full(measure: str, there: Collection[str]) -> str:
+    """Return the name of a measure in tables for one as users write it."""
+    from eastwest.sweep import words  # noqa: PLC0415  the sweep imports this module
+
+    return words.full(measure, there)
+
+
+def _short(metrics: Collection[str]) -> list[str]:
+    """Return the names of metrics as users write them."""
+    return [name.removeprefix("workloads.") for name in metrics]
+
+
+def margin_of(limit: Limit, interval: Interval) -> float | None:
+    """Return the share of a limit by which a mean is on the allowed side; negative if beyond.
+
+    None where the limit is 0, which has no shares.
+    """
+    if not limit.bound:
+        return None
+    side = 1.0 if limit.least else -1.0
+    return side * (interval.value - limit.bound) / abs(limit.bound)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A limit at a point of a sweep."""
+
+    limit: Limit
+    value: Interval
+    state: str
+    margin: float | None
+
+
+@dataclass(frozen=True)
+class At:
+    """Goals at a point of a sweep."""
+
+    point: int
+    cells: tuple[Cell, ...]
+    #: Means of the measures that should be minimal or maximal, in the order of the goals.
+    best: tuple[Interval, ...]
+    #: ``met`` where all limits are, ``missed`` where one is; otherwise ``undecided``.
+    state: str
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the means are on the allowed sides of all limits."""
+        return all(judge.allows(cell.limit, cell.value.value) for cell in self.cells)
+
+    @property
+    def tightest(self) -> Cell | None:
+        """The limit with the least margin, which decides; None without limits."""
+        return min(self.cells, key=lambda c: (_ORDER[c.state], c.margin or 0.0), default=None)
+
+
+_ORDER = {MISSED: 0, UNDECIDED: 1, MET: 2}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Goals of a sweep at all its points, and the best of them."""
+
+    goals: Goals
+    #: Goals at each point that has runs with all measures.
+    points: tuple[At, ...]
+    #: The best point that meets all limits; None without a measure that should be minimal or
+    #: maximal, or where no point meets the limits.
+    best: int | None
+    #: The best point whose means meet all limits, which ``eastwest optimize`` recommends; another
+    #: than ``best`` where an undecided point is better.
+    on_average: int | None
+    #: Other points that meet all limits and do not differ significantly from the best one.
+    alike: tuple[int, ...]
+    #: Measures that no run has, each with the nearest one that runs have.
+    absent: Mapping[str, str | None]
+
+    def of(self, state: str) -> list[At]:
+        """Return the goals at the points with this state."""
+        return [at for at in self.points if at.state == state]
+
+    def states(self, there: Collection[str]) -> dict[tuple[int, str], str]:
+        """Return the state of each limit by point and metric; ``there`` are the metrics of runs."""
+        return {
+            (at.point, _full(cell.limit.metric, there)): cell.state
+            for at in self.points
+            for cell in at.cells
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the outcome as a JSON object, as the summary of a sweep has it."""
+        return {
+            "goal": self.goals.table(),
+            "states": {state: len(self.of(state)) for state in (MET, MISSED, UNDECIDED)},
+            "points": [
+                {
+                    "point": at.point,
+                    "state": at.state,
+                    "limits": [
+                        {
+                            "metric": cell.limit.metric,
+                            "limit": cell.limit.bound,
+                            "state": cell.state,
+                            "value": judge.as_json(cell.value),
+                            "difference": cell.value.value - cell.limit.bound,
+                            "margin": cell.margin,
+                        }
+                        for cell in at.cells
+                    ],
+                    "best": [judge.as_json(interval) for interval in at.best],
+                }
+                for number, at in enumerate(self.points)
+                if number < MOST_LISTED or at.point in {self.best, self.on_average}
+            ],
+            "best": self.best,
+            "on_average": self.on_average,
+            "alike": list(self.alike[:MOST_LISTED]),
+            "absent": dict(self.absent),
+        }
+
+
+def of_sweep(
+    goals: Goals,
+    runs: Mapping[int, Runs],
+    baseline: int,
+    confidence: float,
+    there: Collection[str] = (),
+) -> Outcome:
+    """Return the goals at all points of a sweep; ``runs`` are the metrics by point and seed.
+
+    A point of which no run has all measures is left out. ``baseline`` is the point to which
+    several measures that should be minimal or maximal are compared, to weigh them. ``there`` are
+    the names of all metrics, where ``runs`` have those of the goals only.
+    """
+    there = {*there} or {name for seeds in runs.values() for run in seeds.values() for name in run}
+    absent = {
+        measure: nearest(measure, _short(there))
+        for measure in goals.measures
+        if _full(measure, there) not in there
+    }
+    if absent:
+        return Outcome(goals, (), None, None, (), absent)
+    own = {
+        point: kept
+        for point, seeds in runs.items()
+        if (kept := _with_names(goals.measures, seeds, there))
+    }
+    points = tuple(_at(goals, point, seeds, confidence) for point, seeds in own.items())
+    if not goals.best:
+        return Outcome(goals, points, None, None, (), {})
+    allowed = {at.point: own[at.point] for at in points if at.is_allowed}
+    met = {at.point: own[at.point] for at in points if at.state == MET}
+    base = own.get(baseline) or next(iter(own.values()), {})
+    best, on_average = (_best(goals.best, each, base) for each in (met, allowed))
+    alike = tuple(
+        point
+        for point, seeds in met.items()
+        if best is not None
+        and point != best
+        and not _is_apart(goals.best, seeds, met[best], base, confidence)
+    )
+    return Outcome(goals, points, best, on_average, alike, {})
+
+
+def _with_names(measures: list[str], seeds: Runs, there: set[str]) -> dict[int, dict[str, float]]:
+    """Return the measures of goals, by the names that goals use, of runs that have all of them."""
+    names = {measure: _full(measure, there) for measure in measures}
+    return {
+        seed: {measure: metrics[name] for measure, name in names.items()}
+        for seed, metrics in seeds.items()
+        if all(name in metrics for name in names.values())
+    }
+
+
+def _at(goals: Goals, point: int, seeds: Runs, confidence: float) -> At:
+    cells = []
+    for limit in goals.limits:
+        value = _mean(limit.metric, seeds, confidence)
+        state = judge.judge(limit, value).state
+        cells.append(Cell(limit, value, state, margin_of(limit, value)))
+    states = {cell.state for cell in cells}
+    state = next((each for each in (MISSED, UNDECIDED) if each in states), MET)
+    best = tuple(_mean(goal.metric, seeds, confidence) for goal in goals.best)
+    return At(point, tuple(cells), best, state)
+
+
+def _mean(measure: str, seeds: Runs, confidence: float) -> Interval:
+    return mean_interval([metrics[measure] for metrics in seeds.values()], confidence)
+
+
+def _best(goals: tuple[Goal, ...], among: Mapping[int, Runs], base: Runs) -> int | None:
+    """Return the point of the front with the least score, or None without points.
+
+    ``eastwest optimize`` recommends a point by this rule.
+    """
+    if not among:
+        return None
+    standings = [judge.Standing(p, judge.values(goals, seeds), 0.0) for p, seeds in among.items()]
+    if len(goals) == 1:
+        return min(standings, key=lambda s: (s.values, s.number)).number
+    front = judge.first_front(standings)
+    return min(front, key=lambda s: (_score(goals, among[s.number], base), s.number)).number
+
+
+def _score(goals: tuple[Goal, ...], ours: Runs, base: Runs) -> float:
+    if not ours.keys() & base.keys():
+        return 0.0
+    return judge.mean_score(goals, ours, base)
+
+
+def _is_apart(
+    goals: tuple[Goal, ...], ours: Runs, best: Runs, base: Runs, confidence: float
+) -> bool:
+    """Whether the difference of two points over their common seeds has an interval above 0."""
+    if len(ours.keys() & best.keys() & base.keys()) < 2:
+        return False
+    apart = judge.score_difference(goals, ours, best, base, confidence)
+    return apart.low is not None and apart.low > 0

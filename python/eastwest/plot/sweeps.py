@@ -1,0 +1,139 @@
+"""Pictures of sweeps: a metric along a setting, and the changes against the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes as Drawn
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, NullLocator
+
+from eastwest.plot.style import INK, MUTED, color, empty, percent_ticks, sheet
+from eastwest.sweep.tables import SweepResult
+from eastwest.units import clean, count
+from eastwest.views.curves import Axis, Curve, Curves, curves, measured
+from eastwest.views.metrics import made
+from eastwest.views.sweep import Points
+
+_SIZE = (7.4, 4.0)
+#: Maximum numbers of curves and of labels along an axis.
+_MOST_CURVES, _MOST_LABELS = 12, 10
+#: Ratio of the largest to the smallest value from which an axis is logarithmic.
+_LOG_X, _LOG_Y = 20, 30
+_LINES = ("-", "--")
+
+
+def sweep(
+    result: SweepResult,
+    measure: str | None = None,
+    x: str | None = None,
+    by: str | Sequence[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> Figure:
+    """Draw a metric of a sweep along a setting: means over the seeds, with their intervals.
+
+    ``measure`` is a metric such as ``flows.fct_us.p99`` or ``service.exchange_us.p99``; by default
+    the first of the sweep's table. ``x`` is the setting across (by default the one with the most
+    values), ``by`` the settings with a curve for each value (by default all others), and ``where``
+    selects points, such as ``{"tcp.min_rto": "1 ms"}``. Settings are paths or their last parts, and
+    ``case`` for the names of cases. Values with units are numbers on the axis: ``20 packets`` and
+    ``200 packets`` have their distance. Raises ``InputError`` for names that the sweep lacks.
+    """
+    found = curves(result, measure, x, by, where)
+    shown = found.curves[:_MOST_CURVES]
+    with sheet(_SIZE) as (figure, axes):
+        for number, curve in enumerate(shown):
+            _draw(axes, found.axis, curve, number, len(shown))
+        _across(axes, found.axis)
+        _up(axes, found)
+        if len(shown) > 1:
+            axes.legend(loc="best", title=found.by)
+        more = len(found.curves) - len(shown)
+        said = f" ({count(more)} more curves are not drawn)" if more else ""
+        axes.set_title(f"{clean(found.metric.title, 60)} by {found.axis.label}{said}")
+    return figure
+
+
+def comparisons(result: SweepResult, measure: str | None = None) -> Figure:
+    """Draw the change of a metric at each point against the baseline of the sweep.
+
+    The changes are means over the seeds, paired by seed, with their intervals; a filled point
+    differs clearly from the baseline, because its interval does not contain 0. ``measure`` is as
+    for :func:`sweep`.
+    """
+    name = measured(result, measure)
+    points = Points(result)
+    compared = points.compared
+    changes = [(p, compared[name, p]) for p in points.numbers if (name, p) in compared]
+    if not changes:
+        return empty("No point can be compared with the baseline", _SIZE)
+    height = max(2.0, 1.0 + 0.26 * len(changes))
+    with sheet((_SIZE[0], height)) as (figure, axes):
+        for place, (_, change) in enumerate(changes):
+            low, high = change.reach
+            axes.plot([low, high], [place, place], color=color(0), linewidth=1.2)
+            fill = color(0) if change.is_clear else "white"
+            axes.plot(change.mean, place, "o", color=color(0), markerfacecolor=fill, markersize=5)
+        axes.axvline(0, color=INK, linewidth=0.8)
+        percent_ticks(axes, "x")
+        axes.set_yticks(range(len(changes)), [clean(points.name(p), 60) for p, _ in changes])
+        axes.set_ylim(len(changes) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        baseline = clean(points.name(points.baseline), 60)
+        axes.set_xlabel(f"change against {baseline}")
+        axes.set_title(clean(made(name).title, 60))
+    return figure
+
+
+def _draw(axes: Drawn, axis: Axis, curve: Curve, number: int, of: int) -> None:
+    """Draw the means of a curve with their intervals; names of an axis are not joined by lines."""
+    if axis.numbers is None:
+        aside = (number - (of - 1) / 2) * min(0.12, 0.7 / of)
+        at = [place + aside for place in curve.places]
+        line = "none"
+    else:
+        at = [axis.numbers[place] for place in curve.places]
+        line = _LINES[number // 6 % len(_LINES)]
+    drawn = sorted(zip(at, curve.estimates, strict=True), key=lambda each: each[0])
+    across = [place for place, _ in drawn]
+    means = [each.mean for _, each in drawn]
+    ends = [each.reach for _, each in drawn]
+    below = [max(0.0, mean - low) for mean, (low, _) in zip(means, ends, strict=True)]
+    above = [max(0.0, high - mean) for mean, (_, high) in zip(means, ends, strict=True)]
+    axes.errorbar(
+        across, means, yerr=[below, above], marker="o", markersize=4, linestyle=line,
+        color=color(number), elinewidth=0.9, capsize=2, label=curve.name,
+    )  # fmt: skip
+
+
+def _across(axes: Drawn, axis: Axis) -> None:
+    """Label the horizontal axis: numbers at their distances, or names."""
+    axes.set_xlabel(axis.label)
+    if axis.numbers is None:
+        axes.set_xticks(range(len(axis.names)), [clean(name, 24) for name in axis.names])
+        if sum(map(len, axis.names)) > 70:
+            axes.tick_params(axis="x", labelrotation=30)
+        return
+    values = sorted({*axis.numbers})
+    if values[0] > 0 and values[-1] > _LOG_X * values[0]:
+        axes.set_xscale("log")
+    step = -(-len(values) // _MOST_LABELS)
+    ticks = values[::step]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FixedFormatter([axis.write(tick) for tick in ticks]))
+
+
+def _up(axes: Drawn, found: Curves) -> None:
+    """Label the vertical axis with units; it begins at 0, or is logarithmic for a wide range."""
+    write = found.metric.write
+    means = [each.mean for curve in found.curves for each in curve.estimates]
+    lows = [each.reach[0] for curve in found.curves for each in curve.estimates]
+    if min(lows, default=0.0) > 0 and max(means) > _LOG_Y * min(means):
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_locator(NullLocator())
+    elif min(lows, default=0.0) >= 0 or min(means, default=0.0) >= 0:
+        axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
+    axes.set_ylabel(clean(found.metric.title, 60), color=MUTED)

@@ -1,0 +1,362 @@
+"""The first difference of two results in simulated time, by table, and pairs of their flows.
+
+Every table with times is a list of *moments*: a packet was lost, a flow was written, a map had its
+input. Two runs are equal up to a time if each moment up to it occurs as often in one as in the
+other, with the same values. Hosts and links are compared by name, and numbers that depend on an
+order of creation (connections, flows) are not compared.
+
+Sampled tables have one row for an interval: a difference in such a row happened somewhere in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from eastwest import fidelity
+from eastwest.deadlock import deadlock
+from eastwest.results import pick
+from eastwest.units import span
+from eastwest.views.evidence import Evidence, number, pick_setting
+
+#: Maximum number of moments of each run that the first difference of a table has.
+MOST_ROWS = 3
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Moments of a table: the column with their time, and the columns that are compared."""
+
+    table: str
+    time: str
+    columns: tuple[str, ...]
+    #: Whether rows exist only for objects that ended later, so that a run that was cut off lacks
+    #: moments that it had.
+    needs_end: bool = False
+
+    @property
+    def name(self) -> str:
+        """Table and column of the moments: ``flows.finish_s``."""
+        return f"{self.table}.{self.time}"
+
+
+_FLOW = ("workload", "purpose", "class", "src", "dst", "bytes", "job")
+_JOB = ("job", "workload", "name", "kind")
+_TASK = ("job", "workload", "task", "kind", "host", "locality")
+_CALL = ("transaction", "workload", "call", "component", "service", "operation", "host")
+
+#: Moments with exact times.
+KINDS = (
+    Kind(
+        "events", "time_s", ("what", "src", "dst", "kind", "stream_start", "bytes", "link", "cause")
+    ),
+    Kind("flows", "start_s", _FLOW, needs_end=True),
+    Kind("flows", "finish_s", (*_FLOW, "start_s", "retransmits", "timeouts")),
+    *(
+        Kind("jobs", time, _JOB, needs_end=time != "finished_s")
+        for time in ("submitted_s", "started_s", "finished_s")
+    ),
+    *(
+        Kind("tasks", time, _TASK, needs_end=time != "finished_s")
+        for time in ("assigned_s", "started_s", "input_done_s", "finished_s")
+    ),
+    *(
+        Kind("rounds", time, ("workload", "round", "bytes"), needs_end=time != "finished_s")
+        for time in ("started_s", "finished_s")
+    ),
+    Kind("transactions", "arrived_s", ("workload", "name", "transaction"), needs_end=True),
+    Kind("transactions", "finished_s", ("workload", "name", "transaction", "calls")),
+    *(
+        Kind("calls", time, _CALL, needs_end=True)
+        for time in ("sent_s", "arrived_s", "answered_s", "done_s")
+    ),
+    Kind("mpi_states", "ended_s", ("workload", "rank", "state", "call", "began_s")),
+    Kind("mpi_messages", "received_s", ("workload", "from", "to", "tag", "call", "bytes")),
+    Kind("mpi_ranks", "finished_s", ("workload", "rank", "host")),
+    Kind("pauses", "began_s", ("link", "priority")),
+    Kind("pauses", "until_s", ("link", "priority", "ended")),
+    Kind("lpi", "falls_asleep_s", ("link",)),
+    Kind("lpi", "awake_s", ("link",)),
+    Kind(
+        "tcp_trace",
+        "time_s",
+        ("src", "dst", "cwnd_bytes", "ssthresh_bytes", "srtt_us", "in_flight_bytes", "phase"),
+    ),
+)
+#: Columns of sampled tables: those that identify a row, and those that are compared.
+_SAMPLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "link_samples": (("link",), ("bytes", "drops", "marks")),
+    "queues": (("link",), ("packets", "bytes")),
+}
+#: Tables that a setting ``measure.…`` of their name asks for, for some senders or ports.
+_ASKED_FOR = ("pauses", "lpi", "tcp_trace")
+#: Tables that are cut when full, and the count of further rows in the summary.
+_CUT = {
+    "pauses": ("pauses", "left_out"),
+    "lpi": ("lpi", "left_out"),
+    "tcp_trace": ("tcp_trace", "left_out"),
+    "mpi_states": ("mpi", "rows_left_out"),
+    "mpi_messages": ("mpi", "rows_left_out"),
+}
+#: Tables whose rows are in the order of their ends or times: a cut one is complete up to its last.
+_IN_ORDER = {"tcp_trace"}
+#: Columns with numbers of hosts.
+_HOSTS = {"src", "dst", "host"}
+
+
+@dataclass(frozen=True)
+class First:
+    """First difference in a table: a time, and the moments that only one of the runs has.
+
+    It happened in the interval from ``since_s`` to ``time_s``; both are equal for an exact time.
+    """
+
+    kind: Kind
+    since_s: float
+    time_s: float
+    #: Rows of each run that the other does not have, at most ``MOST_ROWS``, in order of time.
+    only: tuple[list[dict[str, Any]], list[dict[str, Any]]]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the time is that of one moment, not of an interval."""
+        return self.since_s == self.time_s
+
+
+@dataclass
+class Difference:
+    """First differences of two results, table by table, up to the end of the shorter run."""
+
+    until_s: float
+    ends_s: tuple[float, float]
+    #: Tables and columns of time that were compared.
+    compared: list[str] = field(default_factory=list)
+    #: First difference of each table that has one, the earliest first.
+    tables: list[First] = field(default_factory=list)
+    #: Sentences on moments that could not be compared.
+    not_compared: list[str] = field(default_factory=list)
+
+    @property
+    def first(self) -> First | None:
+        """The earliest difference; one with an exact time if it is not later than the sampled."""
+        return self.tables[0] if self.tables else None
+
+    @property
+    def same_until_s(self) -> float:
+        """Time in s up to which all tables are equal."""
+        return min((first.since_s for first in self.tables), default=self.until_s)
+
+
+def compare(first: Evidence, second: Evidence) -> Difference:
+    """Return the first difference of two results in simulated time, table by table."""
+    both = (first, second)
+    ends = tuple(pick(each.result.summary, "simulated_s") or 0.0 for each in both)
+    found = Difference(min(ends), (ends[0], ends[1]))
+    cut_off = [each for each in both if not is_whole(each)]
+    skipped: dict[str, None] = {}
+    for kind in KINDS:
+        why = _why_not(both, kind.table)
+        if why is not None:
+            skipped[why] = None
+            continue
+        until = _complete_until(both, kind.table, found.until_s)
+        if kind.needs_end and cut_off:
+            if any(each.result.table(kind.table).height for each in both):
+                skipped[_cut_off_note(cut_off)] = None
+            continue
+        if until < found.until_s:
+            skipped[
+                f"Differences in {kind.table} after {until:.9f} s: the table of a run was full."
+            ] = None
+        moments = [_moments(each, kind, until) for each in both]
+        if any(frame.height for frame in moments):
+            found.compared.append(kind.name)
+            _add(found, kind, moments, None)
+    found.not_compared = list(skipped)
+    for table in _SAMPLED:
+        _compare_samples(found, both, table)
+    # Of an exact time and an interval that ends at it or later, the exact time is the first.
+    found.tables.sort(key=lambda each: (each.time_s, not each.is_exact))
+    return found
+
+
+def is_whole(evidence: Evidence) -> bool:
+    """Whether a run ended because all its work was done, not at its duration or in a deadlock."""
+    summary = evidence.result.summary
+    duration_s = evidence.time_setting("duration")
+    ended_s = pick(summary, "simulated_s") or 0.0
+    if deadlock(summary) or (duration_s is not None and ended_s >= duration_s):
+        return False
+    return pick(summary, "flows", "completed") == pick(summary, "flows", "count")
+
+
+def _cut_off_note(cut_off: Sequence[Evidence]) -> str:
+    names = " and ".join(str(each.result.path) for each in cut_off)
+    return (
+        f"Starts of flows, jobs and tasks: {names} ended with work in progress, which has no row. "
+        "A difference of theirs is seen at their ends."
+    )
+
+
+def _why_not(both: Sequence[Evidence], table: str) -> str | None:
+    """Return why a table of two runs cannot be compared, or None."""
+    if table == "events":
+        if len({fidelity.is_flow(each.result.summary) for each in both}) > 1:
+            return "Losses and timeouts: one of the runs simulates flows, and has no packets."
+        if any(each.events_until_s is None for each in both):
+            return "Losses and timeouts: a run kept no events (measure.events)."
+    if table in _ASKED_FOR:
+        asked = [pick_setting(each.settings, "measure", table) for each in both]
+        if asked[0] != asked[1]:
+            return f"Differences in {table}: the runs have different measure.{table}."
+    if table not in _IN_ORDER and any(_rows_left_out(each, table) for each in both):
+        return f"Differences in {table}: the table of a run was full."
+    return None
+
+
+def _complete_until(both: Sequence[Evidence], table: str, until_s: float) -> float:
+    """Return the time in s up to which a table is complete in both runs, at most ``until_s``."""
+    if table == "events":
+        limits = [each.events_until_s for each in both]
+        return min(until_s, *(limit for limit in limits if limit is not None))
+    if table in _IN_ORDER:
+        cut = [each.result.table(table) for each in both if _rows_left_out(each, table)]
+        return min([until_s, *(number(rows["time_s"].max()) for rows in cut)])
+    return until_s
+
+
+def _rows_left_out(evidence: Evidence, table: str) -> bool:
+    """Whether a table of a run was full."""
+    return table in _CUT and bool(pick(evidence.result.summary, *_CUT[table]))
+
+
+def named(evidence: Evidence, table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table with names of hosts and links in place of their numbers."""
+    columns = []
+    for name, dtype in table.schema.items():
+        if name in _HOSTS and dtype.is_integer():
+            numbers = table[name].unique().to_list()
+            names = [evidence.host(host) for host in numbers]
+        elif name == "link":
+            numbers = table[name].unique().to_list()
+            names = ["" if link < 0 else evidence.port(link) for link in numbers]
+        else:
+            continue
+        text = pl.col(name).cast(pl.String)  # a mapping of no rows has no type of its own
+        if numbers:
+            text = pl.col(name).replace_strict(numbers, names, return_dtype=pl.String)
+        columns.append(text)
+    return table.with_columns(columns)
+
+
+def _moments(evidence: Evidence, kind: Kind, until_s: float) -> pl.DataFrame:
+    """Return the moments of a run up to a time: ``at`` in s, and the compared columns."""
+    at = pl.col(kind.time)
+    rows = evidence.result.table(kind.table).filter(at.is_finite() & (at <= until_s))
+    return named(evidence, rows.select(at.alias("at"), *kind.columns))
+
+
+def _add(
+    found: Difference, kind: Kind, moments: Sequence[pl.DataFrame], step_s: float | None
+) -> None:
+    """Add the first difference of two tables of moments, if they differ.
+
+    With ``step_s``, ``at`` is the number of an interval of this length.
+    """
+    signed = [
+        frame.with_columns(side=pl.lit(sign)) for frame, sign in zip(moments, (1, -1), strict=True)
+    ]
+    whole = pl.concat(signed)
+    columns = [name for name in whole.columns if name != "side"]
+    uneven = (
+        whole.group_by(columns).agg(pl.col("side").sum()).filter(pl.col("side") != 0).sort(columns)
+    )
+    if uneven.height == 0:
+        return
+    scale = 1.0 if step_s is None else step_s
+    rows = uneven.with_columns(pl.col("at") * scale)
+    only = tuple(rows.filter(pl.col("side") * sign > 0).head(MOST_ROWS) for sign in (1, -1))
+    time_s = float(rows["at"][0])
+    since_s = time_s if step_s is None else time_s - step_s
+    left, right = ([*frame.drop("side").iter_rows(named=True)] for frame in only)
+    found.tables.append(First(kind, since_s, time_s, (left, right)))
+
+
+def _compare_samples(found: Difference, both: Sequence[Evidence], table: str) -> None:
+    """Compare a sampled table at the longer of both sampling intervals."""
+    steps = [each.sample_s for each in both]
+    if steps[0] is None or steps[1] is None:
+        return
+    step = max(steps[0], steps[1])
+    ratios = [step / each for each in steps if each is not None]
+    if any(abs(ratio - round(ratio)) > 1e-6 for ratio in ratios):
+        found.not_compared.append(
+            f"Differences in {table}: the runs have sampling intervals of {span(steps[0])} and "
+            f"{span(steps[1])}."
+        )
+        return
+    keys, columns = _SAMPLED[table]
+    rows_of = [each.result.table(table) for each in both]
+    # A column is compared if the formats of both runs have it.
+    values = [c for c in columns if all(c in t.columns and not t[c].null_count() for t in rows_of)]
+    last = math.floor(found.until_s / step + 1e-9)
+    frames = []
+    for each, whole in zip(both, rows_of, strict=True):
+        place = pl.col("time_s") / step
+        interval = (place - 1e-6).ceil().cast(pl.Int64)
+        rows = whole.with_columns(at=interval).filter(pl.col("at") <= last)
+        if table == "queues":  # an instant, not a sum over an interval
+            rows = rows.filter((place - pl.col("at")).abs() < 1e-6)
+        sums = rows.group_by("at", *keys).agg(pl.col(values).cast(pl.UInt64).sum())
+        frames.append(named(each, sums))
+    found.compared.append(f"{table}.time_s")
+    _add(found, Kind(table, "time_s", (*keys, *values)), frames, step)
+
+
+def paired_flows(first: Evidence, second: Evidence) -> pl.DataFrame:
+    """Return flows of both runs in pairs: by workload, job, purpose, ends, and order of start.
+
+    Columns: ``workload``, ``job``, ``purpose``, ``src``, ``dst`` (names), ``order``, and for each
+    run ``flow``, ``fct_us``, ``retransmits`` and ``timeouts`` (``…_after`` of the second). A flow
+    that only one run has is not in the table.
+    """
+    ends = ("workload", "job", "purpose", "src", "dst")
+    key = [*ends, "order"]
+    frames = []
+    for each in (first, second):
+        flows = each.flows.filter(pl.col("fct_us").is_finite()).sort("start_s", "flow")
+        order = pl.int_range(pl.len()).over(ends)
+        chosen = flows.with_columns(order=order).select(
+            *key, "flow", "fct_us", "retransmits", "timeouts"
+        )
+        frames.append(named(each, chosen))
+    return frames[0].join(frames[1], on=key, suffix="_after", maintain_order="left")
+
+
+def paired_jobs(first: Evidence, second: Evidence) -> pl.DataFrame:
+    """Return jobs of both runs in pairs, by workload and number.
+
+    Columns: ``workload``, ``job``, ``name``, ``runtime_s`` and ``runtime_s_after``.
+    """
+    jobs, after = (
+        each.result.jobs.select("workload", "job", "name", "runtime_s") for each in (first, second)
+    )
+    pairs = jobs.join(after, on=["workload", "job"], suffix="_after", maintain_order="left")
+    return pairs.drop("name_after")
+
+
+def changed_ports(first: Evidence, second: Evidence) -> Iterator[tuple[str, int, int]]:
+    """Yield ports with different numbers of dropped packets: name, and the drops of each run.
+
+    The largest change is first. A port that a run does not have has no drops in it.
+    """
+    before, after = (each.result.links.select("name", "drops") for each in (first, second))
+    both = before.join(after, on="name", how="full", coalesce=True, suffix="_after")
+    both = both.with_columns(pl.col("drops", "drops_after").fill_null(0).cast(pl.Int64))
+    change = (pl.col("drops_after") - pl.col("drops")).abs()
+    ranked = both.filter(change > 0).sort([change, "name"], descending=[True, False])
+    yield from ranked.iter_rows()

@@ -1,0 +1,279 @@
+"""Goals of runs and sweeps as sentences: which settings meet them, by what margin, how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eastwest.goals import evaluate, form
+from eastwest.goals.judge import MET, MISSED, UNDECIDED
+from eastwest.results import Result, pick
+from eastwest.sweep import words
+from eastwest.sweep.metrics import metrics_in
+from eastwest.units import percent
+from eastwest.views.labels import shown
+from eastwest.views.metrics import made
+
+#: Maximum number of settings that a sentence names.
+_MOST_NAMED = 6
+_MOST_LINES = 16
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the points of a sweep: their settings."""
+
+    of: Callable[[int], str]
+    #: Name of the only axis, which begins the name of each point; empty for several axes.
+    axis: str = ""
+
+    def listed(self, texts: Sequence[str], number: int | None = None) -> str:
+        """Return texts that begin with names as a list in words; ``number`` is that of all."""
+        return _listed(texts, f"{self.axis} " if self.axis else "", number)
+
+
+# Runs
+
+
+def entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the goals in the summary of a run; empty where it has none, or damaged ones."""
+    found = summary.get("goals")
+    if not isinstance(found, list):
+        return []
+    return [each for each in found[:_MOST_LINES] if isinstance(each, Mapping) and "goal" in each]
+
+
+def mark(entry: Mapping[str, Any]) -> str:
+    """Return the mark of a goal of a run: ``good`` where met, ``bad`` where missed, ``look``."""
+    met = entry.get("met")
+    return "good" if met is True else "bad" if met is False else "look"
+
+
+def verdicts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the mark and a sentence of each goal of a run, as a page shows them."""
+    return [(mark(entry), f"Goal {line(entry)}.") for entry in entries(summary)]
+
+
+def line(entry: Mapping[str, Any]) -> str:
+    """Return a goal of a run as text: ``service.exchange_us.p99 < 1 ms: met, 0.9 ms (10 %)``."""
+    goal = shown(f"{entry.get('measure')} {entry['goal']}", 200)
+    value = pick(entry, "value")
+    if value is None:
+        near = entry.get("nearest")
+        hint = f"; did you mean {shown(near, 120)}?" if near else ""
+        return f"{goal}: the run has no such measure{hint}"
+    text = write(str(entry.get("metric")), value)
+    if not isinstance(entry.get("met"), bool):
+        return f"{goal}: {text}; other settings are needed for a comparison"
+    said = "met" if entry["met"] else "missed"
+    return f"{goal}: {said} with {text}, {_distance(entry)}"
+
+
+def _distance(entry: Mapping[str, Any]) -> str:
+    """Return the distance of a value from its limit as text: ``17.6 % (17.6 µs) below``."""
+    difference = pick(entry, "difference")
+    if not difference:
+        return "which is the limit"
+    side = "above the limit" if difference > 0 else "below the limit"
+    text = write(str(entry.get("metric")), abs(difference))
+    margin = pick(entry, "margin")
+    return f"{text} {side}" if margin is None else f"{percent(abs(margin))} ({text}) {side}"
+
+
+def write(metric: str, value: float) -> str:
+    """Return the value of a metric with a suitable unit."""
+    how = made(metric)
+    return how.write(value * how.factor)
+
+
+# Comparisons of results
+
+
+def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
+    """Return sentences on the goals of results: those of the first result that has goals.
+
+    They are compared with the values of all results. Each result is one run, so that there are no
+    intervals.
+    """
+    given = next((each for r in results if (each := entries(r.summary))), None)
+    if given is None:
+        return []
+    wanted = {str(e.get("measure")): str(e["goal"]) for e in given}
+    goals = form.read(wanted)[0]
+    every = [
+        {e["measure"]: e for e in evaluate.of_run(goals, metrics_in(r.summary))} for r in results
+    ]
+    said = []
+    for limit in goals.limits:
+        found = [(name, own[limit.metric]) for name, own in zip(names, every, strict=True)]
+        said.append(f"Goal {shown(limit.text(), 200)}: {'; '.join(_by_met(found))}.")
+    meeting = [
+        (name, own)
+        for name, own in zip(names, every, strict=True)
+        if all(own[limit.metric]["met"] for limit in goals.limits)
+    ]
+    for goal in goals.best:
+        values = [
+            (own[goal.metric]["value"], name)
+            for name, own in meeting
+            if own[goal.metric]["value"] is not None
+        ]
+        if values:
+            value, name = (max if goal.more else min)(values)
+            metric = next(iter(meeting))[1][goal.metric]["metric"]
+            among = " among those that meet the limits" if goals.limits else ""
+            said.append(f"Goal {shown(goal.text(), 200)}: {name}{among}, {write(metric, value)}.")
+    if said:
+        said.append("Each result is one run: a sweep with several seeds tells how sure this is.")
+    return said
+
+
+def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """Yield which results meet a limit, which miss it, and which do not have the measure."""
+    for met, said in ((True, "met by"), (False, "missed by"), (None, "no such measure in")):
+        named = [
+            (name, percent(abs(entry["margin"])) if entry["margin"] is not None else "")
+            for name, entry in found
+            if entry["met"] is met
+        ]
+        if named:
+            texts = [f"{name} ({share})" if share else name for name, share in named]
+            yield f"{said} {_listed(texts)}"
+
+
+# Sweeps
+
+
+def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
+    """Return sentences on the goals of a sweep, from its summary."""
+    goals = summary.get("goals")
+    if not isinstance(goals, Mapping):
+        return []
+    wanted = form.read(goals["goal"])[0]
+    absent = goals["absent"]
+    if absent:
+        return [
+            f"Goal {shown(measure, 120)}: no run has such a measure"
+            + (f"; did you mean {shown(near, 120)}?" if near else ".")
+            for measure, near in absent.items()
+        ]
+    said = [*_limits(wanted, goals, names)] if wanted.limits else []
+    if wanted.best:
+        said += _best(wanted, goals, names)
+    return said
+
+
+def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
+    """Return the metrics of the goals of a sweep, of those in ``there``."""
+    goals = summary.get("goals")
+    wanted = goals["goal"] if isinstance(goals, Mapping) else {}
+    named = [words.full(measure, there) for measure in wanted]
+    return [metric for metric in named if metric in there]
+
+
+def states(summary: Mapping[str, Any]) -> dict[int, str]:
+    """Return the state and least margin of each point of a sweep with limits: ``met, 18 %``."""
+    goals = summary.get("goals")
+    points = goals["points"] if isinstance(goals, Mapping) else []
+    return {point["point"]: _state(point) for point in points if point["limits"]}
+
+
+def _state(point: Mapping[str, Any]) -> str:
+    cell = _tightest(point)
+    if cell is None:
+        return ""
+    margin = cell["margin"]
+    said = str(point["state"])
+    return said if margin is None else f"{said}, {percent(abs(_rounded(margin)))}"
+
+
+def _rounded(share: float) -> float:
+    """Return a share with two significant digits, which the interval of a mean allows at most."""
+    return float(f"{share:.2g}")
+
+
+def _tightest(point: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the limit of a point that decides its state: of the worst state, the least margin."""
+    order = {MISSED: 0, UNDECIDED: 1, MET: 2}
+    return min(point["limits"], key=lambda c: (order[c["state"]], c["margin"] or 0.0), default=None)
+
+
+def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
+    """Yield which points meet all limits, which miss one, and which are undecided."""
+    goal = " and ".join(shown(limit.text(), 120) for limit in wanted.limits)
+    parts = []
+    several = len(wanted.limits) > 1
+    for each, one, many in (
+        (MET, "meets all", "meet all") if several else (MET, "meets it", "meet it"),
+        (MISSED, "misses one", "miss one") if several else (MISSED, "misses it", "miss it"),
+        (UNDECIDED, "is undecided: more seeds decide", "are undecided: more seeds decide"),
+    ):
+        own = [point for point in goals["points"] if point["state"] == each]
+        if own:
+            named = [_with_margin(point, names.of) for point in own[:_MOST_NAMED]]
+            number = goals["states"][each]
+            parts.append(f"{names.listed(named, number)} {one if number == 1 else many}")
+    yield f"Goal {goal}: {'; '.join(parts)}."
+
+
+def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
+    """Return the name of a point with its least margin: ``threshold 20 packets (18 %)``."""
+    cell = _tightest(point)
+    said = name(point["point"])
+    if cell is None:
+        return said
+    if cell["margin"] is None:
+        return f"{said} ({write(cell['metric'], abs(cell['difference']))})"
+    side = "" if point["state"] != UNDECIDED else "within " if cell["margin"] >= 0 else "beyond by "
+    return f"{said} ({side}{percent(abs(_rounded(cell['margin'])))})"
+
+
+def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
+    """Yield the best point, and the points that cannot be told from it."""
+    what = " and ".join(shown(goal.text(), 120) for goal in wanted.best)
+    by_number = {point["point"]: point for point in goals["points"]}
+    best, average = goals["best"], goals["on_average"]
+    if best is None:
+        if average is not None:
+            yield (
+                f"Goal {what}: {names.of(average)} on average; its interval reaches beyond a "
+                "limit, or it has one seed."
+            )
+        else:
+            yield f"Goal {what}: no settings meet the limits."
+        return
+    values = ", ".join(
+        write(goal.metric, interval["mean"])
+        for goal, interval in zip(wanted.best, by_number[best]["best"], strict=True)
+    )
+    others = goals["states"][MET] - 1
+    said = f"Goal {what}: {names.of(best)} ({values})"
+    if len(goals["points"]) > 1:
+        said += _apart(
+            others, names.listed([names.of(each) for each in goals["alike"]]), bool(wanted.limits)
+        )
+    if average not in {best, None}:
+        said += f"; {names.of(average)} would be better, if it meets the limits"
+    yield f"{said}."
+
+
+def _apart(others: int, alike: str, has_limits: bool) -> str:
+    """Return how sure it is that a point is better than all others that meet the limits."""
+    if alike:
+        return f"; with these seeds it cannot be told from {alike}"
+    if not others:
+        return ", the only settings that meet the limits"
+    if others == 1:
+        return "; clearly better than the other one" + " that meets the limits" * has_limits
+    return f"; clearly better than the {others} others" + " that meet the limits" * has_limits
+
+
+def _listed(texts: Sequence[str], axis: str = "", number: int | None = None) -> str:
+    """Return texts as a list in words, the first few of them; ``number`` is that of all.
+
+    The name of an axis at the beginning of each text is only in the first one.
+    """
+    rest = (len(texts) if number is None else number) - _MOST_NAMED
+    named = ", ".join([*texts[:1], *(t.removeprefix(axis) for t in texts[1:_MOST_NAMED])])
+    return f"{named} and {rest} more" if rest > 0 else named

@@ -1,0 +1,110 @@
+"""Points of a sweep as cells of text: settings, and metrics with their intervals or ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from eastwest.errors import did_you_mean
+from eastwest.sweep import words
+from eastwest.sweep.tables import SweepResult
+from eastwest.sweep.words import HEADLINES, Shown, shown
+from eastwest.units import clean
+from eastwest.views import goals
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table of text: headings and rows, with settings in the first columns."""
+
+    headings: list[str]
+    settings: int
+    rows: list[list[str]]
+
+
+def metrics(result: SweepResult, most: int) -> tuple[list[Shown], list[tuple[str, str]]]:
+    """Return the metrics to show, and the names in ``show`` that no run has, each with a hint.
+
+    Without ``show`` in the sweep, these are at most ``most``: first the measures of goals, then
+    those of the workloads.
+    """
+    points = result.points
+    there = set(points["metric"].unique())
+    wanted = [words.full(metric, there) for metric in result.summary.get("show") or []]
+    if wanted:
+        absent = [(metric, did_you_mean(metric, there)) for metric in wanted if metric not in there]
+        return [shown(metric) for metric in wanted if metric in there], absent
+    constant = points.group_by("metric").agg(pl.col("mean").abs().max())
+    nothing = set(constant.filter(pl.col("mean") == 0)["metric"])
+    headlines = [h[0] for h in HEADLINES if h[0] in there - nothing]
+    first = [*goals.measures(result.summary, there), *words.of_workloads(there), *headlines]
+    return [shown(metric) for metric in dict.fromkeys(first)][:most], []
+
+
+def cells(result: SweepResult, numbers: list[int], chosen: list[Shown], longest: int) -> Cells:
+    """Return a table of points with these metrics; named cases also with ratios to the baseline.
+
+    Settings have at most ``longest`` characters.
+    """
+    named = any(axis is not None for _, axis in result.columns)
+    compared = factors(result) if named else {}
+    paths = [clean(path.rpartition(".")[2], 16) for path, _ in result.columns]
+    titles = (clean(each[1], 60).replace(" while ", "\nwhile ") for each in chosen)
+    states = goals.states(result.summary)
+    rows = []
+    for number in numbers:
+        part = result.points.filter(pl.col("point") == number)
+        found = {row["metric"]: row for row in part.iter_rows(named=True)}
+        row = part.row(0, named=True)
+        names = result.names(number)
+        settings = [
+            clean(str(row.get(f"set.{path}", row.get(path))), longest)
+            if axis is None
+            else clean(names[axis], max(32, longest))
+            for path, axis in result.columns
+        ]
+        seeds = max(r["n"] for r in found.values())
+        values = (value(found.get(h[0]), h[2], compared.get((number, h[0]))) for h in chosen)
+        reached = [states.get(number, "")] if states else []
+        rows.append([*settings, str(seeds), *values, *reached])
+    return Cells([*paths, "n", *titles, *(["goal"] if states else [])], len(paths), rows)
+
+
+def factors(result: SweepResult) -> dict[tuple[int, str], str]:
+    """Return the ratio of each metric to the baseline's by point and metric, paired by seed."""
+    rows = result.comparisons.select(
+        "point", "metric", "difference", "low", "high", "baseline_mean"
+    )
+    found = {}
+    for point, metric, difference, low, high, base in rows.iter_rows():
+        if not base:
+            continue
+        ratio = 1 + difference / base
+        half = None if low is None else (high - low) / 2 / abs(base)
+        if half is None:
+            found[point, metric] = f"× {ratio:.2f}"
+        elif 0 <= ratio <= half:  # no ratio of two metrics is below 0
+            found[point, metric] = f"× 0.0 to {ratio + half:.1f}"
+        else:
+            found[point, metric] = f"× {ratio:.2f} ± {half:.2f}"
+    return found
+
+
+def value(row: dict[str, Any] | None, show: Callable[[float], str], factor: str | None) -> str:
+    """Return a mean with half the width of its interval as a share of it, or with its ratio.
+
+    An interval that reaches to 0 or below is shown by its upper end.
+    """
+    if row is None:
+        return "–"
+    if factor is not None:
+        return f"{show(row['mean'])}  {factor}"
+    if row["low"] is None or not row["mean"]:
+        return show(row["mean"])
+    if row["low"] <= 0 < row["mean"]:
+        return f"{show(row['mean'])} (≤ {show(row['high'])})"
+    half = (row["high"] - row["low"]) / 2 / abs(row["mean"])
+    return f"{show(row['mean'])} ± {100 * half:.0f} %"

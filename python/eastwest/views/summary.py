@@ -1,0 +1,249 @@
+"""Main results of a run as rows of text, for terminals and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eastwest import fidelity
+from eastwest.deadlock import deadlock
+from eastwest.results import Result, pick
+from eastwest.units import clean, count, joules, percent, rate, size, span
+from eastwest.views import timeouts
+from eastwest.views.labels import plural
+from eastwest.work_units import Unit, first_unit, window_words
+
+_MOST_CLASSES = 2
+#: Counters of ``tcp`` in the order of the summary; no event counts in two of them.
+_TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes")
+_MOST_CAUSES = 2
+#: Measures that no other row of the summary has.
+_ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
+#: Maximum number of workloads with lines of their own.
+_MOST_WORKLOADS = 5
+
+
+def title(result: Result) -> str:
+    """Return the name of the scenario of a result, and its seed."""
+    s = result.summary
+    return f"{clean(str(s.get('scenario', '?')), 50)}, seed {s.get('seed', '?')}"
+
+
+def rows(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield the main results of a run as (name, text), with its cost and a line per workload."""
+    s = result.summary
+    yield "simulated", f"{span(pick(s, 'simulated_s'))} in {span(pick(s, 'wall_s'))}"
+    hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
+    speed = hops / cpu if hops is not None and cpu else None
+    memory = pick(s, "peak_rss_mb")
+    yield (
+        "speed",
+        f"{count(speed)} packet-hops per CPU-s ({count(hops)} in {span(cpu)}), "
+        f"{size(memory * 1e6 if memory else None)}",
+    )
+    yield from _rows(s, _failed_jobs(result), with_workloads=True)
+
+
+def facts(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield the main results without workloads and without cost, which differs from run to run."""
+    yield "simulated", span(pick(result.summary, "simulated_s"))
+    yield from _rows(result.summary, _failed_jobs(result), with_workloads=False)
+
+
+def warnings(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield what limits the results of a run as (name, text): its mode, a deadlock."""
+    s = result.summary
+    said_of = (("mode", fidelity.error(s)), ("", fidelity.warning(s)), ("deadlock", deadlock(s)))
+    yield from ((name, clean(said, 400)) for name, said in said_of if said)
+
+
+def notes(result: Result) -> list[str]:
+    """Return the notes of a run, without control characters."""
+    return [clean(str(note), 400) for note in result.summary.get("notes", [])]
+
+
+def _failed_jobs(result: Result) -> int:
+    """Return the number of jobs that did not succeed; 0 where the tables do not have it."""
+    if not pick(result.summary, "jobs", "count") or "failed" not in result.jobs.columns:
+        return 0
+    return result.jobs.filter(result.jobs["failed"].fill_null("") != "").height
+
+
+def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[tuple[str, str]]:
+    workloads = s.get("workloads", {})
+    jobs = pick(s, "jobs", "count")
+    if jobs:
+        makespan = span(pick(s, "jobs", "makespan_s"))
+        ended = f"{count(jobs - failed)} done"
+        ended += f", {count(failed)} failed" if failed else ""
+        yield "jobs", f"{ended}, makespan {makespan}"
+        if len(workloads) < 2:
+            yield "runtime", spread(s.get("jobs"), "runtime_s", 1.0)
+    if pick(s, "rounds", "count"):
+        goodput = rate(pick(s, "rounds", "goodput_bps"))
+        yield "rounds", f"{count(pick(s, 'rounds', 'count'))} done, goodput {goodput}"
+    done, flows = pick(s, "flows", "completed"), pick(s, "flows", "count")
+    if flows:
+        yield "flows", f"{count(done)} of {count(flows)} complete"
+        if len(workloads) < 2:
+            yield "FCT", spread(s.get("flows"), "fct_us", 1e-6)
+    if with_workloads:
+        yield from _workloads(s)
+    if pick(s, "mpi", "ranks") and not any("rank_s" in own for own in workloads.values()):
+        yield "MPI", _of_ranks(pick(s, "mpi", "runtime_s"), pick(s, "mpi", "ranks"))
+    if pick(s, "streams", "count"):
+        arrived, sent = pick(s, "streams", "frames_received"), pick(s, "streams", "frames_sent")
+        got = rate(pick(s, "streams", "throughput_bps"))
+        yield "frames", f"{count(arrived)} of {count(sent)} arrived, {got} in all"
+    yield from _latency(s.get("latency_us"))
+    yield "throughput", f"{rate(pick(s, 'throughput_bps'))} received per host, mean of all hosts"
+    energy = pick(s, "energy_j", "total")
+    of_on, of_ideal = pick(s, "energy_j", "of_always_on"), pick(s, "energy_j", "of_ideal")
+    if of_on is not None and of_on < 1 and of_ideal is not None:
+        yield "energy", f"{joules(energy)}, {percent(of_on)} of always on, {of_ideal:.3g} × ideal"
+    yield "drops", tally(by_kind(s.get("drops")))
+    yield "TCP", tcp_counters(s.get("tcp"))
+    if isinstance(s.get("rocev2"), Mapping):
+        sums = ("retransmits", "timeouts", "naks", "cnps")
+        yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums})
+
+
+def _of_ranks(runtime_s: float | None, ranks: float | None) -> str:
+    """Return the runtime of an MPI program: until its last rank was through."""
+    return f"runtime {span(runtime_s)} of {plural(ranks or 0, 'rank')}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times of the units of a workload, such as exchanges, in the window or beside another one."""
+
+    workload: str
+    #: The other workload, with its purpose, while which they are counted; empty: the window.
+    during: str
+    unit: Unit
+    #: ``count``, ``mean`` and percentiles, in the unit of the measure's name.
+    found: Mapping[str, float]
+
+    def text(self) -> str:
+        """Return the number of units and the percentiles of their times."""
+        if self.unit.name == "rank_s":
+            return _of_ranks(self.found["max"], self.found["count"])
+        number = plural(self.found["count"], self.unit.noun)
+        if self.found["count"] == 1:
+            return f"{number}: {self.shown('max')}"
+        return f"{number}: {spread({'of': {**self.found, 'mean': None}}, 'of', self._unit_s)}"
+
+    def shown(self, statistic: str) -> str:
+        """Return a mean, a percentile or the maximum with its unit."""
+        return span(self.found[statistic] * self._unit_s)
+
+    @property
+    def _unit_s(self) -> float:
+        return 1e-6 if self.unit.name.endswith("_us") else 1.0
+
+
+def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
+    """Yield the measure of each workload in its own unit, also while another one was active."""
+    for name, measures in s.get("workloads", {}).items():
+        unit = first_unit(measures)
+        if unit is None:
+            continue
+        yield Measured(name, "", unit, measures[unit.name])
+        for other, beside in s.get("while", {}).items():
+            if unit.name in beside.get(name, {}) and unit.name != "rank_s":
+                yield Measured(name, other, unit, beside[name][unit.name])
+
+
+def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield a line for each workload and time.
+
+    A single workload whose unit is jobs, rounds or flows has other rows of the summary.
+    """
+    if "window" in s:
+        yield "window", window_words(s["window"])
+    workloads = list(s.get("workloads", {}))
+    for each in measured(s):
+        if each.workload not in workloads[:_MOST_WORKLOADS]:
+            continue
+        if len(workloads) < 2 and each.unit.name not in _ONLY_HERE:
+            continue
+        if each.during:
+            yield "", f"while {clean(each.during, 30)}, {each.text()}"
+        else:
+            yield clean(each.workload, 12), each.text()
+    if len(workloads) > _MOST_WORKLOADS:
+        yield "", f"and {len(workloads) - _MOST_WORKLOADS} more workloads in summary.json"
+
+
+def spread(tree: Any, stem: str, unit_s: float) -> str:
+    """Return mean, median and tails of a quantity, stored nested or by names with the statistic."""
+    nested = tree.get(stem) if isinstance(tree, Mapping) else None
+    words = (("mean", "mean"), ("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max"))
+    parts = []
+    for key, word in words:
+        value = pick(nested, key) if nested is not None else pick(tree, f"{stem}_{key}")
+        if value is not None:
+            parts.append(f"{word} {span(value * unit_s)}")
+    return ", ".join(parts) or "none"
+
+
+def _latency(tree: Any) -> Iterator[tuple[str, str]]:
+    """Yield one row for all packets, and one for each class if there are several."""
+    if not isinstance(tree, Mapping):
+        return
+    tree = {**tree, "max": None}  # one more number would not fit the line
+    yield "latency", spread({"us": tree}, "us", 1e-6)
+    classes = tree.get("classes", tree.get("by_class"))
+    if isinstance(classes, Mapping) and len(classes) > 1:
+        for name in list(classes)[:_MOST_CLASSES]:
+            yield (
+                f"  {clean(str(name), 12)}",
+                spread({"us": {**classes[name], "max": None}}, "us", 1e-6),
+            )
+
+
+def tcp_counters(tree: Any) -> str:
+    """Return the counters of TCP that are not zero; causes belong to the number of timeouts."""
+    parts = []
+    for key in _TCP:
+        value = pick(tree, key)
+        if not value:
+            continue
+        part = f"{count(value)} {key.replace('_', ' ')}"
+        causes = tree.get("timeout_causes") if key == "timeouts" else None
+        if isinstance(causes, Mapping) and any(causes.values()):
+            named = {timeouts.short(str(cause)): n for cause, n in causes.items()}
+            part += f" ({tally(named, _MOST_CAUSES)})"
+        parts.append(part)
+    return ", ".join(parts) or "none"
+
+
+def by_kind(drops: Any) -> dict[str, float]:
+    """Return drops by kind of packet, with the cause where there is more than one."""
+    counted = [(path, value) for path, value in leaves(drops) if value]
+    causes = {path[0] for path, _ in counted if len(path) > 1}
+    result: dict[str, float] = {}
+    for path, value in counted:
+        name = path[-1] if len(causes) < 2 else f"{path[-1]} ({path[0]})"
+        result[name] = result.get(name, 0) + value
+    return result
+
+
+def tally(tree: Any, most: int = 3) -> str:
+    """Return counters that are not zero with their names, the largest first."""
+    counted = [(" ".join(path).replace("_", " "), value) for path, value in leaves(tree) if value]
+    counted.sort(key=lambda pair: -pair[1])
+    parts = [f"{count(value)} {clean(name, 30)}" for name, value in counted[:most]]
+    if len(counted) > most:
+        parts.append(f"{count(sum(value for _, value in counted[most:]))} other")
+    return ", ".join(parts) or "none"
+
+
+def leaves(tree: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Yield all numbers of a nested mapping with their keys."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from leaves(value, (*prefix, str(key)))
+    elif isinstance(tree, (int, float)) and not isinstance(tree, bool):
+        yield prefix, float(tree)

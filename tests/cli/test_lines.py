@@ -1,0 +1,58 @@
+"""Lines that fit a terminal keep numbers beside their units."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from command_line import invoke
+from eastwest.cli.lines import wrapped
+from fake_core import FakeCore
+
+PERCENTILES = "23,452 exchanges: median 48.2 µs, p99 139 µs, p99.9 205 µs, max 389 µs"
+
+
+@pytest.mark.parametrize("width", range(30, 80))
+def test_a_number_stays_beside_its_unit(width: int) -> None:
+    lines = wrapped(PERCENTILES, width).split("\n")
+    assert " ".join(lines) == PERCENTILES
+    assert max(map(len, lines)) <= width
+    # Every line but the last ends with a comma: no measure is divided.
+    assert all(line.endswith(",") for line in lines[1:-1])
+    assert not any(re.search(r"\d$", line) for line in lines[:-1])
+
+
+def test_prose_and_long_names_are_broken_anywhere() -> None:
+    assert wrapped("the leaf–spine is 2.5:1 over-subscribed: 200 Gbit/s of hosts", 50) == (
+        "the leaf–spine is 2.5:1 over-subscribed:\n200 Gbit/s of hosts"
+    )
+    assert wrapped("x" * 25, 10) == "x" * 10 + "\n" + "x" * 10 + "\n" + "x" * 5
+    assert wrapped("", 40) == ""
+
+
+def test_the_summary_keeps_units_in_80_columns(
+    fake: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = fake.run
+
+    def with_workloads(*args: Any) -> Any:
+        raw = inner(*args)
+        summary = json.loads(raw["summary_json"])
+        values = dict.fromkeys(("mean", "p50", "p99", "p999", "max"), 48.25)
+        summary["workloads"] = {
+            name: {"exchange_us": {"count": 167_817, **values}} for name in ("a-service", "b")
+        }
+        raw["summary_json"] = json.dumps(summary)
+        return raw
+
+    monkeypatch.setattr(fake, "run", with_workloads)
+    monkeypatch.setattr("eastwest.by_workload.measured", lambda *_: {})
+    _, out, _ = invoke("run", "x.toml")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    texts = [line.rstrip() for line in lines[1:] if not line.startswith("digest")]
+    assert not [line for line in texts if re.search(r"(max|p99|p99.9|median|mean| \d+)$", line)]
+    assert sum("48.2 µs" in line for line in texts) >= 2

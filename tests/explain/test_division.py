@@ -1,0 +1,168 @@
+"""The time of flows, exchanges and programs divided by their critical paths."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import eastwest as ew
+from eastwest.cli import app
+from eastwest.errors import InputError
+from eastwest.explain import Story, explain
+from eastwest.explain.division import COLUMNS
+
+#: Flows of 290 kB from each of two hosts to the other, over 5 ms of propagation, with a window of
+#: 10 segments.
+NARROW = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 2
+host_rate = "1 Gbit/s"
+host_delay = "2500 us"
+processing_jitter = "0 s"
+[tcp]
+max_window = "14480 B"
+initial_window = 10
+[[workload]]
+name = "two"
+kind = "all-to-all"
+bytes = "289600 B"
+"""
+
+#: Requests of each of two hosts to the other.
+ASKING = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 2
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "ask"
+kind = "all-to-all"
+bytes = "100 kB"
+request_bytes = "1 kB"
+"""
+
+
+def sums_up(story: Story) -> bool:
+    """Whether the parts of a story add up to its time."""
+    assert story.total_us is not None
+    return sum(part.us for part in story.parts) == pytest.approx(story.total_us, rel=1e-9)
+
+
+def part(story: Story, begin: str) -> float:
+    """Return the time in µs of the parts that begin so."""
+    return sum(each.us for each in story.parts if each.what.startswith(begin))
+
+
+def test_a_narrow_window_takes_its_round_trips(tmp_path: Path) -> None:
+    result = ew.run(NARROW, out=tmp_path / "r")
+    plain = explain(result, "flow", 0)
+    assert sums_up(plain)
+    assert "path_us" not in plain.facts
+    assert any("--rerun" in line for line in plain.unknown)
+    story = explain(result, "flow", 0, rerun_s=math.inf)
+    assert sums_up(story)
+    # 200 segments, 10 in a round trip of at least 10 ms; the handshake comes before.
+    trips = story.facts["round_trips"]
+    assert trips >= 19
+    assert part(story, f"window full: waiting for acknowledgements, {trips} round trips") >= 190_000
+    assert part(story, "handshake") == pytest.approx(10_000, rel=0.01)
+    assert part(story, "propagation") == pytest.approx(5000)
+    assert not any("--rerun" in line for line in story.unknown)
+
+
+def test_a_second_run_finds_what_the_first_would_have_recorded(tmp_path: Path) -> None:
+    plain = ew.run("s2", {"workload.incast.rounds": 1}, out=tmp_path / "plain")
+    again = {"workload.incast.rounds": "1", "measure.flow_parts": "*"}
+    recorded = ew.run("s2", again, out=tmp_path / "recorded")
+    for flow in range(0, plain.flows.height, 5):
+        story = explain(plain, "flow", flow, rerun_s=math.inf)
+        assert sums_up(story)
+        expected = explain(recorded, "flow", flow)
+        assert story.facts["path_us"] == expected.facts["path_us"]
+        assert sum(story.facts["path_us"][name] for name in COLUMNS) == pytest.approx(
+            story.total_us
+        )
+        waits = story.facts["queueing_us_by_port"]
+        assert sum(waits.values()) == pytest.approx(story.facts["path_us"]["queueing_us"])
+
+
+def test_another_run_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    result = ew.run(NARROW, out=tmp_path / "r")
+    summary = result.path / "summary.json"
+    changed = json.loads(summary.read_text()) | {"digest": "0" * 32}
+    summary.write_text(json.dumps(changed))
+    story = explain(result.path, "flow", 0, rerun_s=math.inf)
+    assert "path_us" not in story.facts
+    assert any("has another digest" in line for line in story.unknown)
+
+
+def test_an_exchange_is_its_request_the_server_and_its_response(tmp_path: Path) -> None:
+    result = ew.run(ASKING, out=tmp_path / "r")
+    rows = result.exchanges
+    assert rows.height == 2
+    row = rows.row(0, named=True)
+    for number in (row["request"], row["response"]):
+        story = explain(result, "exchange", number, rerun_s=math.inf)
+        assert story.total_us == row["exchange_us"]
+        assert sums_up(story)
+        assert part(story, "response: ") > part(story, "request: ") > 0
+    with pytest.raises(InputError, match="has no exchange with flow 99; it has 2 exchanges of 4"):
+        explain(result, "exchange", 99)
+
+
+def test_short_runs_are_simulated_again_without_being_asked(tmp_path: Path) -> None:
+    result = ew.run(NARROW, out=tmp_path / "r")
+    before = sorted(result.path.iterdir())
+    command = ["explain", str(result.path), "flow", "0"]
+    told = CliRunner().invoke(app, command)
+    assert told.exit_code == 0
+    assert "window full" in told.stdout
+    assert "window full" not in CliRunner().invoke(app, [*command, "--no-rerun"]).stdout
+    assert sorted(result.path.iterdir()) == before
+
+
+#: A program of four ranks, which computes and sends.
+PROGRAM = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 4
+host_rate = "10 Gbit/s"
+[[workload]]
+name = "cg"
+kind = "mpi-cg"
+class = "S"
+ranks = 4
+"""
+
+
+def test_the_path_of_a_program_fills_its_runtime(tmp_path: Path) -> None:
+    result = ew.run(PROGRAM, out=tmp_path / "r")
+    story = explain(result, "program", "cg")
+    assert sums_up(story)
+    finished = result.mpi_ranks["finished_s"].max()
+    assert isinstance(finished, float)
+    assert story.total_us == pytest.approx(finished * 1e6)
+    # All ranks compute equally long, and the path computes at least as long as one of them.
+    least = result.mpi_ranks["compute_s"].min()
+    assert isinstance(least, float)
+    assert part(story, "computing") >= least * 1e6 * (1 - 1e-9)
+    assert part(story, "send: messages between hosts") > 0
+    (number, *_) = story.facts["slowest_flows"]
+    assert sums_up(explain(result, "flow", number, rerun_s=math.inf))
+    with pytest.raises(InputError, match=r"has no finished MPI program 'cgg'.*did you mean cg\?"):
+        explain(result, "program", "cgg")
+
+
+def test_a_program_of_slow_messages_waits_for_them(tmp_path: Path) -> None:
+    slow = ew.run(PROGRAM, {"fabric.host_delay": "1 ms"}, out=tmp_path / "slow")
+    story = explain(slow, "program", "cg")
+    assert sums_up(story)
+    assert story.parts[0].what == "send: messages between hosts"

@@ -1,0 +1,195 @@
+"""Form of goals: what a table may say, and every problem of one that says it wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import eastwest as ew
+from eastwest import by_workload, core, shipped
+from eastwest.errors import ProblemsError
+from eastwest.goals import form
+from eastwest.goals.form import Goal, Limit
+from eastwest.json_schema import json_schema
+from eastwest.run import Source
+from eastwest.store import plan
+from eastwest.work_units import STATISTICS
+from project_paths import ROOT
+
+#: A shuffle and a service that share a switch for a few milliseconds.
+TINY = """
+schema = 1
+name = "tiny"
+[fabric]
+kind = "star"
+hosts = 6
+host_rate = "1 Gbit/s"
+[[workload]]
+name = "sort"
+kind = "mapreduce"
+job = [{ kind = "shuffle", shuffle = "2 MB", maps = 2, reduces = 2 }]
+[[workload]]
+name = "web"
+kind = "service"
+clients = ["h1"]
+servers = ["h2"]
+mean_gap = "1 ms"
+background = true
+"""
+GOAL = '[goal]\n"web.exchange_us.p99" = "< 1 ms"\n"sort.runtime_s.mean" = "minimal"\n'
+
+
+def source(text: str) -> Source:
+    return Source(text, Path.cwd(), "text")
+
+
+def test_limits_have_the_unit_of_their_measure() -> None:
+    goals, problems = form.read(
+        {
+            "web.exchange_us.p99": "< 1 ms",
+            "sort": {"runtime_s": {"mean": "<=2 min"}},
+            "rounds.goodput_bps": "> 9.4 Gbit/s",
+            "flows.bytes": ">= 1 MB",
+            "energy_j.total": "< 1.5 kJ",
+            "energy_j.of_always_on": "< 40 %",
+            "packets.dropped": "< 10 packets",
+            "tcp.timeouts": "< 1",
+            "latency_us.p99": "< 100",
+            "jobs.makespan_s": "minimal",
+            "throughput_bps": " maximal ",
+        }
+    )
+    assert problems == []
+    assert [(limit.metric, limit.least, limit.strict, limit.bound) for limit in goals.limits] == [
+        ("web.exchange_us.p99", False, True, 1000.0),
+        ("sort.runtime_s.mean", False, False, 120.0),
+        ("rounds.goodput_bps", True, True, 9.4e9),
+        ("flows.bytes", True, False, 1e6),
+        ("energy_j.total", False, True, 1500.0),
+        ("energy_j.of_always_on", False, True, 0.4),
+        ("packets.dropped", False, True, 10.0),
+        ("tcp.timeouts", False, True, 1.0),
+        ("latency_us.p99", False, True, 100.0),
+    ]
+    assert goals.best == (Goal("jobs.makespan_s", False), Goal("throughput_bps", True))
+    assert form.read(goals.table()) == (goals, [])
+    assert goals.limits[1].text() == "sort.runtime_s.mean <= 2 min"
+    assert Limit("m", True, 3.0, False).text() == "m at least 3"
+
+
+def test_every_problem_of_a_table_is_told() -> None:
+    _, problems = form.read(
+        {
+            "a.exchange_us.p99": "< 1 MB",
+            "packets.dropped": "< 1 ms",
+            "b": "lowest",
+            "c": "minimum",
+            "d": 3,
+            "e": "= 3",
+        }
+    )
+    told = {p["path"]: (p["message"], p["hint"]) for p in problems}
+    assert told.keys() == {
+        "goal.a.exchange_us.p99", "goal.packets.dropped", "goal.b", "goal.c", "goal.d", "goal.e",
+    }  # fmt: skip
+    assert 'a time, such as "< 1 ms"' in told["goal.a.exchange_us.p99"][0]
+    assert 'a number, such as "< 100"' in told["goal.packets.dropped"][0]
+    assert told["goal.c"][1] == "minimal"
+    assert "must be a table" in form.read(3)[1][0]["message"]
+    many = {f"m{number}": "< 1" for number in range(17)}
+    assert "more than 16" in form.read(many)[1][0]["message"]
+
+
+def test_goals_of_a_scenario_are_read_with_its_overrides() -> None:
+    found = form.of_scenario(source(TINY + GOAL), [])
+    assert found.table() == {"web.exchange_us.p99": "< 1 ms", "sort.runtime_s.mean": "minimal"}
+    changed = form.of_scenario(source(TINY + GOAL), [("goal.web.exchange_us.p99", "< 2 ms")])
+    assert changed.limits[0].bound == 2000.0
+    added = form.of_scenario(source(TINY), [("goal.flows.count", "maximal")])
+    assert added.best == (Goal("flows.count", True),)
+    assert not form.of_scenario(source(TINY), [])
+
+
+def test_a_run_does_not_depend_on_its_goals(tmp_path: Path) -> None:
+    without, with_goals = plan(source(TINY)), plan(source(TINY + GOAL))
+    assert without.identity == with_goals.identity
+    other = plan(source(TINY + GOAL.replace("1 ms", "2 ms")), [("goal.flows.count", "maximal")])
+    assert other.identity == without.identity
+    plain = ew.run(TINY, out=tmp_path / "plain")
+    wanted = ew.run(TINY + GOAL, out=tmp_path / "wanted")
+    assert plain.digest == wanted.digest and "goals" not in plain.summary
+    again = ew.run(tmp_path / "wanted", out=tmp_path / "again")
+    assert again.summary["goals"] == wanted.summary["goals"] and again.digest == plain.digest
+
+
+@pytest.mark.parametrize(
+    ("measure", "hint"),
+    [
+        ("wep.exchange_us.p99", "web.exchange_us.p99"),
+        ("web.exchange_us.p98", "web.exchange_us.p99"),
+        ("web.exchange_us", "web.exchange_us.max"),
+        ("workloads.web.exchange_ms.p99", "web.exchange_us.p99"),
+        ("while.sort/shuffle.web.exchange.p99", "while.sort/shuffle.web.exchange_us.p99"),
+        ("while.srt.web.exchange_us.p99", None),
+        ("flow.fct_us.p99", "flows.fct_us.p99"),
+    ],
+)
+def test_unknown_measures_are_refused_before_the_run(
+    measure: str, hint: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f'{TINY}[goal]\n"{measure}" = "< 1"\n'
+    [problem] = ew.check(text)
+    assert problem["path"] == f"goal.{measure}" and "sort, web" in problem["message"]
+    if hint is not None:
+        assert problem["hint"] is not None
+        assert problem["hint"].rpartition(".")[0] == hint.rpartition(".")[0]
+    monkeypatch.setattr(core, "run", lambda *_: pytest.fail("the run has begun"))
+    with pytest.raises(ProblemsError, match="is not a measure"):
+        ew.run(text)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "web.exchange_us.p99",
+        "workloads.web.exchange_us.count",
+        "while.sort.web.exchange_us.mean",
+        "while.sort/shuffle.web.fct_us.p999",
+        "sort.shuffle_fct_us.max",
+        "sort.makespan_s",
+        "flows.by_purpose.shuffle.fct_us.p99",
+        "tcp.timeout_causes.tail",
+    ],
+)
+def test_measures_that_may_exist_are_accepted(measure: str) -> None:
+    assert ew.check(f'{TINY}[goal]\n"{measure}" = "minimal"\n') == []
+
+
+def test_names_of_measures_are_those_of_summaries(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
+    rows = page.partition("## `summary.json`")[2].splitlines()
+    parts = {row.split("`")[1].partition(".")[0] for row in rows if row.startswith("| `")}
+    others = {
+        "format", "scenario", "seed", "version", "digest", "fidelity", "mechanisms", "notes",
+        "wall_s", "cpu_s", "peak_rss_mb", "workloads", "while", "window", "goals",
+    }  # fmt: skip
+    assert parts - others == {*form.PARTS}
+    spread = by_workload.spread(ew.run(TINY, out=tmp_path / "r").flows["fct_us"])
+    assert {*spread} == {*STATISTICS}
+
+
+def test_editors_accept_goals_and_refuse_other_texts() -> None:
+    schema = json.loads(json.dumps(json_schema()))["properties"]["goal"]
+    jsonschema.validate({"web.exchange_us.p99": "< 1 ms", "a": {"b": "minimal"}}, schema)
+    for wrong in ({"a": "1 ms"}, {"a": "lowest"}, {"a": 3}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+
+
+def test_shipped_goals_are_right() -> None:
+    for path in shipped.SCENARIOS.glob("*.toml"):
+        if "[goal]" in path.read_text(encoding="utf-8"):
+            assert ew.check(path) == [], path

@@ -1,0 +1,66 @@
+"""Verdicts on idle networks: links that are hardly used, and over-subscription without effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from eastwest.report.verdict import verdicts
+from eastwest.views.facts import Facts
+from hand_made import flow, folder, links
+
+
+def said(path: Path, host: float, uplink: float, uplink_bps: int, flows: int = 1) -> list[Any]:
+    """Verdicts on four hosts below a leaf, with the use of host links and of the uplink."""
+    rows = [{**row, "utilisation": host, "packets": 1} for row in links()]
+    rows += [
+        {
+            "link": 20 + place,
+            "name": name,
+            "tier": tier,
+            "src": "leaf0",
+            "dst": "spine0",
+            "rate_bps": uplink_bps,
+            "utilisation": uplink,
+            "packets": 1,
+        }
+        for place, (name, tier) in enumerate(
+            [("leaf0->spine0", "leaf-up"), ("spine0->leaf0", "leaf-down")]
+        )
+    ]
+    tables = {"links": rows, "flows": [flow(i) for i in range(flows)]}
+    return verdicts(Facts(folder(path, tables, {"simulated_s": 2.0})))
+
+
+def marks(told: list[Any], words: str) -> list[str]:
+    """The marks of the sentences that contain ``words``."""
+    return [mark for mark, sentence in told if words in sentence]
+
+
+def test_an_idle_network_has_no_tick(tmp_path: Path) -> None:
+    """Over-subscription of 2.5 to 1 does not matter where no link sends more than 1.3 %."""
+    told = said(tmp_path / "r", 0.006, 0.013, 1_600_000_000)
+    assert marks(told, "was sending 1.3 % of the time; the longest wait") == ["look"]
+    assert marks(told, "Percentiles over the whole run therefore hide the time under load") == [
+        "look"
+    ]
+    [sentence] = [text for _, text in told if text.startswith("The fabric is over-subscribed")]
+    assert sentence == (
+        "The fabric is over-subscribed 2.5 to 1 between hosts to switches and leaves to spines, "
+        "but the busiest link there, leaf0->spine0, was sending 1.3 % of the time: means over the "
+        "run show no effect of the over-subscription."
+    )
+
+
+def test_idle_uplinks_are_told_below_busy_hosts(tmp_path: Path) -> None:
+    told = said(tmp_path / "r", 0.3, 0.013, 1_600_000_000)
+    assert marks(told, "The busiest link, ") == ["good"]
+    assert marks(told, "over-subscribed 2.5 to 1") == ["look"]
+
+
+def test_used_uplinks_and_fabrics_that_are_not_over_subscribed_need_no_verdict(
+    tmp_path: Path,
+) -> None:
+    assert not marks(said(tmp_path / "a", 0.3, 0.2, 1_600_000_000), "over-subscribed")
+    assert not marks(said(tmp_path / "b", 0.3, 0.01, 4_000_000_000), "over-subscribed")
+    assert not marks(said(tmp_path / "c", 0.3, 0.01, 1_600_000_000, flows=0), "over-subscribed")
