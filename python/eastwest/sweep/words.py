@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from eastwest.units import count, joules, rate, size, span
+from eastwest.units import count, joules, percent, rate, size, span
 from eastwest.work_units import UNITS
 
 #: A metric in a table: its path, its name, and the function that formats its values.
@@ -34,6 +34,8 @@ _WRITTEN: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_bytes", size),
     ("_j", joules),
 )
+#: Formats of ratios, by the last part of their path: the end of an earlier part is not their unit.
+RATIOS: dict[str, Callable[[float | None], str]] = {"of_always_on": percent, "of_ideal": count}
 #: Kind of unit that limits may have (values.py), and the number of its smallest units in the unit
 #: of the metric, by the end of a part of its path.
 _UNITS: dict[str, tuple[str, int]] = {
@@ -46,6 +48,7 @@ _UNITS: dict[str, tuple[str, int]] = {
 #: Parts of paths that are left out of names, and parts with a special spelling.
 _UNSAID = {"flows", "by_purpose", "classes"}
 _WORDS = {"fct": "FCT", "mpi": "MPI", "tcp": "TCP"}
+_WORDS |= {"of_always_on": "of always on", "of_ideal": "of ideal", "with_switches": "with switches"}
 
 
 def shown(metric: str) -> Shown:
@@ -68,6 +71,7 @@ def shown(metric: str) -> Shown:
             words.append(_WORDS.get(word, word))
     if parts[-1] == "count":
         write = count
+    write = RATIOS.get(parts[-1], write)
     return metric, " ".join(words[-3:]) + during, write
 
 

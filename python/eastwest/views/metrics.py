@@ -107,6 +107,8 @@ def made(name: str) -> Metric:
     )
     if path[-1] == "count":
         write, factor = units.count, 1.0
+    if path[-1] in words.RATIOS:
+        write, factor = words.RATIOS[path[-1]], 1.0
     return Metric(title, path, write, factor, headline=True)
 
 
