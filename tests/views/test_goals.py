@@ -162,7 +162,7 @@ def test_run_sweep_page_and_optimisation_agree(here: Path) -> None:
     assert compared[0].startswith("Goal rounds.goodput_bps > 800 Mbit/s: met by 50 packets (")
     assert f"minimal: {best['fabric.queue.limit']} among those that meet" in compared[1]
     both = write_report([each.path for each in results], Path("both.html")).read_text("utf-8")
-    assert "missed by limit 8 packets" in both
+    assert "missed by limit = 8 packets" in both
     shown = CliRunner().invoke(
         app, ["run", "rounds.toml", "--out", "shown", "--set", "fabric.queue.limit=100 packets"]
     )
