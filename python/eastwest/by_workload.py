@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from eastwest.exchanges import exchanges
+from eastwest.stats import percentile_of_ordered
 from eastwest.work_units import UNITS
 
 #: Tables from which the measures are computed.
@@ -208,6 +209,5 @@ def spread(values: pl.Series) -> dict[str, float]:
         "mean": math.fsum(ordered) / len(ordered),
     }
     for name, q in _QUANTILES:
-        place = min(max(math.ceil(q * len(ordered)), 1), len(ordered)) - 1
-        found[name] = float(ordered[place])
+        found[name] = percentile_of_ordered(ordered, q)
     return found

@@ -12,7 +12,8 @@ seeds do not. Every function takes one number per run.
   covers at least what it says, and does not exist for few runs (median: fewer than 6 at 95 %).
 
 A percentile *within* a run, such as the p99 of its flows, is one number per run; its interval is
-that of the mean over runs.
+that of the mean over runs. Summaries, tables and pages compute it by
+:func:`percentile_of_ordered`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 #: Confidence level: the share of intervals that cover the true value.
 CONFIDENCE = 0.95
@@ -54,6 +56,23 @@ class Interval:
         if half == 0:
             return 0.0
         return half / abs(self.value) if self.value else math.inf
+
+
+class _Ordered(Protocol):
+    """Values in ascending order: a list, an array or a column of a table."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, place: int, /) -> Any: ...
+
+
+def percentile_of_ordered(ordered: _Ordered, share: float) -> float:
+    """Return the least of the ordered values with at least this share of values up to it.
+
+    This is the definition of percentiles in ``summary.json``. There is at least one value.
+    """
+    place = min(max(math.ceil(share * len(ordered)), 1), len(ordered)) - 1
+    return float(ordered[place])
 
 
 def standard_deviation(values: Sequence[float]) -> float | None:
@@ -94,8 +113,7 @@ def paired_interval(
 
 def percentile(values: Sequence[float], q: float) -> float:
     """Return the smallest value ``v`` such that a share ``q`` (0 to 1) of the values is ≤ ``v``."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered), max(1, math.ceil(q * len(ordered)))) - 1]
+    return percentile_of_ordered(sorted(values), q)
 
 
 def percentile_interval(

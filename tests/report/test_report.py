@@ -41,7 +41,8 @@ def test_the_page_says_what_happened(result: ew.Result) -> None:
     figures = [a["id"] for tag, a in page.tags if tag == "figure"]
     assert figures == [
         *("running-tasks", "jobs", "tasks-by-host", "job-runtimes"),
-        *("topology", "link-heat", "throughput", "queues", "drops", "link-utilisation"),
+        *("topology", "link-heat", "throughput", "queues", "host-queues"),
+        *("drops", "marks", "link-utilisation"),
         *("flow-completion", "slowdown-by-size", "flow-parts", "packet-latency", "queue-wait"),
     ]
     assert len(text) < 1_000_000
@@ -134,10 +135,11 @@ def test_a_comparison_shows_differences(fake: FakeCore) -> None:
     page = check_self_contained(text)
     assert "fake, seed 1" in text
     assert "fake, seed 2" in text
-    assert sum(tag == "figure" for tag, _ in page.tags) == 4
+    assert sum(tag == "figure" for tag, _ in page.tags) == 7
     assert "1 setting differs: seed (1 / 2)." in text
-    rows = re.findall(r"<code>seed</code></th><td>(.*?)</td><td>(.*?)</td></tr>", text)
+    rows = re.findall(r"<code>seed</code></th><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>", text)
     assert rows == [("1", "2")]
+    assert "Only the seed differs: all differences are chance." in text
 
 
 @pytest.mark.parametrize(

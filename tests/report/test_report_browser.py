@@ -16,10 +16,11 @@ import pytest
 
 import eastwest as ew
 from browser import Browser, browser
-from eastwest.report import draw, write_page
+from eastwest.report import draw, write_page, write_report
 from fake_core import FakeCore, column
 from hand_made import flow, folder
 from html_pages import HOSTILE, replace_text
+from swept import Values, swept
 
 pytestmark = pytest.mark.slow
 
@@ -289,10 +290,49 @@ def test_without_scripts_and_printed_all_is_there(
     assert (np.abs(printed - accent).max(axis=2) < 0.02).sum() > 2000, "curves are there"
 
 
-def test_nothing_overflows_a_narrow_screen(chrome: Browser, page: Path) -> None:
-    chrome.size(360, 800)
-    chrome.open(page)
-    assert chrome.script("document.documentElement.scrollWidth") <= 360
+#: Tables and drawings that are wider than their place, and labels that reach out of the page.
+CUT = """[...document.querySelectorAll('.scroll, .canvas')].filter(
+    e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.trim())
+  .concat([...document.querySelectorAll('svg text')].filter(e => e.checkVisibility() &&
+    e.getBoundingClientRect().width > 0 && e.getBoundingClientRect().left < 0)
+    .map(e => e.textContent))"""
+
+
+@pytest.mark.parametrize("width", [360, 400, 1400])
+def test_nothing_is_cut_on_any_screen(
+    chrome: Browser, page: Path, tmp_path: Path, width: int
+) -> None:
+    values: dict[str, Values] = {
+        f"workloads.w{n}.exchange_us.p99": [[10 + n, 11], [200, 210], [30, 4000]] for n in range(8)
+    }
+    limits = [["5 packets"], ["25 packets"], ["125 packets"]]
+    sweep = swept(tmp_path / "sweep", [(["fabric.queue.limit"], limits)], values)
+    other = write_page([ew.Result(page.parent), ew.run("x.toml", seed=2)])
+    chrome.size(width, 900)
+    for each in (page, write_report([sweep.path]), other):
+        chrome.open(each)
+        assert chrome.script("document.documentElement.scrollWidth") <= width, each
+        assert chrome.script(CUT) == [], each
+        assert set(chrome.requests) == {each.resolve().as_uri()}
+        chrome.requests.clear()
+
+
+def test_the_points_of_a_scatter_are_read_by_keyboard(chrome: Browser, tmp_path: Path) -> None:
+    values: dict[str, Values] = {
+        "flows.fct_us.p99": [[100, 101], [200, 201], [400, 401]],
+        "throughput_bps": [[1e8, 1e8], [4e8, 4e8], [9e8, 9e8]],
+    }
+    limits = [["5 packets"], ["25 packets"], ["125 packets"]]
+    sweep = swept(tmp_path / "sweep", [(["fabric.queue.limit"], limits)], values)
+    chrome.open(write_report([sweep.path]))
+    chrome.script("document.querySelector('#trade .plot').focus()")
+    chrome.press("End")
+    assert read_out(chrome, "trade").startswith(
+        "limit = 125 packets: Throughput per host, mean 900 Mbit/s"
+    )
+    chrome.script("document.querySelector('#metric-flows-fct_us-p99 .plot').focus()")
+    chrome.press("Home")
+    assert read_out(chrome, "metric-flows-fct_us-p99").startswith("5 packets: mean 100")
 
 
 def test_a_large_fabric_is_drawn_in_groups(

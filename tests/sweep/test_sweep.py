@@ -209,7 +209,7 @@ def test_named_cases_show_what_they_are_of_the_baseline() -> None:
     assert any("makespan" in line and "flow FCT mean" in line for line in piped.splitlines())
     page = write_report([Path("results/shared-sweep")]).read_text("utf-8")
     assert 'id="factors"' in page
-    assert "What each case is of its baseline" in page and "both, limit 5 packets" in page
+    assert "Ratio of each case to its baseline" in page and "both, limit = 5 packets" in page
 
 
 def test_processes_give_the_same_table_as_one() -> None:

@@ -83,7 +83,7 @@ def test_lines_of_a_run_tell_value_and_margin() -> None:
     run = {"goals": evaluate.of_run(form.read(table)[0], metrics)}
     assert goals.verdicts(run)[-1] == (
         "look",
-        "Goal w.round_s.mean minimal: 20 ms; other settings are needed for a comparison.",
+        "Goal w.round_s.mean minimal: 20 ms in this run.",
     )
     assert goals.entries({"goals": "damaged"}) == [] == goals.entries({})
 

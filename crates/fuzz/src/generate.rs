@@ -107,10 +107,11 @@ impl Hand<'_> {
 }
 
 impl Generator {
-    /// Returns a generator of scenarios whose schema includes the mechanisms of this context.
+    /// Returns a generator of scenarios whose schema includes the mechanisms of this context. Scenarios have
+    /// no goals, on which no run depends.
     pub fn new(context: Context) -> Generator {
         let mut rows: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        for doc in rows_with(&context) {
+        for doc in rows_with(&context).into_iter().filter(|doc| doc.kind_of_value != "goals") {
             let path = doc.path();
             rows.entry(doc.place.clone()).or_default().push(Row { doc, path });
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastwest import fidelity, formats
-from eastwest.report import spread
+from eastwest.report import load, spread
 from eastwest.report.draw import fill_lines
 from eastwest.report.page import render
 from eastwest.report.single import title_of
@@ -22,6 +22,8 @@ from eastwest.views.settings import ABSENT, differences, settings
 _MOST_LABEL = 40
 #: Maximum number of settings in the sentences at the top; the table has all.
 _MOST_NAMED = 6
+#: Maximum number of different settings in a table that is open at first.
+_MOST_OPEN = 30
 
 
 def _shown_metrics(results: Sequence[Result]) -> list[Metric]:
@@ -37,7 +39,7 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
     if len(set(names)) < len(names) and 0 < len(different) <= 3:
         names = [
             ", ".join(
-                f"{path.rsplit('.', 1)[-1]} {values[place]}"
+                f"{_short(path)} = {values[place]}"
                 for path, values in different
                 if values[place] != ABSENT
             )
@@ -51,6 +53,13 @@ def labels(results: Sequence[Result], different: list[tuple[str, list[str]]]) ->
     return names
 
 
+def _short(path: str) -> str:
+    """Return the end of the path of a setting, with the name of its workload or class."""
+    first, *parts = path.split(".")
+    named = first in {"workload", "class"} and len(parts) > 1
+    return f"{parts[0]}.{parts[-1]}" if named else [first, *parts][-1]
+
+
 def comparison(results: Sequence[Result]) -> str:
     """Return the HTML page that compares several results."""
     different = differences(results)
@@ -58,15 +67,18 @@ def comparison(results: Sequence[Result]) -> str:
     named = [(name, Facts(result)) for name, result in zip(names, results, strict=True)]
     charts = spread.charts(named)
     fill_lines(charts)
+    over_time = load.compared(named[: spread.MOST_CURVES])
     return render(
         "comparison.html.j2",
-        charts,
+        [*charts, *over_time],
         title=f"{len(results)} results compared",
         names=names,
         sentences=[*goals.compared(results, names), *_sentences(results, names, different)],
         metrics=metrics(results),
         differences=different,
+        many_differences=len(different) > _MOST_OPEN,
         charts=charts,
+        over_time=over_time,
         trade=triangle(results, names),
         left_out=max(0, len(results) - spread.MOST_CURVES),
         folder_rows=[
@@ -105,7 +117,10 @@ def _sentences(
     if len({result.digest for result in results}) == 1:
         return [*said, "All results have the same digest: the same thing happened in each."]
     alone = seeds.of_results([settings(r) for r in results], [r.digest for r in results])
-    said += [as_sentence(alone)] if alone else []
+    if alone:
+        said.append(as_sentence(alone))
+    elif [path for path, _ in different] == ["seed"]:
+        said.append("Only the seed differs: all differences are chance.")
     for metric in _shown_metrics(results):
         if metric.headline:
             said.append(_headline(metric, [metric.of(result) for result in results], names))

@@ -24,6 +24,15 @@ WIDTH = 1_000_000
 #: Number of colours and dashes of series; from here on both repeat.
 SHADES = 6
 
+#: Approximate widths of a plot in CSS pixels: in half the page, in the whole page, on a phone.
+_NARROW, _WIDE, _PHONE = 440, 1030, 240
+#: Approximate width of a character of a label in CSS pixels, and the gap between two labels.
+_CHARACTER, _BETWEEN = 6.6, 8.0
+#: Minimum distance of the labels of rows in CSS pixels.
+_ROW_LABEL = 13
+#: Half the width of an arrow in plot units, and its height in CSS pixels.
+_ARROW = (9000, 6)
+
 #: Functions that format numbers of an axis, here and in the page's script.
 WRITERS: dict[str, Callable[[float | None], str]] = {
     "count": units.count,
@@ -86,6 +95,102 @@ class Tick:
 
     at: float
     text: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text below or in a plot: its position in per cent of the width, and its CSS classes.
+
+    A label of the class ``minor`` has no room on a phone, one of the class ``end`` ends at its
+    position instead of being centred.
+    """
+
+    at: float
+    text: str
+    css: str = ""
+    #: Distance from the upper edge of the plot in CSS pixels, for texts in the plot.
+    down: float = 0.0
+
+
+def characters(wide: bool) -> int:
+    """Return the number of characters of labels that have room below a plot."""
+    return int((_WIDE if wide else _NARROW) / _CHARACTER)
+
+
+def labels(ticks: Sequence[Tick], wide: bool) -> list[Label]:
+    """Return the labels of ticks that do not overlap, with marks for those left out on phones."""
+    wanted = [(tick.at, tick.text) for tick in ticks]
+    kept = _fitting(wanted, _WIDE if wide else _NARROW)
+    small = _fitting(wanted, _PHONE)
+    found = []
+    for place in kept:
+        tick = ticks[place]
+        words = ["minor"] * (place not in small) + ["end"] * _ends_there(tick.at, tick.text)
+        found.append(Label(tick.at, tick.text, " ".join(words)))
+    return found
+
+
+def _fitting(wanted: Sequence[tuple[float, str]], width: float) -> list[int]:
+    """Return the places of texts that do not overlap in a plot of this width (pixels).
+
+    Texts are centred at their positions, those at the right edge end there. Texts at the left are
+    preferred.
+    """
+    kept: list[int] = []
+    until = -math.inf
+    for place in sorted(range(len(wanted)), key=lambda i: wanted[i][0]):
+        at, text = wanted[place]
+        long = len(text) * _CHARACTER
+        left = at / 100 * width - (long if _ends_there(at, text) else long / 2)
+        if left >= until:
+            kept.append(place)
+            until = left + long + _BETWEEN
+    return kept
+
+
+def _ends_there(at: float, text: str) -> bool:
+    """Whether a text at this position (per cent) would reach beyond the plot if it was centred."""
+    return at > 97 and len(text) > 4
+
+
+def beside(spots: Sequence[tuple[Sequence[float], str]], height: float) -> list[Label]:
+    """Return texts beside dots in a wide plot, without those that would cover others.
+
+    A dot has its share of the width and its distance from the upper edge in CSS pixels. Texts
+    that have no room on a phone have the class ``minor``.
+    """
+    found: list[Label] = []
+    boxes: dict[float, list[tuple[float, float, float, float]]] = {_WIDE: [], _PHONE: []}
+    for width, own in boxes.items():
+        own += [(x * width - 6, y - 6, x * width + 6, y + 6) for (x, y), _ in spots]
+    for (x, y), text in spots:
+        long = len(text) * _CHARACTER
+        for down, ends in ((y - 8, False), (y - 8, True), (y + 17, False), (y + 17, True)):
+            places = {}
+            for width in boxes:
+                left = x * width - 8 - long if ends else x * width + 8
+                places[width] = (left, down - 11, left + long, down + 3)
+            fits = {
+                width: box[0] >= 0
+                and box[2] <= width
+                and 0 <= box[1] <= height - 14
+                and not any(_cross(box, other) for other in boxes[width])
+                for width, box in places.items()
+            }
+            if fits[_WIDE]:
+                for width, box in places.items():
+                    boxes[width] += [box] * fits[width]
+                css = ["end"] * ends + ["minor"] * (not fits[_PHONE])
+                found.append(Label(round(100 * x, 2), text, " ".join(css), round(down, 1)))
+                break
+    return found
+
+
+def _cross(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    """Whether two boxes (left, top, right, bottom) overlap."""
+    return not (one[2] < other[0] or other[2] < one[0] or one[3] < other[1] or other[3] < one[1])
 
 
 @dataclass(frozen=True)
@@ -215,10 +320,37 @@ class Chart:
     rows: list[str] = field(default_factory=list)
     #: CSS class of the figure, for pictures with their own colours.
     css: str = ""
+    #: Places of columns on a linear horizontal axis; empty for columns at equal distances.
+    places: list[float] = field(default_factory=list)
+    #: Texts in the plot.
+    texts: list[Label] = field(default_factory=list)
 
     def script(self) -> dict[str, Any]:
         """Return the data of this chart for the page's script."""
         return {"x": self.x.data(), "y": self.y.data(), **self.data}
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """Ticks of the horizontal axis."""
+        if "categories" not in self.data:
+            return self.x.ticks(7 if self.wide else 5)
+        names = self.data["categories"]
+        places = self.places or [i + 0.5 for i in range(len(names))]
+        return [
+            Tick(round(100 * float(at), 3), name)
+            for at, name in zip(self.x.place(places), names, strict=True)
+        ]
+
+    @property
+    def labels(self) -> list[Label]:
+        """Labels of the horizontal axis that do not overlap."""
+        return labels([tick for tick in self.ticks if tick.text], self.wide)
+
+    @property
+    def row_labels(self) -> list[str]:
+        """Labels of rows; empty for rows without room."""
+        every = max(1, math.ceil(_ROW_LABEL * len(self.rows) / max(self.height, 1) - 1e-9))
+        return [name if i % every == 0 else "" for i, name in enumerate(self.rows)]
 
     def add(self, css: str, d: str, series: int = 0) -> None:
         """Add a shape, unless it is empty."""
@@ -303,9 +435,22 @@ class Chart:
     def interval(
         self, at: float, low: float, middle: float, high: float, series: int, *, tip: bool = False
     ) -> None:
-        """Draw a dot and a vertical bar through it, with a point at its upper end if ``tip``."""
-        (x, *_), (bottom, top) = self.points([at] * 2, [low, high])
+        """Draw a dot and a vertical bar through it, with a point at its upper end if ``tip``.
+
+        A bar that reaches beyond the axis ends in an arrow.
+        """
+        beyond = high > self.y.high, low < self.y.low
+        ends = [max(low, self.y.low), min(high, self.y.high)]
+        (x, *_), (bottom, top) = self.points([at] * 2, ends)
         end = f"M{x:.0f} {top:.1f}h0" if tip else ""
+        half, tall = _ARROW
+        arrows = "".join(
+            f"M{x - half:.0f} {edge + turn * tall:.1f}L{x:.0f} {edge:.1f}"
+            f"L{x + half:.0f} {edge + turn * tall:.1f}"
+            for there, edge, turn in zip(beyond, (top + 1, bottom - 1), (1, -1), strict=True)
+            if there
+        )
+        self.add(f"arrow s{series}", arrows, series)
         self.add(f"whisker s{series}", f"M{x:.0f} {bottom:.1f}V{top:.1f}{end}", series)
         self.dots([at], [middle], series, "dots big")
 
@@ -322,7 +467,8 @@ class Chart:
         """
         cells: list[list[list[Any]]] = [[] for _ in columns]
         for (column, shift, series), values, text in found:
-            self.interval(column + 0.5 + shift, *values, series)
+            middle = self.places[column] if self.places else column + 0.5
+            self.interval(middle + shift, *values, series)
             name = self.legend[series] if self.legend else "mean"
             cells[column].append([name, text, series])
         self.cells(categories, columns, cells)
@@ -336,6 +482,7 @@ class Chart:
             "categories": list(categories),
             "heads": list(heads),
             "cells": cells,
+            **({"places": rounded(self.places)} if self.places else {}),
         }
 
     def bars(self, row: int, height: int, gap: int, parts: Sequence[float], css: str) -> None:

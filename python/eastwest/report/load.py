@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from eastwest import units
@@ -12,7 +16,7 @@ from eastwest.units import tier_words
 from eastwest.views.facts import Facts
 from eastwest.views.labels import natural, shown
 from eastwest.views.links import LinkLoad, longest_queue, sent_title, upward
-from eastwest.views.series import Bins
+from eastwest.views.series import Bins, Floats
 
 _BINS = 900
 #: Maximum number of rows of the heat map; with more links, several share a row.
@@ -27,10 +31,99 @@ def charts(facts: Facts) -> list[Chart]:
     if facts.result.traffic.height:
         drawn.append(traffic(facts))
     if facts.result.queues.height:
-        drawn.append(queues(facts))
+        drawn += queues(facts)
     if facts.drops_sampled.height:
-        drawn.append(drops(facts))
+        drawn.append(packets(facts, "drops", facts.drops_sampled, "dropped"))
+    if facts.marks_sampled.height:
+        drawn.append(packets(facts, "marks", facts.marks_sampled, "marked"))
     return drawn
+
+
+def compared(named: Sequence[tuple[str, Facts]]) -> list[Chart]:
+    """Return charts that compare results over time: traffic of hosts, drops and marks."""
+    drawn = []
+    sent = [
+        (name, facts.result.traffic.filter(pl.col("tier") == upward(facts.result.traffic)[0]))
+        for name, facts in named
+        if facts.result.traffic.height
+    ]
+    bins = _common(named)
+    ends = {name: facts.end for name, facts in named}
+    rates = [
+        (name, _until(bins, ends[name], t["time_s"].to_numpy(), t["bytes"].to_numpy()))
+        for name, t in sent
+    ]
+    if len(rates) > 1:
+        peaks = ", ".join(units.rate(8 * float(np.nanmax(v)) / bins.step) for _, v in rates)
+        drawn.append(
+            _series(
+                "throughput",
+                f"Traffic of hosts: {peaks} at the peak",
+                "Bits per second on all links from hosts; means over",
+                bins,
+                [(name, 8 * v / bins.step) for name, v in rates],
+                ("rate", "rate"),
+            )
+        )
+    counted = (
+        ("drops", "dropped", [facts.drops_sampled for _, facts in named]),
+        ("marks", "marked (ECN)", [facts.marks_sampled for _, facts in named]),
+    )
+    for name, what, tables in counted:
+        if len(named) < 2 or not any(table.height for table in tables):
+            continue
+        values = [
+            (label, _until(bins, end, t["time_s"].to_numpy(), t["packets"].to_numpy()))
+            for (label, end), t in zip(ends.items(), tables, strict=True)
+        ]
+        title, note = f"Packets {what} over time", f"Packets {what} on all links in each"
+        unit = (f"packets {what}", "count")
+        drawn.append(_series(name, title, note, bins, values, unit))
+    return drawn
+
+
+def _until(bins: Bins, end: float, times: Floats, values: npt.NDArray[Any]) -> Floats:
+    """Return the sum of values in each bin; NaN in bins that begin after the end of a run."""
+    sums = bins.sums(times, values.astype(np.float64))
+    sums[1:][bins.edges[1:-1] >= end] = np.nan
+    return sums
+
+
+def _common(named: Sequence[tuple[str, Facts]]) -> Bins:
+    """Return bins over the longest run of several, of whole sampling intervals."""
+    longest = max((facts for _, facts in named), key=lambda facts: facts.end)
+    widest = max(facts.interval for _, facts in named)
+    bins = longest.bins(_BINS)
+    if widest <= bins.step:
+        return bins
+    return Bins(widest, max(1, -int(-longest.end // widest)))
+
+
+def _series(
+    name: str,
+    title: str,
+    note: str,
+    bins: Bins,
+    values: list[tuple[str, Floats]],
+    unit: tuple[str, str],
+) -> Chart:
+    """Return a chart of one series for each result over time; ``note`` ends before the bin."""
+    kept = values[:_MOST_TIERS]
+    series = [v for _, v in kept]
+    chart = Chart(
+        name,
+        title,
+        f"{note} {units.span(bins.step)}.",
+        time(bins.step * bins.count),
+        linear([np.nanmax(v) for v in series], *unit),
+        wide=True,
+        legend=[label for label, _ in kept],
+        height=150,
+    )
+    for number, value in enumerate(series):
+        chart.steps(bins.edges, value, number)
+    chart.over_time(bins, series, chart.legend, digits=6)
+    return chart
 
 
 def traffic(facts: Facts) -> Chart:
@@ -59,11 +152,26 @@ def traffic(facts: Facts) -> Chart:
     return chart
 
 
-def queues(facts: Facts) -> Chart:
-    """Return a chart of the longest sampled queue of each tier over time."""
+def queues(facts: Facts) -> list[Chart]:
+    """Return charts of the sampled queues over time: those of switches, then those of hosts.
+
+    Hosts have their own chart, because their queues are often much longer than those of switches.
+    """
     sampled = facts.result.queues.join(
         facts.links.select("link", "tier"), on="link", how="left"
     ).with_columns(pl.col("tier").fill_null("?"))
+    of_host = pl.col("tier") == "host-up"
+    parts = (
+        ("queues", "switches", facts.links.filter(~of_host), sampled.filter(~of_host)),
+        ("host-queues", "hosts", facts.links.filter(of_host), sampled.filter(of_host)),
+    )
+    return [_queues(facts, *part) for part in parts if part[3].height]
+
+
+def _queues(
+    facts: Facts, name: str, owner: str, links: pl.DataFrame, sampled: pl.DataFrame
+) -> Chart:
+    """Return a chart of the longest sampled queue of each tier over time."""
     tiers = _tiers(facts, sampled)
     bins = facts.bins(_BINS)
     values = []
@@ -74,12 +182,12 @@ def queues(facts: Facts) -> Chart:
         np.fmax.at(longest, places, part["packets"].to_numpy().astype(float))
         values.append(longest)
     chart = Chart(
-        "queues",
-        longest_queue(facts.links) if facts.links.height else "Queues as they were sampled",
+        name,
+        longest_queue(links, owner) if links.height else f"Queues of {owner}, as sampled",
         f"Packets in the longest queue of a tier, each dot a sample; the longest in each "
         f"{units.span(bins.step)} is shown. Between samples queues may have been empty.",
         time(facts.end),
-        linear([np.nanmax(v) for v in values], "packets waiting"),
+        linear([np.nanmax(v) for v in values], "packets waiting", least=4.0),
         wide=True,
         legend=[tier_words(tier) for tier in tiers],
         key="dot",
@@ -99,24 +207,24 @@ def _tiers(facts: Facts, table: pl.DataFrame) -> list[str]:
     return [tier for tier in [*facts.tiers, "?"] if tier in present][:_MOST_TIERS]
 
 
-def drops(facts: Facts) -> Chart:
-    """Return a chart of dropped packets over time, by the tier of the link that dropped them."""
-    lost = facts.drops_sampled
-    tiers = _tiers(facts, lost)
+def packets(facts: Facts, name: str, counted: pl.DataFrame, what: str) -> Chart:
+    """Return a chart of dropped or marked packets over time, by the tier of the link."""
+    tiers = _tiers(facts, counted)
     bins = facts.bins(_BINS)
     values = []
     for tier in tiers:
-        part = lost.filter(pl.col("tier") == tier)
-        values.append(bins.sums(part["time_s"].to_numpy(), part["drops"].to_numpy().astype(float)))
+        part = counted.filter(pl.col("tier") == tier)
+        counts = part["packets"].to_numpy().astype(float)
+        values.append(bins.sums(part["time_s"].to_numpy(), counts))
     total = np.sum(values, axis=0)
     worst = int(total.argmax())
     chart = Chart(
-        "drops",
-        f"Drops peak about {_about(bins, worst, facts.end)}: {units.count(float(total[worst]))} "
-        f"packets in {units.span(bins.step)}",
-        f"Packets dropped in each {units.span(bins.step)}, by tier of the link.",
+        name,
+        f"{name.capitalize()} peak about {_about(bins, worst, facts.end)}: "
+        f"{units.count(float(total[worst]))} packets in {units.span(bins.step)}",
+        f"Packets {what} in each {units.span(bins.step)}, by tier of the link.",
         time(facts.end),
-        linear(values, "packets dropped"),
+        linear(values, f"packets {what}"),
         wide=True,
         legend=[tier_words(tier) for tier in tiers],
         height=120,
@@ -145,8 +253,7 @@ def heat(load: LinkLoad) -> Chart:
         for first in range(0, len(of_tier), size):
             group = of_tier[first : first + size]
             rows.append(used[group].max(axis=0))
-            start, stop = (shown(links["name"][i], 40) for i in (group[0], group[-1]))
-            names.append(start if len(group) == 1 else f"{start} … {stop}")
+            names.append(_row_name([shown(links["name"][i], 40) for i in group]))
     busiest = int(links["utilisation"].fill_null(0).fill_nan(0).arg_max() or 0)
     row = (
         "A row stands for several links of a tier and shows the busiest of them."
@@ -167,6 +274,19 @@ def heat(load: LinkLoad) -> Chart:
         "percent",
         1.0,
     ).chart(load.facts.end)
+
+
+def _row_name(links: list[str]) -> str:
+    """Return the name of a row of links: ``h0 … h2->leaf0`` if all have the same end."""
+    if len(links) == 1:
+        return links[0]
+    first, last = links[0], links[-1]
+    ends = [link.partition("->") for link in links]
+    if len({target for _, _, target in ends}) == 1:
+        return f"{ends[0][0]} … {last}"
+    if len({source for source, _, _ in ends}) == 1:
+        return f"{first} … {ends[-1][2]}"
+    return f"{first} … {last}"
 
 
 def _group(total: int, count: int) -> int:

@@ -30,6 +30,8 @@ from eastwest.views.links import LinkLoad
 #: Maximum number of characters of a scenario in the page; longer ones (with graphs in them) are
 #: cut.
 _MOST_SCENARIO = 400_000
+#: Maximum number of columns of a table in half the width of the page.
+_MOST_NARROW = 7
 
 
 def title_of(result: Result) -> str:
@@ -46,7 +48,8 @@ def single(result: Result) -> str:
     over_time = load.charts(facts)
     if loads is not None:
         over_time.insert(0, load.heat(loads))
-    curves = {chart.name: chart for chart in spread.charts([("", facts)])}
+    drawn = spread.charts([("", facts)])
+    curves = {chart.name: chart for chart in drawn}
     take = curves.get
     found: dict[str, list[Chart | None]] = {
         "work": [*work.charts(facts), take("job-runtimes")],
@@ -55,13 +58,17 @@ def single(result: Result) -> str:
         "network_narrow": [spread.busy_links(facts)],
         "flow_charts": [
             *throughput.charts(facts),
+            *(chart for chart in drawn if chart.name.startswith("workload-")),
             *(take("flow-completion"), take("slowdown-by-size"), parts.parts(facts)),
         ],
         "packet_charts": [take("packet-latency"), spread.waits(facts)],
     }
     sections = {name: [c for c in charts if c is not None] for name, charts in found.items()}
+    drops = words.drop_table(result)
+    many = len(drops[0]) > _MOST_NARROW
     for charts in sections.values():
-        fill_lines(charts, keep="link-utilisation")
+        fill_lines(charts, keep="" if many else "link-utilisation")
+    slowest = slow.rows(facts)
     verdicts = verdict.verdicts(facts)
     return render(
         "single.html.j2",
@@ -79,16 +86,17 @@ def single(result: Result) -> str:
         **sections,
         fabric_drawing=drawing,
         busiest_now=_busiest(facts),
-        drop_kinds=list(words.DROP_KINDS.values()),
-        drops=words.drop_rows(result),
+        drops=drops,
+        drops_wide=many or not sections["network_narrow"],
+        lost=words.carried(result)[1] > 0,
         causes=words.drop_causes(result),
         marked=words.marked(result),
         faults=words.faults(result),
         busiest=words.busiest_links(result),
         paused=pauses.rows(facts),
         energy_rows=energy.rows(facts),
-        slow=slow.rows(facts),
-        events_note=_events_note(facts),
+        slow=slowest,
+        slow_notes=[n for n in (slow.without_loss(slowest), _events_note(facts)) if n],
         purposes=words.purpose_rows(result),
         sizes=_sizes(result),
         latency=words.latency_rows(result),

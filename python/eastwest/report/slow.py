@@ -46,6 +46,18 @@ def rows(facts: Facts) -> list[dict[str, Any]]:
     return [_row(facts, row, names, by_connection, until) for row in picked.iter_rows(named=True)]
 
 
+def without_loss(rows: list[dict[str, Any]]) -> str:
+    """Return a sentence on the flows of the table that lost nothing; empty if there are none."""
+    count = sum(not row["story"] for row in rows)
+    if not count:
+        return ""
+    which = "All" if count == len(rows) else f"{units.count(count)} of the {units.count(len(rows))}"
+    return (
+        f"{which} flows here lost nothing: they waited in queues or shared their path with other "
+        "flows."
+    )
+
+
 def _recorded_until(facts: Facts) -> float:
     """Return the time of the last event, in s; infinite where no event was left out."""
     left_out = pick(facts.result.summary, "event_log", "left_out")
@@ -121,10 +133,10 @@ def _row(
 
 
 def _without_events(row: dict[str, Any]) -> str:
-    """Return the story of a flow from its own counters, without events."""
+    """Return the story of a flow from its own counters, without events; empty without a loss."""
     again, late = row["retransmits"], row["timeouts"]
     if not again and not late:
-        return "Nothing was lost: it waited in queues or shared its path."
+        return ""
     said = f"{plural(again, 'segment', 'segments')} sent again"
     return said + (f", {plural(late, 'timeout', 'timeouts')}." if late else ", no timeout.")
 

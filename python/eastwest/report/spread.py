@@ -11,15 +11,19 @@ import polars as pl
 from eastwest import units
 from eastwest.report.draw import Chart, Scale, linear, logarithmic, rounded, thin_curve
 from eastwest.views.facts import Facts
-from eastwest.views.labels import shown
+from eastwest.views.labels import seconds, shown
 from eastwest.views.latency import SIZE_BINS, by_size, classes, curve, finished, tail_s
-from eastwest.views.series import Floats, cumulative
+from eastwest.views.series import Floats, cumulative, percentile
+from eastwest.work_units import UNITS
 
 _SHARES = (0.5, 0.9, 0.99, 0.999, 1.0)
 #: Shortest wait on the logarithmic axis in s: many packets do not wait at all.
 _SHORTEST_WAIT_S = 1e-7
 #: Maximum number of curves in one chart.
 MOST_CURVES = 6
+#: Tables of units of which a workload has its own curve, and the maximum number of these charts.
+_OWN_UNITS = ("exchanges", "transactions")
+_MOST_WORKLOADS = 4
 #: Results of a comparison, each with its name; one result has an empty name.
 Named = Sequence[tuple[str, Facts]]
 
@@ -27,7 +31,7 @@ Named = Sequence[tuple[str, Facts]]
 def charts(named: Named) -> list[Chart]:
     """Return the curves of one result, or of several in common charts."""
     drawn = (draw(named) for draw in (runtimes, completion, latency, slowdown))
-    return [chart for chart in drawn if chart is not None]
+    return [*workloads(named), *(chart for chart in drawn if chart is not None)]
 
 
 def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str) -> Chart | None:
@@ -55,12 +59,41 @@ def curves_of(name: str, curves: list[tuple[str, Floats]], label: str, what: str
             [
                 key or noun,
                 units.count(v.size),
-                *(units.span(float(np.quantile(v, s, method="higher"))) for s in _SHARES),
+                *(units.span(percentile(v, s)) for s in _SHARES),
             ]
             for key, v in curves
         ],
     )
     return chart
+
+
+def workloads(named: Named) -> list[Chart]:
+    """Return a chart for each workload with exchanges or transactions: how long they take."""
+    found: dict[tuple[str, str], list[tuple[str, Floats]]] = {}
+    for name, facts in named:
+        for table in _OWN_UNITS:
+            for (workload,), rows in facts.units[table].group_by("workload", maintain_order=True):
+                times = rows["took"].to_numpy().astype(float) / 1e6
+                found.setdefault((str(workload), table), []).append((name, times))
+    drawn = []
+    for number, ((workload, table), curves) in enumerate(found.items()):
+        if number >= _MOST_WORKLOADS:
+            break
+        noun = f"{UNITS[table].noun}s"
+        chart = curves_of(f"workload-{number}", curves, "time", f"{noun} finished")
+        if chart is None:
+            continue
+        owner = shown(workload, 40)
+        chart.title = f"How long {noun} of {owner} take"
+        warm_up_s = named[0][1].result.warm_up_s
+        period = "after the warm-up" if warm_up_s else "over the whole run"
+        chart.note = f"Share of {noun} of {owner} that take at most so long, {period}."
+        windowed = any(facts.result.summary.get("window") for _, facts in named)
+        if len(named) == 1 and not windowed:
+            half, most = (units.span(percentile(curves[0][1], q)) for q in (0.5, 0.99))
+            chart.title = f"Half of the {noun} of {owner} take up to {half}, 99 % up to {most}"
+        drawn.append(chart)
+    return drawn
 
 
 def runtimes(named: Named) -> Chart | None:
@@ -73,7 +106,7 @@ def runtimes(named: Named) -> Chart | None:
         chart.title = "How long jobs take"
         chart.note = "Share of jobs that take at most so long."
         if len(named) == 1:
-            half, most = (units.span(v) for v in np.quantile(curves[0][1], [0.5, 0.95]))
+            half, most = (units.span(percentile(curves[0][1], q)) for q in (0.5, 0.95))
             chart.title = f"Half of the jobs finish within {half}, 95 % within {most}"
     return chart
 
@@ -97,8 +130,8 @@ def completion(named: Named) -> Chart | None:
         of_each = " of each purpose" if len(named) == 1 and chart.legend else ""
         chart.note = f"Share of flows (messages){of_each} that take at most so long."
         if len(named) == 1:
-            every = finished(named[0][1].result)["fct_us"] / 1e6
-            half, most = (units.span(every.quantile(q, "higher")) for q in (0.5, 0.99))
+            every = finished(named[0][1].result)["fct_us"].to_numpy()
+            half, most = (units.span(seconds(percentile(every, q))) for q in (0.5, 0.99))
             chart.title = f"Half of the flows take up to {half}, 99 % up to {most}"
     return chart
 
@@ -164,9 +197,9 @@ def _rare(
         legend=[key for key, _, _ in curves],
     )
     points = []
-    for number, (_, share, seconds) in enumerate(curves):
+    for number, (_, share, times) in enumerate(curves):
         x = np.insert(share, 0, 0.0)
-        y = np.insert(seconds, 0, seconds[0])
+        y = np.insert(times, 0, times[0])
         keep = _spaced(chart.x.place(x))
         chart.line(x[keep], y[keep], number)
         points.append([rounded(x[keep], 8), rounded(y[keep], 3)])

@@ -3,47 +3,86 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from eastwest import units
 from eastwest.errors import InputError
 from eastwest.report import spread
-from eastwest.report.draw import UNITS, Chart, Scale, fill_lines, linear, logarithmic
+from eastwest.report.draw import (
+    SHADES,
+    UNITS,
+    WIDTH,
+    Chart,
+    Scale,
+    beside,
+    characters,
+    fill_lines,
+    linear,
+    logarithmic,
+)
 from eastwest.report.page import render
 from eastwest.sweep import seeds, words
 from eastwest.sweep.tables import SweepResult
 from eastwest.views import goals
 from eastwest.views.facts import Facts
-from eastwest.views.labels import as_sentence, shown
+from eastwest.views.front import Trade, trade
+from eastwest.views.labels import as_sentence, plural, shown
 from eastwest.views.metrics import Metric, change
 from eastwest.views.sweep import Estimate, Points
 
 _MOST_SERIES = 6
-_MOST_CHARTS = 8
+#: Maximum number of points that a sentence names.
+_MOST_NAMED = 4
+#: Maximum number of charts of metrics that the sweep does not name in ``show``.
+_MOST_OTHERS = 6
+#: Maximum number of columns of metrics, unless the sweep shows more.
+_MOST_COLUMNS = 8
+#: Last parts of paths that are statistics of one quantity.
+_STATISTICS = {"mean", "p50", "p99", "p999", "max"}
+#: Ratio of the largest to the least mean from which an axis is logarithmic.
+_LEAST_LOG = 30.0
+#: Least value, as a share of the end of an axis, from which a scatter does not begin at zero.
+_LEAST_SHARE = 0.4
+#: Ratio of the largest to the least ratio to a baseline from which an axis is logarithmic.
+_LEAST_LOG_RATIO = 8.0
+#: End of an axis as a multiple of the largest mean: intervals are drawn up to it.
+_REACH, _LOG_REACH = 1.5, 3.0
 
 
 def sweep_page(sweep: SweepResult) -> str:
     """Return the HTML page about a sweep."""
     points = Points(sweep)
-    charts = [_chart(points, metric) for metric in _drawn(points)]
+    found = trade(points)
+    main, others = _drawn(points)
+    charts = [_chart(points, metric) for metric in main]
     if any(axis is not None for _, axis in sweep.columns):
         charts[:0] = _factors(points)
-    fill_lines(charts)
+    more = [_chart(points, metric) for metric in others]
+    for group in (charts, more):
+        fill_lines(group)
+    if found is not None:
+        charts.append(_trade(points, found))
     curves, curves_note = _curves(points)
     summary = sweep.summary
     return render(
         "sweep.html.j2",
-        [*charts, *curves],
+        [*charts, *more, *curves],
         title=shown(summary.get("name", sweep.path.name), 100),
         scenario=shown(summary.get("scenario", "?"), 100),
         version=shown(summary.get("version", "?"), 40),
         counts=_counts(points),
         sentences=[
             *goals.of_sweep(summary, points.names),
-            *_sentences(points),
+            *_sentences(points, found),
             *map(as_sentence, seeds.of_sweep(sweep)),
         ],
         charts=charts,
+        more=more,
+        confidence=_confidence(points),
         curves=curves,
         curves_note=curves_note,
         axes=points.short,
@@ -75,62 +114,174 @@ def _counts(points: Points) -> str:
 
 
 def _listed(points: Points) -> list[Metric]:
-    """Return the metrics of the table: the headlines and others that differ between points."""
-    shown_first = [m for m in points.metrics if m in points.wanted]
-    others = [m for m in points.metrics if m not in shown_first]
-    return (shown_first + [m for m in others if m.headline or _varies(points, m)])[:10]
+    """Return the metrics of the table: those that the sweep shows, then others that differ."""
+    main, others = _drawn(points)
+    constant = [m for m in points.wanted if m not in main and points.of(m)]
+    asked = main if points.wanted else []
+    listed = [*asked, *constant, *(m for m in (*main, *others) if m not in asked)]
+    return listed[: max(_MOST_COLUMNS, len(asked) + len(constant))]
 
 
 def _varies(points: Points, metric: Metric) -> bool:
-    return len({e.mean for e in points.of(metric).values()}) > 1
+    """Whether the means of points differ in the digits that the page has."""
+    return len({metric.write(e.mean) for e in points.of(metric).values()}) > 1
 
 
-def _drawn(points: Points) -> list[Metric]:
-    """Return the metrics with a chart: those that the sweep shows, then others that differ."""
+def _drawn(points: Points) -> tuple[list[Metric], list[Metric]]:
+    """Return the metrics that the sweep shows and that differ, and others that differ.
+
+    Where the sweep shows none, the first group has the headlines of results.
+    """
     varying = [m for m in points.metrics if _varies(points, m)]
-    return sorted(varying, key=lambda m: (m not in points.wanted, not m.headline))[:_MOST_CHARTS]
+    main = [m for m in varying if m in points.wanted]
+    if not points.wanted:
+        main = [m for m in varying if m.headline]
+    others = [m for m in varying if m not in main]
+    # A quantity of which another statistic is shown comes last.
+    known = {_quantity(m) for m in main}
+    others.sort(key=lambda m: (_quantity(m) in known, not m.headline))
+    return main, others[:_MOST_OTHERS]
+
+
+def _quantity(metric: Metric) -> tuple[str, ...]:
+    """Return the path of a metric without its statistic."""
+    return metric.path[:-1] if metric.path[-1] in _STATISTICS else metric.path
 
 
 def _chart(points: Points, metric: Metric) -> Chart:
     """Return a chart of mean and interval of a metric at every point."""
     columns, series, places = points.layout
+    axis = points.axis
     found = points.of(metric)
-    lows, highs = zip(*(estimate.reach for estimate in found.values()), strict=True)
-    least, most = min(e.mean for e in found.values()), max(highs)
-    unit = UNITS[metric.write]
-    wide_range = least > 0 and most > 30 * least and min(lows) > 0
+    scale, remark = _range(found, metric)
     best, worst = _extremes(found)
     chart = Chart(
         "metric-" + "-".join(metric.path).replace("/", "-"),
         f"{metric.title}: {metric.write(found[best].mean)} to {metric.write(found[worst].mean)}",
-        f"Mean over the seeds of each point, bar: its {_confidence(points)} interval."
-        + (" The axis is logarithmic." if wide_range else ""),
-        Scale("linear", 0.0, len(columns), points.across),
-        logarithmic(min(lows), most, "mean", unit) if wide_range else linear(highs, "mean", unit),
+        f"Mean over the seeds of each point, bar: its {_confidence(points)} interval.{remark}",
+        Scale("linear", 0.0, len(columns), axis.label),
+        scale,
         legend=series,
         key="dot",
         css="sizes",
-        wide=_needs_width(columns),
+        wide=_needs_width(axis.texts),
+        places=axis.places if axis.is_numeric else [],
     )
     lines: dict[int, list[tuple[float, float]]] = {}
     drawn = []
-    shift = min(0.14, 0.7 / max(1, len(series)))
+    shift = min(0.14, 0.7 / max(1, len(series)), 0.7 * axis.least_gap / max(1, len(series)))
     for point, estimate in found.items():
         column, number = places[point]
         aside = (number - (max(1, len(series)) - 1) / 2) * shift
         low, high = estimate.reach
-        ends = (max(low, chart.y.low), estimate.mean, high)
+        mean = max(estimate.mean, scale.low)
+        # No metric is negative: a bar down to zero needs no arrow.
+        ends = (max(low, scale.low) if scale.kind == "linear" else min(low, mean), mean, high)
         text = metric.write(estimate.mean)
         if None not in estimate.ends:
             text += f" ({metric.write(low)} – {metric.write(high)})"
         drawn.append(((column, aside, number), ends, text))
-        lines.setdefault(number, []).append((column + 0.5 + aside, estimate.mean))
-    chart.intervals(columns, _sparse(columns), drawn)
+        lines.setdefault(number, []).append((axis.places[column] + aside, mean))
+    texts = axis.texts if axis.is_numeric else _sparse(axis.texts, chart.wide)
+    chart.intervals(columns, texts, drawn)
     if not points.is_named:  # cases have no order
         for number, path in lines.items():
             across, up = zip(*sorted(path), strict=True)
             chart.line(across, up, number)
     return chart
+
+
+def _range(found: Mapping[int, Estimate], metric: Metric) -> tuple[Scale, str]:
+    """Return the vertical axis for estimates of a metric, and remarks on it.
+
+    The means determine the axis, so that one wide interval does not flatten the others.
+    """
+    unit = UNITS[metric.write]
+    means = [estimate.mean for estimate in found.values()]
+    highs = [estimate.reach[1] for estimate in found.values()]
+    positive = [mean for mean in means if mean > 0]
+    remark = ""
+    if min(means) >= 0 and positive and max(positive) > _LEAST_LOG * min(positive):
+        floor = min(positive) / _LOG_REACH
+        low = min(max(e.reach[0], floor) for e in found.values() if e.mean > 0)
+        high = min(max(highs), _LOG_REACH * max(means))
+        # Room for the dots at the ends.
+        scale = logarithmic(low / (high / low) ** 0.02, high * (high / low) ** 0.03, "mean", unit)
+        remark = " The axis is logarithmic."
+        if len(positive) < len(means):
+            remark += " Means of 0 are at its lower end."
+        beyond = [e for e in found.values() if e.mean > 0 and e.reach[0] < scale.low]
+    else:
+        scale = linear([min(max(highs), max(_REACH * max(means), 0.0))], "mean", unit)
+        beyond = []
+    beyond = [e for e in found.values() if e in beyond or e.reach[1] > scale.high]
+    if beyond:
+        most = metric.write(max(estimate.reach[1] for estimate in beyond))
+        intervals = "interval reaches" if len(beyond) == 1 else "intervals reach"
+        remark += (
+            f" {units.count(len(beyond))} {intervals} beyond the axis (up to {most}): "
+            "an arrow ends the bar."
+        )
+    return scale, remark
+
+
+def _trade(points: Points, found: Trade) -> Chart:
+    """Return a chart of two metrics against each other, with the front of the means."""
+    _, series, places = points.layout
+    values = {p: (points.of(found.across)[p], points.of(found.up)[p]) for p in found.means}
+    scales = []
+    for which, metric in enumerate((found.across, found.up)):
+        own = {p: both[which] for p, both in values.items()}
+        scale, _ = _range(own, metric)
+        low = min(estimate.reach[0] for estimate in own.values())
+        if scale.kind == "linear" and low > _LEAST_SHARE * scale.high:
+            scale = replace(scale, low=low - 0.06 * (scale.high - low))
+        scales.append(replace(scale, label=metric.title))
+    front = found.front
+    good = "to the right" if found.more else "to the left"
+    chart = Chart(
+        "trade",
+        f"{found.up.title} against {found.across.title}",
+        f"Means over the seeds, bars: their {_confidence(points)} intervals, cut at the edges of "
+        f"the plot. Points below and {good} are better. The line joins the front: points that no "
+        "other point beats in both means.",
+        scales[0],
+        scales[1],
+        height=300,
+        wide=True,
+        legend=series,
+        key="dot",
+        css="sizes",
+    )
+    spots: list[list[float]] = []
+    cells: list[list[list[Any]]] = []
+    rows, names, short = [], [], []
+    for point, (x, y) in values.items():
+        number = places[point][1]
+        (x_low, x_high), (y_low, y_high) = x.reach, y.reach
+        ends = np.clip([x_low, x_high], chart.x.low, chart.x.high)
+        xs, ys = chart.points([*ends, x.mean], [y.mean] * 3)
+        chart.add(f"whisker s{number}", f"M{xs[0]:.0f} {ys[0]:.1f}H{xs[1]:.0f}", number)
+        chart.interval(x.mean, max(y_low, chart.y.low), y.mean, y_high, number)
+        name = points.name(point)
+        names.append(name)
+        short.append(points.column_name(point))
+        spots.append([round(float(xs[2]) / WIDTH, 4), round(float(ys[2]), 1)])
+        both = [x.text(found.across), y.text(found.up)]
+        titles = (found.across.title, found.up.title)
+        cells.append([[title, text, number] for title, text in zip(titles, both, strict=True)])
+        rows.append([name, "on the front" if point in front else "beaten", *both])
+    across, up = zip(*(found.means[p] for p in front), strict=True)
+    if len(front) > 1:
+        chart.line(across, up, len(series) % SHADES if series else 1)
+    chart.data = {"type": "spots", "spots": spots, "names": names, "cells": cells}
+    chart.table = (["point", "is", found.across.title, found.up.title], rows)
+    chart.texts = beside(list(zip(spots, short, strict=True)), chart.height)
+    return chart
+
+
+def _counted(some: int, of: int) -> str:
+    return f"{units.count(some)} of {plural(of, 'point')}"
 
 
 def _extremes(found: dict[int, Estimate]) -> tuple[int, int]:
@@ -145,7 +296,8 @@ def _needs_width(columns: list[str]) -> bool:
 
 def _factors(points: Points) -> list[Chart]:
     """Return a chart with the ratios of the sweep's shown metrics to their baselines."""
-    wanted = [".".join(m.path) for m in points.wanted or _drawn(points)]
+    main, others = _drawn(points)
+    wanted = [".".join(m.path) for m in points.wanted or (*main, *others)]
     there = [name for name in wanted if any(metric == name for metric, _ in points.compared)]
     series = [shown(words.shown(name)[1], 60) for name in there[:_MOST_SERIES]]
     factors = {
@@ -157,12 +309,14 @@ def _factors(points: Points) -> list[Chart]:
     bases = points.sweep.comparisons.select("metric", "baseline").unique().iter_rows()
     factors |= {(metric, point): [1.0] for metric, point in bases}
     columns = [points.name(point) for point in points.numbers]
+    scale = _ratios([v for key, v in factors.items() if key[0] in there])
     chart = Chart(
         "factors",
-        "What each case is of its baseline",
-        f"Seed by seed, bar: its {_confidence(points)} interval.",
+        "Ratio of each case to its baseline",
+        f"Mean of the ratios seed by seed, bar: its {_confidence(points)} interval."
+        + (" The axis is logarithmic." if scale.kind == "log" else ""),
         Scale("linear", 0.0, len(columns), "case"),
-        linear([max(v) for key, v in factors.items() if key[0] in there], "times", "times"),
+        scale,
         legend=series,
         key="dot",
         css="sizes",
@@ -177,16 +331,27 @@ def _factors(points: Points) -> list[Chart]:
                 text = f"{values[0]:.2f} ×"
                 if len(values) > 1:
                     text += f" ({min(values):.2f} – {max(values):.2f})"
-                ends = (max(min(values), 0.0), values[0], max(values))
+                floor = max(0.0, scale.low)
+                ends = (max(min(values), floor), max(values[0], floor), max(values))
                 drawn.append(((column, aside, number), ends, text))
-    chart.intervals(columns, _sparse(columns), drawn)
+    chart.intervals(columns, _sparse(columns, chart.wide), drawn)
     return [chart]
 
 
-def _sparse(columns: list[str]) -> list[str]:
-    """Return labels of columns, empty for some where there are too many."""
+def _ratios(factors: list[list[float]]) -> Scale:
+    """Return an axis for ratios with their intervals, which the ratios determine."""
+    ratios = [values[0] for values in factors]
+    top = min(max(max(v) for v in factors), _REACH * max(ratios))
+    if min(ratios) > 0 and max(ratios) > _LEAST_LOG_RATIO * min(ratios):
+        return logarithmic(min(ratios) / 1.3, top, "times", "times")
+    return linear([top], "times", "times")
+
+
+def _sparse(columns: list[str], wide: bool) -> list[str]:
+    """Return labels of columns, cut to their room and empty for some where there are too many."""
     every = -(-len(columns) // 12)
-    return [shown(c, 14) if i % every == 0 else "" for i, c in enumerate(columns)]
+    room = characters(wide) * every // max(1, len(columns)) - 1
+    return [shown(c, max(room, 8)) if i % every == 0 else "" for i, c in enumerate(columns)]
 
 
 def _confidence(points: Points) -> str:
@@ -198,16 +363,17 @@ def _rows(points: Points) -> list[dict[str, Any]]:
     """Return one row for each point: settings, and means with the change against the baseline."""
     rows = []
     for point in points.numbers:
-        cells: list[tuple[float | str, str, str, bool]] = []
+        cells: list[tuple[float | str, str, str, str, bool]] = []
         for metric in _listed(points):
             estimate = points.of(metric).get(point)
             if estimate is None:
-                cells.append(("", "–", "", False))
+                cells.append(("", "–", "", "", False))
                 continue
             by = points.compared.get((".".join(metric.path), point))
             text = change(1 + by.mean) if by and by.mean and point != points.baseline else ""
             clear = by is not None and by.is_clear
-            cells.append((estimate.mean, estimate.text(metric), text, clear))
+            said = metric.write(estimate.mean), estimate.width(metric)
+            cells.append((estimate.mean, *said, text, clear))
         rows.append(
             {
                 "point": point,
@@ -219,29 +385,58 @@ def _rows(points: Points) -> list[dict[str, Any]]:
     return rows
 
 
-def _sentences(points: Points) -> list[str]:
-    """Return sentences on where each headline is best and worst, and on clear differences."""
+def _sentences(points: Points, found: Trade | None) -> list[str]:
+    """Return sentences on where each metric is least and greatest, and on clear differences."""
     said = []
-    for metric in _drawn(points):
-        if not metric.headline:
-            continue
-        found = points.of(metric)
-        low, high = _extremes(found)
-        name = ".".join(metric.path)
-        against = [points.compared[name, p] for p in found if (name, p) in points.compared]
-        clear = sum(each.is_clear for each in against)
+    main, others = _drawn(points)
+    for metric in main or [m for m in others if m.headline]:
+        low, high = _extremes(points.of(metric))
         said.append(
-            f"{metric.title}: from {found[low].text(metric)} ({points.name(low)}) to "
-            f"{found[high].text(metric)} ({points.name(high)})"
-            # A baseline of zero has no relative differences.
-            + (f"; {_of(clear, len(against))} clearly from the baseline." if against else ".")
+            f"{metric.title}: from {points.of(metric)[low].text(metric)} ({points.name(low)}) to "
+            f"{points.of(metric)[high].text(metric)} ({points.name(high)})"
+            + _against(points, metric)
         )
-    if said:
+    compared = any("baseline" in sentence for sentence in said)
+    for metric in points.wanted:
+        values = points.of(metric)
+        if values and metric not in main:
+            value = metric.write(next(iter(values.values())).mean)
+            said.append(f"{metric.title}: {value} at every point.")
+    if found is not None:
+        said.append(_front(points, found))
+    if compared:
         said.append(
-            "Clearly: the 95 % interval of the paired difference leaves out 0. Of many comparisons "
-            "one in twenty does so by chance; nothing is corrected for that."
+            f"A point differs clearly if the {_confidence(points)} interval of its difference to "
+            f"the baseline ({points.name(points.baseline)}), seed by seed, does not include 0. Of "
+            "many comparisons some do so by chance; nothing is corrected for that."
         )
     return said or ["Nothing differs between the points."]
+
+
+def _front(points: Points, found: Trade) -> str:
+    """Return a sentence on the front of two metrics."""
+    both = f"{found.up.title} and {found.across.title}"
+    front = found.front
+    if len(front) == 1:
+        return f"{points.name(front[0])} is the best point in both {both}."
+    if len(front) == len(found.means):
+        return f"No point is better than another in both {both}: one is traded for the other."
+    named = "; ".join(points.name(p) for p in front[:_MOST_NAMED])
+    rest = len(front) - _MOST_NAMED
+    return f"{_counted(len(front), len(found.means))} are on the front of {both}: {named}" + (
+        f"; and {rest} more." if rest > 0 else "."
+    )
+
+
+def _against(points: Points, metric: Metric) -> str:
+    """Return the end of a sentence on a metric: how many points differ from the baseline."""
+    name = ".".join(metric.path)
+    found = [points.compared[name, p] for p in points.of(metric) if (name, p) in points.compared]
+    # A baseline of zero has no relative differences.
+    if not found:
+        return "."
+    clear = sum(each.is_clear for each in found)
+    return f"; {_of(clear, len(found))} clearly from the baseline."
 
 
 def _of(some: int, of: int) -> str:
@@ -253,6 +448,7 @@ def _of(some: int, of: int) -> str:
 def _curves(points: Points) -> tuple[list[Chart], str]:
     """Return curves of some points, from runs in the store with their tables, and a note."""
     few = points.numbers
+    warm_up_s = float(points.sweep.summary.get("warm_up_s") or 0.0)
     if len(few) > spread.MOST_CURVES:
         step = (len(few) - 1) / (spread.MOST_CURVES - 1)
         few = [few[round(i * step)] for i in range(spread.MOST_CURVES)]
@@ -263,7 +459,7 @@ def _curves(points: Points) -> tuple[list[Chart], str]:
         try:
             result = points.sweep.run(point, seed)
             if (result.path / "flows.parquet").is_file():
-                named.append((points.name(point), Facts(result)))
+                named.append((points.name(point), Facts(result, warm_up_s)))
         except (KeyError, OSError, InputError):
             continue
     if len(named) < 2:
@@ -274,7 +470,13 @@ def _curves(points: Points) -> tuple[list[Chart], str]:
     charts = spread.charts(named)
     fill_lines(charts)
     note = f"One run (seed {seed}) of {len(named)} points"
-    return charts, note + (", spread over the sweep." if len(few) < len(points.numbers) else ".")
+    note += ", spread over the sweep." if len(few) < len(points.numbers) else "."
+    if warm_up_s:
+        note += (
+            f" Flows, jobs and exchanges are those that start after the warm-up of "
+            f"{units.span(warm_up_s)}; packets are counted over the whole run."
+        )
+    return charts, note
 
 
 def _failures(sweep: SweepResult) -> list[list[str]]:

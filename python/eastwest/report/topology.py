@@ -24,6 +24,8 @@ _MOST_HOSTS, _MOST_SWITCHES = 64, 40
 _LAYER = 128
 _MARGIN = 34
 _WIDTH = 1000
+#: Width of a character of a name on a phone, in units of the drawing.
+_PHONE_CHARACTER = 16.5
 
 
 @dataclass
@@ -35,8 +37,9 @@ class Node:
     members: int = 1
     x: float = 0.0
     y: float = 0.0
-    #: Whether the drawing has its name.
+    #: Whether the drawing has its name, and whether there is room for it on a phone.
     label: bool = True
+    label_on_phone: bool = True
 
     @property
     def kind(self) -> str:
@@ -161,11 +164,11 @@ class Topology:
                 node.y = _MARGIN + (top - layer) * _LAYER
         return 2 * _MARGIN + top * _LAYER + 14
 
-    def label_every(self, layer: int) -> bool:
-        """Whether nodes of a layer are far enough apart for their names."""
+    def label_every(self, layer: int, character: float = 7.4) -> bool:
+        """Whether nodes of a layer are far enough apart for names with characters of this width."""
         nodes = [n for n in self.nodes if n.layer == layer]
         longest = max((len(n.name) for n in nodes), default=1)
-        return len(nodes) < 2 or _WIDTH / len(nodes) >= 7.4 * longest + 6
+        return len(nodes) < 2 or _WIDTH / len(nodes) >= character * longest + 6
 
 
 def _spread(count: int, wanted: list[float]) -> list[float]:
@@ -208,9 +211,11 @@ def drawing(facts: Facts, load: LinkLoad | None) -> dict[str, Any]:
                 f"{units.count(float(count))} drops",
             }
         )
-    labelled = {node.layer: topology.label_every(node.layer) for node in topology.nodes}
+    layers = {node.layer for node in topology.nodes}
+    labelled = {layer: topology.label_every(layer) for layer in layers}
+    on_phone = {layer: topology.label_every(layer, _PHONE_CHARACTER) for layer in layers}
     for node in topology.nodes:
-        node.label = labelled[node.layer]
+        node.label, node.label_on_phone = labelled[node.layer], on_phone[node.layer]
     return {
         "height": topology.height,
         "width": _WIDTH,

@@ -15,6 +15,7 @@ from typing import Any
 from eastwest import units
 from eastwest.report.spread import MOST_CURVES
 from eastwest.results import Result, pick
+from eastwest.views.front import beats
 from eastwest.views.metrics import Metric
 
 WIDTH, HEIGHT = 520, 382
@@ -48,12 +49,12 @@ def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] 
     real = [i for i, result in enumerate(results) if not _is_bound(result)]
     rows = []
     for number, (name, row, result) in enumerate(zip(names, points, results, strict=True)):
-        better = [names[i] for i in real if _beats(points[i], row)]
+        better = [names[i] for i in real if beats(points[i], row)]
         awake = pick(result.summary, "energy_j", "of_always_on")
         cells = [axis.write(v) for axis, v in zip(axes, row, strict=True)]
         beaten = _beaten(better) if number in real else "a bound"
         rows.append((number, [name, cells[0], units.percent(awake), *cells[1:], beaten]))
-    best = [names[i] for i in real if not any(_beats(points[o], points[i]) for o in real)]
+    best = [names[i] for i in real if not any(beats(points[o], points[i]) for o in real)]
     return {
         "width": WIDTH,
         "height": HEIGHT,
@@ -68,12 +69,6 @@ def triangle(results: Sequence[Result], names: Sequence[str]) -> dict[str, Any] 
         ],
         "rows": rows,
     }
-
-
-def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether ``one`` is nowhere worse than ``other`` and somewhere better."""
-    pairs = list(zip(one, other, strict=True))
-    return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
 
 
 def _is_bound(result: Result) -> bool:

@@ -12,11 +12,14 @@ from eastwest.few_flows import few_flows
 from eastwest.report import energy, words
 from eastwest.results import pick
 from eastwest.views.facts import Facts
-from eastwest.views.labels import as_sentence, seconds, shown
+from eastwest.views.labels import as_sentence, plural, seconds, shown
 from eastwest.views.latency import finished
+from eastwest.views.series import percentile
 
 #: A class and a sentence: ``good``, ``look`` (worth a look) or ``bad`` (a failure).
 Verdict = tuple[str, str]
+#: Maximum number of purposes of flows in the sentence about timeouts.
+_MOST_PURPOSES = 3
 
 
 def verdicts(facts: Facts) -> list[Verdict]:
@@ -95,19 +98,42 @@ def _lost(facts: Facts) -> Iterator[Verdict]:
 def _timeouts(facts: Facts) -> Iterator[Verdict]:
     timeouts = pick(facts.result.summary, "tcp", "timeouts")
     done = finished(facts.result)
-    hit, rest = done.filter(pl.col("timeouts") > 0), done.filter(pl.col("timeouts") == 0)
+    hit = done.filter(pl.col("timeouts") > 0)
     if timeouts and hit.height:
         share = units.percent(hit.height / done.height)
-        others = f", the others {_median(rest)}" if rest.height else ""
         yield (
             "look",
-            f"{units.count(timeouts)} TCP timeouts hit {units.count(hit.height)} flows ({share}): "
-            f"they took {_median(hit)} at the median{others}.",
+            f"There were {plural(timeouts, 'TCP timeout')}; {plural(hit.height, 'flow')} ({share}) "
+            "had one or more. Median completion time with and without a timeout: "
+            f"{_by_purpose(hit, done)}.",
         )
 
 
+def _by_purpose(hit: pl.DataFrame, done: pl.DataFrame) -> str:
+    """Return medians of flows with and without a timeout as text, for the purposes with most hits.
+
+    Flows are compared with those of their workload and purpose only, because a shuffle takes longer
+    than a request also without a timeout.
+    """
+    kind = ["workload", "purpose"]
+    counts = hit.group_by(kind).len().sort(["len", *kind], descending=[True, False, False])
+    several = done["workload"].n_unique() > 1
+    said = []
+    for workload, purpose, count in counts.head(_MOST_PURPOSES).iter_rows():
+        like = done.filter((pl.col("workload") == workload) & (pl.col("purpose") == purpose))
+        rest = like.filter(pl.col("timeouts") == 0)
+        others = f"against {_median(rest)}" if rest.height else "and none without"
+        words = [shown(workload, 30)] * several + [shown(purpose, 30)] * (purpose != "flow")
+        noun = " ".join([*words, "flow"])
+        said.append(
+            f"{_median(like.filter(pl.col('timeouts') > 0))} {others} "
+            f"({units.count(count)} of {plural(like.height, noun)})"
+        )
+    return "; ".join(said)
+
+
 def _median(flows: pl.DataFrame) -> str:
-    return units.span(seconds(flows["fct_us"].quantile(0.5, "higher")))
+    return units.span(seconds(percentile(flows["fct_us"].to_numpy(), 0.5)))
 
 
 def _pauses(facts: Facts) -> Iterator[Verdict]:

@@ -17,6 +17,7 @@ from eastwest.units import tier_words
 from eastwest.views.labels import plural, seconds, shown
 from eastwest.views.latency import quantile
 from eastwest.views.links import upward
+from eastwest.views.series import percentile
 from eastwest.views.settings import flat, tree
 from eastwest.work_units import Unit, first_unit, window_words
 
@@ -149,7 +150,7 @@ def headlines(result: Result) -> list[tuple[str, str, str]]:
         *cards,
         ("flows", every, "all complete" if complete else f"{done} complete"),
         ("flow completion", *both("flows", "fct_us")),
-        ("packet latency", *both("latency_us")),
+        ("packet latency, with ACKs", *both("latency_us")),
         ("packets dropped", units.count(drops), lost),
         (
             "TCP retransmissions",
@@ -179,18 +180,22 @@ def latency_rows(result: Result) -> list[list[str]]:
 
 
 def purpose_rows(result: Result) -> list[list[str]]:
-    """Return rows on flows by their purpose."""
+    """Return rows on flows by their purpose.
+
+    They have the number of flows with retransmissions and with timeouts, not the sum of the flows'
+    counters: two messages in flight on one connection both count a retransmission, so that the sum
+    is not the number of retransmissions in the summary.
+    """
     rows = []
     for (name,), part in result.flows.group_by("purpose", maintain_order=True):
-        complete = part.filter(pl.col("fct_us").is_finite())
-        fct = (complete["fct_us"].quantile(q, "higher") for q in (0.5, 0.99, 1.0))
+        fct = (percentile(part["fct_us"].to_numpy(), q) for q in (0.5, 0.99, 1.0))
         rows.append(
             [
                 str(name),
                 units.count(part.height),
                 units.size(_float(part["bytes"].sum())),
                 *(units.span(seconds(each)) for each in fct),
-                *(units.count(_int(part[c].sum())) for c in ("retransmits", "timeouts")),
+                *(units.count(_int((part[c] > 0).sum())) for c in ("retransmits", "timeouts")),
             ]
         )
     return rows
@@ -221,16 +226,22 @@ def _measure_row(name: str, when: str, unit: Unit, measures: Mapping[str, Any]) 
     return [shown(name, 40), shown(when, 80), counted, *(units.span(time) for time in times)]
 
 
-def drop_rows(result: Result) -> list[list[str]]:
-    """Return drops by tier and kind of packet as rows; none if there was no drop."""
+def drop_table(result: Result) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of a table of drops and marks by tier; no rows without any.
+
+    Kinds of packets of which none was dropped have no column.
+    """
     links = result.links
-    if _int(links["drops"].sum()) == 0:
-        return []
-    rows = []
-    for (tier,), part in links.group_by("tier", maintain_order=True):
-        counts = [units.count(_int(part[f"drops_{kind}"].sum())) for kind in DROP_KINDS]
-        rows.append([tier_words(str(tier)), *counts, units.count(_int(part["drops"].sum()))])
-    return rows
+    columns = {f"drops_{kind}": name for kind, name in DROP_KINDS.items()}
+    columns |= {"drops": "all dropped", "marks": "marked (ECN)"}
+    there = {c: name for c, name in columns.items() if c in links.columns and _int(links[c].sum())}
+    if not there:
+        return [], []
+    rows = [
+        [tier_words(str(tier)), *(units.count(_int(part[column].sum())) for column in there)]
+        for (tier,), part in links.group_by("tier", maintain_order=True)
+    ]
+    return ["links", *there.values()], rows
 
 
 def drop_causes(result: Result) -> str:

@@ -56,7 +56,7 @@ def running(facts: Facts) -> Chart:
         bins,
         values,
         [f"{kind}s running" for kind in KINDS],
-        "{:.3g}".format,
+        lambda tasks: units.count(round(tasks, 2)),
         digits=3,
         every=True,
     )

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 _NOT_METRICS = {"wall_s", "cpu_s", "peak_rss_mb", "seed", "format"}
 #: Parts of the summary from which a warm-up is excluded.
 WARMED = ("flows", "jobs", "rounds", "workloads", "while")
+#: Tables of which a warm-up excludes rows, and the column that has the start of a row.
+STARTS = {
+    "flows": "start_s",
+    "jobs": "submitted_s",
+    "rounds": "started_s",
+    "transactions": "arrived_s",
+}
 _PS_PER_S = 10**12
 
 
@@ -93,9 +100,9 @@ def after_warm_up(
     from eastwest import by_workload  # noqa: PLC0415
 
     start_s = warm_up_ps / _PS_PER_S
-    flows = tables["flows"].filter(pl.col("start_s") >= start_s)
-    jobs = tables["jobs"].filter(pl.col("submitted_s") >= start_s)
-    rounds = tables["rounds"].filter(pl.col("started_s") >= start_s)
+    flows, jobs, rounds = (
+        tables[name].filter(pl.col(STARTS[name]) >= start_s) for name in ("flows", "jobs", "rounds")
+    )
     found: dict[str, float] = {
         "flows.completed": flows.height,
         "flows.bytes": float(flows["bytes"].sum()),

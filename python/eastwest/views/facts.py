@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from eastwest import by_workload
 from eastwest.formats import SINCE
 from eastwest.results import Result, pick
+from eastwest.sweep.metrics import STARTS
 from eastwest.views.labels import natural, shown
 from eastwest.views.series import Bins
 
@@ -26,13 +28,22 @@ class Drawable(Result):
     not complete; missing text is a question mark; very large numbers are cut.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, warm_up_s: float = 0.0) -> None:
         super().__init__(path)
+        #: Flows, jobs and other units that start before this time are left out.
+        self.warm_up_s = warm_up_s
         #: Number of rows left out, by table.
         self.left_out: dict[str, int] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """Read one table by name."""
+        """Read one table by name, without what starts in the warm-up."""
+        table = self.whole(name)
+        if self.warm_up_s and name in STARTS:
+            return table.filter(pl.col(STARTS[name]) >= self.warm_up_s)
+        return table
+
+    def whole(self, name: str) -> pl.DataFrame:
+        """Read one table by name, with what starts in the warm-up."""
         table = super().table(name)
         real = [c for c, kind in table.schema.items() if kind.is_float()]
         wanted = [c for c in real if name != "flows" or c == "start_s"]
@@ -62,10 +73,10 @@ class Drawable(Result):
 
 
 class Facts:
-    """A result with values derived from its tables."""
+    """A result with values derived from its tables; without what starts in the warm-up."""
 
-    def __init__(self, result: Result) -> None:
-        self.result = Drawable(result.path)
+    def __init__(self, result: Result, warm_up_s: float = 0.0) -> None:
+        self.result = Drawable(result.path, warm_up_s)
         self.links = self.result.links
         self.flows = self.result.flows
         self.jobs = self.result.jobs
@@ -75,6 +86,16 @@ class Facts:
     def events(self) -> pl.DataFrame:
         """The table ``events`` of the result: events of connections, in order of time."""
         return self.result.table("events")
+
+    @cached_property
+    def units(self) -> dict[str, pl.DataFrame]:
+        """Rows of each unit of work, such as exchanges, as in :func:`eastwest.by_workload.units`.
+
+        Those that start in the warm-up are left out.
+        """
+        tables = {name: self.result.whole(name).lazy() for name in by_workload.TABLES}
+        start = pl.col("start_s") >= self.result.warm_up_s
+        return {name: rows.filter(start) for name, rows in by_workload.units(tables).items()}
 
     @cached_property
     def samples(self) -> pl.DataFrame:
@@ -144,14 +165,28 @@ class Facts:
 
     @cached_property
     def drops_sampled(self) -> pl.DataFrame:
-        """Packets dropped over time, by tier of link: ``time_s``, ``tier``, ``drops``."""
+        """Packets dropped over time, by tier of link: ``time_s``, ``tier``, ``packets``."""
+        if self.samples.height:
+            return self._sampled("drops")
+        events = self.events.filter(pl.col("what") == "drop")
+        return self._with_tier(
+            events.select("time_s", pl.col("link").cast(pl.UInt32, strict=False), packets=pl.lit(1))
+        )
+
+    @cached_property
+    def marks_sampled(self) -> pl.DataFrame:
+        """Packets marked (ECN) over time, by tier of link: ``time_s``, ``tier``, ``packets``.
+
+        Results before format 9 have no rows.
+        """
+        return self._sampled("marks")
+
+    def _sampled(self, column: str) -> pl.DataFrame:
+        """Return a count of packets of ``link_samples`` over time, with the tier of the link."""
+        some = self.samples.filter(pl.col(column) > 0)
+        return self._with_tier(some.select("time_s", "link", packets=pl.col(column)))
+
+    def _with_tier(self, packets: pl.DataFrame) -> pl.DataFrame:
         tiers = self.links.select("link", "tier")
-        samples = self.samples
-        if samples.height:
-            lost = samples.filter(pl.col("drops") > 0).select("time_s", "link", "drops")
-        else:
-            events = self.events.filter(pl.col("what") == "drop")
-            lost = events.select(
-                "time_s", pl.col("link").cast(pl.UInt32, strict=False), drops=pl.lit(1)
-            )
-        return lost.join(tiers, on="link", how="left").with_columns(pl.col("tier").fill_null("?"))
+        joined = packets.join(tiers, on="link", how="left")
+        return joined.with_columns(pl.col("tier").fill_null("?"))

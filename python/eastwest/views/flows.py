@@ -7,6 +7,7 @@ import polars as pl
 from eastwest.results import Result
 from eastwest.units import percent
 from eastwest.views.latency import in_size_bins
+from eastwest.views.series import percentile
 
 #: Parts of the time of a flow, in the order in which they are stacked.
 PARTS = ("injection", "queueing", "flight", "retransmission")
@@ -24,10 +25,10 @@ def parts_by_size(result: Result) -> pl.DataFrame:
     for name, inside in in_size_bins(result.flow_parts.filter(pl.col("completion_us") > 0)):
         whole = inside["completion_us"]
         row: dict[str, object] = {"size": name, "flows": inside.height}
-        row["completion_us"] = whole.quantile(0.5, "higher")
+        row["completion_us"] = percentile(whole.to_numpy(), 0.5)
         for part in PARTS:
             row[f"{part}_share"] = (inside[f"{part}_us"] / whole).mean()
-            row[f"{part}_us_p99"] = inside[f"{part}_us"].quantile(0.99, "higher")
+            row[f"{part}_us_p99"] = percentile(inside[f"{part}_us"].to_numpy(), 0.99)
         rows.append(row)
     return pl.DataFrame(rows)
 

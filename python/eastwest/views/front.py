@@ -1,10 +1,14 @@
-"""The front of an optimisation: groups of finalists, and the intervals of their goals."""
+"""Fronts: points that no other point beats, of an optimisation and of a sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
+
+from eastwest.views.metrics import METRICS, Metric
+from eastwest.views.sweep import Points
 
 _MOST_GOALS = 3
 #: Groups of finalists, in the order of a legend.
@@ -16,6 +20,75 @@ GROUPS = (
     "baseline",
     "recommended",
 )
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def beats(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether ``one`` is in no value greater than ``other``, and in some value less."""
+    both = list(zip(one, other, strict=True))
+    return all(a <= b for a, b in both) and any(a < b for a, b in both)
+
+
+def unbeaten(values: Mapping[Key, Sequence[float]]) -> list[Key]:
+    """Return the keys of the values that no others beat; less is better in each value."""
+    return [key for key, own in values.items() if not any(beats(v, own) for v in values.values())]
+
+
+@dataclass(frozen=True)
+class Trade:
+    """Two metrics of a sweep to draw against each other: less of ``up`` is better."""
+
+    across: Metric
+    up: Metric
+    #: Whether more of ``across`` is better, as of a throughput; otherwise less is better.
+    more: bool
+    #: Means of both metrics at each point that has both.
+    means: dict[int, tuple[float, float]]
+
+    @property
+    def front(self) -> list[int]:
+        """Points that no other point beats in the means, along the horizontal axis."""
+        sign = -1 if self.more else 1
+        best = unbeaten({p: (sign * x, y) for p, (x, y) in self.means.items()})
+        return sorted(best, key=lambda p: self.means[p])
+
+
+def trade(points: Points) -> Trade | None:
+    """Return the latency of a sweep and the throughput or time that is traded for it.
+
+    The latency is the first 99th percentile that the sweep shows, or that of flows or packets.
+    Against it stands the first throughput that differs clearly between points; without one, the
+    first other time that the sweep shows. None where one of both does not differ between points.
+    """
+    tails = [m for m in points.wanted if _is_tail(m)]
+    tails += [m for m in METRICS if m.path[-1] == "p99" and _is_tail(m)]
+    up = next((m for m in tails if _differs(points, m)), None)
+    rates = [m for m in (*points.wanted, *METRICS) if any(p.endswith("_bps") for p in m.path)]
+    across = next((m for m in rates if _differs(points, m)), None)
+    if across is None:
+        times = (m for m in points.wanted if m != up and _is_time(m))
+        across = next((m for m in times if _differs(points, m)), None)
+    if up is None or across is None:
+        return None
+    x, y = points.of(across), points.of(up)
+    means = {p: (x[p].mean, y[p].mean) for p in x if p in y}
+    return Trade(across, up, across in rates, means) if len(means) > 1 else None
+
+
+def _is_time(metric: Metric) -> bool:
+    return any(part.endswith(("_us", "_s")) for part in metric.path)
+
+
+def _is_tail(metric: Metric) -> bool:
+    return metric.path[-1] in {"p99", "p999"} and _is_time(metric)
+
+
+def _differs(points: Points, metric: Metric) -> bool:
+    """Whether the intervals of the least and the greatest mean of a metric do not overlap."""
+    found = sorted(points.of(metric).values(), key=lambda each: each.mean)
+    return len(found) > 1 and found[0].reach[1] < found[-1].reach[0]
 
 
 def pairs(summary: Mapping[str, Any]) -> list[tuple[int, int]]:

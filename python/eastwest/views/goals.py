@@ -65,7 +65,7 @@ def line(entry: Mapping[str, Any]) -> str:
         return f"{goal}: the run has no such measure{hint}"
     text = write(str(entry.get("metric")), value)
     if not isinstance(entry.get("met"), bool):
-        return f"{goal}: {text}; other settings are needed for a comparison"
+        return f"{goal}: {text} in this run"
     said = "met" if entry["met"] else "missed"
     return f"{goal}: {said} with {text}, {_distance(entry)}"
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from eastwest.results import Result
-from eastwest.views.series import Floats
+from eastwest.views.series import Floats, percentile
 
 #: Upper ends of the bins of flow sizes in bytes, and their names.
 SIZE_BINS = {
@@ -46,7 +46,7 @@ def by_size(result: Result) -> pl.DataFrame:
         row: dict[str, object] = {"size": name, "flows": inside.height}
         for column in ("fct_us", "slowdown"):
             for share, suffix in ((0.5, "p50"), (0.99, "p99")):
-                row[f"{column}_{suffix}"] = inside[column].quantile(share, "higher")
+                row[f"{column}_{suffix}"] = percentile(inside[column].to_numpy(), share)
         rows.append(row)
     return pl.DataFrame(rows)
 

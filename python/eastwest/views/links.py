@@ -135,10 +135,11 @@ def sent_title(tier: str, mean_bps: float, peak_bps: float) -> str:
     return f"{source} together send {rate(mean_bps)} on average, {rate(peak_bps)} at the peak"
 
 
-def longest_queue(links: pl.DataFrame) -> str:
-    """Return a title with the queue that took longest to drain."""
+def longest_queue(links: pl.DataFrame, owner: str = "") -> str:
+    """Return a title with the queue that took longest to drain; ``owner`` names its nodes."""
     fullest = links.sort("queue_max_us", descending=True).row(0, named=True)
+    whose = f" of {owner}" if owner else ""
     return (
-        f"The longest queue, at {shown(fullest['name'], 40)}, reaches "
+        f"The longest queue{whose}, at {shown(fullest['name'], 40)}, reaches "
         f"{size(fullest['queue_max_bytes'])}: {span(fullest['queue_max_us'] / 1e6)} to drain"
     )

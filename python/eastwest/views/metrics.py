@@ -27,13 +27,28 @@ class Metric:
     #: Whether the metric is in the sentences at the top.
     headline: bool = False
 
+    @property
+    def counter(self) -> tuple[str, ...] | None:
+        """Path of the number of jobs, rounds, flows or packets of which this is a statistic."""
+        return next((c for part, c in COUNTERS.items() if self.path[: len(part)] == part), None)
+
     def of(self, result: Result) -> float | None:
-        """Return the metric's value in a result; None for metrics of jobs in a run without jobs."""
-        if self.path[0] in {"jobs", "rounds"} and not pick(result.summary, self.path[0], "count"):
+        """Return the metric's value in a result; None where there was nothing to measure."""
+        counter = self.counter
+        if counter and pick(result.summary, *counter) == 0:
             return None
         value = pick(result.summary, *self.path)
         return None if value is None else value * self.factor
 
+
+#: Beginnings of paths of metrics that summaries have as 0 where there was nothing to measure, and
+#: the paths of the numbers that tell it.
+COUNTERS = {
+    ("jobs",): ("jobs", "count"),
+    ("rounds",): ("rounds", "count"),
+    ("flows", "fct_us"): ("flows", "completed"),
+    ("latency_us",): ("latency_us", "count"),
+}
 
 METRICS = (
     Metric("Jobs", ("jobs", "count"), units.count),
@@ -109,6 +124,6 @@ _ENDS: dict[str, tuple[Callable[[float | None], str], float]] = {
 def change(ratio: float) -> str:
     """Return a change as a percentage, or as a factor where that would be a large number."""
     if ratio >= 3:
-        return f"× {ratio:.3g}"
+        return f"× {units.count(float(f'{ratio:.3g}'))}"
     percent = round(100 * (ratio - 1), 1)
     return f"{percent:+.3g} %".replace("-", "−") if percent else "≈ 0 %"

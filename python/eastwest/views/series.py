@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from eastwest import stats
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -36,15 +38,19 @@ class Bins:
 
 def in_progress(starts: Floats, ends: Floats, edges: Floats) -> Floats:
     """Return the mean number of things in progress between each two of ``edges``; all in s."""
-    # Seconds in progress before each edge; the differences are those of the intervals.
-    before = np.zeros(edges.size)
-    for times, sign in ((starts, 1.0), (ends, -1.0)):
-        ordered = np.sort(times)
-        total = np.concatenate([[0.0], np.cumsum(ordered)])
-        number = np.searchsorted(ordered, edges)
-        before += sign * (number * edges - total[number])
-    widths = np.diff(edges)
-    return np.asarray(np.diff(before) / np.where(widths > 0, widths, 1.0))
+    count = edges.size - 1
+    widths = np.where(np.diff(edges) > 0, np.diff(edges), 1.0)
+    # Things begun and not ended before each interval: an exact number, so that an interval without
+    # a begin or an end has no rounding error.
+    running = np.zeros(count + 1, dtype=np.int64)
+    part = np.zeros(count)
+    for times, sign in ((starts, 1), (ends, -1)):
+        inside = times[times < edges[-1]]
+        place = np.maximum(np.searchsorted(edges, inside, side="right") - 1, 0)
+        running += sign * np.bincount(place + 1, minlength=count + 1)
+        rest = np.minimum(edges[place + 1] - inside, widths[place])
+        part += sign * np.bincount(place, weights=rest / widths[place], minlength=count)
+    return np.maximum(np.cumsum(running)[:-1] + part, 0.0)
 
 
 def most_at_once(starts: Floats, ends: Floats) -> int:
@@ -63,6 +69,12 @@ def covered(spans: list[tuple[float, float]]) -> float:
         total += max(0.0, end - max(begin, until))
         until = max(until, end)
     return total
+
+
+def percentile(values: Floats, share: float) -> float | None:
+    """Return the percentile of the finite values as summaries define it; None without values."""
+    ordered = np.sort(values[np.isfinite(values)])
+    return stats.percentile_of_ordered(ordered, share) if ordered.size else None
 
 
 def cumulative(values: Floats) -> tuple[Floats, Floats]:

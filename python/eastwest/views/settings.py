@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from eastwest.results import Result
+from eastwest.sweep.values import text
 from eastwest.units import clean
 from eastwest.views.labels import shown
 
@@ -28,13 +29,20 @@ def settings(result: Result) -> dict[str, str]:
 
 
 def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the path below ``path`` and each value in a nested mapping."""
+    """Yield the path below ``path`` and each value in a nested mapping.
+
+    Items of a list are named as ``--set`` names them: by their ``name`` where each has its own,
+    otherwise by their number.
+    """
     if isinstance(tree, dict) and tree:
         for key, value in tree.items():
             yield from values(value, f"{path}.{key}" if path else str(key))
     elif isinstance(tree, list) and any(isinstance(item, dict) for item in tree):
-        for place, value in enumerate(tree):
-            yield from values(value, f"{path}.{place}")
+        names = [str(item["name"]) for item in tree if isinstance(item, dict) and "name" in item]
+        if len(set(names)) < len(tree):
+            names = [str(place) for place in range(len(tree))]
+        for name, value in zip(names, tree, strict=True):
+            yield from values(value, f"{path}.{name}")
     else:
         yield path, tree
 
@@ -42,7 +50,7 @@ def values(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def flat(tree: Any, path: str) -> Iterator[tuple[str, str]]:
     """Yield the path below ``path`` and the text of each value in a nested mapping."""
     for place, value in values(tree, path):
-        yield place, clean(str(value), 200)
+        yield place, clean(text(value), 200)
 
 
 def differences(results: Sequence[Result]) -> list[tuple[str, list[str]]]:

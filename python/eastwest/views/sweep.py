@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from eastwest.sweep import words
 from eastwest.sweep.tables import SweepResult
+from eastwest.sweep.values import Bound, same_kind
 from eastwest.views import goals
-from eastwest.views.labels import shown
-from eastwest.views.metrics import KNOWN, METRICS, Metric, made, told
+from eastwest.views.labels import natural, shown
+from eastwest.views.metrics import COUNTERS, KNOWN, METRICS, Metric, made, told
 
 #: Maximum number of points that are drawn and listed; the tables in the folder have all.
 MOST_POINTS = 120
 _MOST_SERIES = 6
+#: Ratio of the largest to the least setting from which an axis may be logarithmic.
+_LEAST_LOG = 20.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,91 @@ class Estimate:
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     def text(self, metric: Metric) -> str:
-        """Return the mean, and half the interval's width as a share of it, as text."""
-        said = metric.write(self.mean)
+        """Return the mean and its interval as text."""
+        return f"{metric.write(self.mean)} {self.width(metric)}".strip()
+
+    def width(self, metric: Metric) -> str:
+        """Return half the interval's width as a share of the mean as text; empty without one.
+
+        An interval that reaches to 0 or below is given by its upper end.
+        """
         if self.low is None or self.high is None or not self.mean:
-            return said
+            return ""
+        if self.low <= 0 < self.mean:
+            return f"(≤ {metric.write(self.high)})"
         share = 50 * (self.high - self.low) / abs(self.mean)
-        return f"{said} ± {share:.{0 if share >= 9.5 else 1}f} %"
+        return f"± {share:.{0 if share >= 9.5 else 1}f} %"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Horizontal axis of the charts of a sweep: its label, and a text and a place per column.
+
+    A column without a number has the place *i* + 0.5. Columns of numbers are at distances that
+    are proportional to those of the numbers, or of their logarithms.
+    """
+
+    label: str
+    texts: list[str]
+    places: list[float]
+    is_numeric: bool
+
+    @property
+    def least_gap(self) -> float:
+        """Least distance of two columns; 1 where columns have no numbers."""
+        ordered = sorted(self.places)
+        return min((b - a for a, b in pairwise(ordered)), default=1.0)
+
+
+def axis_of(name: str, columns: list[str]) -> Axis:
+    """Return the axis for columns with these texts: with a scale where all are numbers of a kind.
+
+    The scale is logarithmic if the numbers span a factor of 20 and are nearer to equal ratios
+    than to equal distances.
+    """
+    plain = Axis(name, columns, [i + 0.5 for i in range(len(columns))], is_numeric=False)
+    bounds = [_bound(text) for text in columns]
+    known = [bound for bound in bounds if bound is not None]
+    if len(columns) < 2 or len(known) < len(columns):
+        return plain
+    values = [float(bound.number) for bound in known]
+    if len(set(values)) < len(values) or not all(same_kind(known[0], b) for b in known):
+        return plain
+    by_ratio = min(values) > 0 and max(values) >= _LEAST_LOG * min(values)
+    if by_ratio and _unevenness([math.log(v) for v in values]) < _unevenness(values):
+        values, scale = [math.log(v) for v in values], "logarithmic"
+    else:
+        scale = ""
+    unit = known[0].unit if len({bound.unit for bound in known}) == 1 else ""
+    texts = [text.removesuffix(unit).strip() for text in columns] if unit else columns
+    remark = ", ".join(part for part in (unit, scale) if part)
+    low, high = min(values), max(values)
+    places = [0.5 + (v - low) / (high - low) * (len(values) - 1) for v in values]
+    return Axis(f"{name} ({remark})" if remark else name, texts, places, is_numeric=True)
+
+
+def _bound(text: str) -> Bound | None:
+    """Return a setting's text as a number with its unit, or None."""
+    try:
+        return Bound.read(float(text))
+    except ValueError:
+        return Bound.read(text)
+
+
+def _grow_together(rows: Collection[tuple[str, ...]]) -> bool:
+    """Whether the first column tells rows apart, and the others grow or fall with it."""
+    ordered = [[natural(text) for text in row] for row in rows]
+    ordered.sort(key=lambda row: row[0])
+    columns = list(zip(*ordered, strict=True))
+    return len(set(columns[0])) == len(ordered) and all(
+        list(column) in (sorted(column), sorted(column, reverse=True)) for column in columns
+    )
+
+
+def _unevenness(values: list[float]) -> float:
+    """Return the largest distance of neighbours as a multiple of the least."""
+    gaps = [b - a for a, b in pairwise(sorted(values))]
+    return max(gaps) / min(gaps)
 
 
 class Points:
@@ -99,17 +182,32 @@ class Points:
         return [shown(n, 40) for n in (last if len(set(last)) == len(last) else self.axes)]
 
     def name(self, point: int) -> str:
-        """Return the settings of a point as text."""
-        plain = [axis is None for _, axis in self.sweep.columns]
-        words = zip(self.short, plain, self.settings.get(point, []), strict=False)
-        said = [f"{axis} {value}" if own else value for axis, own, value in words]
-        return ", ".join(said) or f"point {point}"
+        """Return the settings of a point as text; of settings that grow together, the first."""
+        row = self.settings.get(point, [])
+        return self._said(row, self._leading if row else []) or f"point {point}"
+
+    def column_name(self, point: int) -> str:
+        """Return the setting of a point along the horizontal axis as text."""
+        if self._across is None:
+            return self.name(point)
+        return self._said(self.settings[point], [self._across])
+
+    def _said(self, row: list[str], columns: Iterable[int], sign: str = " = ") -> str:
+        """Return settings of a point as text: ``limit = 5 packets``; a named case is its name."""
+        named = [axis is not None for _, axis in self.sweep.columns]
+        said = (row[i] if named[i] else f"{self.short[i]}{sign}{row[i]}" for i in columns)
+        return ", ".join(said)
 
     @property
     def names(self) -> goals.Names:
-        """Names of the points, for sentences."""
+        """Names of the points for sentences on goals, as in the terminal: ``limit 5 packets``."""
+
+        def of(point: int) -> str:
+            row = self.settings.get(point, [])
+            return self._said(row, range(len(row)), " ") or f"point {point}"
+
         is_plain = len(self.sweep.columns) == 1 and self.sweep.columns[0][1] is None
-        return goals.Names(self.name, self.short[0] if is_plain else "")
+        return goals.Names(of, self.short[0] if is_plain else "")
 
     @cached_property
     def wanted(self) -> list[Metric]:
@@ -122,7 +220,10 @@ class Points:
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """Estimates by metric and point, in the units in which metrics are shown."""
+        """Estimates by metric and point, in the units in which metrics are shown.
+
+        A point has no estimate of a statistic of jobs, rounds, flows or packets if it has none.
+        """
         known = KNOWN | {".".join(metric.path): metric for metric in self.wanted}
         rows = self.table.filter(
             pl.col("metric").is_in(list(known)) & pl.col("point").is_in(self.numbers)
@@ -130,8 +231,18 @@ class Points:
         return {
             (metric, point): Estimate(mean, low, high).times(known[metric].factor)
             for metric, point, mean, low, high in rows.iter_rows()
-            if mean is not None and math.isfinite(mean)
+            if mean is not None
+            and math.isfinite(mean)
+            and (point, ".".join(known[metric].counter or ())) not in self._empty
         }
+
+    @cached_property
+    def _empty(self) -> set[tuple[int, str]]:
+        """Points and counters of jobs, rounds, flows and packets that are 0 in every run."""
+        zero = self.table.filter(
+            (pl.col("mean") == 0) & pl.col("metric").is_in([".".join(c) for c in COUNTERS.values()])
+        )
+        return set(zero.select("point", "metric").iter_rows())
 
     @cached_property
     def compared(self) -> dict[tuple[str, int], Estimate]:
@@ -162,37 +273,60 @@ class Points:
         return [m for m in self.wanted + others if any(e.mean for e in self.of(m).values())]
 
     @cached_property
+    def _leading(self) -> list[int]:
+        """Columns of settings that tell points apart: of settings that grow together, the first.
+
+        Settings of a random sample are all returned.
+        """
+        kept: list[int] = []
+        place = 0
+        for axis in self.sweep.summary["axes"]:
+            count = 1 if axis.get("names") else len(axis["paths"])
+            together = range(place, place + count)
+            rows = {tuple(row[i] for i in together) for row in self.settings.values()}
+            kept += together[:1] if _grow_together(rows) else together
+            place += count
+        return kept
+
+    @cached_property
     def layout(self) -> tuple[list[str], list[str], dict[int, tuple[int, int]]]:
         """Columns, series, and the place of each point: the axis with most values is horizontal."""
-        columns = [list(dict.fromkeys(v)) for v in zip(*self.settings.values(), strict=True)]
-        if columns:
-            across = max(range(len(columns)), key=lambda i: len(columns[i]))
-            others = {
-                p: ", ".join(
-                    f"{axis} {value}"
-                    for i, (axis, value) in enumerate(zip(self.short, row, strict=True))
-                    if i != across
-                )
-                for p, row in self.settings.items()
-            }
-            series = list(dict.fromkeys(others.values()))
-            places = {
-                p: (columns[across].index(row[across]), series.index(others[p]))
-                for p, row in self.settings.items()
-            }
-            if len(series) <= _MOST_SERIES and len(set(places.values())) == len(places):
-                return columns[across], series if len(columns) > 1 else [], places
-        return (
-            [str(p) for p in self.numbers],
-            [],
-            {p: (place, 0) for place, p in enumerate(self.numbers)},
-        )
+        across = self._across
+        if across is None:
+            places = {p: (place, 0) for place, p in enumerate(self.numbers)}
+            return [str(p) for p in self.numbers], [], places
+        columns = list(dict.fromkeys(row[across] for row in self.settings.values()))
+        others = self._beside(across)
+        series = list(dict.fromkeys(others.values()))
+        places = {
+            p: (columns.index(row[across]), series.index(others[p]))
+            for p, row in self.settings.items()
+        }
+        return columns, series if len(self._leading) > 1 else [], places
+
+    def _beside(self, across: int) -> dict[int, str]:
+        """Return the settings of each point but that of the horizontal axis, as text."""
+        columns = [i for i in self._leading if i != across]
+        return {p: self._said(row, columns) for p, row in self.settings.items()}
+
+    @cached_property
+    def _across(self) -> int | None:
+        """Column of the horizontal axis; None where its series would be too many to draw."""
+        if not self._leading:
+            return None
+        rows = self.settings
+        across = max(self._leading, key=lambda i: len({row[i] for row in rows.values()}))
+        others = self._beside(across)
+        told = {(row[across], others[p]) for p, row in rows.items()}
+        few = len(set(others.values())) <= _MOST_SERIES
+        return across if few and len(told) == len(rows) else None
+
+    @cached_property
+    def axis(self) -> Axis:
+        """Horizontal axis of the charts."""
+        return axis_of(self.across, self.layout[0])
 
     @cached_property
     def across(self) -> str:
         """Name of the horizontal axis of the charts."""
-        columns, _, _ = self.layout
-        for place, axis in enumerate(self.axes):
-            if {row[place] for row in self.settings.values()} == set(columns):
-                return shown(axis, 60)
-        return "point"
+        return "point" if self._across is None else shown(self.axes[self._across], 60)

@@ -70,9 +70,18 @@ const READERS = {
     return [names[line], chart.names.map((name, i) => [name, write(chart.spec.x.unit, values[line][i]), i])];
   },
   cells(chart, at) {
-    const { heads, cells } = chart.spec;
-    const column = Math.max(0, Math.min(heads.length - 1, Math.floor(at)));
+    const { heads, cells, places } = chart.spec;
+    let column = Math.max(0, Math.min(heads.length - 1, Math.floor(at)));
+    if (places) column = places.reduce((best, place, i) => (Math.abs(place - at) < Math.abs(places[best] - at) ? i : best), 0);
     return [heads[column], cells[column]];
+  },
+  /* Points of a scatter: the nearest one; `spots` has their shares of the width and their heights. */
+  spots(chart, at, row, y) {
+    const { spots, names, cells } = chart.spec;
+    const box = chart.plot.getBoundingClientRect();
+    const away = ([x, down]) => Math.hypot((x - chart.at) * box.width, y === null ? 0 : down - y);
+    const nearest = spots.reduce((best, spot, i) => (away(spot) < away(spots[best]) ? i : best), 0);
+    return [names[nearest], cells[nearest]];
   },
   items(chart, at, row, y) {
     let best = null;
