@@ -528,7 +528,7 @@ ADDITIONS = [
                 ),
             ),
             "python/eastwest/formats.py": (("RESULT_FORMAT = 9", "RESULT_FORMAT = 10"),),
-            "docs/reference/formats.md": (("| 8 |\n", "| 9 |\n"),),
+            "docs/reference/formats.md": (("| 9 |\n", "| 10 |\n"),),
             "python/eastwest/report/load.py": (
                 (
                     'in its busiest {interval}",\n',

@@ -49,7 +49,7 @@ def sweep(
         Path,
         typer.Argument(
             metavar="FILE.toml",
-            help="A sweep file, or the name of a shipped one: buffers, incast, terasort-cg.",
+            help="A sweep file, or the name of a shipped one; a wrong name lists them.",
         ),
     ],
     jobs: JobsOption = None,
