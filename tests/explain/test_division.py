@@ -69,9 +69,10 @@ def test_a_narrow_window_takes_its_round_trips(tmp_path: Path) -> None:
     story = explain(result, "flow", 0, rerun_s=math.inf)
     assert sums_up(story)
     # 200 segments, 10 in a round trip of at least 10 ms; the handshake comes before.
-    trips = story.facts["round_trips"]
+    trips = story.facts["round_trips"]["receiver_window"]
     assert trips >= 19
-    assert part(story, f"window full: waiting for acknowledgements, {trips} round trips") >= 190_000
+    window = f"receiver's window full (tcp.max_window), {trips} round trips"
+    assert part(story, window) >= 190_000
     assert part(story, "handshake") == pytest.approx(10_000, rel=0.01)
     assert part(story, "propagation") == pytest.approx(5000)
     assert not any("--rerun" in line for line in story.unknown)
@@ -123,7 +124,7 @@ def test_short_runs_are_simulated_again_without_being_asked(tmp_path: Path) -> N
     command = ["explain", str(result.path), "flow", "0"]
     told = CliRunner().invoke(app, command)
     assert told.exit_code == 0
-    assert "window full" in told.stdout
+    assert "receiver's window full" in told.stdout
     assert "window full" not in CliRunner().invoke(app, [*command, "--no-rerun"]).stdout
     assert sorted(result.path.iterdir()) == before
 
@@ -138,7 +139,7 @@ host_rate = "10 Gbit/s"
 [[workload]]
 name = "cg"
 kind = "mpi-cg"
-class = "S"
+problem = "S"
 ranks = 4
 """
 

@@ -357,8 +357,12 @@ class Tables:
                 column(f"{name}_us", "f64", np.zeros(n))
                 for name in ("pacing", "delayed_ack", "handshake")
             ),
-            column("window_us", "f64", parts[2]),
-            column("round_trips", "u32", np.ones(n)),
+            column("slow_start_us", "f64", parts[2]),
+            column("slow_start_trips", "u32", np.ones(n)),
+            column("congestion_window_us", "f64", np.zeros(n)),
+            column("congestion_window_trips", "u32", np.zeros(n)),
+            column("receiver_window_us", "f64", np.zeros(n)),
+            column("receiver_window_trips", "u32", np.zeros(n)),
             *(
                 column(f"{name}_us", "f64", np.zeros(n))
                 for name in ("transmission", "propagation", "processing")

@@ -473,7 +473,15 @@ fn parts_fill_the_time(results: &Results) -> Result<(), String> {
         ),
         (
             "flight_us",
-            &["handshake_us", "window_us", "transmission_us", "propagation_us", "processing_us"],
+            &[
+                "handshake_us",
+                "slow_start_us",
+                "congestion_window_us",
+                "receiver_window_us",
+                "transmission_us",
+                "propagation_us",
+                "processing_us",
+            ],
         ),
     ] {
         for (row, expected) in of(whole).iter().enumerate() {

@@ -10,6 +10,21 @@ use crate::table::{Names, Table};
 use eastwest_types::{ClassId, HostId, Span, Waits};
 use serde::{Deserialize, Serialize};
 
+/// Round trips for which a window had no room for further data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundTrips {
+    /// Time of flight of their packets.
+    pub flight: Span,
+    /// Number of the round trips.
+    pub count: u32,
+}
+
+impl RoundTrips {
+    fn and(self, other: RoundTrips) -> RoundTrips {
+        RoundTrips { flight: self.flight + other.flight, count: self.count + other.count }
+    }
+}
+
 /// Parts of the completion time of a flow; their sum is the completion time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
@@ -27,8 +42,12 @@ pub struct Parts {
     pub queueing: Span,
     /// Time of flight of the handshake.
     pub handshake: Span,
-    /// Time of flight of the round trips after which an acknowledgement let further data be sent.
-    pub window: Span,
+    /// Round trips for which data waited because slow start had not opened the congestion window.
+    pub slow_start: RoundTrips,
+    /// Round trips for which data waited because the congestion window was full after slow start.
+    pub congestion_window: RoundTrips,
+    /// Round trips for which data waited because the receiver's window was full.
+    pub receiver_window: RoundTrips,
     /// Time of transmission on the last way to the receiver.
     pub transmission: Span,
     /// Time of propagation on the last way to the receiver.
@@ -37,8 +56,6 @@ pub struct Parts {
     pub processing: Span,
     /// Time from the first transmission of lost data to its retransmission.
     pub retransmission: Span,
-    /// Number of round trips of `window`.
-    pub round_trips: u32,
 }
 
 impl Parts {
@@ -49,7 +66,8 @@ impl Parts {
 
     /// Returns the time of transmission, propagation and processing of all packets of the path.
     pub fn flight(&self) -> Span {
-        self.handshake + self.window + self.last_flight()
+        let windows = self.slow_start.and(self.congestion_window).and(self.receiver_window);
+        self.handshake + windows.flight + self.last_flight()
     }
 
     /// Returns the time of transmission, propagation and processing on the last way to the receiver.
@@ -73,12 +91,13 @@ impl Parts {
             delayed_ack: self.delayed_ack + other.delayed_ack,
             queueing: self.queueing + other.queueing,
             handshake: self.handshake + other.handshake,
-            window: self.window + other.window,
+            slow_start: self.slow_start.and(other.slow_start),
+            congestion_window: self.congestion_window.and(other.congestion_window),
+            receiver_window: self.receiver_window.and(other.receiver_window),
             transmission: self.transmission + other.transmission,
             propagation: self.propagation + other.propagation,
             processing: self.processing + other.processing,
             retransmission: self.retransmission + other.retransmission,
-            round_trips: self.round_trips + other.round_trips,
         }
     }
 
@@ -89,11 +108,13 @@ impl Parts {
         self.without_last_flight()
     }
 
-    /// Returns the parts after what was the last way to the receiver has become a round trip.
+    /// Returns the parts after what was the last way to the receiver has become a round trip, one of those that
+    /// `of` selects.
     #[must_use]
-    pub fn after_round_trip(mut self) -> Parts {
-        self.window += self.last_flight();
-        self.round_trips += 1;
+    pub fn after_round_trip(mut self, of: impl FnOnce(&mut Parts) -> &mut RoundTrips) -> Parts {
+        let flight = self.last_flight();
+        let trips = of(&mut self);
+        *trips = trips.and(RoundTrips { flight, count: 1 });
         self.without_last_flight()
     }
 
@@ -261,7 +282,8 @@ table! {
     queueing_us: us = flow.parts.queueing;
 
     /// time of transmission, propagation and processing at the receiving host: `handshake_us`,
-    /// `window_us`, `transmission_us`, `propagation_us` and `processing_us`
+    /// `slow_start_us`, `congestion_window_us`, `receiver_window_us`, `transmission_us`,
+    /// `propagation_us` and `processing_us`
     flight_us: us = flow.parts.flight();
 
     /// time from the first transmission of lost data until its retransmission
@@ -286,12 +308,24 @@ table! {
     /// flight of the handshake, where the connection is opened for the message
     handshake_us since 9: us = flow.parts.handshake;
 
-    /// flight of the round trips for which data waited until an acknowledgement let it be sent:
-    /// the window was full, or slow start had not opened it
-    window_us since 9: us = flow.parts.window;
+    /// flight of the round trips for which data waited for an acknowledgement, because slow start
+    /// had not opened the congestion window
+    slow_start_us since 9: us = flow.parts.slow_start.flight;
 
     /// number of these round trips
-    round_trips since 9: u32 = flow.parts.round_trips;
+    slow_start_trips since 9: u32 = flow.parts.slow_start.count;
+
+    /// the same, because the congestion window was full after slow start or in a recovery
+    congestion_window_us since 9: us = flow.parts.congestion_window.flight;
+
+    /// number of these round trips
+    congestion_window_trips since 9: u32 = flow.parts.congestion_window.count;
+
+    /// the same, because the window that the receiver offers, or `tcp.max_window`, was full
+    receiver_window_us since 9: us = flow.parts.receiver_window.flight;
+
+    /// number of these round trips
+    receiver_window_trips since 9: u32 = flow.parts.receiver_window.count;
 
     /// transmission, at each hop, of the last way to the receiver
     transmission_us since 9: us = flow.parts.transmission;

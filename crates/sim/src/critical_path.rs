@@ -28,10 +28,11 @@
 use crate::messages::{Message, Messages};
 use crate::network::Network;
 use crate::scenario::Senders;
-use eastwest_measure::flow_parts::{Parts, PartsRow, PartsTable};
+use eastwest_measure::flow_parts::{Parts, PartsRow, PartsTable, RoundTrips};
 use eastwest_measure::flows::FlowRow;
 use eastwest_measure::streams::StreamRow;
 use eastwest_network::journeys::Journey;
+use eastwest_transport::tcp::sender_state::WindowLimit;
 use eastwest_transport::tcp::{SendWait, Stack};
 use eastwest_types::{EndpointId, Packet, Span, Time, Waits, flag};
 use serde::{Deserialize, Serialize};
@@ -70,11 +71,11 @@ impl Path {
     }
 
     /// Returns the path, which ends at `now`, as a path of this message, whose first packet may be sent now.
-    /// `answered` tells whether an acknowledgement lets the packet be sent.
-    fn of(mut self, message: &Message, now: Time, answered: bool) -> Path {
+    /// If an acknowledgement lets the packet be sent, `limit` is the window that was full before.
+    fn of(mut self, message: &Message, now: Time, limit: Option<WindowLimit>) -> Path {
         if self.message == message.start {
-            if answered {
-                self.parts = self.parts.after_round_trip();
+            if let Some(limit) = limit {
+                self.parts = self.parts.after_round_trip(|parts| round_trips(parts, limit));
             }
             return self;
         }
@@ -90,6 +91,15 @@ impl Path {
         self.parts = self.parts.and(*parts);
         self.waits.and(waits);
         self
+    }
+}
+
+/// Returns the round trips of a path for which this window was full.
+fn round_trips(parts: &mut Parts, limit: WindowLimit) -> &mut RoundTrips {
+    match limit {
+        WindowLimit::SlowStart => &mut parts.slow_start,
+        WindowLimit::Congestion => &mut parts.congestion_window,
+        WindowLimit::Receiver => &mut parts.receiver_window,
     }
 }
 
@@ -139,10 +149,17 @@ pub enum Prompt {
     /// The application writes.
     #[default]
     Application,
-    /// A packet has arrived.
-    Arrival,
-    /// A timer has expired for which data waited, if it did.
-    Timer(SendWait),
+    /// A packet has arrived; before, this window limited the outstanding data.
+    Arrival(WindowLimit),
+    /// A timer has expired for which data waited, if it did; this window limits the outstanding data.
+    Timer(SendWait, WindowLimit),
+}
+
+impl Prompt {
+    /// Returns the reason why the endpoint sends when its timer expires at `now`.
+    pub fn timer(stack: &Stack, endpoint: EndpointId, now: Time) -> Prompt {
+        Prompt::Timer(stack.endpoint(endpoint).send_wait(now), stack.window_limit(endpoint))
+    }
 }
 
 /// Critical paths of the messages of selected senders.
@@ -231,10 +248,12 @@ impl CriticalPaths {
         let before = before.map_or(end.told, |(_, path)| *path);
         let mut data = match prompt {
             Prompt::Application => Path::new(now),
-            Prompt::Arrival => end.told.continued(now, |parts| &mut parts.earlier),
-            Prompt::Timer(SendWait::Card) => before.continued(now, |parts| &mut parts.host_queue),
-            Prompt::Timer(SendWait::Pacing) => before.continued(now, |parts| &mut parts.pacing),
-            Prompt::Timer(SendWait::None) => end.told.continued(now, |parts| &mut parts.pacing),
+            Prompt::Arrival(_) => end.told.continued(now, |parts| &mut parts.earlier),
+            Prompt::Timer(SendWait::Card, _) => {
+                before.continued(now, |parts| &mut parts.host_queue)
+            }
+            Prompt::Timer(SendWait::Pacing, _) => before.continued(now, |parts| &mut parts.pacing),
+            Prompt::Timer(SendWait::None, _) => end.told.continued(now, |parts| &mut parts.pacing),
         };
         let deferred = |path: Path| path.continued(now, |parts| &mut parts.delayed_ack);
         let mut ack = end.given.map_or(Path::new(now), deferred);
@@ -250,8 +269,11 @@ impl CriticalPaths {
             // the SYN has position 0, the first byte 1
             let message = messages.at(id, packet.seq.saturating_sub(1));
             if let Some(message) = message.filter(|_| packet.payload > 0) {
-                let answered = matches!(prompt, Prompt::Arrival | Prompt::Timer(SendWait::None));
-                data = data.of(message, now, answered);
+                let limit = match prompt {
+                    Prompt::Arrival(limit) | Prompt::Timer(SendWait::None, limit) => Some(limit),
+                    Prompt::Application | Prompt::Timer(..) => None,
+                };
+                data = data.of(message, now, limit);
             }
             end.first.push_back((packet.seq, data));
             if packet.flags & flag::SYN > 0 {
@@ -318,7 +340,7 @@ impl CriticalPaths {
         self.arriving = None;
         if stack.is_live(packet.dst_endpoint) {
             self.arrives(network.now, packet, network.fabric.journeys.latest());
-            self.prompted(Prompt::Arrival);
+            self.prompted(Prompt::Arrival(stack.window_limit(packet.dst_endpoint)));
         }
     }
 

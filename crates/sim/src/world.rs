@@ -217,9 +217,9 @@ impl World {
                 }
                 let endpoint = EndpointId(number as u32);
                 if site.probes.paths.is_on() {
-                    let waits =
-                        site.transports.tcp.stack.endpoint(endpoint).send_wait(site.network.now);
-                    site.probes.paths.prompted(Prompt::Timer(waits));
+                    let stack = &site.transports.tcp.stack;
+                    let prompt = Prompt::timer(stack, endpoint, site.network.now);
+                    site.probes.paths.prompted(prompt);
                 }
                 site.request_tcp(&TcpRequest::Timer(endpoint));
                 site.probes.paths.prompted(Prompt::Application);

@@ -23,7 +23,10 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="File of the page; default: report.html in the (first) folder."),
+        typer.Option(
+            help="File of the page; default: report.html in the folder, or comparison.html beside "
+            "the first of several folders."
+        ),
     ] = None,
     png: Annotated[
         Path | None, typer.Option(help="Also draw one picture of the first result.")

@@ -49,7 +49,8 @@ def slowest(result: Result | str | Path, top: int = 5) -> Story:
 
     ``facts`` has the numbers of the flows and jobs under ``flows_by_fct``, ``flows_by_slowdown``,
     ``flows_recovered``, those of the requests of exchanges under ``exchanges_by_time``, and
-    ``jobs_by_runtime``, at most ``top`` each, the most extreme first.
+    ``jobs_by_runtime``, at most ``top`` each, the most extreme first; and the workloads of MPI
+    ``programs``.
     """
     from eastwest.explain import subjects  # noqa: PLC0415  loads polars
 

@@ -19,9 +19,16 @@ from eastwest.views.labels import plural
 #: Columns of ``flow_parts`` that add up to the time of a flow; ``queueing_us`` is divided by link.
 COLUMNS = (
     *("application_us", "earlier_us", "host_queue_us", "pacing_us", "delayed_ack_us"),
-    *("queueing_us", "handshake_us", "window_us", "transmission_us", "propagation_us"),
-    *("processing_us", "retransmission_us"),
+    *("queueing_us", "handshake_us", "slow_start_us", "congestion_window_us"),
+    *("receiver_window_us", "transmission_us", "propagation_us", "processing_us"),
+    "retransmission_us",
 )
+#: Windows that can be full, by the beginning of their columns, in words.
+_WINDOWS = {
+    "slow_start": "slow start: the window grows",
+    "congestion_window": "congestion window full",
+    "receiver_window": "receiver's window full (tcp.max_window)",
+}
 #: Largest number of ports of which the waiting time is told separately.
 _MOST_PORTS = 6
 
@@ -31,7 +38,8 @@ class Division:
     """Parts of the time of one message in µs: by column of ``flow_parts``, and by link."""
 
     parts_us: dict[str, float]
-    round_trips: int
+    #: Number of round trips for which each window was full, by the beginning of its columns.
+    round_trips: dict[str, int]
     #: Links (−1: further ones together) and the waiting time before each in µs, longest first.
     waits_us: list[tuple[int, float]]
 
@@ -41,7 +49,6 @@ class Division:
         ``sender`` is the name of the sending host, ``earlier`` says which messages were ahead on
         the connection, ``repairs`` how lost data was sent again.
         """
-        back_and_forth = plural(self.round_trips, "round trip")
         words = {
             "application_us": "until the application generated the data",
             "earlier_us": f"behind {earlier or 'earlier messages'} on its connection",
@@ -49,8 +56,11 @@ class Division:
             "pacing_us": "deferred by the pacing of its sender",
             "delayed_ack_us": "acknowledgements deferred by the receiver (delayed ACK)",
             "handshake_us": "handshake: SYN and SYN-ACK on the idle path",
-            "window_us": f"window full: waiting for acknowledgements, {back_and_forth} on the idle "
-            "path",
+            **{
+                f"{window}_us": f"{text}, {plural(self.round_trips[window], 'round trip')} of the "
+                "idle path"
+                for window, text in _WINDOWS.items()
+            },
             "transmission_us": "transmission of the last packet, at each hop",
             "propagation_us": "propagation of the last packet",
             "processing_us": "processing at the receiving host",
@@ -78,6 +88,6 @@ def of_flow(evidence: Evidence, flow: int) -> Division | None:
     links: list[dict[str, Any]] = waits.sort("queueing_us", descending=True).to_dicts()
     return Division(
         {column: float(row[column]) for column in COLUMNS},
-        int(row["round_trips"]),
+        {window: int(row[f"{window}_trips"]) for window in _WINDOWS},
         [(int(each["link"]), float(each["queueing_us"])) for each in links],
     )

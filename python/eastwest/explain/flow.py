@@ -118,8 +118,9 @@ def _opening(evidence: Evidence, row: dict[str, Any]) -> Story:
     bits_per_s = row["bytes"] * 8e6 / row["fct_us"] if row["fct_us"] > 0 else None
     summary = (
         f"{src} sent {size(row['bytes'])} to {dst} {whose}: written at {row['start_s']:.6f} s, "
-        f"complete {span(row['fct_us'] / 1e6)} later, {rate(bits_per_s)}. Alone on the idle path "
-        f"it takes {span(ideal_us / 1e6)}: slowdown {row['slowdown']:,.3g}."
+        f"complete {span(row['fct_us'] / 1e6)} later, {rate(bits_per_s)}. At the full rate of the "
+        f"idle path, without handshake and window, it takes {span(ideal_us / 1e6)}: slowdown "
+        f"{row['slowdown']:,.3g}."
     )
     known = {**row, "src": src, "dst": dst, "ideal_us": ideal_us}
     facts = {name: known[name] for name in _FACTS}

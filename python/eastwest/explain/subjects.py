@@ -112,6 +112,9 @@ def slowest(result: Result | str | Path, top: int) -> Story:
     slow = pairs.head(top).collect().to_dicts()
     told.facts["exchanges_by_time"] = [row["request"] for row in slow]
     told.add("Exchanges that took longest", *(exchange.line(evidence, row) for row in slow))
+    programs = evidence.result.mpi_ranks["workload"].unique().sort().to_list()
+    told.facts["programs"] = programs
+    told.add("MPI programs", *(f"program {clean(name, 60)}" for name in programs))
     rows = jobs.sort(["runtime_s", "job"], descending=[True, False]).head(top).to_dicts()
     told.facts["jobs_by_runtime"] = [row["job"] for row in rows]
     told.add("Jobs that took longest", *(_job_line(row) for row in rows))

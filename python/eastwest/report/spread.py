@@ -234,7 +234,7 @@ def slowdown(named: Named) -> Chart | None:
         f"{units.count(worst['slowdown_p99'])} × the time alone"
         if len(named) == 1
         else "How much longer flows take than alone",
-        "Completion time over that of the same flow alone in the fabric: dot at the median, "
+        "Completion time over that at the full rate of the idle path: dot at the median, "
         "bar up to the 99th percentile.",
         Scale("linear", 0.0, len(names), "size of the flow"),
         logarithmic(1.0, max(high, 4.0), "slowdown", "times"),

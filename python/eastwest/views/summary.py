@@ -87,7 +87,8 @@ def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[t
     if flows:
         yield "flows", f"{count(done)} of {count(flows)} complete"
         if len(workloads) < 2:
-            yield "FCT", spread(s.get("flows"), "fct_us", 1e-6)
+            whole = ", of the whole run" if "window" in s else ""
+            yield "FCT", spread(s.get("flows"), "fct_us", 1e-6) + whole
     if with_workloads:
         yield from _workloads(s)
     if pick(s, "mpi", "ranks") and not any("rank_s" in own for own in workloads.values()):
@@ -106,7 +107,7 @@ def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[t
     yield "TCP", tcp_counters(s.get("tcp"))
     if isinstance(s.get("rocev2"), Mapping):
         sums = ("retransmits", "timeouts", "naks", "cnps")
-        yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums})
+        yield "RoCEv2", tally({key: pick(s, "rocev2", key) for key in sums}, len(sums))
 
 
 def _of_ranks(runtime_s: float | None, ranks: float | None) -> str:
@@ -158,7 +159,8 @@ def measured(s: Mapping[str, Any]) -> Iterator[Measured]:
 def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield a line for each workload and time.
 
-    A single workload whose unit is jobs, rounds or flows has other rows of the summary.
+    A single workload whose unit is jobs, rounds or flows has other rows of the summary, but these
+    are of the whole run: with a window it has a line, too.
     """
     if "window" in s:
         yield "window", window_words(s["window"])
@@ -166,7 +168,8 @@ def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for each in measured(s):
         if each.workload not in workloads[:_MOST_WORKLOADS]:
             continue
-        if len(workloads) < 2 and each.unit.name not in _ONLY_HERE:
+        alone = len(workloads) < 2 and "window" not in s
+        if alone and each.unit.name not in _ONLY_HERE:
             continue
         if each.during:
             yield "", f"while {clean(each.during, 30)}, {each.text()}"

@@ -34,8 +34,15 @@ fn columns<const N: usize>(done: &Outcome, names: [&str; N]) -> Vec<[u64; N]> {
 /// Times that make up `injection_us`, and `flight_us`.
 const INJECTION: [&str; 5] =
     ["application_us", "earlier_us", "host_queue_us", "pacing_us", "delayed_ack_us"];
-const FLIGHT: [&str; 5] =
-    ["handshake_us", "window_us", "transmission_us", "propagation_us", "processing_us"];
+const FLIGHT: [&str; 7] = [
+    "handshake_us",
+    "slow_start_us",
+    "congestion_window_us",
+    "receiver_window_us",
+    "transmission_us",
+    "propagation_us",
+    "processing_us",
+];
 
 /// Returns the waiting times of a flow by link, in picoseconds, in the order of the table `flow_hops`.
 fn waits(done: &Outcome, flow: i64) -> Vec<(i64, u64)> {
@@ -91,7 +98,7 @@ fn on_an_idle_path_nothing_queues_and_the_flight_is_the_closed_form() {
             let done = outcome(&read(fabric, "'h0'", receiver, &block), &[ALL]);
             // the last packet waits at its own host for the packets before it
             assert_eq!(parts(&done), [[(n - 1) * full, 0, flight, 0]], "{n} packets, {fabric}");
-            let waiting = columns(&done, ["host_queue_us", "earlier_us", "window_us"]);
+            let waiting = columns(&done, ["host_queue_us", "earlier_us", "slow_start_us"]);
             assert_eq!(waiting, [[(n - 1) * full, 0, 0]], "{n} packets, {fabric}");
             let hops = if receiver == "h2" { 2 } else { 4 };
             let way = columns(&done, ["transmission_us", "propagation_us", "processing_us"]);
@@ -128,10 +135,10 @@ fn stop_and_wait_flies_there_and_back_for_every_packet() {
     let there = 2 * ps(FULL, 1_000) + 2 * HOP;
     let back = 2 * ps(ACK, 1_000) + 2 * HOP;
     assert_eq!(parts(&done), [[0, 0, n * there + (n - 1) * back, 0]]);
-    let last = ["window_us", "transmission_us", "propagation_us"];
+    let last = ["receiver_window_us", "transmission_us", "propagation_us"];
     let expect = [[(n - 1) * (there + back), 2 * ps(FULL, 1_000), 2 * HOP]];
     assert_eq!(columns(&done, last), expect);
-    assert_eq!(done.u64s("flow_parts", "round_trips"), [n - 1]);
+    assert_eq!(done.u64s("flow_parts", "receiver_window_trips"), [n - 1]);
     assert_adds_up("stop and wait", &done);
 }
 
@@ -173,7 +180,7 @@ fn a_handshake_is_flight_and_what_it_loses_is_retransmission() {
     let flight = handshake + 2 * ps(FULL, 1_000) + 2 * HOP;
     let held = ps(ACK, 1_000) + 99 * ps(FULL, 1_000);
     assert_eq!(parts(&opened("")), [[held, 0, flight, 0]]);
-    assert_eq!(columns(&opened(""), ["handshake_us", "window_us"]), [[handshake, 0]]);
+    assert_eq!(columns(&opened(""), ["handshake_us", "slow_start_us"]), [[handshake, 0]]);
     // the SYN, or the SYN-ACK, is lost and retransmitted after the first timeout
     for link in ["h0->switch0", "switch0->h0"] {
         let fault =
@@ -234,6 +241,24 @@ fn what_is_lost_costs_at_least_the_time_until_it_is_sent_again() {
     for (parts, timeouts) in after_timeouts {
         assert!(parts[3] >= 199_000_000_000 * timeouts, "{parts:?} after {timeouts} timeouts");
     }
+}
+
+#[test]
+fn each_round_trip_has_the_window_that_was_full() {
+    let text = read(STAR, "'h0'", "h2", "block_bytes = '2000000 B'\n");
+    // slow start opens the window from 10 segments to the 100 that the receiver offers: 4 doublings
+    let set = [
+        ALL,
+        ("tcp.initial_window", "10"),
+        ("tcp.max_window", "144800 B"),
+        ("fabric.host_delay", "5 ms"),
+    ];
+    let done = outcome(&text, &set);
+    assert_eq!(done.u64s("flow_parts", "slow_start_trips"), [4]);
+    assert_eq!(done.u64s("flow_parts", "congestion_window_trips"), [0]);
+    // 1,382 segments: 10 + 20 + 40 + 80, then 100 at a time
+    assert_eq!(done.u64s("flow_parts", "receiver_window_trips"), [12]);
+    assert_adds_up("windows", &done);
 }
 
 #[test]

@@ -41,7 +41,30 @@ pub struct SenderState {
     pub phase: WindowPhase,
 }
 
+/// Window that limits how much data of a sender may be outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WindowLimit {
+    /// The congestion window, which slow start has not opened yet.
+    SlowStart,
+    /// The congestion window after slow start, or in a recovery.
+    Congestion,
+    /// The window that the receiver offers, or `max_window`.
+    Receiver,
+}
+
 impl Stack {
+    /// Returns the window that limits the outstanding data of an endpoint.
+    pub fn window_limit(&self, id: EndpointId) -> WindowLimit {
+        let (e, config) = (self.endpoint(id), self.config_of(id));
+        if u64::from(e.peer_window).min(config.max_window) <= e.window.cwnd {
+            WindowLimit::Receiver
+        } else if e.recovery.phase == RecoveryPhase::Open && e.window.in_slow_start() {
+            WindowLimit::SlowStart
+        } else {
+            WindowLimit::Congestion
+        }
+    }
+
     /// Returns the state of an endpoint as a sender.
     pub fn sender_state(&self, id: EndpointId) -> SenderState {
         let e = self.endpoint(id);

@@ -89,7 +89,8 @@ fn parse(text: impl Read, nodes: &Nodes) -> Result<Vec<ListedFlow>, String> {
 fn columns(header: &csv::ByteRecord) -> Result<Columns, String> {
     let column = |name: &str| {
         header.iter().position(|h| h == name.as_bytes()).ok_or_else(|| {
-            let found = shorten(&String::from_utf8_lossy(header.as_slice()));
+            let names: Vec<_> = header.iter().map(String::from_utf8_lossy).collect();
+            let found = shorten(&names.join(","));
             format!(":1: has no column {name}; the first line must name src, dst, bytes and start_s, not \"{found}\"")
         })
     };

@@ -227,7 +227,10 @@ fn read_one(
         Kind::Mpi => {
             WorkloadKind::Mpi(Box::new(mpi::replay(w, ground, files, notes, (class, transport))?))
         }
-        Kind::MpiCg => WorkloadKind::Mpi(Box::new(mpi::cg(w, ground, files, (class, transport))?)),
+        Kind::MpiCg => {
+            notes.extend(mpi::note_class(w, &class_name.0));
+            WorkloadKind::Mpi(Box::new(mpi::cg(w, ground, files, (class, transport))?))
+        }
         Kind::MapReduce => {
             let class = (&class_name, class);
             let (config, from) = mapreduce::read(w, ground, class, classes, files, notes)?;

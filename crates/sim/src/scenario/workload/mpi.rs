@@ -126,6 +126,17 @@ pub fn cg(
     finish(s, ground, settings, Program::Cg(config))
 }
 
+/// Returns a note if the traffic class of a CG workload has the name of a problem class, which is not given.
+pub fn note_class(s: &Section, class: &str) -> Option<String> {
+    let is_problem = CgConfig::CLASSES.iter().any(|(name, ..)| *name == class);
+    (is_problem && !s.has("problem")).then(|| {
+        format!(
+            "class = \"{class}\" of a workload of kind mpi-cg is the traffic class of its packets; \
+             the problem class of NAS CG is problem, here \"A\" by default"
+        )
+    })
+}
+
 /// Sizes of the classes of CG, in their order.
 const PROBLEMS: [&str; CgConfig::CLASSES.len()] = [
     "1,400 rows, 15 iterations",
