@@ -58,6 +58,11 @@ impl Phy {
         let (_, made_for, phy) = found.unwrap_or(&KNOWN[KNOWN.len() - 2]);
         (*phy, *made_for == rate)
     }
+
+    /// Returns the name of a known transceiver and the rate for which it is made; `None` for an unknown one.
+    pub fn known(&self) -> Option<(&'static str, Rate)> {
+        KNOWN.iter().find(|(_, _, phy)| phy == self).map(|(name, rate, _)| (*name, *rate))
+    }
 }
 
 /// Values of a transceiver that a scenario gives; the others are those of the known transceiver.

@@ -1,7 +1,7 @@
 //! Consequences of the energy settings of links for the rest of a scenario.
 
 use eastwest_network::config::PortSet;
-use eastwest_network::energy::EnergyConfig;
+use eastwest_network::energy::{EnergyConfig, LinkRates};
 use eastwest_types::Span;
 
 /// Returns a note if sleeping links may delay a packet and its ACK, on a path of `hops` links each,
@@ -22,6 +22,21 @@ pub fn note(energy: &EnergyConfig, hops: u64, min_rto: Span) -> Option<String> {
     })
 }
 
+/// Returns a note for each class of links whose transceivers are made for another rate than that of a link.
+pub fn note_phys(energy: &EnergyConfig, rates: &LinkRates) -> Vec<String> {
+    [("hosts", &energy.host, &rates.host), ("switches", &energy.fabric, &rates.fabric)]
+        .into_iter()
+        .filter_map(|(whose, class, rates)| {
+            let (name, made_for) = class.phy?.known()?;
+            let other = rates.iter().find(|rate| **rate != made_for)?;
+            Some(format!(
+                "fabric.energy: phy = \"{name}\" is made for {made_for}, but a link of {whose} has \
+                 {other}: times and powers are those of {made_for}"
+            ))
+        })
+        .collect()
+}
+
 /// Returns a note if low-power idle is logged although no link falls asleep; otherwise `None`.
 pub fn note_lpi(energy: &EnergyConfig, ports: &PortSet) -> Option<String> {
     let never = !energy.host.policy.falls_asleep() && !energy.fabric.policy.falls_asleep();
@@ -30,4 +45,26 @@ pub fn note_lpi(energy: &EnergyConfig, ports: &PortSet) -> Option<String> {
          table lpi stays empty"
             .to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{Context, read};
+
+    #[test]
+    fn transceivers_for_another_rate_are_said() {
+        let notes = |energy: &str| {
+            let text = format!(
+                "schema = 1\n[fabric]\nkind = 'star'\nhosts = 2\nhost_rate = '10 Gbit/s'\n{energy}\n\
+                 [[workload]]\nname = 'all'\nkind = 'all-to-all'\nbytes = '1 MB'"
+            );
+            read(&text, &Context::default(), &[]).unwrap_or_else(|p| panic!("{p:#?}")).notes
+        };
+        let named = |phy: &str| notes(&format!("energy = {{ kind = 'standard', phy = '{phy}' }}"));
+        assert_eq!(named("10GBASE-T"), Vec::<String>::new());
+        assert!(
+            named("1000BASE-T")[0]
+                .contains("is made for 1 Gbit/s, but a link of hosts has 10 Gbit/s")
+        );
+    }
 }

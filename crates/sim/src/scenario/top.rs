@@ -5,7 +5,7 @@ use super::files::{Context, Files};
 use super::nodes::Nodes;
 use super::workload::ground::Ground;
 use super::{
-    classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, goal, measure,
+    cables, classes, dcb, dcb_notes, energy, fabric, faults, fidelity, flows_only, goal, measure,
     tcp_overrides, traps, workload,
 };
 use crate::endpoint_settings::TcpOverride;
@@ -66,6 +66,10 @@ pub fn read_top(s: &mut Section, context: &Context) -> Scenario {
     let shortest = tcp_overrides.iter().map(|o| o.config.min_rto).fold(tcp.min_rto, Span::min);
     let hops = fabric.nodes.as_ref().map_or(2, Nodes::longest_way);
     notes.extend(energy::note(&fabric.config.energy, hops, shortest));
+    notes.extend(energy::note_phys(
+        &fabric.config.energy,
+        &cables::link_rates(Some(&fabric.config.topology)),
+    ));
     let used = |transport| workloads.iter().any(|w| w.transport == transport);
     let below = Below { mtu: fabric.mtu, framing: fabric.config.framing };
     let further = FurtherSettings::read(s, &below, used, &mut notes);

@@ -56,12 +56,13 @@ fn waits(done: &Outcome, flow: i64) -> Vec<(i64, u64)> {
 fn assert_adds_up(name: &str, done: &Outcome) {
     let times = done.f64s("flows", "fct_us");
     assert_eq!(done.i64s("flow_parts", "flow").len(), times.len(), "{name}");
-    let fine = [columns(done, INJECTION), columns(done, FLIGHT)];
+    let (injections, flights) = (columns(done, INJECTION), columns(done, FLIGHT));
     for (i, parts) in parts(done).into_iter().enumerate() {
         assert_eq!(done.i64s("flow_parts", "flow")[i], i as i64);
-        let [injection, flight] = [&fine[0][i], &fine[1][i]].map(|f| f.iter().sum::<u64>());
+        let injection = injections[i].iter().sum::<u64>();
+        let flight = flights[i].iter().sum::<u64>();
         let waits = waits(done, i as i64).iter().map(|(_, wait)| wait).sum::<u64>();
-        assert_eq!([injection, waits, flight], parts[..3], "{name}: flow {i}, {fine:?}");
+        assert_eq!([injection, waits, flight], parts[..3], "{name}: flow {i}, {flights:?}");
         let sum: u64 = parts.iter().sum();
         assert_eq!(sum, (times[i] * 1e6).round() as u64, "{name}: flow {i}, {parts:?}");
         let again = done.u64s("flows", "retransmits")[i] > 0;
