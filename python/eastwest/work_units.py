@@ -34,8 +34,27 @@ UNITS: dict[str, Unit] = {
 }
 
 
+#: Unit in which a user counts a workload of each kind; that of all other kinds is the flow.
+_OF_KIND = {
+    "service": "exchanges",
+    "transactions": "transactions",
+    "incast": "rounds",
+    "mapreduce": "jobs",
+    "mpi": "ranks",
+    "mpi-cg": "ranks",
+}
+#: Purposes of flows, by their names in results (crates/types/src/record.rs).
+PURPOSES = (
+    "flow", "incast", "request", "response", "shuffle", "map-input", "replica", "control",
+    "rereplication", "message",
+)  # fmt: skip
 #: Statistics of each measure, as the summary names them.
 STATISTICS = ("count", "mean", "p50", "p99", "p999", "max")
+
+
+def unit_of_kind(kind: str) -> Unit:
+    """Return the unit in which a user counts a workload of a kind such as ``mapreduce``."""
+    return UNITS[_OF_KIND.get(kind, "flows")]
 
 
 def first_unit(measures: Mapping[str, Any]) -> Unit | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -16,7 +17,8 @@ from eastwest.goals.form import Goal, Limit
 from eastwest.json_schema import json_schema
 from eastwest.run import Source
 from eastwest.store import plan
-from eastwest.work_units import STATISTICS
+from eastwest.sweep.metrics import metrics_in
+from eastwest.work_units import PURPOSES, STATISTICS
 from project_paths import ROOT
 
 #: A shuffle and a service that share a switch for a few milliseconds.
@@ -95,8 +97,8 @@ def test_every_problem_of_a_table_is_told() -> None:
     assert told.keys() == {
         "goal.a.exchange_us.p99", "goal.packets.dropped", "goal.b", "goal.c", "goal.d", "goal.e",
     }  # fmt: skip
-    assert 'a time, such as "< 1 ms"' in told["goal.a.exchange_us.p99"][0]
-    assert 'a number, such as "< 100"' in told["goal.packets.dropped"][0]
+    assert told["goal.a.exchange_us.p99"][0] == 'exchange_us is a time; write "< 1 us"'
+    assert told["goal.packets.dropped"][0] == 'dropped is a number without a unit; write "< 1"'
     assert told["goal.c"][1] == "minimal"
     assert "must be a table" in form.read(3)[1][0]["message"]
     many = {f"m{number}": "< 1" for number in range(17)}
@@ -133,7 +135,13 @@ def test_a_run_does_not_depend_on_its_goals(tmp_path: Path) -> None:
         ("web.exchange_us", "web.exchange_us.max"),
         ("workloads.web.exchange_ms.p99", "web.exchange_us.p99"),
         ("while.sort/shuffle.web.exchange.p99", "while.sort/shuffle.web.exchange_us.p99"),
-        ("while.srt.web.exchange_us.p99", None),
+        ("while.srt.web.exchange_us.p99", "while.sort.web.exchange_us.p99"),
+        ("while.sort/shufle.web.exchange_us.p99", "while.sort/shuffle.web.exchange_us.p99"),
+        ("while.srt/shuffle.web.exchange_us.p99", "while.sort/shuffle.web.exchange_us.p99"),
+        ("while.sort/shuffle.wep.exchange_us.p99", "while.sort/shuffle.web.exchange_us.p99"),
+        ("while.sort.sort.runtime_s.mean", None),
+        ("web.latency.p99", "web.exchange_us.p99"),
+        ("web.shufle_fct_us.p99", "web.shuffle_fct_us.p99"),
         ("flow.fct_us.p99", "flows.fct_us.p99"),
     ],
 )
@@ -151,6 +159,12 @@ def test_unknown_measures_are_refused_before_the_run(
         ew.run(text)
 
 
+def test_an_unknown_purpose_of_flows_is_refused() -> None:
+    [problem] = ew.check(TINY, {"goal.flows.by_purpose.shufle.fct_us.p99": "< 1 s"})
+    assert "allowed are flow, incast" in problem["message"]
+    assert problem["hint"] == "flows.by_purpose.shuffle.fct_us.p99"
+
+
 @pytest.mark.parametrize(
     "measure",
     [
@@ -166,6 +180,47 @@ def test_unknown_measures_are_refused_before_the_run(
 )
 def test_measures_that_may_exist_are_accepted(measure: str) -> None:
     assert ew.check(f'{TINY}[goal]\n"{measure}" = "minimal"\n') == []
+
+
+@pytest.mark.parametrize("wanted", ["< 150 Gbit/s", "< 10 GB", "< -5 us", "> -5"])
+def test_wrong_limits_are_refused_everywhere_before_the_run(
+    wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(TINY + GOAL.replace("< 1 ms", wanted))
+    axis = '[[axis]]\npath = "fabric.host_rate"\nvalues = ["1 Gbit/s", "2 Gbit/s"]\n'
+    for kind in ("sweep", "optimize"):
+        Path(f"{kind}.toml").write_text(f'{kind} = 1\nscenario = "s.toml"\n{axis}')
+    [problem] = ew.check("s.toml")
+    assert problem["path"] == "goal.web.exchange_us.p99" and problem["value"] == f'"{wanted}"'
+    said = "exchange_us is a time"
+    assert said in problem["message"]
+    monkeypatch.setattr(core, "run", lambda *_: pytest.fail("the run has begun"))
+    for begin in (
+        lambda: ew.run("s.toml"),
+        lambda: ew.run(TINY, {"goal.web.exchange_us.p99": wanted}),
+        lambda: ew.sweep("sweep.toml", jobs=0),
+        lambda: ew.optimize("optimize.toml", jobs=0),
+    ):
+        with pytest.raises(ProblemsError, match=said):
+            begin()
+    with pytest.raises(ProblemsError, match=said):
+        form.of_scenario(source(Path("s.toml").read_text()), [])
+
+
+def test_a_setting_is_not_a_measure(tmp_path: Path) -> None:
+    for setting in ("fabric.queue.limit", "tcp.min_rto", "workload.web.mean_gap", "duration"):
+        [problem] = ew.check(TINY, {f"goal.{setting}": "minimal"})
+        assert problem["message"].startswith("is a setting"), setting
+        assert "sort.runtime_s.p99" in problem["message"] and problem["hint"] is None
+    metrics = metrics_in(ew.run(TINY, out=tmp_path / "r").summary)
+    names = form._Names({"sort": "mapreduce", "web": "service"}, form.PARTS)
+    assert [name for name in metrics if names.problem(name)] == []
+
+
+def test_purposes_are_those_of_the_simulator() -> None:
+    record = (ROOT / "crates" / "types" / "src" / "record.rs").read_text("utf-8")
+    assert {*PURPOSES} == {*re.findall(r'Purpose::\w+ => "([\w-]+)"', record)}
 
 
 def test_names_of_measures_are_those_of_summaries(tmp_path: Path) -> None:

@@ -100,13 +100,16 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
         3: rows(95, 99, 104, took=3),
     }
     assert goals.of_sweep(summary(table, runs), NAMED) == [
-        "Goal m_us < 100 us: K 0 (18 %), 1 (5 %) meet it; K 2 (21 %) misses it; K 3 (within "
-        "0.67 %) is undecided: more seeds decide.",
+        "Goal m_us < 100 us: K 0 (18 % below), 1 (5 % below) meet it; K 2 (21 % above) misses it; "
+        "K 3 (0.67 % below) is undecided: more seeds decide.",
         "Goal t_s minimal: K 1 (1.01 s); clearly better than the other one that meets the limits.",
     ]
     assert goals.states(summary(table, runs)) == {
-        0: "met, 18 %", 1: "met, 5 %", 2: "missed, 21 %", 3: "undecided, 0.67 %",
-    }  # fmt: skip
+        0: "met, 18 % below the limit",
+        1: "met, 5 % below the limit",
+        2: "missed, 21 % above the limit",
+        3: "undecided, 0.67 % below the limit",
+    }
     none = summary({"m_us": "< 10 us", "t_s": "minimal"}, runs)
     assert goals.of_sweep(none, NAMED)[-1] == "Goal t_s minimal: no settings meet the limits."
     one = summary(table, {0: rows(50)})
@@ -182,7 +185,7 @@ def test_a_sweep_has_goals_of_its_own_or_those_of_its_scenario(here: Path) -> No
     with pytest.raises(ValueError, match=r"goal\.incast\.round_us\.mean: is not a measure"):
         ew.sweep("own.toml", out="wrong", jobs=0)
     Path("own.toml").write_text(own.replace("2 Gbit/s", "2 GB"))
-    with pytest.raises(ValueError, match=r"must be a rate"):
+    with pytest.raises(ValueError, match=r'is a rate; write "> 2 bit/s"'):
         ew.sweep("own.toml", out="wrong", jobs=0)
     Path("optimize.toml").write_text(OPTIMISE + '[goal]\n"rounds.goodput_bps" = "maximal"\n')
     spec = ew.optimize("optimize.toml", out="best", jobs=0).summary

@@ -7,10 +7,12 @@ The table maps a measure to ``"< 1 ms"`` (also ``<=``, ``>``, ``>=``), ``"minima
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from eastwest import core, shipped
@@ -18,7 +20,7 @@ from eastwest.core import Problem
 from eastwest.errors import ProblemsError, nearest
 from eastwest.reader import flat
 from eastwest.run import Source, may_have_goals
-from eastwest.work_units import STATISTICS, UNITS
+from eastwest.work_units import PURPOSES, STATISTICS, UNITS, unit_of_kind
 
 #: Maximum number of goals, as in scenarios (crates/sim/src/scenario/goal.rs).
 MOST_GOALS = 16
@@ -33,10 +35,12 @@ PARTS = (
     "mpi", "packet_hops", "packets", "pauses", "ports", "rocev2", "rounds", "simulated_s",
     "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace", "throughput_bps", "transactions",
 )  # fmt: skip
+#: Parts that only runs with such workloads have, by the kinds or the transport of workloads.
+_OF_SOME = {"rocev2": {"rocev2"}, "mpi": {"mpi", "mpi-cg"}, "transactions": {"transactions"}}
 #: Measures of workloads that are one number, without statistics.
 _SINGLE = ("makespan_s", "active_from_s", "active_until_s")
 _OF_WORKLOAD = re.compile(
-    rf"(?:{'|'.join(_SINGLE)}|(?:{'|'.join(u.name for u in UNITS.values())}|[a-z-]+_fct_us)"
+    rf"(?:{'|'.join(_SINGLE)}|(?:{'|'.join(u.name for u in UNITS.values())}|(?:{'|'.join(PURPOSES)})_fct_us)"
     rf"\.(?:{'|'.join(STATISTICS)}))"
 )
 
@@ -130,6 +134,8 @@ def read(given: object) -> tuple[Goals, list[Problem]]:
 
 def _problem(path: str, value: object, message: str, hint: str | None = None) -> Problem:
     shown = None if value is None else f"{value!r:.60}"
+    if isinstance(value, str):
+        shown = json.dumps(value[:60], ensure_ascii=False)
     return {"path": path, "value": shown, "message": message, "hint": hint}
 
 
@@ -138,16 +144,27 @@ def _limit(measure: str, wanted: str) -> tuple[Limit | None, str]:
     match = _LIMIT.fullmatch(wanted)
     if match is None:
         return None, f"is not a goal: {_FORM}"
-    bound, message = _bound(measure, match[2])
+    sign = match[1]
+    bound, message = _bound(measure, sign, match[2])
     if bound is None:
         return None, message
-    sign = match[1]
     written = f"{sign} {match[2]}"
     return Limit(measure, sign[0] == ">", bound, False, sign in {"<", ">"}, written), ""
 
 
-def _bound(measure: str, text: str) -> tuple[float | None, str]:
+def _bound(measure: str, sign: str, text: str) -> tuple[float | None, str]:
     """Return a number in the unit of a measure, or None and what is wrong with the text."""
+    bound, message = _number(measure, sign, text)
+    from eastwest.sweep.words import part_with_unit, unit_of  # noqa: PLC0415  as in _number
+
+    if bound is not None and bound < 0 and (kind := unit_of(measure)[0]):
+        part, _ = part_with_unit(measure)
+        return None, f"{part} is {_KINDS[kind]}, which is never negative"
+    return bound, message
+
+
+def _number(measure: str, sign: str, text: str) -> tuple[float | None, str]:
+    """Return a number in the unit of a measure, also a negative one, or None and a message."""
     try:
         plain = float(text)
     except ValueError:
@@ -155,7 +172,7 @@ def _bound(measure: str, text: str) -> tuple[float | None, str]:
     if math.isfinite(plain):
         return plain, ""
     from eastwest.sweep.values import Bound  # noqa: PLC0415  the sweep imports this module
-    from eastwest.sweep.words import unit_of  # noqa: PLC0415
+    from eastwest.sweep.words import part_with_unit, unit_of  # noqa: PLC0415
 
     kind, scale = unit_of(measure)
     read = Bound.read(text)
@@ -164,28 +181,47 @@ def _bound(measure: str, text: str) -> tuple[float | None, str]:
     if read is not None and kind == "" and read.kind == "share":
         return float(read.number) / 100, ""
     if read is None or read.kind != kind:
-        form = f'a {kind}, such as "< {_EXAMPLES[kind]}"' if kind else 'a number, such as "< 100"'
-        return None, f"must be {form}: the measure has this unit"
+        part, end = part_with_unit(measure)
+        digits = _DIGITS.match(text)
+        own = f"{digits[0] if digits else 100} {_WRITTEN_UNITS[end]}".strip()
+        return None, f'{part} is {_KINDS[kind]}; write "{sign} {own}"'
     return float(read.number / scale), ""
 
 
-_EXAMPLES = {"time": "1 ms", "rate": "1 Gbit/s", "size": "64 KB", "energy": "1 J"}
+#: Kinds of units in words.
+_KINDS = {
+    "time": "a time", "rate": "a rate", "size": "a size", "energy": "an energy",
+    "": "a number without a unit",
+}  # fmt: skip
+#: Unit that a message proposes, by the end of the name of a measure.
+_WRITTEN_UNITS = {
+    "_us": "us", "_s": "s", "_bps": "bit/s", "_bytes": "B", "_j": "J", "": "",
+}  # fmt: skip
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 # Scenarios
 
 
 def of_text(scenario: str) -> Goals:
-    """Return the goals of a resolved scenario."""
+    """Return the goals of a resolved scenario; raise ``ProblemsError`` where one is wrong."""
+    goals, problems = _read_text(scenario)
+    if problems:
+        raise ProblemsError(problems)
+    return goals
+
+
+def _read_text(scenario: str) -> tuple[Goals, list[Problem]]:
+    """Return the goals of a resolved scenario, as far as they can be read, and their problems."""
     if "goal = {" not in scenario:
-        return Goals()
-    return read(tomllib.loads(scenario).get("goal", {}))[0]
+        return Goals(), []
+    return read(tomllib.loads(scenario).get("goal", {}))
 
 
 def of_scenario(source: Source, overrides: core.Overrides) -> Goals:
     """Return the goals of a scenario with these settings.
 
-    Raises ``ScenarioError`` where the scenario is wrong.
+    Raises ``ScenarioError`` where the scenario is wrong, ``ProblemsError`` where a goal is.
     """
     if not may_have_goals(source, overrides):
         return Goals()
@@ -193,7 +229,7 @@ def of_scenario(source: Source, overrides: core.Overrides) -> Goals:
 
 
 def refuse(source: Source, overrides: core.Overrides) -> None:
-    """Raise ``ProblemsError`` where a goal of a scenario names a measure that cannot exist."""
+    """Raise ``ProblemsError`` where a goal of a scenario is wrong, or its measure cannot exist."""
     if found := problems_of(source, overrides):
         raise ProblemsError(found)
 
@@ -201,16 +237,16 @@ def refuse(source: Source, overrides: core.Overrides) -> None:
 def problems_of(
     source: Source, overrides: core.Overrides, goals: Goals | None = None
 ) -> list[Problem]:
-    """Return the goals whose measures no run of a scenario can have, with the nearest names.
+    """Return the problems of goals: wrong limits, and measures that no run of a scenario can have.
 
     ``goals`` are those of a sweep or optimisation, in the place of the scenario's own.
     """
-    if not goals and not may_have_goals(source, overrides):
+    if not goals and (goals is not None or not may_have_goals(source, overrides)):
         return []
     resolved = _resolved(source, overrides)
-    wanted = goals or of_text(resolved)
-    workloads = [str(each["name"]) for each in tomllib.loads(resolved).get("workload", [])]
-    return list(_unknown(wanted.measures, workloads))
+    wanted, problems = _read_text(resolved) if goals is None else (goals, [])
+    names = _Names.of(resolved)
+    return [*problems, *(found for m in wanted.measures if (found := names.problem(m)))]
 
 
 def _resolved(source: Source, overrides: core.Overrides) -> str:
@@ -218,63 +254,152 @@ def _resolved(source: Source, overrides: core.Overrides) -> str:
     return found["scenario_toml"]
 
 
-def _unknown(measures: Sequence[str], workloads: Sequence[str]) -> Iterator[Problem]:
-    """Yield the problem of each measure that cannot exist in a scenario with these workloads."""
-    for measure in measures:
-        if not _can_exist(measure, workloads):
+# Names of measures
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Names of the measures that runs of a scenario may have."""
+
+    #: Kind of each workload by its name.
+    kinds: Mapping[str, str]
+    #: Parts of the summary that runs of the scenario have.
+    parts: tuple[str, ...]
+
+    @staticmethod
+    def of(resolved: str) -> _Names:
+        """Return the names of the measures of a resolved scenario."""
+        workloads = tomllib.loads(resolved).get("workload", [])
+        kinds = {str(each["name"]): str(each.get("kind")) for each in workloads}
+        there = {*kinds.values(), *(str(each.get("transport")) for each in workloads)}
+        parts = (part for part in PARTS if part not in _OF_SOME or _OF_SOME[part] & there)
+        return _Names(kinds, tuple(parts))
+
+    def problem(self, measure: str) -> Problem | None:
+        """Return the problem of a measure that cannot exist, with the nearest one; else None."""
+        path = f"goal.{measure}"
+        head, _, rest = measure.partition(".")
+        if not self._is_of_workload(measure) and _is_setting(measure):
+            example = next((self._example(each) for each in self.kinds), "flows.fct_us.p99")
             message = (
-                "is not a measure: it begins with a workload of the scenario "
-                f"({', '.join(workloads[:8])}), its unit and a statistic, or with a part of the "
-                "summary, such as flows.fct_us.p99"
+                "is a setting, and not a measure: a goal needs a measure of the results, such as "
+                f"{example}; --set and the axes of a sweep change settings"
             )
-            yield _problem(f"goal.{measure}", None, message, _nearest(measure, workloads))
-
-
-def _can_exist(measure: str, workloads: Sequence[str]) -> bool:
-    """Whether a run with these workloads may have a measure of this name."""
-    head, _, rest = measure.partition(".")
-    if head in PARTS:
-        return True
-    if head == "workloads":
-        return _is_of_workload(rest, workloads)
-    if head == "while":
-        return any(
-            _is_of_workload(own, workloads)
-            for each in workloads
-            if rest.startswith((f"{each}.", f"{each}/"))
-            # The name of a purpose has no dots.
-            for own in [rest[len(each) :].partition(".")[2]]
+            return _problem(path, None, message)
+        if head in PARTS:
+            return self._wrong_purpose(measure)
+        if head == "while":
+            if self._is_of_while(rest):
+                return None
+            message = (
+                "is not a measure: after while. are a workload of the scenario "
+                f"({self._listed()}), which may have a purpose of flows ({', '.join(PURPOSES)}) "
+                "after a slash, then another workload, its unit and a statistic, such as "
+                "while.W/shuffle.V.exchange_us.p99"
+            )
+            return _problem(path, None, message, self._nearest_while(rest))
+        own = rest if head == "workloads" else measure
+        if self._is_of_workload(own):
+            return None
+        message = (
+            f"is not a measure: it begins with a workload of the scenario ({self._listed()}), "
+            "its unit and a statistic, or with a part of the summary, such as flows.fct_us.p99"
         )
-    return _is_of_workload(measure, workloads)
+        return _problem(path, None, message, self._nearest(own))
+
+    def _listed(self) -> str:
+        return ", ".join([*self.kinds][:8])
+
+    def _example(self, workload: str, statistic: str = "p99") -> str:
+        """Return a measure of a workload in the unit in which a user counts it."""
+        return f"{workload}.{unit_of_kind(self.kinds[workload]).name}.{statistic}"
+
+    def _wrong_purpose(self, measure: str) -> Problem | None:
+        """Return the problem of a measure of flows with a purpose that no flow has, or None."""
+        before, _, rest = measure.partition(".by_purpose.")
+        purpose, dot, after = rest.partition(".")
+        if before != "flows" or purpose in PURPOSES:
+            return None
+        near = nearest(purpose, PURPOSES)
+        message = f"has no purpose of flows after by_purpose: allowed are {', '.join(PURPOSES)}"
+        hint = f"{before}.by_purpose.{near}{dot}{after}" if near else None
+        return _problem(f"goal.{measure}", None, message, hint)
+
+    def _is_of_workload(self, name: str) -> bool:
+        """Whether a name is a workload with one of the measures of workloads."""
+        return any(
+            name.startswith(f"{each}.")
+            and _OF_WORKLOAD.fullmatch(name[len(each) + 1 :]) is not None
+            for each in self.kinds
+        )
+
+    def _active(self) -> Iterator[str]:
+        """Yield what may be active while another workload is measured: ``W`` and ``W/purpose``."""
+        for each in self.kinds:
+            yield each
+            yield from (f"{each}/{purpose}" for purpose in PURPOSES)
+
+    def _is_of_while(self, rest: str) -> bool:
+        """Whether a name is what was active, and then a measure of another workload."""
+        return any(
+            rest.startswith(f"{active}.")
+            and self._is_of_workload(own := rest[len(active) + 1 :])
+            and not own.startswith(f"{active.partition('/')[0]}.")
+            for active in self._active()
+        )
+
+    def _nearest_while(self, rest: str) -> str | None:
+        """Return the name nearest to one that begins with ``while.`` and does not exist."""
+        places = [rest.rfind(f".{each}.") for each in self.kinds]
+        place = max(places, default=-1)
+        if place < 0:
+            # The unit and the statistic are the last two parts, and the workload is before them.
+            head, _, _ = rest.rpartition(".")
+            head, _, _ = head.rpartition(".")
+            place = head.rfind(".")
+        if place < 0:
+            return None
+        active, own = rest[:place], rest[place + 1 :]
+        active_near = active if active in self._active() else nearest(active, self._active())
+        own_near = own if self._is_of_workload(own) else self._nearest(own)
+        found = f"{active_near}.{own_near}"
+        is_right = active_near is not None and own_near is not None and self._is_of_while(found)
+        return f"while.{found}" if is_right else None
+
+    def _nearest(self, measure: str) -> str | None:
+        """Return the name of a run of this scenario nearest to a measure that does not exist."""
+        names = [
+            f"{each}.{unit.name}.{statistic}"
+            for each, kind in [*self.kinds.items()][:100]
+            for unit in {u.name: u for u in (unit_of_kind(kind), UNITS["flows"])}.values()
+            for statistic in STATISTICS
+        ]
+        names += [f"{each}.{single}" for each in [*self.kinds][:100] for single in _SINGLE]
+        if "_fct_us." in measure:
+            end = measure.partition("_fct_us.")[2]
+            purposes = [f"{purpose}_fct_us.{end}" for purpose in PURPOSES]
+            names += [f"{each}.{own}" for each in [*self.kinds][:100] for own in purposes]
+        head, dot, rest = measure.partition(".")
+        if part := nearest(head, self.parts, 0.7):
+            names.append(f"{part}{dot}{rest}")
+        if near := nearest(measure, names, 0.75):
+            return near
+        if (near := nearest(head, [*self.parts, *self.kinds], 0.7)) is None:
+            return None
+        if near in self.kinds:
+            last = measure.rpartition(".")[2]
+            return self._example(near, last if last in STATISTICS else "p99")
+        return f"{near}{dot}{rest}"
 
 
-def _is_of_workload(name: str, workloads: Sequence[str]) -> bool:
-    """Whether a name is a workload with one of the measures of workloads."""
-    return any(
-        name.startswith(f"{each}.") and _OF_WORKLOAD.fullmatch(name[len(each) + 1 :]) is not None
-        for each in workloads
-    )
+@functools.cache
+def _settings() -> re.Pattern[str]:
+    """Return the pattern of the paths of all settings of scenarios."""
+    paths = {key["path"] for key in json.loads(core.schema())["keys"]} - {*PARTS}
+    any_name = r"[^.]+(?:\.\d+)?"
+    return re.compile("|".join(re.escape(path).replace(r"\*", any_name) for path in sorted(paths)))
 
 
-def _nearest(measure: str, workloads: Sequence[str]) -> str | None:
-    """Return the name nearest to a measure that does not exist."""
-    before = ""
-    if measure.startswith("while."):
-        # What comes before the last workload in the name stays as it is, if it is right.
-        places = [measure.rfind(f".{each}.") for each in workloads]
-        if (place := max(places, default=-1)) > 0:
-            before, measure = measure[: place + 1], measure[place + 1 :]
-    measure = measure.removeprefix("workloads.")
-    names = [
-        f"{each}.{unit.name}.{statistic}"
-        for each in workloads[:100]
-        for unit in UNITS.values()
-        for statistic in STATISTICS
-    ]
-    names += [f"{each}.{single}" for each in workloads[:100] for single in _SINGLE]
-    head, dot, rest = measure.partition(".")
-    names += [f"{part}{dot}{rest}" for part in PARTS]
-    if near := nearest(measure, names, 0.75):
-        return before + near
-    near = nearest(head, [*PARTS, *workloads])
-    return f"{before}{near}{dot}{rest}" if near else None
+def _is_setting(name: str) -> bool:
+    """Whether a name is the path of a setting of scenarios."""
+    return _settings().fullmatch(name) is not None

@@ -45,10 +45,13 @@ def _with_goals(spec: Spec, source: Source) -> tuple[Spec, list[Problem]]:
     """Return an optimisation with the goals of its scenario if it has none, and their problems."""
     settings = overrides(spec, spec.stages[-1], spec.baseline.settings)
     if not spec.own_goals:
+        if problems := form.problems_of(source, settings):
+            return spec, problems
         found = form.of_scenario(source, settings)
         spec = replace(spec, goals=found.best, limits=found.limits)
         if not spec.goals:
             return spec, [{"path": "goal", "value": None, "message": MISSING, "hint": None}]
+        return spec, []
     return spec, form.problems_of(source, settings, form.Goals(spec.limits, spec.goals))
 
 

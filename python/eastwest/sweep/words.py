@@ -80,16 +80,25 @@ def unit_of(metric: str) -> tuple[str, int]:
 
     The kind is empty for counts and shares.
     """
+    _, end = part_with_unit(metric)
+    return _UNITS.get(end, ("", 1))
+
+
+def part_with_unit(metric: str) -> tuple[str, str]:
+    """Return the part of a metric's name that has its unit, and the end with the unit.
+
+    The end is empty for counts and shares; their part is then the last one.
+    """
     *_, last = parts = metric.split(".")
     if last == "count" or last.startswith("of_"):
-        return "", 1
+        return last, ""
     if last == "bytes":
-        return _UNITS["_bytes"]
+        return last, "_bytes"
     for part in reversed(parts):
-        for end, unit in _UNITS.items():
+        for end in _UNITS:
             if part.endswith(end):
-                return unit
-    return "", 1
+                return part, end
+    return last, ""
 
 
 def full(metric: str, there: Collection[str]) -> str:

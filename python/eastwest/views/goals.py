@@ -133,7 +133,7 @@ def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
     """Yield which results meet a limit, which miss it, and which do not have the measure."""
     for met, said in ((True, "met by"), (False, "missed by"), (None, "no such measure in")):
         named = [
-            (name, percent(abs(entry["margin"])) if entry["margin"] is not None else "")
+            (name, _share(entry) if entry["margin"] is not None else "")
             for name, entry in found
             if entry["met"] is met
         ]
@@ -173,7 +173,10 @@ def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
 
 
 def states(summary: Mapping[str, Any]) -> dict[int, str]:
-    """Return the state and least margin of each point of a sweep with limits: ``met, 18 %``."""
+    """Return the state and the distance from the limit of each point of a sweep with limits.
+
+    They are as text, such as ``met, 18 % below the limit``; of several limits, one decides.
+    """
     goals = summary.get("goals")
     points = goals["points"] if isinstance(goals, Mapping) else []
     return {point["point"]: _state(point) for point in points if point["limits"]}
@@ -185,7 +188,13 @@ def _state(point: Mapping[str, Any]) -> str:
         return ""
     margin = cell["margin"]
     said = str(point["state"])
-    return said if margin is None else f"{said}, {percent(abs(_rounded(margin)))}"
+    return said if margin is None else f"{said}, {_share(cell)} the limit"
+
+
+def _share(cell: Mapping[str, Any]) -> str:
+    """Return the distance of a value from its limit, and its side: ``18 % below``."""
+    side = "above" if cell["difference"] > 0 else "below"
+    return f"{percent(abs(_rounded(cell['margin'])))} {side}"
 
 
 def _rounded(share: float) -> float:
@@ -218,15 +227,15 @@ def _limits(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Itera
 
 
 def _with_margin(point: Mapping[str, Any], name: Callable[[int], str]) -> str:
-    """Return the name of a point with its least margin: ``threshold 20 packets (18 %)``."""
+    """Return the name of a point and its distance from the limit: ``threshold 5 (18 % below)``."""
     cell = _tightest(point)
     said = name(point["point"])
     if cell is None:
         return said
     if cell["margin"] is None:
-        return f"{said} ({write(cell['metric'], abs(cell['difference']))})"
-    side = "" if point["state"] != UNDECIDED else "within " if cell["margin"] >= 0 else "beyond by "
-    return f"{said} ({side}{percent(abs(_rounded(cell['margin'])))})"
+        side = "above" if cell["difference"] > 0 else "below"
+        return f"{said} ({write(cell['metric'], abs(cell['difference']))} {side})"
+    return f"{said} ({_share(cell)})"
 
 
 def _best(wanted: form.Goals, goals: Mapping[str, Any], names: Names) -> Iterator[str]:
