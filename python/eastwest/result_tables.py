@@ -78,7 +78,7 @@ class Tables:
 
     @cached_property
     def link_samples(self) -> pl.DataFrame:
-        """One row per interval and link in which the link carried or lost a packet."""
+        """One row per interval and link in which the link carried, lost or marked a packet."""
         return self.table("link_samples")
 
     @cached_property
