@@ -134,10 +134,10 @@ def test_paths_that_vary_together_are_one_curve(fake: FakeCore) -> None:
 def test_changes_are_those_of_the_table_of_comparisons(swept: SweepResult) -> None:
     (axes,) = ew.plot.comparisons(swept, "latency_us.p99").axes
     names = [text.get_text() for text in axes.get_yticklabels()]
-    assert names[0] == "limit 20 packets, timer 10 ms" and len(names) == 5
+    assert names[0] == "limit = 20 packets, timer = 10 ms" and len(names) == 5
     means = [np.asarray(line.get_xdata())[0] for line in axes.lines if line.get_marker() == "o"]
     assert means == pytest.approx([9.0, 9.0, 99.0, 2.25, 31.5])
-    assert axes.get_xlabel() == "change against limit 20 packets, timer 1 ms"
+    assert axes.get_xlabel() == "change against limit = 20 packets, timer = 1 ms"
 
 
 def test_a_wide_range_is_logarithmic(swept: SweepResult) -> None:
