@@ -46,7 +46,7 @@ _OF_KIND = {
 #: Purposes of flows, by their names in results (crates/types/src/record.rs).
 PURPOSES = (
     "flow", "incast", "request", "response", "shuffle", "map-input", "replica", "control",
-    "rereplication", "message",
+    "re-replication", "message",
 )  # fmt: skip
 #: Statistics of each measure, as the summary names them.
 STATISTICS = ("count", "mean", "p50", "p99", "p999", "max")

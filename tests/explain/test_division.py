@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import eastwest as ew
+import hand_made
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.explain import Story, explain
@@ -116,6 +117,66 @@ def test_an_exchange_is_its_request_the_server_and_its_response(tmp_path: Path) 
         assert part(story, "response: ") > part(story, "request: ") > 0
     with pytest.raises(InputError, match="has no exchange with flow 99; it has 2 exchanges of 4"):
         explain(result, "exchange", 99)
+
+
+def test_an_exchange_tells_what_was_beside_both_of_its_flows(tmp_path: Path) -> None:
+    result = ew.run(ASKING, out=tmp_path / "r")
+    row = result.exchanges.row(0, named=True)
+    story = explain(result, "exchange", row["request"], rerun_s=math.inf)
+    told = {section.title: section.lines for section in story.sections}
+    for name in ("request", "response"):
+        flow = explain(result, "flow", row[name], rerun_s=math.inf)
+        assert told[f"Beside the {name}"] == next(
+            each.lines for each in flow.sections if each.title == "Beside it"
+        )
+        count = flow.facts["flows_beside_src"]
+        assert story.facts[f"beside_{name}"]["flows_beside_src"] == count
+
+
+#: A small flow that is written while a large one leaves the network card of its host.
+BEHIND = """
+schema = 1
+[fabric]
+kind = "star"
+hosts = 3
+host_rate = "1 Gbit/s"
+host_queue = { limit = "2000 packets" }
+[tcp]
+initial_window = 1000
+max_window = "4 MB"
+[[workload]]
+name = "flows"
+kind = "flow-list"
+file = "flows.csv"
+"""
+
+
+def test_a_flow_behind_others_at_its_network_card_names_the_largest(tmp_path: Path) -> None:
+    (tmp_path / "flows.csv").write_text(
+        "src,dst,bytes,start_s\nh0,h1,1000000,0\nh0,h2,2000,0.0005\n"
+    )
+    (tmp_path / "behind.toml").write_text(BEHIND)
+    result = ew.run(tmp_path / "behind.toml", out=tmp_path / "r")
+    rows = {row["bytes"]: row["flow"] for row in result.flows.to_dicts()}
+    small = explain(result, "flow", rows[2000], rerun_s=math.inf)
+    assert small.facts["largest_beside_src"] == {
+        "flow": rows[1_000_000], "dst": "h1", "bytes": 1_000_000, "purpose": "flow",
+    }  # fmt: skip
+    beside = next(each.lines for each in small.sections if each.title == "Beside it")
+    assert f"The largest of them is flow {rows[1_000_000]} to h1, 1 MB (flow)." in beside
+    assert "largest_beside_src" not in explain(result, "flow", rows[2000]).facts
+
+
+def test_rounding_is_no_time_at_the_server(tmp_path: Path) -> None:
+    asked = hand_made.flow(0, purpose="request", tag=1, connection=0, start_s=1.0, fct_us=100.1)
+    start_s = asked["finish_s"] + 2e-16
+    answer = hand_made.flow(
+        1, purpose="response", tag=1, connection=0, src=3, dst=0, start_s=start_s, fct_us=200.3
+    )
+    result = hand_made.folder(tmp_path / "r", {"flows": [asked, answer]})
+    story = explain(result, "exchange", 0)
+    assert not [each for each in story.parts if "server" in each.what]
+    assert story.total_us is not None and story.total_us > 0
 
 
 def test_short_runs_are_simulated_again_without_being_asked(tmp_path: Path) -> None:

@@ -429,6 +429,13 @@ def test_what_is_not_there_is_said(tmp_path: Path, kind: str, which: Any, words:
         explain(result, kind, which)
 
 
+def test_a_flow_of_another_workload_is_refused(tmp_path: Path) -> None:
+    rows = [flow(0), flow(1, workload="v")]
+    result = folder(tmp_path / "r", {"flows": rows})
+    with pytest.raises(InputError, match="flow 0 is of workload 'w', not of 'v'"):
+        explain(result, "flow", 0, workload="v")
+
+
 def test_damaged_rows_are_refused(tmp_path: Path) -> None:
     result = folder(tmp_path / "r", {"flows": [flow(start_s=float("nan"), finish_s=2.0)]})
     with pytest.raises(InputError, match=r"flows\.parquet is damaged: .* column start_s"):
@@ -457,6 +464,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert command("flow") == 2
     assert "ID: name a flow; candidates" in capsys.readouterr().err
     assert command("flow", "3") == 2
+    assert command("exchange") == 2
+    assert "ID: name an exchange; candidates" in capsys.readouterr().err
+    assert command("flow", "0", "--workload", "ww") == 2
+    assert "has no workload 'ww'; it has w; did you mean w?" in capsys.readouterr().err
+    assert command("flow", "0", "--workload", "w") == 0
 
 
 def test_lengths_of_time_and_of_paths() -> None:

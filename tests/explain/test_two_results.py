@@ -13,7 +13,9 @@ import eastwest as ew
 from eastwest.cli import app
 from eastwest.errors import InputError
 from eastwest.explain import Story, difference
+from eastwest.goals import evaluate, form
 from eastwest.sweep.check import load
+from eastwest.sweep.metrics import metrics_in
 from eastwest.views.difference import compare
 from eastwest.views.evidence import Evidence
 from hand_made import SCENARIO, TO_H3, drop, event, flow, folder, links
@@ -204,6 +206,36 @@ def test_counts_that_changed_are_told_by_cause_and_place(tmp_path: Path) -> None
         "Unchanged: lost on the line, TCP segments sent again.",
     ]
     assert story.facts["counts"]["drops_by_port"] == {"leaf0->h3": [10, 15]}
+
+
+def test_goals_and_workloads_while_another_is_active_are_told(tmp_path: Path) -> None:
+    def made(name: str, p99_us: float) -> ew.Result:
+        own = {"exchange_us": {"count": 5, "mean": 43.7, "p99": 43.7}}
+        during = {"exchange_us": {"count": 5, "mean": p99_us, "p99": p99_us}}
+        summary = {
+            **WHOLE,
+            "digest": name,
+            "marks": {"data": 3},
+            "workloads": {"service": own},
+            "while": {"hadoop/shuffle": {"service": during}},
+        }
+        measure = "while.hadoop/shuffle.service.exchange_us.p99"
+        goals = evaluate.of_run(form.read({measure: "< 100 us"})[0], metrics_in(summary))
+        return folder(tmp_path / name, {}, {**summary, "goals": goals})
+
+    story = difference(made("a", 55.0), made("b", 221.0))
+    assert lines(story, "What followed: each") == [
+        "service (exchange): mean 43.7 µs, then 43.7 µs; p99 43.7 µs, then 43.7 µs",
+        "service (exchange) while hadoop/shuffle: mean 55 µs, then 221 µs (× 4.02); "
+        "p99 55 µs, then 221 µs (× 4.02)",
+    ]
+    assert lines(story, "What followed: goals") == [
+        "while.hadoop/shuffle.service.exchange_us.p99 < 100 us: met with 55 µs, 45 % (45 µs) "
+        "below the limit; then missed with 221 µs, 121 % (121 µs) above the limit"
+    ]
+    assert story.facts["goals"][0]["met"] == [True, False]
+    assert story.facts["while"]["hadoop/shuffle"]["service"]["values"][1]["p99"] == 221.0
+    assert any("marks (ECN)" in text and "measure.tcp_trace" in text for text in story.unknown)
 
 
 def test_a_job_tells_which_part_of_its_critical_path_changed(tmp_path: Path) -> None:

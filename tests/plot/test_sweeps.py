@@ -82,7 +82,7 @@ def test_axes_can_be_named_by_their_last_parts_and_selected(swept: SweepResult) 
     [
         ({"measure": "latency_us.p9"}, r"no metric 'latency_us.p9'; did you mean latency_us\."),
         ({"measure": "latency_us.p9"}, "no run has a metric"),
-        ({"x": "limmit"}, "no setting 'limmit'; did you mean limit"),
+        ({"x": "limmit"}, r"no setting 'limmit'; it varies .*; did you mean limit\?$"),
         ({"by": []}, "differ in tcp.timer: name these settings in by"),
         ({"where": {"limit": "3 packets"}}, "no point of the sweep has"),
     ],
@@ -93,6 +93,16 @@ def test_wrong_names_are_refused_with_the_nearest(
     message = message.replace("no metric 'latency", "a metric 'latency")
     with pytest.raises(InputError, match=message):
         ew.plot.sweep(swept, **arguments)
+
+
+def test_a_path_of_a_folder_and_the_column_of_numbers_are_accepted(swept: SweepResult) -> None:
+    (axes,) = ew.plot.sweep(str(swept.path), "latency_us.p99", x="queue.limit_packets").axes
+    assert axes.get_xlabel() == "queue.limit (packets)"
+    by_timer = curves(swept, "latency_us.p99", x="limit", by="tcp.timer_s")
+    assert [curve.name for curve in by_timer.curves] == ["1 ms", "10 ms"]
+    assert ew.plot.comparisons(swept.path, "latency_us.p99").axes
+    with pytest.raises(InputError, match=r"it varies .*; did you mean limit\?$"):
+        ew.plot.sweep(swept.path, x="limt")
 
 
 def test_names_are_at_equal_distances_and_are_not_joined(
@@ -124,10 +134,10 @@ def test_paths_that_vary_together_are_one_curve(fake: FakeCore) -> None:
 def test_changes_are_those_of_the_table_of_comparisons(swept: SweepResult) -> None:
     (axes,) = ew.plot.comparisons(swept, "latency_us.p99").axes
     names = [text.get_text() for text in axes.get_yticklabels()]
-    assert names[0] == "limit 20 packets, timer 10 ms" and len(names) == 5
+    assert names[0] == "limit = 20 packets, timer = 10 ms" and len(names) == 5
     means = [np.asarray(line.get_xdata())[0] for line in axes.lines if line.get_marker() == "o"]
     assert means == pytest.approx([9.0, 9.0, 99.0, 2.25, 31.5])
-    assert axes.get_xlabel() == "change against limit 20 packets, timer 1 ms"
+    assert axes.get_xlabel() == "change against limit = 20 packets, timer = 1 ms"
 
 
 def test_a_wide_range_is_logarithmic(swept: SweepResult) -> None:

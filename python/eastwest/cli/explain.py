@@ -18,6 +18,7 @@ from eastwest.explain import explain as tell
 from eastwest.paraver import paraver
 from eastwest.results import Result
 from eastwest.timeline import MOST_EVENTS, trace, write
+from eastwest.views.labels import a
 
 
 class Subject(StrEnum):
@@ -92,7 +93,7 @@ def explain(
     if wanted is Subject.slowest:
         story = slowest(Result(folder), top)
     elif number is None:
-        fail(f"ID: name a {wanted.value}; candidates: eastwest explain {folder} slowest")
+        fail(f"ID: name {a(wanted.value)}; candidates: eastwest explain {folder} slowest")
     else:
         limit_s = {None: _SHORT_S, True: math.inf, False: 0}[rerun]
         with RunBar(errors(), "simulating again") as progress:

@@ -7,6 +7,7 @@ the queue before each link, for acknowledgements, for lost data to be sent again
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,16 @@ class Division:
     round_trips: dict[str, int]
     #: Links (−1: further ones together) and the waiting time before each in µs, longest first.
     waits_us: list[tuple[int, float]]
+
+    def is_mostly_at_sender(self, links: Collection[int]) -> bool:
+        """Whether the longest part is waiting at the network card of the sender, with ``links``."""
+        at_sender = [self.parts_us["host_queue_us"]]
+        others = [
+            us for name, us in self.parts_us.items() if name not in {"host_queue_us", "queueing_us"}
+        ]
+        for link, us in self.waits_us:
+            (at_sender if link in links else others).append(us)
+        return max(at_sender) > max(others)
 
     def told(self, evidence: Evidence, sender: str, earlier: str, repairs: str) -> list[Part]:
         """Return the parts in words, longest first.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import polars as pl
 
 from eastwest.errors import InputError
 from eastwest.exchanges import exchanges
-from eastwest.explain import flow
+from eastwest.explain import flow, neighbours
 from eastwest.explain.story import Part, Story
 from eastwest.units import size, span
 from eastwest.views.evidence import Evidence
@@ -34,7 +35,7 @@ def line(evidence: Evidence, row: dict[str, Any]) -> str:
         f"exchange {row['request']}: {evidence.host(row['client'])} asks "
         f"{evidence.host(row['server'])}, {size(row['request_bytes'])} for "
         f"{size(row['response_bytes'])}, in {span(row['exchange_us'] / 1e6)}, "
-        f"{span(row['server_us'] / 1e6)} of it at the server"
+        f"{span(_without_noise(row, row['server_us']) / 1e6)} of it at the server"
     )
 
 
@@ -60,7 +61,7 @@ def story(evidence: Evidence, number: int) -> Story:
     result.parts = sorted(
         [
             *(Part(f"request: {part.what}", part.us) for part in request.parts),
-            Part("application at the server", max(0.0, took_us - of_flows_us)),
+            Part("application at the server", _without_noise(row, took_us - of_flows_us)),
             *(Part(f"response: {part.what}", part.us) for part in response.parts),
         ],
         key=lambda part: -part.us,
@@ -72,8 +73,22 @@ def story(evidence: Evidence, number: int) -> Story:
         lines = [f"{moment.at_us / 1e3:,.3f} ms: {moment.text}" for moment in told.moments]
         result.add(f"What happened to the {name}, and how long after it was written", *lines)
         result.add(f"The {name}, flow {row[name]}", told.summary)
+        beside = next((s.lines for s in told.sections if s.title == neighbours.BESIDE), [])
+        result.add(f"Beside the {name}", *beside)
+        result.facts[f"beside_{name}"] = {
+            key: told.facts[key] for key in neighbours.FACTS if key in told.facts
+        }
     result.lacks(*dict.fromkeys([*request.unknown, *response.unknown]))
     return result
+
+
+def _without_noise(row: dict[str, Any], us: float) -> float:
+    """Return a difference of times of an exchange, in µs; 0 where it is an error of rounding.
+
+    The simulator counts whole picoseconds; times in seconds are rounded more coarsely late in long
+    runs.
+    """
+    return us if us > max(1e-6, 4e6 * math.ulp(row["finish_s"])) else 0.0
 
 
 def _parts(told: Story) -> dict[str, float]:

@@ -99,7 +99,9 @@ def story(evidence: Evidence, flow: int) -> Story:
     result.moments = list(_moments(evidence, this, events, waits))
     _tcp(evidence, result, this)
     neighbours.compare(evidence, result, row)
-    neighbours.beside(evidence, result, row)
+    own_links = {*evidence.ports_from(row["src"])["link"].to_list()}
+    waits_at_sender = divided is not None and divided.is_mostly_at_sender(own_links)
+    neighbours.beside(evidence, result, row, waits_at_sender)
     _unknown(evidence, result, row, this)
     return result
 

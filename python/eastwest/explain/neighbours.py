@@ -16,6 +16,10 @@ from eastwest.views.series import most_at_once
 #: Largest ratio of sizes of similar flows.
 _ALIKE = 2
 _ENOUGH = 5
+#: Heading of the section on the flows in progress at the same time.
+BESIDE = "Beside it"
+#: Facts of this section.
+FACTS = ("flows_beside_dst", "flows_beside_src", "largest_beside_src")
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,11 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
     )
 
 
-def beside(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
-    """Add the flows in progress at that time, and the utilisation of the ports at both ends."""
+def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sender: bool) -> None:
+    """Add the flows in progress at that time, and the utilisation of the ports at both ends.
+
+    For a flow that mostly ``waits_at_sender``, the largest other flow of its host is named.
+    """
     flows = evidence.flows
     meanwhile = (
         (pl.col("start_s") < row["finish_s"])
@@ -111,12 +118,26 @@ def beside(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
         else:
             text = f"No other flow {words} was in progress."
         lines.append(text)
+        if column == "src" and waits_at_sender and others.height:
+            order = ["bytes", "flow"]
+            most_bytes = others.sort(order, descending=[True, False]).row(0, named=True)
+            story.facts["largest_beside_src"] = {
+                "flow": most_bytes["flow"],
+                "dst": evidence.host(most_bytes["dst"]),
+                "bytes": most_bytes["bytes"],
+                "purpose": most_bytes["purpose"],
+            }
+            lines.append(
+                f"The largest of them is flow {most_bytes['flow']} to "
+                f"{evidence.host(most_bytes['dst'])}, {size(most_bytes['bytes'])} "
+                f"({most_bytes['purpose']})."
+            )
         lines += [
             line
             for link in port.iter_rows(named=True)
             if (line := port_line(evidence, link, row["start_s"], row["finish_s"]))
         ]
-    story.add("Beside it", *lines)
+    story.add(BESIDE, *lines)
 
 
 def port_line(evidence: Evidence, link: dict[str, Any], start_s: float, finish_s: float) -> str:

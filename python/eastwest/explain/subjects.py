@@ -9,14 +9,15 @@ from typing import Any
 import polars as pl
 
 from eastwest.core import ProgressCallback
-from eastwest.errors import InputError
+from eastwest.errors import InputError, did_you_mean
 from eastwest.exchanges import exchanges
 from eastwest.explain import again, connection, exchange, flow, job, program, task
 from eastwest.explain.story import Story
 from eastwest.results import Result
 from eastwest.units import clean, size, span
 from eastwest.views.evidence import Evidence
-from eastwest.views.labels import plural
+from eastwest.views.labels import a, plural
+from eastwest.views.settings import tree
 
 #: Kinds of objects that can be explained.
 KINDS = ("flow", "exchange", "job", "task", "connection", "program")
@@ -53,12 +54,35 @@ def explain(
     }
     if kind not in tellers:
         raise InputError(f"cannot explain a {clean(kind, 40)!r}; allowed: {', '.join(KINDS)}")
+    if workload is not None:
+        _check_workload(evidence, kind, id, workload)
     why = None
     if again.seconds(evidence.result) < rerun_s and kind in {"flow", "exchange", "job"}:
         why = _record(evidence, kind, id, progress)
     story = tellers[kind]()
     story.lacks(f"The division of the times of flows: {why}." if why else None)
     return story
+
+
+def _check_workload(evidence: Evidence, kind: str, id: int | str, workload: str) -> None:
+    """Raise ``InputError`` where a result has no such workload, or a flow is of another one."""
+    result = evidence.result
+    tables = (evidence.flows, result.jobs)
+    known = sorted({name for table in tables for name in table["workload"].unique().to_list()})
+    listed = tree(result).get("workload")
+    names = [
+        str(each["name"]) for each in listed or [] if isinstance(each, dict) and "name" in each
+    ]
+    names = [*dict.fromkeys([*names, *known])]
+    if workload not in names:
+        raise InputError(
+            f"{result.path} has no workload {clean(workload, 60)!r}; it has "
+            f"{clean(', '.join(names), 300)}{did_you_mean(workload, names)}"
+        )
+    if kind in {"flow", "exchange"}:
+        own = flow.find(evidence, _number(kind, id))["workload"]
+        if own != workload:
+            raise InputError(f"flow {id} is of workload {own!r}, not of {workload!r}")
 
 
 def _record(
@@ -78,7 +102,7 @@ def _record(
 def _number(kind: str, id: int | str) -> int:
     text = str(id)
     if not text.isdecimal() or int(text) > _LARGEST:
-        raise InputError(f"a {kind} is named by its number, from 0 on, not {clean(text, 60)!r}")
+        raise InputError(f"{a(kind)} is named by its number, from 0 on, not {clean(text, 60)!r}")
     return int(text)
 
 

@@ -16,7 +16,7 @@ from eastwest.explain import job as jobs
 from eastwest.explain.story import Part, Story
 from eastwest.results import Result, pick
 from eastwest.units import clean, count, percent, size, span
-from eastwest.views import timeouts
+from eastwest.views import goals, timeouts
 from eastwest.views.difference import (
     Difference,
     First,
@@ -33,6 +33,8 @@ from eastwest.work_units import first_unit
 
 _MOST_SETTINGS = 20
 _MOST_PORTS = 3
+#: Maximum number of lines on workloads while another one was active.
+_MOST_WHILE = 20
 #: Maximum number of characters of a line of the sweep file, which a terminal must not break.
 _LONGEST_LINE = 90
 #: Settings that name a run or choose what it records, so that a sweep does not vary them.
@@ -82,11 +84,18 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
     found = compare(one, other)
     _first(result, found, both, names)
     _workloads(result, one.result, other.result)
+    _goals(result, one.result, other.result)
     _counts(result, one, other)
     _flows(result, one, other, names, top)
     _jobs(result, one, other, names, top)
     _chance(result, one, other, different)
     result.lacks(*found.not_compared)
+    if any(_sum(each.result.summary, "marks") for each in both):
+        result.lacks(
+            "Exact times of marks (ECN): link_samples counts them per sampling interval. With "
+            "another threshold, the first mark that differs may be earlier than the first "
+            "difference above; measure.tcp_trace records its first effect on a window."
+        )
     result.lacks(
         "Differences in the order and times of packets that no table has; the digest includes "
         "them. measure.capture and measure.tcp_trace record more.",
@@ -252,29 +261,44 @@ def _changed(title: str, before: float, after: float, write: Callable[[float], s
     return f"{title} {write(before)}, then {write(after)}{by}"
 
 
-def _measures(result: Result) -> dict[str, dict[str, Any]]:
-    """Return the measures of each workload; computed for folders of formats without them."""
-    there = result.summary.get("workloads")
-    if isinstance(there, dict):
-        return there
-    tables = {name: result.table(name).lazy() for name in by_workload.TABLES}
-    ended_s = pick(result.summary, "simulated_s") or 0.0
-    found: dict[str, dict[str, Any]] = by_workload.measured(tables, ended_s, {})["workloads"]
-    return found
+#: Measures of workloads, by what was active (empty: whenever) and by the workload.
+_Measures = dict[tuple[str, str], dict[str, Any]]
+
+
+def _measures(result: Result) -> _Measures:
+    """Return the measures of each workload, also those while another one was active.
+
+    They are computed for folders of formats without them.
+    """
+    found = result.summary
+    if not isinstance(found.get("workloads"), dict):
+        tables = {name: result.table(name).lazy() for name in by_workload.TABLES}
+        found = by_workload.measured(tables, pick(result.summary, "simulated_s") or 0.0, {})
+    during = found.get("while")
+    parts = {"": found["workloads"], **(during if isinstance(during, dict) else {})}
+    return {(active, name): own for active, each in parts.items() for name, own in each.items()}
 
 
 def _workloads(result: Story, first: Result, second: Result) -> None:
-    """Add mean and 99th percentile of each workload in its own unit, before and after."""
+    """Add mean and 99th percentile of each workload in its own unit, before and after.
+
+    Those of the time in which another workload was active follow those of all workloads.
+    """
     before, after = _measures(first), _measures(second)
     lines = []
     facts: dict[str, Any] = {}
-    for name in dict.fromkeys([*before, *after]):
-        unit = first_unit(before.get(name, {})) or first_unit(after.get(name, {}))
+    facts_while: dict[str, dict[str, Any]] = {}
+    keys = dict.fromkeys([*before, *after])
+    for key_of in sorted(keys, key=lambda key: key[0] != ""):
+        active, name = key_of
+        unit = first_unit(before.get(key_of, {})) or first_unit(after.get(key_of, {}))
         if unit is None:
             continue
-        was, now = (each.get(name, {}).get(unit.name) for each in (before, after))
-        facts[name] = {"unit": unit.name, "values": [was, now]}
+        was, now = (each.get(key_of, {}).get(unit.name) for each in (before, after))
+        there = facts_while.setdefault(active, {}) if active else facts
+        there[name] = {"unit": unit.name, "values": [was, now]}
         label = f"{clean(str(name), 40)} ({unit.noun})"
+        label += f" while {clean(str(active), 60)}" if active else ""
         if was is None or now is None:
             place = "first" if now is None else "second"
             lines.append(f"{label}: only the {place} run has any")
@@ -291,7 +315,30 @@ def _workloads(result: Story, first: Result, second: Result) -> None:
         ]
         lines.append(f"{label}: {'; '.join(told)}")
     result.facts["workloads"] = facts
+    result.facts["while"] = facts_while
+    if len(lines) > len(facts) + _MOST_WHILE:
+        hidden = len(lines) - len(facts) - _MOST_WHILE
+        lines[len(facts) + _MOST_WHILE :] = [f"and {hidden} more (all with --json)"]
     result.add("What followed: each workload in its own unit", *lines)
+
+
+def _goals(result: Story, first: Result, second: Result) -> None:
+    """Add the goals of both results: the value of each, and whether it is met, before and after."""
+    pairs = goals.of_both(first, second)
+    result.facts["goals"] = [
+        {
+            "measure": was["measure"],
+            "goal": was["goal"],
+            "values": [was["value"], now["value"]],
+            "met": [was["met"], now["met"]],
+            "margins": [was["margin"], now["margin"]],
+        }
+        for was, now in pairs
+    ]
+    result.add(
+        "What followed: goals",
+        *(f"{goals.line(was)}; then {goals.outcome(now)}" for was, now in pairs),
+    )
 
 
 def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:

@@ -40,7 +40,8 @@ _OF_SOME = {"rocev2": {"rocev2"}, "mpi": {"mpi", "mpi-cg"}, "transactions": {"tr
 #: Measures of workloads that are one number, without statistics.
 _SINGLE = ("makespan_s", "active_from_s", "active_until_s")
 _OF_WORKLOAD = re.compile(
-    rf"(?:{'|'.join(_SINGLE)}|(?:{'|'.join(u.name for u in UNITS.values())}|(?:{'|'.join(PURPOSES)})_fct_us)"
+    rf"(?:{'|'.join(_SINGLE)}"
+    rf"|(?:{'|'.join([*(u.name for u in UNITS.values()), *(f'{p}_fct_us' for p in PURPOSES)])})"
     rf"\.(?:{'|'.join(STATISTICS)}))"
 )
 

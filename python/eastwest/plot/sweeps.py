@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes as Drawn
@@ -25,7 +26,7 @@ _LINES = ("-", "--")
 
 
 def sweep(
-    result: SweepResult,
+    result: SweepResult | str | Path,
     measure: str | None = None,
     x: str | None = None,
     by: str | Sequence[str] | None = None,
@@ -33,14 +34,15 @@ def sweep(
 ) -> Figure:
     """Draw a metric of a sweep along a setting: means over the seeds, with their intervals.
 
-    ``measure`` is a metric such as ``flows.fct_us.p99`` or ``service.exchange_us.p99``; by default
-    the first of the sweep's table. ``x`` is the setting across (by default the one with the most
-    values), ``by`` the settings with a curve for each value (by default all others), and ``where``
-    selects points, such as ``{"tcp.min_rto": "1 ms"}``. Settings are paths or their last parts, and
-    ``case`` for the names of cases. Values with units are numbers on the axis: ``20 packets`` and
-    ``200 packets`` have their distance. Raises ``InputError`` for names that the sweep lacks.
+    ``result`` is the result of a sweep, or the path of its folder. ``measure`` is a metric such as
+    ``flows.fct_us.p99`` or ``service.exchange_us.p99``; by default the first of the sweep's table.
+    ``x`` is the setting across (by default the one with the most values), ``by`` the settings with
+    a curve for each value (by default all others), and ``where`` selects points, such as
+    ``{"tcp.min_rto": "1 ms"}``. Settings are paths or their last parts, and ``case`` for the names
+    of cases. Values with units are numbers on the axis: ``20 packets`` and ``200 packets`` have
+    their distance. Raises ``InputError`` for names that the sweep lacks.
     """
-    found = curves(result, measure, x, by, where)
+    found = curves(_read(result), measure, x, by, where)
     shown = found.curves[:_MOST_CURVES]
     with sheet(_SIZE) as (figure, axes):
         for number, curve in enumerate(shown):
@@ -55,13 +57,19 @@ def sweep(
     return figure
 
 
-def comparisons(result: SweepResult, measure: str | None = None) -> Figure:
+def _read(result: SweepResult | str | Path) -> SweepResult:
+    """Return a sweep, read from its folder where it is a path."""
+    return result if isinstance(result, SweepResult) else SweepResult(result)
+
+
+def comparisons(result: SweepResult | str | Path, measure: str | None = None) -> Figure:
     """Draw the change of a metric at each point against the baseline of the sweep.
 
     The changes are means over the seeds, paired by seed, with their intervals; a filled point
     differs clearly from the baseline, because its interval does not contain 0. ``measure`` is as
     for :func:`sweep`.
     """
+    result = _read(result)
     name = measured(result, measure)
     points = Points(result)
     compared = points.compared

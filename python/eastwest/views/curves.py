@@ -75,7 +75,8 @@ def curves(
 
     Without ``measure``, it is the first metric of the sweep's table; ``x`` is the setting with the
     most values by default, and ``by`` all others that vary. ``where`` selects points by settings.
-    Settings are paths or their last parts, and ``case`` for the names of cases. Raises
+    Settings are paths or their last parts, and ``case`` for the names of cases; ``x`` and ``by``
+    may be the columns of their numbers, such as ``fabric.queue.threshold_packets``. Raises
     ``InputError`` for names that the sweep does not have, and where points would coincide.
     """
     name = measured(sweep, measure)
@@ -86,8 +87,9 @@ def curves(
         rows = {point: row for point, row in rows.items() if text(row[place]) == text(value)}
     if not rows:
         raise InputError(f"no point of the sweep has the settings {dict(where or {})}")
+    as_numbers = _number_columns(columns, rows.values())
     counts = [len({text(row[place]) for row in rows.values()}) for place in range(len(columns))]
-    across = counts.index(max(counts)) if x is None else _column(columns, x)
+    across = counts.index(max(counts)) if x is None else _column(columns, x, as_numbers)
     free = [
         place
         for place in range(len(columns))
@@ -96,7 +98,8 @@ def curves(
     if by is None:
         others = free
     else:
-        others = [_column(columns, path) for path in ([by] if isinstance(by, str) else by)]
+        named_by = [by] if isinstance(by, str) else by
+        others = [_column(columns, path, as_numbers) for path in named_by]
     if missing := [columns[place] for place in free if place not in others]:
         raise InputError(
             f"points with one value of {columns[across]} differ in {', '.join(missing)}: "
@@ -140,14 +143,25 @@ def _row(sweep: SweepResult, point: int) -> list[Any]:
     return [settings[path] if axis is None else names[axis] for path, axis in sweep.columns]
 
 
-def _column(columns: Sequence[str], path: str) -> int:
-    """Return the place of a setting, named by its path or the last part of it."""
+def _number_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, str]:
+    """Return the settings by the names of the columns with their numbers, in the tables."""
+    given = [*rows]
+    read = ((path, numbers([row[place] for row in given])) for place, path in enumerate(columns))
+    return {path + found[0]: path for path, found in read if found is not None}
+
+
+def _column(columns: Sequence[str], path: str, as_numbers: Mapping[str, str] | None = None) -> int:
+    """Return the place of a setting, named by its path or the last part of it.
+
+    ``as_numbers`` are settings by the names of the columns with their numbers.
+    """
+    path = (as_numbers or {}).get(path, path)
     fitting = [p for p, c in enumerate(columns) if c == path]
     fitting = fitting or [p for p, c in enumerate(columns) if _last(c) == path]
     if len(fitting) != 1:
         several = "several settings" if fitting else "no setting"
         hint = "" if fitting else did_you_mean(path, [*columns, *map(_last, columns)])
-        raise InputError(f"the sweep has {several} {path!r}{hint}; it varies {', '.join(columns)}")
+        raise InputError(f"the sweep has {several} {path!r}; it varies {', '.join(columns)}{hint}")
     return fitting[0]
 
 

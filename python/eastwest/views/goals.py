@@ -56,18 +56,23 @@ def verdicts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def line(entry: Mapping[str, Any]) -> str:
-    """Return a goal of a run as text: ``service.exchange_us.p99 < 1 ms: met, 0.9 ms (10 %)``."""
+    """Return a goal of a run as text: ``service.exchange_us.p99 < 1 ms: met with 0.9 ms, …``."""
     goal = shown(f"{entry.get('measure')} {entry['goal']}", 200)
+    return f"{goal}: {outcome(entry)}"
+
+
+def outcome(entry: Mapping[str, Any]) -> str:
+    """Return the value of a goal of a run and whether it is met, as text: ``met with 0.9 ms``."""
     value = pick(entry, "value")
     if value is None:
         near = entry.get("nearest")
         hint = f"; did you mean {shown(near, 120)}?" if near else ""
-        return f"{goal}: the run has no such measure{hint}"
+        return f"the run has no such measure{hint}"
     text = write(str(entry.get("metric")), value)
     if not isinstance(entry.get("met"), bool):
-        return f"{goal}: {text} in this run"
+        return f"{text} in this run"
     said = "met" if entry["met"] else "missed"
-    return f"{goal}: {said} with {text}, {_distance(entry)}"
+    return f"{said} with {text}, {_distance(entry)}"
 
 
 def _distance(entry: Mapping[str, Any]) -> str:
@@ -127,6 +132,19 @@ def compared(results: Sequence[Result], names: Sequence[str]) -> list[str]:
     if said:
         said.append("Each result is one run: a sweep with several seeds tells how sure this is.")
     return said
+
+
+def of_both(first: Result, second: Result) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Return each goal that one of two runs has, as an entry for the values of each run."""
+    given = [e for result in (first, second) for e in entries(result.summary)]
+    wanted = dict.fromkeys((str(e.get("measure")), str(e["goal"])) for e in given)
+    metrics = [metrics_in(result.summary) for result in (first, second)]
+    pairs: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
+    for measure, goal in wanted:
+        read = form.read({measure: goal})[0]
+        before, after = (evaluate.of_run(read, own) for own in metrics)
+        pairs += zip(before, after, strict=True)
+    return pairs
 
 
 def _by_met(found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:

@@ -36,3 +36,8 @@ def seconds(value_us: float | None) -> float | None:
 def as_sentence(note: str) -> str:
     """Return a note with a capital letter and a full stop."""
     return f"{note[:1].upper()}{note[1:]}."
+
+
+def a(noun: str) -> str:
+    """Return a noun with its article: ``a flow``, ``an exchange``."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
