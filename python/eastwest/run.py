@@ -194,6 +194,8 @@ def simulate(
     target.check()
     try:
         raw, summary = measured(source, overrides, seed, options, keeper)
+        if overrides:
+            summary["set"] = [f"{path} = {value}" for path, value in overrides]
         if keeper is None:
             return write_result(target, raw, summary)
         result = write_result(target, raw, summary, keeper.parts)

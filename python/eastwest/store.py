@@ -25,10 +25,11 @@ import errno
 import hashlib
 import json
 import os
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NamedTuple, NotRequired, TypedDict, cast
 
 from eastwest import core, shipped
 from eastwest.errors import FolderError, InputError
@@ -63,6 +64,8 @@ class Plan:
     identity: str
     #: Hash of the scenario's text without overrides: runs that share it are similar.
     family: str
+    #: Whether packets or flows are simulated (``packet``, ``flow``); empty where it is not known.
+    fidelity: str = ""
 
     def key(self, seed: int) -> str:
         """Return the key of the run with this seed."""
@@ -80,6 +83,15 @@ class Cost(TypedDict):
     cpu_s: float
     peak_rss_mb: float
     packet_hops: int
+    #: Whether packets or flows were simulated; lines of older versions lack it.
+    fidelity: NotRequired[str]
+
+
+class Expected(NamedTuple):
+    """Sentence on the time and memory of a run, and whether they are known."""
+
+    sentence: str
+    known: bool
 
 
 def plan(
@@ -97,7 +109,8 @@ def plan(
     digest = hashlib.sha256(resolved["scenario_toml"].encode())
     for name, content in sorted(resolved["attached"]):
         digest.update(f"\n{name} {hashlib.sha256(content).hexdigest()}".encode())
-    return Plan(source, overrides, digest.hexdigest(), family(source))
+    mode = str(tomllib.loads(resolved["scenario_toml"]).get("fidelity", ""))
+    return Plan(source, overrides, digest.hexdigest(), family(source), mode)
 
 
 def family(source: Source) -> str:
@@ -229,6 +242,7 @@ class Store:
             "cpu_s": float(summary["cpu_s"]),
             "peak_rss_mb": float(summary["peak_rss_mb"]),
             "packet_hops": int(summary["packet_hops"]),
+            "fidelity": str(summary.get("fidelity", "")),
         }
         self.path.mkdir(parents=True, exist_ok=True)
         # One write at the end of the file: lines of several processes do not mix.
@@ -252,20 +266,29 @@ class Store:
                     found.append(cost)
         return found
 
-    def expected(self, plan: Plan) -> str | None:
-        """Return a sentence on the expected time of a run from records of earlier ones, or None."""
+    def expected(self, plan: Plan) -> Expected | None:
+        """Return the expected time of a run from records of earlier ones, or None without any.
+
+        A run of packets takes much longer than one of flows, so records of the other kind do not
+        count.
+        """
         similar = self.costs(plan.family)
         same = [cost for cost in similar if cost["identity"] == plan.identity]
-        chosen = same or similar
-        if not chosen:
+        chosen = same or [cost for cost in similar if cost.get("fidelity") == plan.fidelity]
+        if not similar:
             return None
+        if not chosen:
+            other = f"{len(similar)} earlier run{'s' * (len(similar) > 1)} with other settings"
+            reason = f"none of {other} is known to have fidelity = {plan.fidelity}"
+            return Expected(f"time unknown: {reason}", known=False)
         walls = sorted(cost["wall_s"] for cost in chosen)
         low, high = span(walls[0]), span(walls[-1])
         took = low if low == high else f"{low} to {high}"
         peak = size(max(cost["peak_rss_mb"] for cost in chosen) * 1e6)
         basis = "with these settings" if same else "with other settings"
         plural = "s" * (len(chosen) > 1)
-        return f"about {took}, {peak} of memory ({len(chosen)} earlier run{plural} {basis})"
+        said = f"about {took}, {peak} of memory ({len(chosen)} earlier run{plural} {basis})"
+        return Expected(said, known=True)
 
     def failure(self, key: str) -> str | None:
         """Return the message of the run of this key where it failed, else None."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from command_line import invoke
-from eastwest.cli.lines import wrapped
+from eastwest.cli.lines import cut, wrapped
 from fake_core import FakeCore
 
 PERCENTILES = "23,452 exchanges: median 48.2 µs, p99 139 µs, p99.9 205 µs, max 389 µs"
@@ -56,3 +56,10 @@ def test_the_summary_keeps_units_in_80_columns(
     texts = [line.rstrip() for line in lines[1:] if not line.startswith("digest")]
     assert not [line for line in texts if re.search(r"(max|p99|p99.9|median|mean| \d+)$", line)]
     assert sum("48.2 µs" in line for line in texts) >= 2
+
+
+def test_a_long_text_is_cut_after_a_word() -> None:
+    text = "one two three four five six seven"
+    assert cut(text, 12, 4) == text
+    assert cut(text, 12, 2) == "one two three four …"
+    assert len(wrapped(cut(text, 12, 2), 12).splitlines()) == 2

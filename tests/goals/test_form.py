@@ -173,7 +173,7 @@ def test_names_of_measures_are_those_of_summaries(tmp_path: Path) -> None:
     rows = page.partition("## `summary.json`")[2].splitlines()
     parts = {row.split("`")[1].partition(".")[0] for row in rows if row.startswith("| `")}
     others = {
-        "format", "scenario", "seed", "version", "digest", "fidelity", "mechanisms", "notes",
+        "format", "scenario", "seed", "set", "version", "digest", "fidelity", "mechanisms", "notes",
         "wall_s", "cpu_s", "peak_rss_mb", "workloads", "while", "window", "goals",
     }  # fmt: skip
     assert parts - others == {*form.PARTS}

@@ -142,6 +142,21 @@ def test_a_comparison_shows_differences(fake: FakeCore) -> None:
     assert "Only the seed differs: all differences are chance." in text
 
 
+def test_settings_that_only_one_result_has_are_apart(tmp_path: Path) -> None:
+    more = SCENARIO.replace("leaves = 2", "leaves = 3\nboth_directions = false")
+    both = folder(tmp_path / "a"), folder(tmp_path / "b", scenario=more)
+    text = page_of(*both)
+    assert "1 setting differs: fabric.leaves (2 / 3)." in text
+    assert "1 setting that only one of them has: fabric.both_directions (– / false)." in text
+    assert "<h3>Settings that only one of them has</h3>" in text
+
+
+def test_a_result_shows_its_changed_settings(tmp_path: Path) -> None:
+    changed = folder(tmp_path / "a", summary={"set": ["fabric.mtu = <9000>"]})
+    assert "changed with --set: <code>fabric.mtu = &lt;9000&gt;</code>" in page_of(changed)
+    assert "changed with --set" not in page_of(folder(tmp_path / "b"))
+
+
 @pytest.mark.parametrize(
     ("ratio", "text"),
     [(0.2, "−80 %"), (1.05, "+5 %"), (2.5, "+150 %"), (57.5, "× 57.5"), (0.9997, "≈ 0 %")],

@@ -100,8 +100,8 @@ def test_what_was_saved_is_said_and_listed(tmp_path: Path) -> None:
     facts = Facts(slept(tmp_path / "r", energies))
     assert energy.sentence(facts) == (
         "good",
-        "Sleeping links saved 45 % of their energy, 66.7 % of what is to be had with this traffic. "
-        "With the switches that is 1.3 % of the whole.",
+        "Sleeping links saved 45 % of their energy, 66.7 % of the saving of ideal sleep. "
+        "Links and switches together: 1.3 % less.",
     )
     assert energy.rows(facts) == [
         ["cables of hosts", "4.4 J", "1.1 W", "55 %", "1.69 ×", "66.7 %", "7"],

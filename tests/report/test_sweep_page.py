@@ -74,6 +74,21 @@ def test_the_metrics_of_show_are_drawn_first(load: SweepResult) -> None:
     assert columns[:3] == ["web exchange p99", "Throughput per host, mean", "TCP timeouts"]
 
 
+def test_two_points_are_compared_in_their_order(tmp_path: Path) -> None:
+    values: dict[str, Values] = {
+        TAIL: [[200, 202, 198], [100, 102, 98]],
+        "packets.dropped": [[10, 12, 11], [11, 10, 13]],
+    }
+    sweep = swept(tmp_path / "two", [limits(5, 20)], values, show=[TAIL, "packets.dropped"])
+    answer = between(sweep_page(sweep), 'id="answer-title"', "</section>")
+    said = re.findall(r"<li>(.*?)</li>", answer)
+    assert said[0] == (
+        "web exchange p99: 200 µs ± 2.5 % (limit = 5 packets), 100 µs ± 5.0 % (limit = 20 packets);"
+        " limit = 20 packets against limit = 5 packets: −100 µs (−100 µs to −100 µs), clear."
+    )
+    assert said[1].endswith("not clear.")
+
+
 def test_latency_against_throughput_has_its_front(load: SweepResult) -> None:
     found = trade(Points(load))
     assert found is not None and found.more
@@ -88,6 +103,7 @@ def test_latency_against_throughput_has_its_front(load: SweepResult) -> None:
     line = re.search(r'class="line s1"[^>]* d="([^"]*)"', figure(text, "trade"))
     assert line is not None and line[1].count("L") == 2
     assert "3 of 4 points are on the front of web exchange p99 and Throughput per host" in text
+    assert "(no other point is better in both means): limit = 5 packets; " in text
 
 
 def test_the_front_of_two_times_needs_a_difference(tmp_path: Path) -> None:

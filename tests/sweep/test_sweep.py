@@ -593,7 +593,8 @@ def test_a_probe_of_which_no_run_ends_tells_nothing(
     monkeypatch.setattr(estimate, "_PROBE_S", 0.0)
     code, out, err = invoke(str(file), "--jobs", "1", "--dry-run")
     assert code == 0, err
-    assert "4 runs, time unknown: the probe was stopped before a run ended" in " ".join(out.split())
+    why = "4 runs, time unknown: the probe was stopped after 0 s before a run ended"
+    assert why in " ".join(out.split())
 
 
 def test_a_warm_up_says_what_it_excludes(file: Path) -> None:
@@ -663,6 +664,30 @@ def test_a_single_run_is_estimated_from_records(file: Path) -> None:
     assert again.exit_code == 0
     assert "(1 earlier run with these settings)" in again.stderr and "of memory" in again.stderr
     assert CliRunner().invoke(app, [*run, "--json"]).stderr == ""
+
+
+def test_runs_of_another_fidelity_tell_no_time(file: Path) -> None:
+    """A run of packets takes much longer than one of flows."""
+    in_flow = '[set]\nfidelity = "flow"\n[[axis]]'
+    file.write_text(file.read_text().replace("[[axis]]", in_flow))
+    invoke(str(file), "--jobs", "0")
+    said = CliRunner().invoke(app, ["run", "tiny.toml"]).stderr
+    assert "time unknown: none of 4 earlier runs with other settings is known to have" in said
+    said = CliRunner().invoke(app, ["run", "tiny.toml", "--set", "fidelity=flow"]).stderr
+    assert "(4 earlier runs with other settings)" in said
+
+
+def test_a_pipe_has_all_points(file: Path) -> None:
+    values = ", ".join(f'"{n} packets"' for n in range(5, 22))
+    file.write_text(file.read_text().replace('"5 packets", "50 packets"', values))
+    run = ["sweep", str(file), "--jobs", "0", "--seeds", "1", "--resume"]
+    piped = CliRunner(env={"FORCE_COLOR": None}).invoke(app, run).stdout
+    assert "21 packets" in piped and "more point" not in piped
+    shown = {"COLUMNS": "200", "TERM": "xterm", "FORCE_COLOR": "1"}
+    terminal = CliRunner(env=shown).invoke(app, run).stdout
+    assert "20 packets" in terminal and "21 packets" not in terminal
+    assert "and 1 more points: the table points.parquet and eastwest report " in terminal
+    assert "this command with --resume | cat, show all" in terminal
 
 
 def test_failures_are_listed_at_the_end(fake: FakeCore) -> None:

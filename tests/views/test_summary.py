@@ -57,6 +57,22 @@ def test_each_workload_has_a_line_in_its_own_unit(tmp_path: Path) -> None:
     assert "service" not in dict(facts(result_of(tmp_path, WORKLOADS)))
 
 
+def test_changed_settings_come_first(tmp_path: Path) -> None:
+    changed = [f"tcp.a{n} = 1" for n in range(8)]
+    first = next(iter(rows(result_of(tmp_path, {"set": changed}))))
+    assert first == ("set", "; ".join([*changed[:6], "and 2 more in summary.json"]))
+
+
+def test_energy_of_switches_is_beside_that_of_links(tmp_path: Path) -> None:
+    energy: dict[str, Any] = {"total": 10.0, "of_always_on": 0.109, "of_ideal": 1.2}
+    energy |= {"with_switches": {"of_always_on": 0.834}, "switches": {"total": 0.0}}
+    said = dict(rows(result_of(tmp_path, {"energy_j": energy})))["energy"]
+    assert said == "10 J, 10.9 % of always on, 1.2 × ideal"
+    energy["switches"] = {"total": 90.0}
+    said = dict(rows(result_of(tmp_path, {"energy_j": energy})))["energy"]
+    assert said == "10 J, links 10.9 % of always on, with switches 83.4 %, 1.2 × ideal"
+
+
 def test_a_run_has_its_simulated_time_its_real_time_and_its_speed(tmp_path: Path) -> None:
     of_run = {"simulated_s": 2.0, "wall_s": 0.5, "cpu_s": 0.25, "packet_hops": 1_000_000}
     said = dict(rows(result_of(tmp_path, {**of_run, "peak_rss_mb": 100.0})))

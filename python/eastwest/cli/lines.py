@@ -19,13 +19,28 @@ _GAP = 2
 def grid(rows: Iterable[tuple[str, str, str]], width: int) -> Table:
     """Return a table of names and texts, with the style of each text, for ``width`` columns."""
     shown = list(rows)
-    room = width - max((len(name) for name, _, _ in shown), default=0) - _GAP
+    room = room_of((name for name, _, _ in shown), width)
     table = Table.grid(padding=(0, _GAP))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text, style in shown:
         table.add_row(name, Text(wrapped(text, room), style=style))
     return table
+
+
+def room_of(names: Iterable[str], width: int) -> int:
+    """Return the number of columns for the texts beside these names in a grid."""
+    return width - max(map(len, names), default=0) - _GAP
+
+
+def cut(text: str, width: int, most: int) -> str:
+    """Return at most ``most`` lines of a text, for ``width`` columns; ``…`` follows a cut one."""
+    if len(wrapped(text, width).splitlines()) <= most:
+        return text
+    words = text.split(" ")
+    while len(words) > 1 and len(wrapped(" ".join([*words, "…"]), width).splitlines()) > most:
+        words.pop()
+    return " ".join([*words, "…"])
 
 
 def wrapped(text: str, width: int) -> str:

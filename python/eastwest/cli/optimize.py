@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,10 +24,11 @@ from eastwest.cli.options import (
     use_mechanisms,
 )
 from eastwest.cli.progress import SweepBar
-from eastwest.cli.screen import headed, heading, print_table
+from eastwest.cli.screen import headed, print_table
 from eastwest.optimize import Plan, default_folder, load, run, sentence
 from eastwest.optimize.folder import OptimizeResult
-from eastwest.sweep import seeds
+from eastwest.optimize.search import BASELINE
+from eastwest.sweep import seeds, words
 from eastwest.units import clean, count
 
 _MOST_ROWS = 12
@@ -38,7 +39,8 @@ def optimize(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE.toml", help="An optimisation file, or the name of a shipped one: sleep."
+            metavar="FILE.toml",
+            help="An optimisation file, or the name of a shipped one; a wrong name lists them.",
         ),
     ],
     jobs: JobsOption = None,
@@ -129,7 +131,8 @@ def _table(summary: Mapping[str, Any]) -> Table:
     """Return a table of the front, the best score first, then candidates and the baseline."""
     measured = [goal["metric"] for goal in summary["goals"]]
     measured += [limit.split(" ")[0] for limit in summary["limits"]]
-    table = headed("point", *map(heading, measured), left=1)
+    columns = [words.shown(metric) for metric in measured]
+    table = headed("point", *(clean(title, 40) for _, title, _ in columns), left=1)
     table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
     front = {*summary["front"]}
     best = sorted(summary["finalists"], key=lambda p: float(p["score"]))
@@ -140,22 +143,28 @@ def _table(summary: Mapping[str, Any]) -> Table:
         rows.insert(0, closest)
     for point in rows:
         named = Text(clean(point["name"], 120))
-        cells = [_goal(told) for told in point["goals"]]
-        cells += [_limit(told) for told in point["limits"]]
+        told = [*((each, _goal) for each in point["goals"])]
+        told += [(each, _limit) for each in point["limits"]]
+        # The changes of the others are relative to the values of the baseline.
+        is_baseline = point["origin"] == BASELINE
+        cells = [
+            Text(write(each["value"]["mean"])) if is_baseline else show(each, write)
+            for (each, show), (_, _, write) in zip(told, columns, strict=True)
+        ]
         table.add_row(named, *cells)
     return table
 
 
-def _goal(told: Mapping[str, Any]) -> Text:
+def _goal(told: Mapping[str, Any], write: Callable[[float], str]) -> Text:
     """Return the change of a goal against the baseline, or its mean without a baseline."""
     change = told["change"]
     if change is None:
-        return Text(f"{told['value']['mean']:.4g}")
+        return Text(write(told["value"]["mean"]))
     return Text(_change(change))
 
 
-def _limit(told: Mapping[str, Any]) -> Text:
-    shown = _change(told["change"]) if told["change"] else f"{told['value']['mean']:.4g}"
+def _limit(told: Mapping[str, Any], write: Callable[[float], str]) -> Text:
+    shown = _change(told["change"]) if told["change"] else write(told["value"]["mean"])
     style = "" if told["surely"] else "yellow" if told["kept"] else "red"
     return Text(shown, style=style)
 

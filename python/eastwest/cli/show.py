@@ -8,15 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from eastwest.cli.lines import grid
+from eastwest.cli.lines import cut, grid, room_of
 from eastwest.core import Problem
 from eastwest.errors import counted, pieces
 from eastwest.results import Result
 from eastwest.units import clean
 from eastwest.views import goals, summary
 
-#: Maximum number of notes: with two lines each, the summary stays below 24 lines.
-_MOST_NOTES = 2
+#: Maximum number of notes, and of lines of each: the summary stays below 24 lines.
+_MOST_NOTES, _MOST_LINES = 2, 3
 _MOST_GOALS = 4
 #: Styles of the pieces of a line about a problem.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}
@@ -43,7 +43,10 @@ def summary_table(result: Result, width: int) -> Table:
         *((name, text, "") for name, text in summary.rows(result)),
         *_goals(result),
         *((name, text, "yellow") for name, text in summary.warnings(result)),
-        *(("note", clean(note, 120), "yellow") for note in notes[:_MOST_NOTES]),
+    ]
+    room = room_of((name for name, _, _ in shown), width)
+    shown += [
+        *(("note", cut(note, room, _MOST_LINES), "yellow") for note in notes[:_MOST_NOTES]),
         *([("", f"and {more} more in summary.json", "")] if more > 0 else []),
         ("digest", clean(result.digest), ""),
         ("result", clean(str(result.path), 400), "bold green"),

@@ -145,13 +145,14 @@ def run(
     # The store has records where sweeps have run; without a store, none is made for them.
     planned = plan(source, changed) if costs.costs_file.is_file() else None
     told = costs.expected(planned) if planned is not None else None
+    known = told is not None and told.known
     if told is not None and not as_json:
-        errors().print(f"{clean(label, 60)}: {told}", style="dim", markup=False)
+        errors().print(f"{clean(label, 60)}: {told.sentence}", style="dim", markup=False)
     console = errors()
     say = _line_printer(console, label)
     keeper = Keeper(checkpoint, fresh=fresh, say=say) if checkpoint > 0 else None
     try:
-        with RunBar(console, label, estimate=told is None and not as_json) as bar:
+        with RunBar(console, label, estimate=not known and not as_json) as bar:
             result = simulate(
                 source,
                 changed,

@@ -36,7 +36,8 @@ from eastwest.units import clean, count, span
 from eastwest.views import goals
 
 _MOST_FAILURES = 5
-_MOST_ROWS = 16
+#: Maximum number of rows on a terminal, and in a file or a pipe.
+_MOST_ROWS, _MOST_ROWS_IN_FILE = 16, 1000
 #: Maximum number of columns of settings and metrics together that fit a line of 80 characters.
 _MOST_COLUMNS = 5
 #: Maximum number of characters of a setting on a terminal, and in a file or a pipe.
@@ -191,7 +192,8 @@ def _print_points(console: Console, result: SweepResult) -> None:
     from eastwest.views import points  # noqa: PLC0415  large: polars
 
     chosen, absent = points.metrics(result, max(1, _MOST_COLUMNS - len(result.columns)))
-    first = result.points["point"].unique().sort().head(_MOST_ROWS)
+    most = _MOST_ROWS if console.is_terminal else _MOST_ROWS_IN_FILE
+    first = result.points["point"].unique().sort().head(most)
     longest = _LONGEST if console.is_terminal else _LONGEST_IN_FILE
     table = _points_table(result, first.to_list(), chosen, longest)
     every = chosen
@@ -210,7 +212,11 @@ def _print_points(console: Console, result: SweepResult) -> None:
         console.print(f"no run has a metric {clean(metric, 60)!r}{hint}", markup=False)
     more = result.summary["points"] - len(first)
     if more > 0:
-        console.print(f"and {count(more)} more points in points.parquet", markup=False)
+        folder = clean(str(result.path), 400)
+        whole = f"the table points.parquet and eastwest report {folder}"
+        if console.is_terminal and result.summary["points"] <= _MOST_ROWS_IN_FILE:
+            whole += ", or this command with --resume | cat,"
+        console.print(f"and {count(more)} more points: {whole} show all", markup=False)
 
 
 def _points_table(

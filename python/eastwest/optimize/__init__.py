@@ -37,10 +37,14 @@ def default_folder(spec: Spec) -> Path:
 
 def sentence(plan: Plan, jobs: int) -> str:
     """Return one line on the planned runs and their time."""
-    what = "all points of the space" if plan.exhaustive else "proposals"
+    number = count(plan.proposals)
+    what = f"all {number} points of the space" if plan.exhaustive else f"{number} proposals"
+    runs = f"up to {count(plan.runs)} runs"
+    if plan.reused:
+        runs += f", {count(plan.reused)} of them in the store"
     return (
-        f"{count(plan.proposals)} {what}, up to {count(plan.runs)} runs, about {span(plan.wall_s)} "
-        f"on {jobs} process{'es' * (jobs > 1)} (from runs of the baseline)"
+        f"{what}, {runs}, about {span(plan.wall_s)} on {jobs} process{'es' * (jobs > 1)} "
+        "(from runs of the baseline)"
     )
 
 

@@ -32,6 +32,7 @@ from eastwest.optimize.evaluate import Evaluator, Outcome
 from eastwest.optimize.space import Axis, Settings
 from eastwest.optimize.spec import Spec, Stage
 from eastwest.reader import meant
+from eastwest.store import plan
 from eastwest.sweep.metrics import metrics_of
 from eastwest.sweep.values import text
 from eastwest.sweep.words import full
@@ -72,8 +73,11 @@ class Plan:
 
     proposals: int
     exhaustive: bool
+    #: Number of runs with those of the baseline, which are finished.
     runs: int
-    #: Time of all runs one after the other, in s, estimated from those of the baseline.
+    #: Number of these runs that are in the store; runs of proposals that are not known yet are not.
+    reused: int
+    #: Time of the runs that are left, one after the other, in s: estimated from the baseline's.
     work_s: float
     wall_s: float
 
@@ -178,16 +182,40 @@ class Search:
     def _plan(self) -> Plan:
         spec = self.spec
         proposals = min(self.proposals, spec.trials)
-        runs, work_s, points = 0, 0.0, proposals
+        every = [settings for settings, _ in spec.space.every()] if self.exhaustive else []
+        fixed = {_key(point.settings): point.settings for point in self.points[1:]}
+        first = fixed | {_key(settings): settings for settings in every}
+        first.pop(_key(self.baseline.settings), None)  # its runs are finished
+        runs = reused = 0
+        work_s, points = 0.0, proposals
         for number, stage in enumerate(spec.stages):
             many = (points + len(spec.candidates)) * len(stage.seeds)
+            if number == 0 and self.exhaustive:
+                many = len(first) * len(stage.seeds)
+            known = first if number == 0 else fixed
+            stored = sum(self._stored(stage, settings) for settings in known.values())
             runs += many
-            work_s += many * self._walls[number]
+            reused += stored
+            work_s += (many - stored) * self._walls[number]
             points = stage.kept(points)
         self.evaluator.ahead = runs
+        finished = self.evaluator.done
         return Plan(
-            proposals, self.exhaustive, runs, work_s, work_s / max(1, self.evaluator.pool.size)
+            proposals,
+            self.exhaustive,
+            runs + finished,
+            reused + finished,
+            work_s,
+            work_s / max(1, self.evaluator.pool.size),
         )
+
+    def _stored(self, stage: Stage, settings: Settings) -> int:
+        """Return the number of runs of a point at a stage that the store has."""
+        try:
+            wanted = plan(self.evaluator.source, overrides(self.spec, stage, settings))
+        except core.scenario_error():
+            return 0
+        return sum(self.evaluator.known(wanted.key(seed))[0] is not None for seed in stage.seeds)
 
     def _runs_from(self, first: int, points: int) -> int:
         """Return the number of runs of the stages from ``first`` on."""

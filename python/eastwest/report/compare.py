@@ -63,7 +63,8 @@ def _short(path: str) -> str:
 def comparison(results: Sequence[Result]) -> str:
     """Return the HTML page that compares several results."""
     different = differences(results)
-    names = labels(results, different)
+    changed, lone = _parted(different)
+    names = labels(results, changed or different)
     named = [(name, Facts(result)) for name, result in zip(names, results, strict=True)]
     charts = spread.charts(named)
     fill_lines(charts)
@@ -75,7 +76,8 @@ def comparison(results: Sequence[Result]) -> str:
         names=names,
         sentences=[*goals.compared(results, names), *_sentences(results, names, different)],
         metrics=metrics(results),
-        differences=different,
+        differences=changed,
+        lone=lone,
         many_differences=len(different) > _MOST_OPEN,
         charts=charts,
         over_time=over_time,
@@ -86,6 +88,16 @@ def comparison(results: Sequence[Result]) -> str:
             for name, result in zip(names, results, strict=True)
         ],
     )
+
+
+#: A setting by path, with its value in each result.
+_Setting = tuple[str, list[str]]
+
+
+def _parted(different: list[_Setting]) -> tuple[list[_Setting], list[_Setting]]:
+    """Return the settings that all results have and that differ, and those that some lack."""
+    lone = [row for row in different if ABSENT in row[1]]
+    return [row for row in different if row not in lone], lone
 
 
 def _sentences(
@@ -104,27 +116,34 @@ def _sentences(
         whose = "All are" if len(flows) == len(results) else f"{', '.join(flows[:_MOST_NAMED])}:"
         first = next(r for r in results if fidelity.is_flow(r.summary))
         said.append(f"{whose} {shown(fidelity.error(first.summary), 400)}.")
-    if different:
-        shown_paths = [f"{path} ({' / '.join(values)})" for path, values in different]
-        rest = len(shown_paths) - _MOST_NAMED
-        said.append(
-            f"{plural(len(different), 'setting differs', 'settings differ')}: "
-            + "; ".join(text[:120] for text in shown_paths[:_MOST_NAMED])
-            + (f"; and {rest} more." if rest > 0 else ".")
-        )
-    else:
+    changed, lone = _parted(different)
+    if changed:
+        differ = plural(len(changed), "setting differs", "settings differ")
+        said.append(f"{differ}: {_listed(changed)}")
+    if lone:
+        one = "setting that only one of them has" if len(results) == 2 else "setting that some lack"
+        many = one.replace("setting", "settings", 1)
+        said.append(f"{plural(len(lone), one, many)}: {_listed(lone)}")
+    if not different:
         said.append("All settings are the same.")
     if len({result.digest for result in results}) == 1:
         return [*said, "All results have the same digest: the same thing happened in each."]
     alone = seeds.of_results([settings(r) for r in results], [r.digest for r in results])
     if alone:
         said.append(as_sentence(alone))
-    elif [path for path, _ in different] == ["seed"]:
+    elif [path for path, _ in changed] == ["seed"] and not lone:
         said.append("Only the seed differs: all differences are chance.")
     for metric in _shown_metrics(results):
         if metric.headline:
             said.append(_headline(metric, [metric.of(result) for result in results], names))
     return [sentence for sentence in said if sentence]
+
+
+def _listed(settings: list[_Setting]) -> str:
+    """Return the first of these settings with their values, as the end of a sentence."""
+    texts = [f"{path} ({' / '.join(values)})"[:120] for path, values in settings[:_MOST_NAMED]]
+    rest = len(settings) - _MOST_NAMED
+    return "; ".join(texts) + (f"; and {rest} more." if rest > 0 else ".")
 
 
 def _headline(metric: Metric, values: list[float | None], names: list[str]) -> str:

@@ -166,9 +166,9 @@ def sentence(facts: Facts) -> tuple[str, str] | None:
     reached = (awake - used) / (awake - ideal)
     text = (
         f"Sleeping links saved {units.percent(1 - used / awake)} of their energy, "
-        f"{units.percent(reached)} of what is to be had with this traffic."
+        f"{units.percent(reached)} of the saving of ideal sleep."
     )
     whole = pick(facts.result.summary, "energy_j", "with_switches", "of_always_on")
     if whole is not None and pick(facts.result.summary, "energy_j", "switches", "total"):
-        text += f" With the switches that is {units.percent(1 - whole)} of the whole."
+        text += f" Links and switches together: {units.percent(1 - whole)} less."
     return ("good" if reached >= 0.5 else "look", text)

@@ -21,7 +21,7 @@ from eastwest.report import (
 from eastwest.report.draw import Chart, fill_lines
 from eastwest.report.page import render
 from eastwest.results import Result, pick
-from eastwest.views import goals
+from eastwest.views import goals, summary
 from eastwest.views.facts import Facts
 from eastwest.views.labels import as_sentence, shown
 from eastwest.views.latency import by_size
@@ -76,6 +76,7 @@ def single(result: Result) -> str:
         drawing["script"] if drawing else None,
         title=title_of(result),
         seed=result.summary.get("seed", "?"),
+        changed=summary.changed(result),
         version=shown(result.summary.get("version", "?"), 40),
         digest=shown(result.digest, 128),
         span=units.span(pick(result.summary, "simulated_s")),

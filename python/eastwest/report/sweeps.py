@@ -390,13 +390,16 @@ def _sentences(points: Points, found: Trade | None) -> list[str]:
     said = []
     main, others = _drawn(points)
     for metric in main or [m for m in others if m.headline]:
+        if pair := _pair(points, metric):
+            said.append(pair)
+            continue
         low, high = _extremes(points.of(metric))
         said.append(
             f"{metric.title}: from {points.of(metric)[low].text(metric)} ({points.name(low)}) to "
             f"{points.of(metric)[high].text(metric)} ({points.name(high)})"
             + _against(points, metric)
         )
-    compared = any("baseline" in sentence for sentence in said)
+    compared = any("baseline" in s or s.endswith(_CLEAR) for s in said)
     for metric in points.wanted:
         values = points.of(metric)
         if values and metric not in main:
@@ -406,11 +409,41 @@ def _sentences(points: Points, found: Trade | None) -> list[str]:
         said.append(_front(points, found))
     if compared:
         said.append(
-            f"A point differs clearly if the {_confidence(points)} interval of its difference to "
+            f"A difference is clear if the {_confidence(points)} interval of the difference to "
             f"the baseline ({points.name(points.baseline)}), seed by seed, does not include 0. Of "
             "many comparisons some do so by chance; nothing is corrected for that."
         )
     return said or ["Nothing differs between the points."]
+
+
+#: Ends of sentences on two points.
+_CLEAR = ("clear.", "interval.")
+
+
+def _pair(points: Points, metric: Metric) -> str:
+    """Return a sentence on the two points of a sweep, in their order; empty for other numbers."""
+    found = points.of(metric)
+    if len(points.all) != 2 or len(found) != 2:
+        return ""
+    base = points.baseline
+    other = next(p for p in found if p != base)
+    values = ", ".join(f"{e.text(metric)} ({points.name(p)})" for p, e in found.items())
+    by = points.difference(metric, other)
+    if by is None:
+        return f"{metric.title}: {values}."
+    against = f"{points.name(other)} against {points.name(base)}"
+    change = _signed(metric, by.mean)
+    if by.low is None or by.high is None:
+        return f"{metric.title}: {values}; {against}: {change}, one run each, without an interval."
+    ends = f"{_signed(metric, by.low)} to {_signed(metric, by.high)}"
+    return f"{metric.title}: {values}; {against}: {change} ({ends}), " + (
+        "clear." if by.is_clear else "not clear."
+    )
+
+
+def _signed(metric: Metric, value: float) -> str:
+    """Return a difference of a metric with its sign."""
+    return f"{'+' if value >= 0 else '−'}{metric.write(abs(value))}"
 
 
 def _front(points: Points, found: Trade) -> str:
@@ -423,8 +456,9 @@ def _front(points: Points, found: Trade) -> str:
         return f"No point is better than another in both {both}: one is traded for the other."
     named = "; ".join(points.name(p) for p in front[:_MOST_NAMED])
     rest = len(front) - _MOST_NAMED
-    return f"{_counted(len(front), len(found.means))} are on the front of {both}: {named}" + (
-        f"; and {rest} more." if rest > 0 else "."
+    return (
+        f"{_counted(len(front), len(found.means))} are on the front of {both} (no other point is "
+        f"better in both means): {named}" + (f"; and {rest} more." if rest > 0 else ".")
     )
 
 
@@ -441,8 +475,8 @@ def _against(points: Points, metric: Metric) -> str:
 
 def _of(some: int, of: int) -> str:
     if not some:
-        return f"none of {of} points differs"
-    return f"{some} of {of} points {'differs' if some == 1 else 'differ'}"
+        return f"none of {plural(of, 'point')} differs"
+    return f"{some} of {plural(of, 'point')} {'differs' if some == 1 else 'differ'}"
 
 
 def _curves(points: Points) -> tuple[list[Chart], str]:

@@ -20,12 +20,15 @@ from eastwest.views.series import percentile
 Verdict = tuple[str, str]
 #: Maximum number of purposes of flows in the sentence about timeouts.
 _MOST_PURPOSES = 3
+#: Bytes of the requests to a sender, as a share of the bytes to the receiver of a round, at most.
+_REQUESTS = 0.05
 
 
 def verdicts(facts: Facts) -> list[Verdict]:
     """Return verdicts on a result: completeness, speed, losses, bottleneck and idle time."""
     said = [
         *_mode(facts),
+        *_rounds(facts),
         *_done(facts),
         *_jobs(facts),
         *_lost(facts),
@@ -46,6 +49,33 @@ def _mode(facts: Facts) -> Iterator[Verdict]:
     for text in (fidelity.error(facts.result.summary), fidelity.warning(facts.result.summary)):
         if text:
             yield "look", shown(text, 400) + "."
+
+
+#: Share of the rate of the receiver's link below which the goodput of rounds is a verdict.
+_LOW_GOODPUT = 0.2
+
+
+def _rounds(facts: Facts) -> Iterator[Verdict]:
+    """Yield a verdict on rounds with a goodput far below the rate of their receiver's link.
+
+    With several receivers there is no such rate.
+    """
+    goodput = pick(facts.result.summary, "rounds", "goodput_bps")
+    names = facts.result.rounds["workload"].unique().to_list() if goodput else []
+    flows = facts.flows.filter(pl.col("workload").is_in(names))
+    largest = flows.group_by("dst").agg(pl.col("bytes").sum()).sort("bytes", descending=True)
+    receivers = largest.filter(pl.col("bytes") > _REQUESTS * pl.col("bytes").max())["dst"]
+    if goodput is None or receivers.len() != 1:
+        return
+    receiver = facts.host(receivers[0])
+    link = facts.links.filter((pl.col("tier") == "host-down") & (pl.col("dst") == receiver))
+    rate = float(link["rate_bps"].sum())
+    if rate and goodput < _LOW_GOODPUT * rate:
+        yield (
+            "look",
+            f"The goodput of rounds was {units.rate(goodput)}: {units.percent(goodput / rate)} of "
+            f"the {units.rate(rate)} of the link to the receiver, {shown(receiver, 40)}.",
+        )
 
 
 def _done(facts: Facts) -> Iterator[Verdict]:
@@ -103,8 +133,9 @@ def _timeouts(facts: Facts) -> Iterator[Verdict]:
         share = units.percent(hit.height / done.height)
         yield (
             "look",
-            f"There were {plural(timeouts, 'TCP timeout')}; {plural(hit.height, 'flow')} ({share}) "
-            "had one or more. Median completion time with and without a timeout: "
+            f"There were {plural(timeouts, 'TCP timeout')}. {plural(hit.height, 'flow')} ({share}) "
+            "were in progress on a connection during at least one; a timeout counts for each of "
+            "them. Median completion time with and without a timeout: "
             f"{_by_purpose(hit, done)}.",
         )
 
@@ -154,6 +185,8 @@ def _pauses(facts: Facts) -> Iterator[Verdict]:
 
 #: Share of the time that the busiest link sends, below which the network is idle for most of a run.
 _IDLE = 0.02
+#: Share of the time of all flows, from which flows with timeouts explain that links are idle.
+_WAITED = 0.5
 
 
 def _bottleneck(facts: Facts) -> Iterator[Verdict]:
@@ -166,14 +199,25 @@ def _bottleneck(facts: Facts) -> Iterator[Verdict]:
         used = busiest["utilisation"]
         idle = used < _IDLE and facts.flows.height > 0
         where = ", the queue of the host itself" if full["tier"] == "host-up" else ""
-        hides = " Percentiles over the whole run therefore hide the time under load."
         yield (
             "look" if used > 0.9 or idle else "good",
             f"The busiest link, {shown(busiest['name'], 40)}, was sending {units.percent(used)} of "
             "the time; the longest wait in a queue was "
             f"{units.span(full['queue_max_us'] / 1e6)}, at {shown(full['name'], 40)}{where}."
-            + (hides if idle else ""),
+            + (f" {_idle(facts)}" if idle else ""),
         )
+
+
+def _idle(facts: Facts) -> str:
+    """Return a sentence on links that were almost idle: the reason, or what to do."""
+    done = finished(facts.result)
+    waited = done.filter(pl.col("timeouts") > 0)["fct_us"].sum()
+    if waited > _WAITED * done["fct_us"].sum():
+        return "Links were almost idle because senders waited for timeouts."
+    return (
+        "Links were almost idle. If the load comes in bursts, measure a window of the run "
+        "(measure.window)."
+    )
 
 
 def _oversubscription(facts: Facts) -> Iterator[Verdict]:
@@ -188,10 +232,10 @@ def _oversubscription(facts: Facts) -> Iterator[Verdict]:
         if top["utilisation"] < _IDLE:
             yield (
                 "look",
-                f"The fabric is over-subscribed {ratio:.3g} to 1 between {units.tier_words(below)} "
-                f"and {units.tier_words(above)}, but the busiest link there, "
-                f"{shown(top['name'], 40)}, was sending {units.percent(top['utilisation'])} of the "
-                "time: means over the run show no effect of the over-subscription.",
+                f"{words.oversubscription(below, above, ratio)}. But the busiest of these "
+                f"links, {shown(top['name'], 40)}, was sending "
+                f"{units.percent(top['utilisation'])} of the time: means over the run show no "
+                "effect of the over-subscription.",
             )
 
 

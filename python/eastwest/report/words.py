@@ -80,9 +80,15 @@ def upward_tiers(links: pl.DataFrame) -> list[str]:
 
 def _oversubscription(links: pl.DataFrame, tiers: list[str]) -> Iterator[str]:
     for below, above, ratio in oversubscribed(links, tiers):
-        yield (
-            f"Over-subscribed {ratio:.3g} to 1 between {tier_words(below)} and {tier_words(above)}."
-        )
+        yield f"{oversubscription(below, above, ratio)}."
+
+
+def oversubscription(below: str, above: str, ratio: float) -> str:
+    """Return a sentence, without a full stop, on a tier of links and the tier below it."""
+    return (
+        f"Links from {tier_words(above)} are over-subscribed {ratio:.3g}:1: links from "
+        f"{tier_words(below)} have together {ratio:.3g} times their rate"
+    )
 
 
 def oversubscribed(links: pl.DataFrame, tiers: list[str]) -> Iterator[tuple[str, str, float]]:

@@ -198,5 +198,7 @@ class Outlook:
         over = len(points) - len(waiting)
         self._basis = f"from a probe of {len(points)} of its points, {over} of them to the end"
         if not self.knowledge.runs:
-            stopped = "the probe was stopped before a run ended"
+            took = max((event.wall_s for event in shares.values()), default=0.0)
+            least = f": a run takes more than {span(took)}" if took else ""
+            stopped = f"the probe was stopped after {span(_PROBE_S)} before a run ended{least}"
             self._basis = stopped if waiting else "the runs of the probe failed"

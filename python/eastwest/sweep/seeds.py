@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 #: Standard deviation over seeds, as a share of the mean, below which seeds hardly vary a metric.
 _HARDLY = 0.001
 _WHY = (
-    "so that intervals over the seeds do not show chance; seeds act through "
-    "fabric.processing_jitter, start_jitter, start_window and random workloads"
+    "the intervals say nothing about other loads; seeds act through fabric.processing_jitter, "
+    "start_jitter, start_window and random workloads"
 )
+#: Maximum number of main metrics that a note names.
+_MOST_NAMED = 4
 
 
 def of_sweep(sweep: SweepResult) -> list[str]:
@@ -43,13 +45,34 @@ def of_sweep(sweep: SweepResult) -> list[str]:
     if not steady:
         return []
     most = max(steady.values())
-    how = "do not change the main metrics"
+    where = ""
+    if len(steady) < several.height:
+        where = f" at {count(len(steady))} of {plural(several.height, 'point')}"
+    what = f"do not change these results{where} ({_named(sweep)})"
     if most > 0:
-        how = (
-            f"change the main metrics by less than {percent(_HARDLY)} (standard deviation, at most "
-            f"{percent(most)} of the mean)"
+        what = (
+            f"hardly change these results{where} (standard deviation below {percent(_HARDLY)} of "
+            f"the mean: {_named(sweep)})"
         )
-    return [f"at {count(len(steady))} of {plural(several.height, 'point')} seeds {how}, {_WHY}"]
+    return [f"seeds {what}: {_WHY}"]
+
+
+def _main(sweep: SweepResult) -> list[str]:
+    """Return the main metrics of a sweep that differ from 0: headlines, workloads and ``show``."""
+    import polars as pl  # noqa: PLC0415  large
+
+    rows = sweep.points.filter((pl.col("n") > 1) & (pl.col("mean") != 0))
+    there = set(rows["metric"].unique())
+    main = [words.full(name, there) for name in sweep.summary.get("show") or []]
+    main += [*words.of_workloads(there), *(each[0] for each in words.HEADLINES)]
+    return [name for name in dict.fromkeys(main) if name in there]
+
+
+def _named(sweep: SweepResult) -> str:
+    """Return the names of the first main metrics as text."""
+    names = [words.shown(name)[1] for name in _main(sweep)]
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _steady(sweep: SweepResult) -> dict[int, float]:
@@ -59,11 +82,8 @@ def _steady(sweep: SweepResult) -> dict[int, float]:
     """
     import polars as pl  # noqa: PLC0415  large
 
-    rows = sweep.points.filter(pl.col("n") > 1)
-    there = set(rows["metric"].unique())
-    main = [*(each[0] for each in words.HEADLINES), *words.of_workloads(there)]
-    main += [words.full(name, there) for name in sweep.summary.get("show") or []]
-    varied = rows.filter(pl.col("metric").is_in(main) & (pl.col("mean") != 0)).with_columns(
+    rows = sweep.points.filter((pl.col("n") > 1) & (pl.col("mean") != 0))
+    varied = rows.filter(pl.col("metric").is_in(_main(sweep))).with_columns(
         share=pl.col("sd") / pl.col("mean").abs()
     )
     largest = varied.group_by("point").agg(pl.col("share").max()).sort("point")
@@ -89,8 +109,8 @@ def of_optimisation(summary: Mapping[str, Any]) -> list[str]:
     ]
     if shares and max(shares) < _HARDLY:
         return [
-            f"seeds change the goals of all finalists by less than {percent(_HARDLY)} (half the "
-            f"interval, at most {percent(max(shares))} of the mean), {_WHY}"
+            f"seeds hardly change the goals of the finalists (half the interval is below "
+            f"{percent(_HARDLY)} of the mean): {_WHY}"
         ]
     return []
 

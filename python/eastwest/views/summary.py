@@ -15,6 +15,8 @@ from eastwest.views.labels import plural
 from eastwest.work_units import Unit, first_unit, window_words
 
 _MOST_CLASSES = 2
+#: Maximum number of settings of ``--set`` in a summary, and of characters of each.
+_MOST_SETTINGS, _LONGEST_SETTING = 6, 100
 #: Counters of ``tcp`` in the order of the summary; no event counts in two of them.
 _TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes")
 _MOST_CAUSES = 2
@@ -30,9 +32,21 @@ def title(result: Result) -> str:
     return f"{clean(str(s.get('scenario', '?')), 50)}, seed {s.get('seed', '?')}"
 
 
+def changed(result: Result) -> list[str]:
+    """Return the settings that ``--set`` changed, each as ``path = value``; the first few."""
+    found = result.summary.get("set")
+    if not isinstance(found, list):
+        return []
+    said = [clean(str(setting), _LONGEST_SETTING) for setting in found[:_MOST_SETTINGS]]
+    more = len(found) - len(said)
+    return [*said, f"and {more} more in summary.json"] if more > 0 else said
+
+
 def rows(result: Result) -> Iterator[tuple[str, str]]:
     """Yield the main results of a run as (name, text), with its cost and a line per workload."""
     s = result.summary
+    if settings := changed(result):
+        yield "set", "; ".join(settings)
     yield "simulated", f"{span(pick(s, 'simulated_s'))} in {span(pick(s, 'wall_s'))}"
     hops, cpu = pick(s, "packet_hops"), pick(s, "cpu_s")
     speed = hops / cpu if hops is not None and cpu else None
@@ -47,6 +61,8 @@ def rows(result: Result) -> Iterator[tuple[str, str]]:
 
 def facts(result: Result) -> Iterator[tuple[str, str]]:
     """Yield the main results without workloads and without cost, which differs from run to run."""
+    if settings := changed(result):
+        yield "set", "; ".join(settings)
     yield "simulated", span(pick(result.summary, "simulated_s"))
     yield from _rows(result.summary, _failed_jobs(result), with_workloads=False)
 
@@ -101,7 +117,12 @@ def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[t
     energy = pick(s, "energy_j", "total")
     of_on, of_ideal = pick(s, "energy_j", "of_always_on"), pick(s, "energy_j", "of_ideal")
     if of_on is not None and of_on < 1 and of_ideal is not None:
-        yield "energy", f"{joules(energy)}, {percent(of_on)} of always on, {of_ideal:.3g} × ideal"
+        whole = pick(s, "energy_j", "with_switches", "of_always_on")
+        if whole is None or not pick(s, "energy_j", "switches", "total"):
+            saved = f"{percent(of_on)} of always on"
+        else:
+            saved = f"links {percent(of_on)} of always on, with switches {percent(whole)}"
+        yield "energy", f"{joules(energy)}, {saved}, {of_ideal:.3g} × ideal"
     yield "drops", tally(by_kind(s.get("drops")))
     yield "TCP", tcp_counters(s.get("tcp"))
     if isinstance(s.get("rocev2"), Mapping):

@@ -256,6 +256,16 @@ class Points:
             if base and difference is not None and math.isfinite(difference)
         }
 
+    def difference(self, metric: Metric, point: int) -> Estimate | None:
+        """Return the difference of a metric to the baseline, paired by seed, in its shown unit."""
+        rows = self.sweep.comparisons.filter(
+            (pl.col("metric") == ".".join(metric.path)) & (pl.col("point") == point)
+        ).select("difference", "low", "high")
+        for difference, low, high in rows.iter_rows():
+            if difference is not None and math.isfinite(difference):
+                return Estimate(difference, low, high).times(metric.factor)
+        return None
+
     def of(self, metric: Metric) -> dict[int, Estimate]:
         """Return the estimates of a metric by the number of the point."""
         name = ".".join(metric.path)
