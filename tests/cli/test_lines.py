@@ -60,6 +60,6 @@ def test_the_summary_keeps_units_in_80_columns(
 
 def test_a_long_text_is_cut_after_a_word() -> None:
     text = "one two three four five six seven"
-    assert cut(text, 12, 3) == text
+    assert cut(text, 12, 4) == text
     assert cut(text, 12, 2) == "one two three four …"
     assert len(wrapped(cut(text, 12, 2), 12).splitlines()) == 2

@@ -211,8 +211,10 @@ def _bottleneck(facts: Facts) -> Iterator[Verdict]:
 def _idle(facts: Facts) -> str:
     """Return a sentence on links that were almost idle: the reason, or what to do."""
     done = finished(facts.result)
-    waited = done.filter(pl.col("timeouts") > 0)["fct_us"].sum()
-    if waited > _WAITED * done["fct_us"].sum():
+    waited, taken = (
+        float(flows["fct_us"].sum()) for flows in (done.filter(pl.col("timeouts") > 0), done)
+    )
+    if waited > _WAITED * taken:
         return "Links were almost idle because senders waited for timeouts."
     return (
         "Links were almost idle. If the load comes in bursts, measure a window of the run "
