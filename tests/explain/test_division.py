@@ -6,6 +6,7 @@ import json
 import math
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -228,3 +229,15 @@ def test_a_program_of_slow_messages_waits_for_them(tmp_path: Path) -> None:
     story = explain(slow, "program", "cg")
     assert sums_up(story)
     assert story.parts[0].what == "send: messages between hosts"
+
+
+def test_a_folder_of_an_older_format_has_no_division(tmp_path: Path) -> None:
+    path = ew.run(NARROW, {"measure.flow_parts": "*"}, out=tmp_path / "r").path
+    parts = path / "flow_parts.parquet"
+    pl.read_parquet(parts).drop("slow_start_us", "receiver_window_us").write_parquet(parts)
+    (path / "flow_hops.parquet").unlink()
+    summary = path / "summary.json"
+    summary.write_text(json.dumps(json.loads(summary.read_text()) | {"format": 8}))
+    story = explain(path, "flow", 0)
+    assert "path_us" not in story.facts
+    assert sums_up(story)

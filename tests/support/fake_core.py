@@ -104,7 +104,7 @@ class FakeCore:
         self, text: str, base: str, data: str, overrides: Overrides, seed: int | None
     ) -> Resolved:
         settings = "".join(f"# {path} = {value}\n" for path, value in overrides)
-        toml = f'name = "{self.name}"\nseed = {seed or 1}\n{settings}'
+        toml = f"name = {json.dumps(self.name)}\nseed = {seed or 1}\n{settings}"
         return {"name": self.name, "scenario_toml": toml, "attached": [], "notes": []}
 
     def topology(self, text: str, base: str, data: str, overrides: Overrides) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from eastwest.units import clean
 from eastwest.views import goals, summary
 
 #: Maximum number of notes, and of lines of each: the summary stays below 24 lines.
-_MOST_NOTES, _MOST_LINES = 2, 3
+_MOST_NOTES, _MOST_LINES = 2, 2
 _MOST_GOALS = 4
 #: Styles of the pieces of a line about a problem.
 _STYLES = {"": "", "path": "bold red", "value": "yellow", "hint": "green"}

@@ -30,6 +30,8 @@ _WINDOWS = {
     "congestion_window": "congestion window full",
     "receiver_window": "receiver's window full (tcp.max_window)",
 }
+#: First result format with these columns.
+_SINCE = 9
 #: Largest number of ports of which the waiting time is told separately.
 _MOST_PORTS = 6
 
@@ -92,11 +94,15 @@ class Division:
 
 def of_flow(evidence: Evidence, flow: int) -> Division | None:
     """Return the division of a message; None where the run has not recorded it."""
+    if evidence.result.format < _SINCE and not evidence.is_replaced("flow_parts"):
+        return None
     row = evidence.row("flow_parts", pl.col("flow") == flow)
-    if row is None or any(row[column] is None for column in COLUMNS):
+    if row is None:
         return None
     waits = evidence.table("flow_hops").filter(pl.col("flow") == flow)
     links: list[dict[str, Any]] = waits.sort("queueing_us", descending=True).to_dicts()
+    for each in links:
+        evidence.sound("flow_hops", each)
     return Division(
         {column: float(row[column]) for column in COLUMNS},
         {window: int(row[f"{window}_trips"]) for window in _WINDOWS},

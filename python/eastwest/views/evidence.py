@@ -54,6 +54,10 @@ class Evidence:
         replaced = self._replaced.get(name)
         return self.result.table(name) if replaced is None else replaced
 
+    def is_replaced(self, name: str) -> bool:
+        """Whether another table is used in place of that of the result."""
+        return name in self._replaced
+
     def replace(self, name: str, table: pl.DataFrame) -> None:
         """Use this table in place of that of the result."""
         self._replaced[name] = table
