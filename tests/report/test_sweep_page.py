@@ -215,7 +215,7 @@ def test_means_of_several_orders_have_a_logarithmic_axis(tmp_path: Path) -> None
 def test_an_interval_down_to_zero_is_given_by_its_upper_end(tmp_path: Path) -> None:
     values = {"tcp.timeouts": [[0, 0, 3], [20, 21, 22]]}
     text = sweep_page(swept(tmp_path / "s", [limits(1, 2)], values))
-    assert "TCP timeouts: from 1 (≤ 5.3) (limit = 1 packets)" in text
+    assert "TCP timeouts: 1 (≤ 5.3) (limit = 1 packets), " in text
 
 
 def test_the_folder_of_a_sweep_gets_its_page(load: SweepResult) -> None:
