@@ -86,7 +86,8 @@ fn threshold_and_round_trip(fabric: &FabricConfig) -> Option<String> {
         Limit::Bytes(n) => (format!("{n} B"), n),
     };
     let drain = rate.time_for(bytes);
-    let product = (u128::from(rate.0) * u128::from(round_trip.0) / 8_000_000_000_000) as u64;
+    let product = u128::from(rate.0) * u128::from(round_trip.0) / 8_000_000_000_000;
+    let product = u64::try_from(product).unwrap_or(u64::MAX);
     if bytes.saturating_mul(7) < product {
         Some(format!(
             "fabric.queue marks from {words} ({bytes} B), which is below C × RTT / 7 = {} B \
