@@ -250,6 +250,8 @@ def measured(
 
 def _goals(raw: core.CoreResult, summary: dict[str, Any]) -> dict[str, Any]:
     """Return ``goals`` of a summary, where the scenario has goals."""
+    if _GOAL.search(raw["scenario_toml"]) is None:
+        return {}
     from eastwest.goals import evaluate, form  # noqa: PLC0415  they import this module
     from eastwest.sweep.metrics import metrics_in  # noqa: PLC0415
 

@@ -351,6 +351,7 @@ def test_a_large_fabric_is_drawn_in_groups(
             column("link", "u32", np.tile(links, 100)),
             column("bytes", "u64", carried),
             column("drops", "u32", carried * 0),
+            column("marks", "u32", carried * 0),
         ]
         return raw
 

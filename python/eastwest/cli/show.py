@@ -13,7 +13,7 @@ from eastwest.core import Problem
 from eastwest.errors import counted, pieces
 from eastwest.results import Result
 from eastwest.units import clean
-from eastwest.views import goals, summary
+from eastwest.views import summary
 
 #: Maximum number of notes, and of lines of each: the summary stays below 24 lines.
 _MOST_NOTES, _MOST_LINES = 2, 2
@@ -56,6 +56,10 @@ def summary_table(result: Result, width: int) -> Table:
 
 def _goals(result: Result) -> Iterator[tuple[str, str, str]]:
     """Yield name, text and style of each goal of the run, the first few of them."""
+    if not result.summary.get("goals"):
+        return
+    from eastwest.views import goals  # noqa: PLC0415  few runs have goals
+
     found = goals.entries(result.summary)
     style = {"good": "green", "bad": "red", "look": ""}
     for number, entry in enumerate(found[:_MOST_GOALS]):
