@@ -103,8 +103,8 @@ def _rows(s: Mapping[str, Any], failed: int, with_workloads: bool) -> Iterator[t
     if flows:
         yield "flows", f"{count(done)} of {count(flows)} complete"
         if len(workloads) < 2:
-            whole = ", of the whole run" if "window" in s else ""
-            yield "FCT", spread(s.get("flows"), "fct_us", 1e-6) + whole
+            scope = ", of the whole run" if "window" in s else ""
+            yield "FCT", spread(s.get("flows"), "fct_us", 1e-6) + scope
     if with_workloads:
         yield from _workloads(s)
     if pick(s, "mpi", "ranks") and not any("rank_s" in own for own in workloads.values()):
