@@ -241,3 +241,20 @@ def test_a_folder_of_an_older_format_has_no_division(tmp_path: Path) -> None:
     story = explain(path, "flow", 0)
     assert "path_us" not in story.facts
     assert sums_up(story)
+
+
+def test_messages_of_other_transports_are_not_said_to_be_divisible(tmp_path: Path) -> None:
+    result = ew.run("rocev2", out=tmp_path / "r")
+    for rerun_s in (0, math.inf):
+        story = explain(result, "flow", 0, rerun_s=rerun_s)
+        assert sums_up(story)
+        assert any("only messages over TCP are divided" in line for line in story.unknown)
+        assert not any("--rerun" in line or "SYN" in line for line in story.unknown)
+
+
+def test_a_record_of_other_senders_does_not_prevent_a_second_run(tmp_path: Path) -> None:
+    result = ew.run(NARROW, {"measure.flow_parts": "h0->h1"}, out=tmp_path / "r")
+    (other, *_) = result.flows.filter(result.flows["src"] == 1)["flow"].to_list()
+    assert "path_us" not in explain(result, "flow", other).facts
+    assert sums_up(explain(result, "flow", other, rerun_s=math.inf))
+    assert "path_us" in explain(result, "flow", other, rerun_s=math.inf).facts

@@ -310,6 +310,12 @@ def _unknown(
             counted += f" and {plural(row['timeouts'], 'timeout')}"
         result.unknown.append(f"Counted meanwhile, on its whole connection: {counted}.")
     divided = "path_us" in result.facts
+    if not evidence.divides(row["workload"]):
+        result.unknown.append(
+            "How the time divides into windows, the queue of each port, pacing and delayed ACKs: "
+            "only messages over TCP are divided, in runs of single packets."
+        )
+        return
     if row["purpose"] in _OPENS and row["stream_start"] == 0 and not divided:
         shape = evidence.topology
         one_way = propagation_us(shape, evidence.host(this.src), evidence.host(this.dst))

@@ -11,7 +11,7 @@ import polars as pl
 from eastwest.core import ProgressCallback
 from eastwest.errors import InputError, did_you_mean
 from eastwest.exchanges import exchanges
-from eastwest.explain import again, connection, exchange, flow, job, program, task
+from eastwest.explain import again, connection, division, exchange, flow, job, program, task
 from eastwest.explain.story import Story
 from eastwest.results import Result
 from eastwest.units import clean, size, span
@@ -89,11 +89,12 @@ def _record(
     evidence: Evidence, kind: str, id: int | str, progress: ProgressCallback | None
 ) -> str | None:
     """Record the critical paths that a story needs; return why that is not possible, or None."""
-    if evidence.result.flow_parts.height:
-        return None
     if kind == "job":
-        return again.record(evidence, ["*"], progress)
+        recorded = evidence.result.flow_parts.height
+        return None if recorded else again.record(evidence, ["*"], progress)
     row = flow.find(evidence, _number(kind, id))
+    if not evidence.divides(row["workload"]) or division.of_flow(evidence, row["flow"]):
+        return None
     ends = [evidence.host(row["src"]), evidence.host(row["dst"])]
     pairs = ["->".join(ends)] if kind == "flow" else ["->".join(ends), "->".join(ends[::-1])]
     return again.record(evidence, pairs, progress)

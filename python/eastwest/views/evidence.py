@@ -78,6 +78,14 @@ class Evidence:
         rows = given if isinstance(given, list) else []
         return {str(row.get("name")): row for row in rows if isinstance(row, dict)}
 
+    def divides(self, workload: str) -> bool:
+        """Whether a run can divide the times of a workload's messages by their critical paths.
+
+        That needs TCP and single packets.
+        """
+        transport = pick_setting(self.workloads.get(workload, {}), "transport")
+        return transport in {None, "tcp"} and self.result.summary.get("fidelity") != "flow"
+
     @cached_property
     def _events(self) -> pl.DataFrame:
         return self.result.table("events")
