@@ -206,7 +206,7 @@ def _range(found: Mapping[int, Estimate], metric: Metric) -> tuple[Scale, str]:
         low = min(max(e.reach[0], floor) for e in found.values() if e.mean > 0)
         high = min(max(highs), _LOG_REACH * max(means))
         # Room for the dots at the ends.
-        scale = logarithmic(low / (high / low) ** 0.02, high * (high / low) ** 0.03, "mean", unit)
+        scale = logarithmic(low / (high / low) ** 0.04, high * (high / low) ** 0.04, "mean", unit)
         remark = " The axis is logarithmic."
         if len(positive) < len(means):
             remark += " Means of 0 are at its lower end."
