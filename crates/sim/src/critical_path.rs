@@ -155,13 +155,6 @@ pub enum Prompt {
     Timer(SendWait, WindowLimit),
 }
 
-impl Prompt {
-    /// Returns the reason why the endpoint sends when its timer expires at `now`.
-    pub fn timer(stack: &Stack, endpoint: EndpointId, now: Time) -> Prompt {
-        Prompt::Timer(stack.endpoint(endpoint).send_wait(now), stack.window_limit(endpoint))
-    }
-}
-
 /// Critical paths of the messages of selected senders.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct CriticalPaths {
@@ -226,6 +219,15 @@ impl CriticalPaths {
     /// Sets why endpoints send packets from now on.
     pub fn prompted(&mut self, prompt: Prompt) {
         self.prompt = prompt;
+    }
+
+    /// Records that a timer of this endpoint expires at `now`, before TCP handles it. It is not inlined into the
+    /// run loop, which has to be fast without critical paths.
+    #[cold]
+    #[inline(never)]
+    pub fn timer_expires(&mut self, stack: &Stack, endpoint: EndpointId, now: Time) {
+        let wait = stack.endpoint(endpoint).send_wait(now);
+        self.prompted(Prompt::Timer(wait, stack.window_limit(endpoint)));
     }
 
     fn end(&mut self, id: EndpointId, now: Time) -> &mut End {

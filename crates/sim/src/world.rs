@@ -216,13 +216,15 @@ impl World {
                     return;
                 }
                 let endpoint = EndpointId(number as u32);
-                if site.probes.paths.is_on() {
+                let paths_are_on = site.probes.paths.is_on();
+                if paths_are_on {
                     let stack = &site.transports.tcp.stack;
-                    let prompt = Prompt::timer(stack, endpoint, site.network.now);
-                    site.probes.paths.prompted(prompt);
+                    site.probes.paths.timer_expires(stack, endpoint, site.network.now);
                 }
                 site.request_tcp(&TcpRequest::Timer(endpoint));
-                site.probes.paths.prompted(Prompt::Application);
+                if paths_are_on {
+                    site.probes.paths.prompted(Prompt::Application);
+                }
                 if site.probes.tracer.is_on() {
                     self.trace(endpoint);
                 }
