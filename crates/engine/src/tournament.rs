@@ -111,12 +111,13 @@ impl Tournament {
     /// there is none.
     #[inline]
     pub fn winner(&mut self) -> (Key, u32) {
-        if self.nodes[1] == FAR {
-            self.move_base();
-        }
-        let word = self.nodes[1];
+        let mut word = self.nodes[1];
         if word == FAR {
-            return (Key::NEVER, 0);
+            self.move_base();
+            word = self.nodes[1];
+            if word == FAR {
+                return (Key::NEVER, 0);
+            }
         }
         let key = Key(self.base + (word >> (self.source_bits + RANK_BITS)));
         (key, (word & self.source_mask) as u32)

@@ -276,7 +276,7 @@ impl Fabric {
         packet.sack = sack.map_or(NO_SACK, |blocks| self.pool.put_sack(blocks));
         let slot = self.pool.insert(&packet);
         let up = self.up[from.0 as usize];
-        self.enqueue(now, up, PacketHandle::new(slot, &packet), up, events);
+        self.enqueue(now, up, &PacketHandle::new(slot, &packet), up, events);
     }
 
     /// Returns the link from the switch of a host down to the host.
@@ -297,22 +297,22 @@ impl Fabric {
         &mut self,
         now: Time,
         link: u32,
-        handle: PacketHandle,
+        handle: &PacketHandle,
         before: u32,
         events: &mut Tournament,
     ) {
         let Some(l) = self.links.get_mut(link as usize) else {
-            return self.end_without_link(now, link, before, handle);
+            return self.end_without_link(now, link, before, *handle);
         };
         match l.enqueue(now, handle, &mut self.pool) {
             Outcome::Queued => {}
             Outcome::Sooner(key) => events.set_sooner(link, key),
-            Outcome::Dropped(cause) => self.drop_at_port(now, link, handle, cause, before),
+            Outcome::Dropped(cause) => self.drop_at_port(now, link, *handle, cause, before),
             Outcome::Displaced(key) => {
                 events.set(link, key);
                 self.record_drops(now, link);
             }
-            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, handle, before, events),
+            Outcome::LeftToFabric => self.enqueue_via_fabric(now, link, *handle, before, events),
         }
     }
 
@@ -331,7 +331,7 @@ impl Fabric {
             return self.drop_packet(now, before, handle, Cause::NoRoute);
         }
         self.tally.absorbed += 1;
-        self.pool.remove(handle.slot);
+        self.pool.remove(handle.slot());
     }
 
     /// Returns the counts of adaptive routing; `None` with other policies of routing.
@@ -362,7 +362,7 @@ impl Fabric {
     #[cold]
     #[inline(never)]
     pub(crate) fn drop_packet(&mut self, now: Time, link: u32, handle: PacketHandle, cause: Cause) {
-        let packet = self.pool.get(handle.slot);
+        let packet = self.pool.get(handle.slot());
         self.links[link as usize].count_loss(now, &handle, packet, cause);
         let lost = self.remove_lost(now, link, handle, cause);
         self.losses.note(lost);
@@ -371,11 +371,11 @@ impl Fabric {
     /// Counts a lost packet, removes it from the pool and returns a record of it.
     fn remove_lost(&mut self, at: Time, link: u32, handle: PacketHandle, cause: Cause) -> Lost {
         self.tally.dropped += 1;
-        let packet = self.pool.remove(handle.slot);
+        let packet = self.pool.remove(handle.slot());
         self.pool.take_sack(packet.sack);
         let order =
             self.partition.as_ref().map_or(((Key::NEVER, 0), 0), |partition| partition.during);
-        Lost { at, link, cause, dst: handle.dst, order, packet }
+        Lost { at, link, cause, dst: handle.dst(), order, packet }
     }
 
     /// Records the packets that a lazy port has dropped, with the times at which it has.
@@ -440,9 +440,9 @@ impl Fabric {
         }
     }
 
-    /// Executes the next event of a link. Returns a packet that has reached a host, or `None`; a
-    /// packet that has reached a switch is enqueued at the next link at once. [`Taps`] and
-    /// [`Journeys`] observe packets only if `TAPPED`; `DCB` is what [`Fabric::has_dcb`] returns.
+    /// Executes the next event of a link. Returns the slot of a packet that has reached a host, which the caller
+    /// [removes](PacketPool::remove) from the pool, or `None`; a packet that has reached a switch is enqueued at
+    /// the next link at once. [`Taps`] and [`Journeys`] observe packets only if `TAPPED`; `DCB` is what [`Fabric::has_dcb`] returns.
     // Inlined, with all that it calls on every hop: each call would cost 5 % of the time of a hop.
     #[inline(always)]
     pub fn fire<const TAPPED: bool, const DCB: bool>(
@@ -450,7 +450,7 @@ impl Fabric {
         key: Key,
         link: u32,
         events: &mut Tournament,
-    ) -> Option<Packet> {
+    ) -> Option<u32> {
         if key.is_departure() {
             self.fire_departure(key, link, events);
             return None;
@@ -471,15 +471,12 @@ impl Fabric {
             self.observe(key.time(), link, &handle);
         }
         if to < self.graph.hosts {
-            self.tally.delivered += 1;
-            self.prefetch_deliveries(link);
-            return Some(self.pool.remove(handle.slot));
+            self.note_delivery(link);
+            return Some(handle.slot());
         }
-        let (now, links, pool) = (key.time(), &self.links, &self.pool);
-        let view = || View { now, packet: pool.get(handle.slot), links, ingress: link };
-        let (dst, hash) = (handle.dst, handle.hash);
-        let next_link = self.routing.next_link(to - self.graph.hosts, dst, hash, view);
-        self.enqueue(now, next_link, handle, link, events);
+        let now = key.time();
+        let next_link = self.next_link(now, to, link, &handle);
+        self.enqueue(now, next_link, &handle, link, events);
         None
     }
 
@@ -491,16 +488,11 @@ impl Fabric {
         self.journeys.pass(now, (link, l, self.graph.hosts), handle, &self.pool);
     }
 
-    /// Removes and returns a packet that a link has handed over to a host; `None` if the node `to`
-    /// is a switch.
+    /// Counts a packet that a link has handed over to a host, and prefetches for the next ones.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, link: u32, to: u32, handle: &PacketHandle) -> Option<Packet> {
-        if to >= self.graph.hosts {
-            return None;
-        }
+    pub(crate) fn note_delivery(&mut self, link: u32) {
         self.tally.delivered += 1;
         self.prefetch_deliveries(link);
-        Some(self.pool.remove(handle.slot))
     }
 
     /// Returns the link on which a packet leaves a switch that it entered on link `ingress`, or the
@@ -513,9 +505,24 @@ impl Fabric {
         ingress: u32,
         handle: &PacketHandle,
     ) -> u32 {
+        match self.routing.next_by_hash(switch - self.graph.hosts, handle.dst(), handle.hash()) {
+            Some(link) => link,
+            None => self.next_link_by_view(now, switch, ingress, handle),
+        }
+    }
+
+    /// As [`Fabric::next_link`], for choices that read the packet, the time or the ports.
+    #[inline(never)]
+    fn next_link_by_view(
+        &mut self,
+        now: Time,
+        switch: u32,
+        ingress: u32,
+        handle: &PacketHandle,
+    ) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
-        let view = || View { now, packet: pool.get(handle.slot), links, ingress };
-        self.routing.next_link(switch - self.graph.hosts, handle.dst, handle.hash, view)
+        let view = || View { now, packet: pool.get(handle.slot()), links, ingress };
+        self.routing.next_link(switch - self.graph.hosts, handle.dst(), handle.hash(), view)
     }
 
     /// Whether all ports are DCB ports; otherwise none is.

@@ -67,7 +67,7 @@ impl Journeys {
         if !self.kept {
             return;
         }
-        let slot = handle.slot as usize;
+        let slot = handle.slot() as usize;
         if slot >= self.slots.len() {
             self.slots.resize(slot + 1, Journey::default());
         }
@@ -76,7 +76,7 @@ impl Journeys {
         let hop = transmission + link.delay;
         let arrived = handle.arrived();
         if link.from < hosts {
-            let at_host = arrived.since(pool.get(handle.slot).born()) - hop;
+            let at_host = arrived.since(pool.get(handle.slot()).born()) - hop;
             *journey = Journey { at_host, ..Journey::default() };
         } else {
             let wait = arrived.since(journey.arrived);
@@ -87,7 +87,7 @@ impl Journeys {
         journey.propagation += link.delay;
         if link.to < hosts {
             journey.processing = now.since(arrived);
-            self.latest = (handle.slot, *journey);
+            self.latest = (handle.slot(), *journey);
         }
     }
 }

@@ -330,12 +330,12 @@ impl Link {
         let group = self.group(packet);
         self.account.get_or_insert_default().of(group).lost[cause as usize] += 1;
         self.lost += 1;
-        self.fold(!now.0 ^ (cause as u64) << 56, handle.identity);
+        self.fold(!now.0 ^ (cause as u64) << 56, handle.identity());
     }
 
     /// Enqueues a packet at the port of the link, or drops it.
     #[inline(always)]
-    pub fn enqueue(&mut self, now: Time, handle: PacketHandle, pool: &mut PacketPool) -> Outcome {
+    pub fn enqueue(&mut self, now: Time, handle: &PacketHandle, pool: &mut PacketPool) -> Outcome {
         if self.eager_fast_path {
             return self.enqueue_eager(now, handle, pool);
         }
@@ -345,14 +345,19 @@ impl Link {
         if self.has_dcb() {
             return Outcome::LeftToFabric;
         }
-        self.enqueue_slow_path(now, handle, pool)
+        self.enqueue_slow_path(now, *handle, pool)
     }
 
     #[inline(always)]
-    fn enqueue_eager(&mut self, now: Time, handle: PacketHandle, pool: &mut PacketPool) -> Outcome {
+    fn enqueue_eager(
+        &mut self,
+        now: Time,
+        handle: &PacketHandle,
+        pool: &mut PacketPool,
+    ) -> Outcome {
         if self.on_wire.len() >= self.admits_below as usize && self.busy_until > now {
             let backlog = self.backlog(now);
-            if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
+            if let Some(cause) = self.apply_aqm(now, handle, backlog, self.busy_until, pool) {
                 return Outcome::Dropped(cause);
             }
         }
@@ -361,14 +366,13 @@ impl Link {
 
     /// Decides the departure of a packet that was admitted to an eager port, and appends it to the ring.
     #[inline(always)]
-    fn schedule_departure(&mut self, now: Time, mut handle: PacketHandle) -> Outcome {
-        let ip_len = u32::from(handle.ip_len);
+    fn schedule_departure(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
+        let ip_len = u32::from(handle.ip_len());
         let depart = self.extend_backlog(now, self.send_time(ip_len));
-        let arrive = depart + self.delay;
+        let arrive = depart.after(self.delay);
         self.held_bytes += u64::from(ip_len);
         let first = self.on_wire.is_empty();
-        handle.arrive = arrive;
-        self.on_wire.push(handle);
+        self.on_wire.push(handle.arriving(arrive));
         if first { Outcome::Sooner(self.arrival_key(now, arrive)) } else { Outcome::Queued }
     }
 
@@ -382,14 +386,14 @@ impl Link {
         clear_at: Time,
         pool: &'p PacketPool,
     ) -> Arrival<'p> {
-        let ip_len = u32::from(handle.ip_len);
+        let ip_len = u32::from(handle.ip_len());
         Arrival {
             now,
             ip_len,
             send_time: self.send_time(ip_len),
             backlog,
             clear_at,
-            packet: pool.get(handle.slot),
+            packet: pool.get(handle.slot()),
         }
     }
 
@@ -406,7 +410,7 @@ impl Link {
         let arrival = self.arrival(now, handle, backlog, clear_at, pool);
         let verdict = self.queue.at_enqueue(&arrival);
         if verdict == Verdict::Mark {
-            self.mark(now, handle.slot, handle.identity, pool);
+            self.mark(now, handle.slot(), handle.identity(), pool);
         }
         verdict.loss()
     }
@@ -438,7 +442,7 @@ impl Link {
                 return Outcome::Dropped(cause);
             }
         }
-        self.schedule_departure(now, handle);
+        self.schedule_departure(now, &handle);
         let place = self.on_wire.len() as u32 - 1;
         let arrive = self.arrival_after(self.busy_until, place as usize);
         self.on_wire.change(place, |handle| handle.arrive = arrive);
@@ -452,7 +456,7 @@ impl Link {
         let start = self.busy_until.max(now);
         let backlog = Span(start.0 - now.0);
         self.counters.max_backlog = self.counters.max_backlog.max(backlog);
-        self.busy_until = start + send_time;
+        self.busy_until = start.after(send_time);
         self.busy_until
     }
 
@@ -472,7 +476,7 @@ impl Link {
     fn jittered(&self, arrive: Time, number: u64) -> Time {
         let random = mix(self.jitter_seed ^ number);
         let extra = (u128::from(random) * u128::from(self.jitter.0)) >> 64;
-        arrive + Span(extra as u64)
+        arrive.after(Span(extra as u64))
     }
 
     /// Sets the CE mark on a packet and counts it, if its transport supports ECN and it has no mark yet.
@@ -511,11 +515,11 @@ impl Link {
     #[inline(always)]
     pub(crate) fn take_first(&mut self, key: Key) -> PacketHandle {
         let handle = self.on_wire.pop().expect("an arrival needs a packet on the wire");
-        let ip_len = u32::from(handle.ip_len);
+        let ip_len = u32::from(handle.ip_len());
         self.held_bytes -= u64::from(ip_len);
         self.counters.packets += 1;
         self.counters.bytes += u64::from(self.wire_bytes(ip_len));
-        self.fold(key.0, handle.identity);
+        self.fold(key.0, handle.identity());
         handle
     }
 
@@ -582,7 +586,7 @@ impl Link {
     /// and so on; `None` if the link has fewer packets.
     #[inline]
     pub fn upcoming(&self, place: u32) -> Option<u32> {
-        self.on_wire.get(place).map(|handle| handle.slot)
+        self.on_wire.get(place).map(|handle| handle.slot())
     }
 
     fn backlog(&self, now: Time) -> Backlog {
@@ -626,11 +630,11 @@ impl Link {
         let then = now + self.delay;
         for handle in self.on_wire.iter() {
             let way = handle.arrive.since(then);
-            if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len)) {
+            if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len())) {
                 break;
             }
             waiting -= 1;
-            bytes -= u64::from(handle.ip_len);
+            bytes -= u64::from(handle.ip_len());
         }
         Backlog { packets: waiting, bytes }
     }
@@ -672,7 +676,7 @@ impl Link {
         pool: &mut PacketPool,
     ) -> Outcome {
         let asleep = self.is_asleep(now);
-        if asleep && self.uses_link_buffer(handle.ip_len) {
+        if asleep && self.uses_link_buffer(handle.ip_len()) {
             return self.enqueue_in_link_buffer(now, handle, pool);
         }
         let clear_at = self.clear_for(now, asleep);
@@ -683,7 +687,7 @@ impl Link {
         let sending = q.sent_at != Time::NEVER;
         match q.push(handle, arrival) {
             Admission::Admitted { mark: true } => {
-                self.mark(now, handle.slot, handle.identity, pool)
+                self.mark(now, handle.slot(), handle.identity(), pool)
             }
             Admission::Admitted { mark: false } => {}
             Admission::Dropped(cause) => return Outcome::Dropped(cause),
@@ -731,7 +735,8 @@ impl Link {
     /// Returns whether there were any.
     fn shorten_backlog(&mut self, before: usize) -> bool {
         let q = self.queues.as_ref().expect("a two-event port has queues");
-        let spans = q.dropped[before..].iter().map(|(p, _)| self.send_time(u32::from(p.ip_len)).0);
+        let spans =
+            q.dropped[before..].iter().map(|(p, _)| self.send_time(u32::from(p.ip_len())).0);
         let saved: u64 = spans.sum();
         self.busy_until = Time(self.busy_until.0 - saved);
         saved > 0
@@ -763,15 +768,15 @@ impl Link {
         let mut sent_at = Time::NEVER;
         if let Some((mut handle, mark)) = next {
             if mark {
-                self.mark(now, handle.slot, handle.identity, pool);
+                self.mark(now, handle.slot(), handle.identity(), pool);
             }
             if let (Some(meter), Some(q)) = (&mut self.meter, &self.queues) {
-                let class = q.class_of(pool.get(handle.slot).dscp());
+                let class = q.class_of(pool.get(handle.slot()).dscp());
                 meter.goes(class, now.since(handle.arrive));
             }
-            sent_at = now + self.send_time(u32::from(handle.ip_len));
+            sent_at = now + self.send_time(u32::from(handle.ip_len()));
             handle.arrive = self.arrival_after(sent_at, self.on_wire.len());
-            self.held_bytes += u64::from(handle.ip_len);
+            self.held_bytes += u64::from(handle.ip_len());
             self.on_wire.push(handle);
         }
         let q = self.queues.as_mut().expect("a two-event port has queues");

@@ -12,11 +12,32 @@ const AHEAD: u32 = 4;
 
 /// FIFO ring of values that grows when it is full.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked<T>", bound(deserialize = "T: Deserialize<'de>"))]
 pub struct Ring<T> {
-    /// Storage: no cells, or a power of two.
+    /// Storage: no cells, or a power of two. Access to them is not checked, so that only this file changes
+    /// their number.
+    cells: Vec<T>,
+    head: u32,
+    /// Number of values, at most that of the cells.
+    len: u32,
+}
+
+/// A ring as a file states it.
+#[derive(Deserialize)]
+struct Unchecked<T> {
     cells: Vec<T>,
     head: u32,
     len: u32,
+}
+
+impl<T> TryFrom<Unchecked<T>> for Ring<T> {
+    type Error = &'static str;
+
+    fn try_from(Unchecked { cells, head, len }: Unchecked<T>) -> Result<Ring<T>, &'static str> {
+        let fits =
+            len as usize <= cells.len() && (cells.is_empty() || cells.len().is_power_of_two());
+        if fits { Ok(Ring { cells, head, len }) } else { Err("a ring has more values than cells") }
+    }
 }
 
 impl<T> Default for Ring<T> {
@@ -38,9 +59,33 @@ impl<T: Copy> Ring<T> {
         self.len == 0
     }
 
+    /// Returns the index of the cell of a place; a ring without cells has no such index.
     #[inline]
     fn cell(&self, place: u32) -> usize {
-        self.head.wrapping_add(place) as usize & (self.cells.len() - 1)
+        self.head.wrapping_add(place) as usize & self.cells.len().wrapping_sub(1)
+    }
+
+    /// Returns the value at a place of a ring that is not empty.
+    #[inline]
+    fn at(&self, place: u32) -> &T {
+        debug_assert!(self.len > 0);
+        // SAFETY: a ring that is not empty has cells, and `cell` is then less than their number.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.cells.get_unchecked(self.cell(place))
+        }
+    }
+
+    /// As [`Ring::at`], to change the value; `place` may be the cell after the newest of a ring that is not full.
+    #[inline]
+    fn at_mut(&mut self, place: u32) -> &mut T {
+        debug_assert!(!self.cells.is_empty());
+        let cell = self.cell(place);
+        // SAFETY: callers have seen that the ring has cells, and `cell` is then less than their number.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.cells.get_unchecked_mut(cell)
+        }
     }
 
     /// Appends a value.
@@ -49,9 +94,8 @@ impl<T: Copy> Ring<T> {
         if self.len as usize == self.cells.len() {
             self.grow(value);
         }
-        let (cell, ahead) = (self.cell(self.len), self.cell(self.len + 1 + AHEAD));
-        memory::prefetch_item(&self.cells, ahead);
-        self.cells[cell] = value;
+        memory::prefetch_item(&self.cells, self.cell(self.len + 1 + AHEAD));
+        *self.at_mut(self.len) = value;
         self.len += 1;
     }
 
@@ -61,7 +105,7 @@ impl<T: Copy> Ring<T> {
         if self.len == 0 {
             return None;
         }
-        let value = self.cells[self.cell(0)];
+        let value = *self.at(0);
         self.head = self.head.wrapping_add(1);
         self.len -= 1;
         memory::prefetch_item(&self.cells, self.cell(AHEAD));
@@ -76,7 +120,7 @@ impl<T: Copy> Ring<T> {
     /// Returns the value at `place`, counted from the oldest (0); `None` beyond the newest.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {
-        (place < self.len).then(|| &self.cells[self.cell(place)])
+        (place < self.len).then(|| self.at(place))
     }
 
     /// Prefetches the cell at `place`, which may be empty.
@@ -89,16 +133,14 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub fn change(&mut self, place: u32, change: impl FnOnce(&mut T)) {
         assert!(place < self.len, "no value there");
-        let cell = self.cell(place);
-        change(&mut self.cells[cell]);
+        change(self.at_mut(place));
     }
 
     /// Removes and returns the value at `place`, counted from the oldest; older values move up.
     pub fn remove(&mut self, place: u32) -> T {
         let value = *self.get(place).expect("no value there");
         for to in (1..=place).rev() {
-            let (cell, before) = (self.cell(to), self.cell(to - 1));
-            self.cells[cell] = self.cells[before];
+            *self.at_mut(to) = *self.at(to - 1);
         }
         self.head = self.head.wrapping_add(1);
         self.len -= 1;
@@ -107,7 +149,7 @@ impl<T: Copy> Ring<T> {
 
     /// Returns the values, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        (0..self.len).map(|place| &self.cells[self.cell(place)])
+        (0..self.len).map(|place| self.at(place))
     }
 
     /// Doubles the cells of a full ring; `blank` fills the new ones.
@@ -124,6 +166,16 @@ impl<T: Copy> Ring<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ring_with_more_values_than_cells_is_refused() {
+        for (cells, len, fits) in
+            [(vec![], 0, true), (vec![], 1, false), (vec![7; 4], 4, true), (vec![7; 3], 1, false)]
+        {
+            let ring = Ring::try_from(Unchecked { cells, head: 9, len });
+            assert_eq!(ring.is_ok(), fits);
+        }
+    }
     use eastwest_engine::random::Stream;
     use std::collections::VecDeque;
 

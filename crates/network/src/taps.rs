@@ -43,8 +43,8 @@ impl Taps {
     #[inline]
     pub(crate) fn look(&mut self, link: u32, handle: &PacketHandle, pool: &PacketPool) {
         if let Some(Some(last)) = self.at.get_mut(link as usize) {
-            let (mut packet, sack) = pool.peek(handle.slot);
-            (packet.dst, packet.ip_len) = (handle.dst, handle.ip_len());
+            let (mut packet, sack) = pool.peek(handle.slot());
+            (packet.dst, packet.ip_len) = (handle.dst(), handle.ip_len());
             // With variable delays, a packet that would overtake arrives together with the one before it.
             *last = handle.arrived().max(*last);
             self.seen = Some(Seen { at: *last, link, packet, sack });

@@ -111,7 +111,8 @@ fn play(config: &FabricConfig, packets: u64) -> Fate {
             events.set(changes, change_key(&fabric));
             continue;
         }
-        if let Some(packet) = fabric.fire::<false, false>(key, source, &mut events) {
+        if let Some(slot) = fabric.fire::<false, false>(key, source, &mut events) {
+            let packet = fabric.pool.remove(slot);
             arrived += 1;
             arrivals.push((now, packet.seq));
             assert_eq!(packet.sack != NO_SACK, packet.seq % 3 == 0);

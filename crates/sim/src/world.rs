@@ -168,8 +168,9 @@ impl World {
                 if INSIDE && let Some(seen) = network.fabric.taps.take() {
                     self.capture(&seen);
                 }
-                if let Some(packet) = arrived {
+                if let Some(slot) = arrived {
                     let site = &mut self.site;
+                    let packet = site.network.fabric.pool.remove(slot);
                     if let Some(endpoint) = site.network.fabric.next_reader.take() {
                         site.transports.tcp.stack.prefetch(endpoint);
                     }

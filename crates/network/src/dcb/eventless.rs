@@ -86,7 +86,7 @@ impl Link {
         let Some(&handle) = self.on_wire.get(self.started) else { return false };
         let Some(q) = self.queues.as_deref_mut() else { return false };
         let Some((queues, dcb, sent_at)) = q.single_class() else { return false };
-        let priority = pool.ingress_tag(handle.slot).priority();
+        let priority = pool.ingress_tag(handle.slot()).priority();
         queues.count_departure(now, priority, u32::from(handle.ip_len()));
         dcb.sending_packet = true;
         *sent_at = handle.arrived().before(self.delay);
@@ -271,7 +271,7 @@ impl Link {
         let clear_at =
             rest + transmission_time(queues.backlog(), self.framing, self.ps_per_byte_q16);
         let arrival = || {
-            let packet = pool.get(handle.slot);
+            let packet = pool.get(handle.slot());
             Arrival { now, ip_len, send_time, backlog: Backlog::default(), clear_at, packet }
         };
         let mark = match queues.admit(now, priority, ip_len, arrival) {
@@ -296,7 +296,7 @@ impl Link {
         handle.arrive = sent + self.delay;
         self.on_wire.push(handle);
         if mark {
-            self.mark(now, handle.slot, handle.identity, pool);
+            self.mark(now, handle.slot(), handle.identity(), pool);
         }
         Some(Ok(idle))
     }
@@ -357,7 +357,7 @@ impl Link {
             dcb.sent_since_revoke = 0;
             self.held_bytes -= u64::from(handle.ip_len());
             handle.arrive = now;
-            let tag = pool.ingress_tag(handle.slot);
+            let tag = pool.ingress_tag(handle.slot());
             queues.store(handle, tag.link(), tag.priority());
         }
         self.on_wire.truncate(self.started);
@@ -394,7 +394,7 @@ impl Link {
             clear_at = clear_at.max(now.next()); // it needs room
         }
         let arrival = || {
-            let packet = pool.get(handle.slot);
+            let packet = pool.get(handle.slot());
             Arrival { now, ip_len, send_time, backlog: Backlog::default(), clear_at, packet }
         };
         let mark = match queues.admit(now, priority, ip_len, arrival) {
@@ -404,7 +404,7 @@ impl Link {
         self.counters.max_backlog = self.counters.max_backlog.max(clear_at.since(now));
         self.busy_until = clear_at + send_time;
         let flows = queues.queue(priority).flows.as_deref();
-        let flow = flows.and_then(|flows| Some((flows, flows.index_of(handle.dst.0)?)));
+        let flow = flows.and_then(|flows| Some((flows, flows.index_of(handle.dst().0)?)));
         let start = if idle {
             flow.map_or(Time::ZERO, |(flows, index)| flows.start_time(index))
         } else {
@@ -426,7 +426,7 @@ impl Link {
             }
         }
         if mark {
-            self.mark(now, handle.slot, handle.identity, pool);
+            self.mark(now, handle.slot(), handle.identity(), pool);
         }
         Ok(changes)
     }

@@ -176,7 +176,7 @@ impl Link {
             DcbAdmission::Dropped(cause) => return Err(cause),
         };
         if mark {
-            self.mark(now, handle.slot, handle.identity, pool);
+            self.mark(now, handle.slot(), handle.identity(), pool);
         }
         self.counters.max_backlog = self.counters.max_backlog.max(clear_at.since(now));
         self.busy_until = clear_at + send_time;
@@ -237,11 +237,11 @@ impl Link {
         let ip_len = u32::from(handle.ip_len());
         let waited_since = handle.arrive;
         if mark {
-            self.mark(now, handle.slot, handle.identity, pool);
+            self.mark(now, handle.slot(), handle.identity(), pool);
         }
         if let Some(meter) = &mut self.meter {
             let q = self.queues.as_ref().expect("it is a DCB port");
-            meter.goes(q.class_of(pool.get(handle.slot).dscp()), now.since(waited_since));
+            meter.goes(q.class_of(pool.get(handle.slot()).dscp()), now.since(waited_since));
         }
         let sent_at = now + self.send_time(ip_len);
         handle.arrive = self.arrival_after(sent_at, self.on_wire.len());
@@ -256,7 +256,7 @@ impl Link {
         b.sent_since_revoke += 1;
         b.sending_packet = true;
         if b.has_limits {
-            q.on_transmit(now, (priority, handle.dst.0), wire_bytes);
+            q.on_transmit(now, (priority, handle.dst().0), wire_bytes);
         } else {
             self.precommit_backlog();
         }

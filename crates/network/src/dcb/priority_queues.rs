@@ -228,7 +228,7 @@ impl PriorityQueues {
     #[inline]
     pub fn store(&mut self, handle: PacketHandle, ingress: u32, priority: u8) {
         let flows = self.queue(priority).flows.as_ref();
-        let flow = flows.and_then(|flows| flows.index_of(handle.dst.0));
+        let flow = flows.and_then(|flows| flows.index_of(handle.dst().0));
         self.store_in_flow(handle, ingress, priority, flow);
     }
 
@@ -348,7 +348,7 @@ impl PriorityQueues {
         let index = flows.limit(cnm.congested.0, line, |own| {
             // queued packets of this flow go to a queue of its own
             packets.retain(|queued| {
-                let is_own = queued.handle.dst == cnm.congested;
+                let is_own = queued.handle.dst() == cnm.congested;
                 if is_own {
                     *limited_bytes += u64::from(queued.handle.ip_len());
                     own(*queued);
@@ -425,7 +425,7 @@ impl PriorityQueue {
             packets.iter().map(move |queued| {
                 left.packets -= 1;
                 left.bytes -= u64::from(queued.handle.ip_len());
-                Head { since: queued.handle.arrive, left, packet: pool.get(queued.handle.slot) }
+                Head { since: queued.handle.arrive, left, packet: pool.get(queued.handle.slot()) }
             })
         });
         for _ in 0..if lossless { 0 } else { plan.drop } {

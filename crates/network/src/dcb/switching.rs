@@ -18,7 +18,7 @@ use crate::routing::View;
 use crate::topology::reverse;
 use eastwest_engine::order::{Class, Key};
 use eastwest_engine::tournament::Tournament;
-use eastwest_types::{HostId, Packet, Time};
+use eastwest_types::{HostId, Time};
 
 impl Fabric {
     /// Returns the queued IP bytes at the network card of host `from` ahead of a new packet with
@@ -41,9 +41,9 @@ impl Fabric {
         if self.partition.is_some() {
             return self.enqueue_partitioned(now, link, handle, before, events);
         }
-        let priority = self.pool.get(handle.slot).dscp() >> 3;
+        let priority = self.pool.get(handle.slot()).dscp() >> 3;
         if self.dcb.qcn.is_some() {
-            self.pool.set_source(handle.slot, self.links[link as usize].from);
+            self.pool.set_source(handle.slot(), self.links[link as usize].from);
         }
         if self.links[link as usize].has_only_rate_limits() {
             return self.enqueue_limited(now, link, handle, priority, events);
@@ -51,7 +51,7 @@ impl Fabric {
         self.enqueue_at_port(now, link, handle, IngressTag::new(LOCAL_ORIGIN, priority), events);
     }
 
-    /// Executes an arrival of a link with DCB, as [`Fabric::fire`] does at other links. Returns the
+    /// Executes an arrival of a link with DCB, as [`Fabric::fire`] does at other links. Returns the slot of the
     /// packet if it has reached a host, otherwise `None`.
     #[inline(always)]
     pub(crate) fn arrive_dcb<const TAPPED: bool>(
@@ -59,7 +59,7 @@ impl Fabric {
         key: Key,
         link: u32,
         events: &mut Tournament,
-    ) -> Option<Packet> {
+    ) -> Option<u32> {
         let l = &mut self.links[link as usize];
         let to = l.to;
         let (handle, is_counted, next) = l.arrive_dcb(key, &mut self.pool);
@@ -73,8 +73,9 @@ impl Fabric {
         if TAPPED {
             self.observe(key.time(), link, &handle);
         }
-        if let Some(packet) = self.deliver(link, to, &handle) {
-            return Some(packet);
+        if to < self.graph.hosts {
+            self.note_delivery(link);
+            return Some(handle.slot());
         }
         let now = key.time();
         let next_link = self.next_link(now, to, link, &handle);
@@ -82,7 +83,7 @@ impl Fabric {
             self.end_without_link(now, next_link, link, handle);
             return None;
         }
-        let priority = self.pool.ingress_tag(handle.slot).priority();
+        let priority = self.pool.ingress_tag(handle.slot()).priority();
         self.enqueue_at_port(now, next_link, handle, IngressTag::new(link, priority), events);
         None
     }
@@ -99,7 +100,7 @@ impl Fabric {
     ) {
         let (ingress, priority) = (tag.link(), tag.priority());
         let bytes = u32::from(handle.ip_len());
-        self.pool.set_ingress_tag(handle.slot, tag);
+        self.pool.set_ingress_tag(handle.slot(), tag);
         // nearly always the fast path of both is enough
         let input = self.links.get_mut(ingress as usize).and_then(Link::input_mut);
         let is_counted = input.is_none_or(|input| input.add_fast_path(priority, bytes));
@@ -146,7 +147,7 @@ impl Fabric {
         is_counted: bool,
         events: &mut Tournament,
     ) {
-        let tag = self.pool.ingress_tag(handle.slot);
+        let tag = self.pool.ingress_tag(handle.slot());
         let (ingress, priority) = (tag.link(), tag.priority());
         let bytes = u32::from(handle.ip_len());
         if !is_counted && !self.has_room(now, ingress, priority, bytes) {
@@ -227,7 +228,7 @@ impl Fabric {
 
     /// Subtracts a packet that has left the switch from its ingress buffer.
     fn release_packet(&mut self, now: Time, handle: &PacketHandle, events: &mut Tournament) {
-        let tag = self.pool.ingress_tag(handle.slot);
+        let tag = self.pool.ingress_tag(handle.slot());
         self.release_bytes(now, tag.link(), tag.priority(), u32::from(handle.ip_len()), events);
     }
 
@@ -347,8 +348,8 @@ impl Fabric {
         events: &mut Tournament,
     ) {
         let Some(config) = &self.dcb.qcn else { return };
-        let source = self.pool.source(handle.slot);
-        let cnm = Cnm { congested: handle.dst, source, priority, fb, port: link };
+        let source = self.pool.source(handle.slot());
+        let cnm = Cnm { congested: handle.dst(), source, priority, fb, port: link };
         let packet = cnm.packet(now, config.cnm_bytes, config.cnm_priority);
         let own_priority = config.cnm_priority;
         self.tally.sent += 1;
@@ -409,7 +410,7 @@ impl Fabric {
         priority: u8,
         events: &mut Tournament,
     ) {
-        self.pool.set_ingress_tag(handle.slot, IngressTag::new(LOCAL_ORIGIN, priority));
+        self.pool.set_ingress_tag(handle.slot(), IngressTag::new(LOCAL_ORIGIN, priority));
         let port = &mut self.links[link as usize];
         port.catch_up(now.next(), &mut self.pool);
         match port.enqueue_rate_limited(now, handle, priority, &mut self.pool) {
@@ -449,7 +450,7 @@ impl Fabric {
     /// switch.
     #[inline(always)]
     pub(super) fn release_without_xoff(&mut self, handle: &PacketHandle) {
-        let tag = self.pool.ingress_tag(handle.slot);
+        let tag = self.pool.ingress_tag(handle.slot());
         let input = self.links.get_mut(tag.link() as usize).and_then(Link::input_mut);
         if let Some(input) = input {
             input.subtract(tag.priority(), u32::from(handle.ip_len()));

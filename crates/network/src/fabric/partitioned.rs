@@ -52,7 +52,7 @@ impl Fabric {
             (&mut self.links[link as usize], self.partition.as_mut().expect("it is divided"));
         if !l.partitioned.as_ref().is_some_and(|d| d.crosses) {
             let outcome = l.enqueue_local(now, handle, false, &mut self.pool);
-            let packet = self.pool.get(handle.slot);
+            let packet = self.pool.get(handle.slot());
             let (first, after) = packet.positions();
             if first != after
                 && let Some(watch) = partition.watches.get_mut(packet.dst_endpoint.slot())
@@ -67,16 +67,16 @@ impl Fabric {
         // A packet that arrives in another part at this instant may go before or after this one.
         let key = Key::new(now, Class::Arrival);
         let tie = events.goes_before(key, link, before);
-        let part = partition.part_of(handle.dst);
+        let part = partition.part_of(handle.dst());
         if part == usize::from(partition.part) {
             let outcome = l.enqueue_local(now, handle, tie, &mut self.pool);
             return self.apply_outcome(now, (link, before), handle, outcome, events);
         }
         match l.enqueue_crossing(now, handle, tie, &mut self.pool) {
             Ok(arrive) => {
-                let packet = self.pool.detach(handle.slot);
+                let packet = self.pool.detach(handle.slot());
                 partition.first_out = partition.first_out.min(arrive);
-                let handle = PacketHandle { arrive, ..handle };
+                let handle = handle.arriving(arrive);
                 partition.out[part].packets.push(CrossingPacket { link, handle, packet });
             }
             Err(cause) => self.drop_at_port(now, link, handle, cause, before),
@@ -115,8 +115,8 @@ impl Fabric {
 
     /// Receives the packets and promises of another part.
     pub fn receive(&mut self, mail: &mut Mail, events: &mut Tournament) {
-        for CrossingPacket { link, mut handle, packet } in mail.packets.drain(..) {
-            handle.slot = self.pool.attach(&packet);
+        for CrossingPacket { link, handle, packet } in mail.packets.drain(..) {
+            let handle = handle.in_slot(self.pool.attach(&packet));
             if let Some(key) = self.links[link as usize].arrives(handle) {
                 events.set_sooner(link, key);
             }
@@ -127,7 +127,7 @@ impl Fabric {
             packet.dst_endpoint = endpoint;
             packet.seq = number;
             let slot = self.pool.insert(&packet);
-            let handle = PacketHandle { arrive: at, ..PacketHandle::new(slot, &packet) };
+            let handle = PacketHandle::new(slot, &packet).arriving(at);
             if let Some(key) = self.links[link as usize].arrives(handle) {
                 events.set_sooner(link, key);
             }
@@ -147,7 +147,7 @@ impl Fabric {
     ) -> Option<(Time, u64)> {
         let mut next = next;
         for (at, number, handle) in self.links[link as usize].handed_over(events.key(link).time()) {
-            let packet = self.pool.get(handle.slot);
+            let packet = self.pool.get(handle.slot());
             let (first, after) = packet.positions();
             if packet.dst_endpoint != endpoint || first == after {
                 continue;
@@ -227,7 +227,7 @@ impl Fabric {
                     under_way.extend(taken.map(|handle| (handle, part)));
                 } else {
                     // only promises
-                    taken.for_each(|handle| _ = pool.remove(handle.slot));
+                    taken.for_each(|handle| _ = pool.remove(handle.slot()));
                 }
             }
             under_way.sort_by_key(|(handle, _)| handle.arrived());
@@ -239,7 +239,8 @@ impl Fabric {
             }
             for (mut handle, part) in under_way {
                 if part > 0 {
-                    handle.slot = self.pool.attach(&others[part - 1].pool.detach(handle.slot));
+                    let detached = others[part - 1].pool.detach(handle.slot());
+                    handle = handle.in_slot(self.pool.attach(&detached));
                 }
                 self.links[number].put_on_wire(handle);
             }

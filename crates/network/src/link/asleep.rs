@@ -82,7 +82,7 @@ impl Link {
         let q = self.queues.as_mut().expect("a two-event port has queues");
         match q.push(handle, arrival) {
             Admission::Admitted { mark: true } => {
-                self.mark(now, handle.slot, handle.identity, pool)
+                self.mark(now, handle.slot(), handle.identity(), pool)
             }
             Admission::Admitted { mark: false } => {}
             Admission::Dropped(cause) => return Outcome::Dropped(cause),
@@ -93,7 +93,7 @@ impl Link {
         };
         q.push_to_link_buffer(handle);
         if mark {
-            self.mark(now, handle.slot, handle.identity, pool);
+            self.mark(now, handle.slot(), handle.identity(), pool);
         }
         let sooner = self.plan_wake_two_event(now);
         self.lpi.as_mut().expect("the link sleeps").bypass_queue(now);
@@ -110,7 +110,7 @@ impl Link {
     /// longest wait there stays.
     fn extend_below_queue(&mut self, now: Time, handle: &PacketHandle) {
         let longest = self.counters.max_backlog;
-        self.extend_backlog(now, self.send_time(u32::from(handle.ip_len)));
+        self.extend_backlog(now, self.send_time(u32::from(handle.ip_len())));
         self.counters.max_backlog = longest;
     }
 
@@ -124,7 +124,7 @@ impl Link {
         let arrival = self.arrival_below_queue(now, handle, pool);
         let verdict = self.queue.at_enqueue(&arrival);
         if verdict == Verdict::Mark {
-            self.mark(now, handle.slot, handle.identity, pool);
+            self.mark(now, handle.slot(), handle.identity(), pool);
         }
         verdict.loss()
     }
@@ -152,7 +152,7 @@ impl Link {
         let queued = self.above_link_buffer(held);
         let lpi = self.lpi.as_ref().expect("the link sleeps");
         let bypasses =
-            asleep && lpi.fits_link_buffer(held.without(queued), queued.packets, handle.ip_len);
+            asleep && lpi.fits_link_buffer(held.without(queued), queued.packets, handle.ip_len());
         let lost = if bypasses {
             self.apply_aqm_passing(now, &handle, pool)
         } else {
@@ -163,14 +163,14 @@ impl Link {
         }
         let number = self.counters.packets + self.on_wire.len() as u64;
         let lpi = self.lpi.as_mut().expect("the link sleeps");
-        lpi.count_queued(handle.ip_len);
+        lpi.count_queued(handle.ip_len());
         if !asleep {
             if clear_at <= now {
                 lpi.send(now);
             }
-            return self.schedule_counted(now, handle);
+            return self.schedule_counted(now, &handle);
         }
-        let one = Backlog { packets: 1, bytes: u64::from(handle.ip_len) };
+        let one = Backlog { packets: 1, bytes: u64::from(handle.ip_len()) };
         let held = held.and(one);
         let ready = lpi.plan_wake(now, held.packets, held.bytes);
         if bypasses {
@@ -182,7 +182,7 @@ impl Link {
             self.advance_held(before.since(ready));
         }
         let longest = self.counters.max_backlog;
-        let outcome = self.schedule_counted(now, handle);
+        let outcome = self.schedule_counted(now, &handle);
         if bypasses {
             self.counters.max_backlog = longest; // the packet does not wait in the queue
         }

@@ -72,7 +72,7 @@ impl Link {
     fn end_rate(&mut self, now: Time) {
         let started = self.count_started(now);
         let on_way = self.on_wire.iter().take(started);
-        let bytes: u64 = on_way.map(|p| u64::from(self.wire_bytes(u32::from(p.ip_len)))).sum();
+        let bytes: u64 = on_way.map(|p| u64::from(self.wire_bytes(u32::from(p.ip_len())))).sum();
         let (before, rate) = (self.counters.bytes, self.ps_per_byte_q16);
         let f = self.faults();
         let passed = before + f.lost_bytes;
@@ -103,7 +103,7 @@ impl Link {
         let (mut waiting, mut bytes, mut sent) = (0, 0, self.busy_until);
         let settled = self.fault_state.as_ref().map_or(Time::ZERO, |f| f.settled);
         for handle in self.on_wire.iter().rev() {
-            let ip_len = u32::from(handle.ip_len);
+            let ip_len = u32::from(handle.ip_len());
             let start = sent.0.saturating_sub(self.send_time(ip_len).0);
             if start <= now.0 || sent <= settled {
                 break;
@@ -134,7 +134,7 @@ impl Link {
         let len = self.on_wire.len() as u32;
         for place in len - waiting..len {
             let handle = self.on_wire.get(place).expect("it was counted");
-            sent += self.send_time(u32::from(handle.ip_len));
+            sent += self.send_time(u32::from(handle.ip_len()));
             let arrive = self.arrival_after(sent, place as usize);
             self.on_wire.change(place, |handle| handle.arrive = arrive);
         }
@@ -173,8 +173,8 @@ impl Link {
         }
         let cause = self.faults().cause()?;
         let handle = self.on_wire.pop().expect("it has a key");
-        self.held_bytes -= u64::from(handle.ip_len);
-        let bytes = self.wire_bytes(u32::from(handle.ip_len));
+        self.held_bytes -= u64::from(handle.ip_len());
+        let bytes = self.wire_bytes(u32::from(handle.ip_len()));
         let f = self.faults();
         f.lost_bytes += u64::from(bytes);
         f.lost += 1;
@@ -280,13 +280,13 @@ mod tests {
                 let key = self.next;
                 if !key.is_departure() {
                     let (handle, next) = self.link.arrive(key, &mut self.pool);
-                    self.log.arrived.push((key.time(), handle.slot));
+                    self.log.arrived.push((key.time(), handle.slot()));
                     self.next = next;
                     continue;
                 }
                 let (lost, next) = self.link.depart(key, &mut self.pool);
                 if let Some((handle, cause)) = lost {
-                    self.log.lost.push((key.time(), handle.slot, cause));
+                    self.log.lost.push((key.time(), handle.slot(), cause));
                 }
                 self.next = next;
             }
@@ -296,7 +296,7 @@ mod tests {
             self.run_until(Key::new(at, Class::Arrival));
             let slot = self.pool.insert(packet);
             self.log.queues.push(self.link.queue(at));
-            match self.link.enqueue(at, PacketHandle::new(slot, packet), &mut self.pool) {
+            match self.link.enqueue(at, &PacketHandle::new(slot, packet), &mut self.pool) {
                 Outcome::Dropped(cause) => self.log.lost.push((at, slot, cause)),
                 Outcome::Queued => {}
                 Outcome::LeftToFabric => unreachable!("there is no DCB here"),

@@ -50,7 +50,7 @@ impl Link {
     ) -> Outcome {
         match self.admit(now, &handle, tie, pool) {
             Some(cause) => Outcome::Dropped(cause),
-            None => self.schedule_departure(now, handle),
+            None => self.schedule_departure(now, &handle),
         }
     }
 
@@ -68,7 +68,7 @@ impl Link {
         if let Some(cause) = self.admit(now, &handle, tie, pool) {
             return Err(cause);
         }
-        let ip_len = u32::from(handle.ip_len);
+        let ip_len = u32::from(handle.ip_len());
         handle.arrive = self.extend_backlog(now, self.send_time(ip_len)) + self.delay;
         self.held_bytes += u64::from(ip_len);
         if let Some(partitioned) = &mut self.partitioned {
@@ -107,11 +107,11 @@ impl Link {
         for ring in [Some(&self.on_wire), departed].into_iter().flatten() {
             for handle in ring.iter() {
                 let way = handle.arrive.since(then);
-                if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len)) {
+                if way > Span::ZERO && way > self.send_time(u32::from(handle.ip_len())) {
                     break;
                 }
                 waiting.packets -= 1;
-                waiting.bytes -= u64::from(handle.ip_len);
+                waiting.bytes -= u64::from(handle.ip_len());
             }
         }
         waiting
@@ -137,16 +137,15 @@ impl Link {
     #[inline]
     pub(crate) fn count_remote(&mut self, now: Time, at_now: bool) {
         while let Some(partitioned) = &mut self.partitioned
-            && let Some(&PacketHandle { arrive, ip_len, identity, .. }) =
-                partitioned.departed.get(0)
-            && (arrive < now || (at_now && arrive == now))
+            && let Some(&handle) = partitioned.departed.get(0)
+            && (handle.arrive < now || (at_now && handle.arrive == now))
         {
             partitioned.departed.pop();
-            let ip_len = u32::from(ip_len);
+            let ip_len = u32::from(handle.ip_len());
             self.held_bytes -= u64::from(ip_len);
             self.counters.packets += 1;
             self.counters.bytes += u64::from(self.wire_bytes(ip_len));
-            self.fold(Key::new(arrive, Class::Arrival).0, identity);
+            self.fold(Key::new(handle.arrive, Class::Arrival).0, handle.identity());
         }
     }
 
@@ -157,7 +156,7 @@ impl Link {
         debug_assert!(
             first || self.on_wire.iter().next_back().is_none_or(|p| p.arrive <= handle.arrive)
         );
-        self.held_bytes += u64::from(handle.ip_len);
+        self.held_bytes += u64::from(handle.ip_len());
         self.on_wire.push(handle);
         first.then(|| Key::new(handle.arrive, Class::Arrival))
     }
@@ -211,7 +210,7 @@ mod tests {
         for (number, &(at, ip_len)) in offers.iter().enumerate() {
             while next < Key::new(at, Class::Arrival) {
                 let (handle, then) = link.arrive(next, &mut pool);
-                arrived.push((next.time(), handle.slot));
+                arrived.push((next.time(), handle.slot()));
                 next = then;
             }
             link.count_remote(at, false);
@@ -222,7 +221,7 @@ mod tests {
             let slot = pool.insert(&packet);
             let handle = PacketHandle::new(slot, &packet);
             let outcome = match (link.partitioned.is_some(), crosses(number)) {
-                (false, _) => link.enqueue(at, handle, &mut pool),
+                (false, _) => link.enqueue(at, &handle, &mut pool),
                 (true, false) => link.enqueue_local(at, handle, false, &mut pool),
                 (true, true) => match link.enqueue_crossing(at, handle, false, &mut pool) {
                     Ok(arrive) => {
@@ -243,7 +242,7 @@ mod tests {
         }
         while next != Key::NEVER {
             let (handle, then) = link.arrive(next, &mut pool);
-            arrived.push((next.time(), handle.slot));
+            arrived.push((next.time(), handle.slot()));
             next = then;
         }
         link.count_remote(Time::NEVER, false);

@@ -121,7 +121,7 @@ impl PortQueues {
 
     /// Appends a packet to the buffer of the link layer.
     pub fn push_to_link_buffer(&mut self, handle: PacketHandle) {
-        self.link_buffer_bytes += u64::from(handle.ip_len);
+        self.link_buffer_bytes += u64::from(handle.ip_len());
         self.link_buffer.push_back(handle);
     }
 
@@ -130,7 +130,7 @@ impl PortQueues {
     #[inline]
     pub fn pop_from_link_buffer(&mut self) -> Option<PacketHandle> {
         let handle = self.link_buffer.pop_front()?;
-        self.link_buffer_bytes -= u64::from(handle.ip_len);
+        self.link_buffer_bytes -= u64::from(handle.ip_len());
         Some(handle)
     }
 
@@ -208,7 +208,7 @@ impl PortQueues {
 
     /// Returns the IP bytes of every queued packet, the buffer of the link layer included.
     pub fn lengths(&self) -> Vec<u32> {
-        let of = |p: &PacketHandle| u32::from(p.ip_len);
+        let of = |p: &PacketHandle| u32::from(p.ip_len());
         let mut lengths: Vec<u32> = self.link_buffer.iter().map(of).collect();
         for class in &self.classes {
             match &class.queue {
@@ -254,7 +254,7 @@ impl PortQueues {
             let Some((handle, mark)) = next else {
                 continue; // its discipline has dropped everything
             };
-            class.deficit -= i64::from(handle.ip_len);
+            class.deficit -= i64::from(handle.ip_len());
             return Some((handle, mark));
         }
         None
@@ -345,7 +345,7 @@ impl PortQueues {
                 continue; // its discipline has dropped everything
             };
             // shares are of the bandwidth of the link, so framing counts (802.1Qaz)
-            class.deficit -= i64::from(wire.bytes(u32::from(next.0.handle.ip_len)));
+            class.deficit -= i64::from(wire.bytes(u32::from(next.0.handle.ip_len())));
             return Some(next);
         }
         None
@@ -422,13 +422,12 @@ impl ClassQueue {
                 if let Some(cause) = verdict.loss() {
                     return Admission::Dropped(cause);
                 }
-                packets.push_back(PacketHandle { arrive: arrival.now, ..handle });
-                *bytes += u64::from(handle.ip_len);
+                packets.push_back(handle.arriving(arrival.now));
+                *bytes += u64::from(handle.ip_len());
                 Admission::Admitted { mark: verdict == Verdict::Mark }
             }
             ClassQueue::Flows(flows) => {
-                let out =
-                    flows.push(PacketHandle { arrive: arrival.now, ..handle }, arrival.idle());
+                let out = flows.push(handle.arriving(arrival.now), arrival.idle());
                 dropped.extend(out.into_iter().map(|handle| (handle, Cause::QueueFull)));
                 Admission::Admitted { mark: false }
             }
@@ -451,17 +450,17 @@ impl ClassQueue {
             let mut left = Backlog { packets: packets.len(), bytes: *bytes };
             packets.iter().map(move |p| {
                 left.packets -= 1;
-                left.bytes -= u64::from(p.ip_len);
-                Head { since: p.arrive, left, packet: pool.get(p.slot) }
+                left.bytes -= u64::from(p.ip_len());
+                Head { since: p.arrive, left, packet: pool.get(p.slot()) }
             })
         });
         for _ in 0..plan.drop {
             let handle = packets.pop_front().expect("the plan drops what waits");
-            *bytes -= u64::from(handle.ip_len);
+            *bytes -= u64::from(handle.ip_len());
             dropped.push((handle, Cause::Sojourn));
         }
         let handle = packets.pop_front()?;
-        *bytes -= u64::from(handle.ip_len);
+        *bytes -= u64::from(handle.ip_len());
         Some((handle, plan.mark))
     }
 }

@@ -35,7 +35,7 @@ impl Link {
         {
             let sent = handle.arrive.before(self.delay);
             self.started += 1;
-            self.started_bytes += u64::from(handle.ip_len);
+            self.started_bytes += u64::from(handle.ip_len());
             let more = self.started < self.on_wire.len() as u32;
             self.next_start = if more { sent } else { Time::NEVER };
         }
@@ -47,7 +47,7 @@ impl Link {
     pub(super) fn enqueue_counted(
         &mut self,
         now: Time,
-        handle: PacketHandle,
+        handle: &PacketHandle,
         pool: &mut PacketPool,
     ) -> Outcome {
         if self.admits_on_fast_path(now) {
@@ -66,7 +66,7 @@ impl Link {
     fn enqueue_counted_slow(
         &mut self,
         now: Time,
-        handle: PacketHandle,
+        handle: &PacketHandle,
         pool: &mut PacketPool,
     ) -> Outcome {
         self.resync_red();
@@ -74,7 +74,7 @@ impl Link {
             return self.schedule_departure(now, handle);
         }
         let backlog = self.update_started(now);
-        if let Some(cause) = self.apply_aqm(now, &handle, backlog, self.busy_until, pool) {
+        if let Some(cause) = self.apply_aqm(now, handle, backlog, self.busy_until, pool) {
             return Outcome::Dropped(cause);
         }
         let outcome = self.schedule_counted(now, handle);
@@ -84,7 +84,7 @@ impl Link {
 
     /// Decides the departure of an admitted packet at a port that uses [`Link::update_started`].
     #[inline]
-    pub(super) fn schedule_counted(&mut self, now: Time, handle: PacketHandle) -> Outcome {
+    pub(super) fn schedule_counted(&mut self, now: Time, handle: &PacketHandle) -> Outcome {
         if self.next_start == Time::NEVER {
             self.next_start = self.busy_until.max(now);
         }
@@ -105,7 +105,7 @@ impl Link {
         {
             return Outcome::Dropped(cause);
         }
-        let ip_len = u32::from(handle.ip_len);
+        let ip_len = u32::from(handle.ip_len());
         let free_at = self.busy_until; // if no packet is queued
         self.extend_backlog(now, self.send_time(ip_len));
         self.held_bytes += u64::from(ip_len);
@@ -137,7 +137,7 @@ impl Link {
         if self.started > 0
             && let Some(handle) = self.on_wire.get(0)
         {
-            self.started_bytes -= u64::from(handle.ip_len);
+            self.started_bytes -= u64::from(handle.ip_len());
             self.started -= 1;
             self.on_wire.prefetch(self.started + 2);
         }
@@ -161,8 +161,8 @@ impl Link {
             let plan = self.queue.at_dequeue(start, || {
                 (started..).map_while(|place| ring.get(place)).map(move |p| {
                     left.packets -= 1;
-                    left.bytes -= u64::from(p.ip_len);
-                    Head { since: p.arrive, left, packet: known.get(p.slot) }
+                    left.bytes -= u64::from(p.ip_len());
+                    Head { since: p.arrive, left, packet: known.get(p.slot()) }
                 })
             });
             if plan != Plan::default() {
@@ -170,8 +170,8 @@ impl Link {
             }
         }
         self.next_start = Time::NEVER;
-        if let Some(&PacketHandle { ip_len, .. }) = self.on_wire.get(self.started) {
-            let ip_len = u32::from(ip_len);
+        if let Some(handle) = self.on_wire.get(self.started) {
+            let ip_len = u32::from(handle.ip_len());
             let sent = start + self.send_time(ip_len);
             let arrive = sent + self.delay;
             self.on_wire.change(self.started, |handle| handle.arrive = arrive);
@@ -189,7 +189,7 @@ impl Link {
     fn carry_out(&mut self, plan: Plan, now: Time, pool: &mut PacketPool) {
         for _ in 0..plan.drop {
             let handle = self.on_wire.remove(self.started);
-            let ip_len = u32::from(handle.ip_len);
+            let ip_len = u32::from(handle.ip_len());
             self.held_bytes -= u64::from(ip_len);
             self.busy_until = Time(self.busy_until.0 - self.send_time(ip_len).0);
             self.deferred_drops.get_or_insert_default().0.push((now, handle));
@@ -197,13 +197,13 @@ impl Link {
         if plan.mark
             && let Some(&handle) = self.on_wire.get(self.started)
         {
-            self.mark(now, handle.slot, handle.identity, pool);
+            self.mark(now, handle.slot(), handle.identity(), pool);
         }
         let late = self.deferred_drops.as_ref().map_or(&[][..], |late| &late.0);
         let dropped: Vec<PacketHandle> =
             late[late.len() - plan.drop..].iter().map(|l| l.1).collect();
         for handle in dropped {
-            self.count_loss(now, &handle, pool.get(handle.slot), Cause::Sojourn);
+            self.count_loss(now, &handle, pool.get(handle.slot()), Cause::Sojourn);
         }
     }
 
@@ -221,7 +221,7 @@ impl Link {
     /// Whether a lazy port has dropped packets since the last [`Link::take_deferred_drops`].
     #[inline]
     pub(crate) fn has_deferred_drops(&self) -> bool {
-        !self.eager_fast_path && self.deferred_drops.is_some()
+        self.tracks_started && self.deferred_drops.is_some()
     }
 
     #[cfg(test)]
@@ -231,7 +231,7 @@ impl Link {
 
     /// Returns the start of the transmission of a packet of the ring.
     fn start_of(&self, handle: &PacketHandle) -> Time {
-        handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len)))
+        handle.arrive.before(self.delay + self.send_time(u32::from(handle.ip_len())))
     }
 
     /// Has RED replay the arrivals of the fast path, if it is active. Then counts started packets again, unless

@@ -50,10 +50,10 @@ struct Log {
 impl Log {
     fn take_dropped(&mut self, link: &mut Link, pool: &PacketPool, at: Time) {
         for (handle, cause) in link.take_dropped() {
-            link.count_loss(at, &handle, pool.get(handle.slot), cause);
-            self.lost.push(handle.slot);
+            link.count_loss(at, &handle, pool.get(handle.slot()), cause);
+            self.lost.push(handle.slot());
         }
-        self.lost.extend(link.take_deferred_drops().into_iter().map(|(_, handle)| handle.slot));
+        self.lost.extend(link.take_deferred_drops().into_iter().map(|(_, handle)| handle.slot()));
     }
 }
 
@@ -74,7 +74,7 @@ fn play(link: &mut Link, offers: &[(Time, Packet)]) -> Log {
         log.take_dropped(link, &pool, *at);
         log.queues.push(link.queue(*at));
         let handle = PacketHandle::new(number, packet);
-        match link.enqueue(*at, handle, &mut pool) {
+        match link.enqueue(*at, &handle, &mut pool) {
             Outcome::Dropped(cause) => {
                 link.count_loss(*at, &handle, pool.get(number), cause);
                 log.lost.push(number);
@@ -105,7 +105,7 @@ fn step(link: &mut Link, key: Key, log: &mut Log, pool: &mut PacketPool) -> Key 
     }
     let (handle, next) = link.arrive(key, pool);
     log.take_dropped(link, pool, key.time());
-    log.arrived.push((key.time(), handle.slot));
+    log.arrived.push((key.time(), handle.slot()));
     next
 }
 
@@ -207,7 +207,7 @@ fn ports_with_red_use_the_fast_path_while_nothing_can_be_signalled() {
         let one = packet(1500, 0);
         let (mut now, mut on_fast_path) = (Time::ZERO, 0);
         let enqueue = |link: &mut Link, now, pool: &mut PacketPool| {
-            link.enqueue(now, PacketHandle::new(pool.insert(&one), &one), pool)
+            link.enqueue(now, &PacketHandle::new(pool.insert(&one), &one), pool)
         };
         for _ in 0..400 {
             assert_ne!(enqueue(&mut link, now, &mut pool), Outcome::Dropped(Cause::Early));

@@ -170,7 +170,7 @@ impl FqCoDel {
 
     fn insert(&mut self, handle: PacketHandle) {
         let ip_len = u32::from(handle.ip_len());
-        let random = mix(self.seed ^ u64::from(handle.hash));
+        let random = mix(self.seed ^ u64::from(handle.hash()));
         let number = ((u128::from(random) * self.flows.len() as u128) >> 64) as u32;
         let quantum = i64::from(self.config.quantum);
         let flow = self.flow(number);
@@ -252,7 +252,7 @@ impl FqCoDel {
         let heads = flow.packets.iter().map(|p| {
             left.packets -= 1;
             left.bytes -= u64::from(p.ip_len());
-            Head { since: p.arrived(), left, packet: pool.get(p.slot) }
+            Head { since: p.arrived(), left, packet: pool.get(p.slot()) }
         });
         let plan = flow.codel.next(now, heads);
         let early: Vec<PacketHandle> = flow.packets.drain(..plan.drop).collect();

@@ -369,9 +369,8 @@ impl Routing {
     }
 
     /// Returns the link on which `switch` (counted from 0 among switches) sends a packet to `dst`; `hash` is
-    /// its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no path. Among equal paths ECMP's
-    /// choice by hash is made here; other choices get a `view`.
-    #[inline(always)]
+    /// its [`eastwest_types::Packet::hash`]. [`NO_ROUTE`] where there is no path. Choices other than ECMP's
+    /// get a `view`.
     pub fn next_link<'f>(
         &mut self,
         switch: u32,
@@ -379,34 +378,48 @@ impl Routing {
         hash: u16,
         view: impl FnOnce() -> View<'f>,
     ) -> u32 {
+        if let Some(link) = self.next_by_hash(switch, dst, hash) {
+            return link;
+        }
+        if hash == NOTE_HASH {
+            return self.next_of_note(switch, dst, view());
+        }
+        let entry = self.entry(switch, dst);
+        self.next_chosen((switch, entry), dst, hash, view)
+    }
+
+    /// As [`Routing::next_link`] where the packet has one next link, or ECMP's hash chooses among equal
+    /// paths; `None` where a choice needs more than the hash.
+    #[inline(always)]
+    pub fn next_by_hash(&self, switch: u32, dst: HostId, hash: u16) -> Option<u32> {
         if hash & EXPLICIT_BIT != 0 {
             if hash == NOTE_HASH {
-                return self.next_of_note(switch, dst, view());
+                return None;
             }
             if let Some(link) = self.explicit_link(switch, hash) {
-                return *link;
+                return Some(*link);
             }
         }
         let at = self.attachments[dst.0 as usize];
         let entry = *self.table.entry(switch, at.column);
         if entry == LOCAL {
-            return at.down;
+            return Some(at.down);
         }
         if entry & GROUP_BIT == 0 {
-            return entry;
+            return Some(entry);
         }
         if self.chooses {
-            return self.next_chosen((switch, entry), dst, hash, view);
+            return None;
         }
         let Some(group) = self.table.groups.get((entry & !GROUP_BIT) as usize) else {
-            return NO_ROUTE;
+            return Some(NO_ROUTE);
         };
         // murmur3's finaliser; one multiplication leaves the tiers' choices correlated
         let mut x = u32::from(hash) ^ self.salts[switch as usize];
         x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
         x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
         let chosen = (u64::from(x >> 16) * u64::from(group.count)) >> 16;
-        self.table.members[group.first as usize + chosen as usize]
+        Some(self.table.members[group.first as usize + chosen as usize])
     }
 
     /// Returns the next link where a chooser decides, not the hash.
