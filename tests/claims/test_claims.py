@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import math
 import re
@@ -1162,10 +1163,16 @@ def test_a_claim_that_changed_is_not_run(papers: Path) -> None:
     assert code == 0 and json.loads(out)[0]["verdict"] == "not run"
 
 
+@functools.cache
+def own_pages() -> dict[Path, str]:
+    """The pages of the repository's studies; making them takes seconds."""
+    return page.texts(PAPERS)
+
+
 def test_pages_say_only_what_is_known_of_the_studies(papers: Path) -> None:
     others, ours = (
         page.texts(papers)[papers / "README.md"],
-        page.texts(PAPERS)[PAPERS / "README.md"],
+        own_pages()[PAPERS / "README.md"],
     )
     assert "committed before the first full run" in ours and "](../docs/guide/claims.md)" in ours
     assert "committed before" not in others and "](../docs" not in others
@@ -1288,7 +1295,7 @@ def test_shipped_sweeps_of_studies_fit_their_scenarios_and_have_results(file: Pa
 
 
 def test_the_page_of_all_claims_is_that_of_the_kept_results() -> None:
-    for path, text in page.texts(PAPERS).items():
+    for path, text in own_pages().items():
         assert path.read_text(encoding="utf-8") == text, f"stale: {path}"
 
 

@@ -13,6 +13,7 @@
 //! sources. A later event has the word "far" until the base has moved.
 
 use crate::order::Key;
+use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 
 /// Word of a source without event, or with an event beyond the horizon.
@@ -45,7 +46,9 @@ impl Order {
 #[derive(Serialize, Deserialize)]
 pub struct Tournament {
     /// Words of all nodes. Node 1 is the root; node `i` has children `4i` to `4i + 3`, or the root
-    /// has 2 and 3. Sources are the last half. Half of the entries are unused.
+    /// has 2 and 3. Sources are the last half. Half of the entries are unused. Access to the root is
+    /// not checked, so that the number of nodes never changes.
+    #[serde(deserialize_with = "nodes_of_a_tree")]
     nodes: Vec<u64>,
     /// Full key of every source.
     keys: Vec<Key>,
@@ -58,6 +61,15 @@ pub struct Tournament {
     /// First key that does not fit into a word, relative to the base.
     horizon: u64,
     order: Order,
+}
+
+/// Reads the nodes of a tree; refuses another number than that of a tree with four sources or more.
+fn nodes_of_a_tree<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    let nodes = Vec::<u64>::deserialize(from)?;
+    if nodes.len() >= 8 && nodes.len().is_power_of_two() {
+        return Ok(nodes);
+    }
+    Err(D::Error::custom("an event list has a number of nodes that no tree has"))
 }
 
 impl Tournament {
@@ -80,6 +92,17 @@ impl Tournament {
             source_mask: (1 << source_bits) - 1,
             horizon: FAR >> (source_bits + RANK_BITS),
             order: Order(seed | 1),
+        }
+    }
+
+    /// Returns the word of the root: the smallest of all sources.
+    #[inline]
+    fn root(&self) -> u64 {
+        debug_assert!(self.nodes.len() >= 8);
+        // SAFETY: a tree has at least eight nodes, in `new` and when it is read from a file.
+        #[allow(unsafe_code)]
+        unsafe {
+            *self.nodes.get_unchecked(1)
         }
     }
 
@@ -111,10 +134,10 @@ impl Tournament {
     /// there is none.
     #[inline]
     pub fn winner(&mut self) -> (Key, u32) {
-        let mut word = self.nodes[1];
+        let mut word = self.root();
         if word == FAR {
             self.move_base();
-            word = self.nodes[1];
+            word = self.root();
             if word == FAR {
                 return (Key::NEVER, 0);
             }
@@ -127,7 +150,7 @@ impl Tournament {
     /// or it is later than the words of the tree can express.
     #[inline]
     pub fn leader(&self) -> Option<u32> {
-        let word = self.nodes[1];
+        let word = self.root();
         (word != FAR).then_some((word & self.source_mask) as u32)
     }
 
@@ -222,6 +245,15 @@ mod tests {
         let reach = [4, 4, 1 << 20, 1 << 45, 5_000_000_000_000_000];
         let reach = reach[random.below(5) as usize];
         Time(now + random.below(reach))
+    }
+
+    #[test]
+    fn a_number_of_nodes_that_no_tree_has_is_refused() {
+        use serde::de::value::{Error, SeqDeserializer};
+        for (nodes, is_tree) in [(0, false), (4, false), (12, false), (8, true), (64, true)] {
+            let words = SeqDeserializer::<_, Error>::new(std::iter::repeat_n(FAR, nodes));
+            assert_eq!(nodes_of_a_tree(words).is_ok(), is_tree, "{nodes}");
+        }
     }
 
     #[test]

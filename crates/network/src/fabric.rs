@@ -507,7 +507,7 @@ impl Fabric {
     ) -> u32 {
         match self.routing.next_by_hash(switch - self.graph.hosts, handle.dst(), handle.hash()) {
             Some(link) => link,
-            None => self.next_link_by_view(now, switch, ingress, handle),
+            None => self.next_link_by_view(now, switch, ingress, *handle),
         }
     }
 
@@ -518,7 +518,7 @@ impl Fabric {
         now: Time,
         switch: u32,
         ingress: u32,
-        handle: &PacketHandle,
+        handle: PacketHandle,
     ) -> u32 {
         let (links, pool) = (&self.links, &self.pool);
         let view = || View { now, packet: pool.get(handle.slot()), links, ingress };

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// The properties that stay equal on all hops lie in two words: a hop copies three words, and holds two in
 /// registers. Five separate fields took 20 instructions per hop more, most of them to free registers.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct PacketHandle {
     /// Time at which the last bit reaches the far end of the present link; for a queued packet, the
     /// time at which it was enqueued.

@@ -46,7 +46,7 @@ impl<T> Default for Ring<T> {
     }
 }
 
-impl<T: Copy> Ring<T> {
+impl<T: Copy + Default> Ring<T> {
     /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
@@ -92,7 +92,7 @@ impl<T: Copy> Ring<T> {
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.len as usize == self.cells.len() {
-            self.grow(value);
+            self.grow();
         }
         memory::prefetch_item(&self.cells, self.cell(self.len + 1 + AHEAD));
         *self.at_mut(self.len) = value;
@@ -152,12 +152,12 @@ impl<T: Copy> Ring<T> {
         (0..self.len).map(|place| self.at(place))
     }
 
-    /// Doubles the cells of a full ring; `blank` fills the new ones.
+    /// Doubles the cells of a full ring. It does not get the value to push, which then stays in registers.
     #[cold]
-    fn grow(&mut self, blank: T) {
+    fn grow(&mut self) {
         let mut cells = Vec::with_capacity((2 * self.cells.len()).max(4));
         cells.extend(self.iter());
-        cells.resize(cells.capacity().next_power_of_two(), blank);
+        cells.resize(cells.capacity().next_power_of_two(), T::default());
         self.cells = cells;
         self.head = 0;
     }

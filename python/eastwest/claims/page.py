@@ -82,10 +82,13 @@ def write(papers: Path) -> None:
 def texts(papers: Path) -> dict[Path, str]:
     """Return the content of the index and of each study's page, by the path of its file."""
     records = [read(claim) for claim in find(papers)]
-    others = {record.claim.id: _others(record.claim) for record in records}
+    variants = {record.claim.id: _variants(record.claim) for record in records}
+    others = {
+        record.claim.id: _others(record.claim, variants[record.claim.id]) for record in records
+    }
     ours = papers.resolve() in {SOURCE_TREE.resolve(), SHIPPED.resolve()}
     head = _HEAD.format(**(_OURS if ours else _OTHERS))
-    index = [head, *_verdict_counts(records), "", _CLASSES, "", *_counts(records, others)]
+    index = [head, *_verdict_counts(records), "", _CLASSES, "", *_counts(records, others, variants)]
     pages = {}
     for study, members in _by_study(records).items():
         index += ["", f"## {_title(study)}", "", *_links(study), "", *_list(members)]
@@ -137,10 +140,18 @@ def _list(records: Sequence[Record]) -> Iterator[str]:
         yield f"| {link} | {cell(record.claim.published)} | {_bold(record.verdict)} |"
 
 
-def _others(claim: Claim) -> list[Record]:
-    """Return the stored results of a claim under the other readings, then under the profiles."""
+def _variants(claim: Claim) -> dict[str, Claim]:
+    """Return a claim under each reading of its study, by the name of the reading."""
+    return {name: load(claim.path, named=name) for name in readings_of(claim.path.parent.parent)}
+
+
+def _others(claim: Claim, variants: Mapping[str, Claim]) -> list[Record]:
+    """Return the stored results of a claim under the other readings, then under the profiles.
+
+    ``variants`` has the claim by reading.
+    """
     study = claim.path.parent.parent
-    readings = [load(claim.path, named=name) for name in readings_of(study)]
+    readings = variants.values()
     profiles = [load(claim.path, name) for name in profiles_of(study) if name != claim.profile]
     return [read(other) for other in (*readings, *profiles) if other.variant != claim.variant]
 
@@ -151,21 +162,31 @@ def _label(claim: Claim) -> str:
     return claim.profile if only or claim.variant == claim.profile else f"{claim.reading} reading"
 
 
-def _counts(records: Sequence[Record], others: Mapping[str, Sequence[Record]]) -> Iterator[str]:
-    """Yield a table of claims that hold, are undecided and differ, by study and reading."""
+def _counts(
+    records: Sequence[Record],
+    others: Mapping[str, Sequence[Record]],
+    variants: Mapping[str, Mapping[str, Claim]],
+) -> Iterator[str]:
+    """Yield a table of claims that hold, are undecided and differ, by study and reading.
+
+    ``others`` has the records under other readings and profiles by the id of the claim,
+    ``variants`` the claim by id and reading.
+    """
     yield "| study | reading | claims | hold | undecided | differ | not run |"
     yield "|---|---|---|---|---|---|---|"
     for study, members in _by_study(records).items():
         best, *_ = readings_of(study)
         for name in readings_of(study):
-            found = [_under(each, others[each.claim.id], name) for each in members]
+            found = [
+                _under(each, others[each.claim.id], variants[each.claim.id][name].variant)
+                for each in members
+            ]
             verdicts = {} if name == best else {each.claim.id: each.verdict for each in members}
             yield _count(study.name, name, found, verdicts)
 
 
-def _under(record: Record, others: Sequence[Record], name: str) -> Record:
-    """Return the claim's record under a reading, which may share that of the first reading."""
-    variant = load(record.claim.path, named=name).variant
+def _under(record: Record, others: Sequence[Record], variant: str) -> Record:
+    """Return the record of a claim whose variant has this name; several readings may share one."""
     return next(each for each in (record, *others) if each.claim.variant == variant)
 
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const LOCAL_ORIGIN: u32 = u32::MAX >> 3;
 
 /// A packet in a queue of a DCB port.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct QueuedPacket {
     pub handle: PacketHandle,
     /// Link on which the packet entered the node, or [`LOCAL_ORIGIN`].
