@@ -26,7 +26,7 @@ test: build $(BIN)/.test-tools ## Run the tests this machine has the tools for, 
 test-fast: build $(BIN)/.test-tools ## Run the quick tests: two minutes
 	@tests/run_all.sh fast
 
-test-long: build $(BIN)/.test-tools ## Run the tests that take minutes or compile, which make test leaves out
+test-long: build $(BIN)/.test-tools ## Run the tests that take many seconds or compile, which make test leaves out
 	@tests/run_all.sh long
 
 docs: build $(BIN)/.test-tools ## Build the documentation site: site/index.html

@@ -14,14 +14,15 @@ step() {
     name=$1
     shift
     printf '\n== %s\n' "$name"
+    began=$(date +%s)
     if "$@"; then
-        report="$report  passed  $name
-"
+        result=passed
     else
-        report="$report  FAILED  $name
-"
+        result=FAILED
         failed=1
     fi
+    report="$report  $result  $name, $(($(date +%s) - began)) s
+"
 }
 
 # Two processes, each file in one of them: fixtures of a file are made once.
@@ -29,8 +30,20 @@ pytest_of() {
     "$BIN/python" -m pytest --numprocesses 2 --dist loadfile -m "$1"
 }
 
+# The bindings are tested from Python: as a test binary they would have to link libpython.
+crates="--workspace --exclude eastwest-bindings --exclude eastwest-extension"
+
 if [ "${1:-}" = long ]; then
+    # All of them: make test leaves out those with generated input.
+    # shellcheck disable=SC2086 # several words
+    step "cargo test, all" cargo test --quiet $crates --locked --no-fail-fast
     step "pytest, long" pytest_of long
+    if command -v valgrind >/dev/null || [ "${EASTWEST_REQUIRE_TOOLS:-}" = 1 ]; then
+        step "instructions per hop" benches/instructions.sh
+    else
+        report="$report  not run instructions per hop: needs valgrind
+"
+    fi
     printf '\n%s' "$report"
     exit $failed
 fi
@@ -39,8 +52,6 @@ step "rustfmt" cargo fmt --all --check
 step "ruff check" "$BIN/ruff" check python tests benches tools
 step "ruff format" "$BIN/ruff" format --check python tests benches tools
 step "words" "$BIN/python" tools/words.py
-# The bindings are tested from Python: as a test binary they would have to link libpython.
-crates="--workspace --exclude eastwest-bindings --exclude eastwest-extension"
 if [ "${1:-}" = fast ]; then
     # shellcheck disable=SC2086 # several words
     step "cargo test of libraries" cargo test --quiet $crates --lib --locked --no-fail-fast
@@ -51,13 +62,8 @@ fi
 
 step "clippy" cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 # shellcheck disable=SC2086 # several words
-step "cargo test" cargo test --quiet $crates --locked --no-fail-fast
-if command -v valgrind >/dev/null || [ "${EASTWEST_REQUIRE_TOOLS:-}" = 1 ]; then
-    step "instructions per hop" benches/instructions.sh
-else
-    report="$report  not run instructions per hop: needs valgrind
-"
-fi
+step "cargo test" cargo test --quiet $crates --lib --test whole --test scenario_errors --locked \
+    --no-fail-fast
 step "mypy --strict" "$BIN/mypy"
 step "pytest" pytest_of "not long"
 

@@ -22,7 +22,7 @@ from eastwest.results import TargetFolder
 from eastwest.run import load_source, simulate
 from eastwest.unfinished import Keeper
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 #: Some seconds of work: flows of all purposes, tasks, losses.
 SCENARIO = """

@@ -663,6 +663,7 @@ def shown(claim: Claim, kind: str, parts: list[Part]) -> Outcome:
     return Outcome(replace(claim, figure=wanted), parts, [], False)
 
 
+@pytest.mark.long
 def test_every_kind_of_figure_is_drawn(papers: Path) -> None:
     claim = load(papers / "tiny" / "claims" / "A1.toml")
     curve = Curve({n: [1e6 * n, 2e6 * n] for n in range(1, 9)})
@@ -921,6 +922,7 @@ def test_the_best_supported_reading_gives_the_verdict(papers: Path) -> None:
     assert record.read(load(papers / "tiny/claims/A1.toml")).current, "words may be mended"
 
 
+@pytest.mark.long
 def test_undecided_claims_get_more_seeds(papers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Part, "borderline", property(lambda _: True))
     rewrite(papers, ("seeds = 3", "seeds = 20"))
@@ -1169,6 +1171,7 @@ def own_pages() -> dict[Path, str]:
     return page.texts(PAPERS)
 
 
+@pytest.mark.long
 def test_pages_say_only_what_is_known_of_the_studies(papers: Path) -> None:
     others, ours = (
         page.texts(papers)[papers / "README.md"],
@@ -1294,6 +1297,7 @@ def test_shipped_sweeps_of_studies_fit_their_scenarios_and_have_results(file: Pa
     assert len(points) == sweep.count or file.stem == "alpha"
 
 
+@pytest.mark.long
 def test_the_page_of_all_claims_is_that_of_the_kept_results() -> None:
     for path, text in own_pages().items():
         assert path.read_text(encoding="utf-8") == text, f"stale: {path}"

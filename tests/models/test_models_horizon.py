@@ -25,7 +25,7 @@ from eastwest.models.network import Flow, Load, Network, Played, Queue, play
 from eastwest.models.tcp_marked import TcpMarked
 from project_paths import PAPERS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 C = 81_274.0
 H = 5e-4

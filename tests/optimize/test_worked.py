@@ -29,7 +29,7 @@ def read(folder: Path) -> dict[str, Any]:
     return tomllib.loads((folder / "ecn-threshold.toml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_run_sweep_and_optimisation_choose_the_same_threshold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

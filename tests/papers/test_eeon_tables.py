@@ -16,7 +16,7 @@ from eastwest.claims.spec import load
 from eastwest.claims.tables import filled
 from project_paths import PAPERS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 GRID = """
 [all]

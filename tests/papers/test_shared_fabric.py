@@ -8,7 +8,7 @@ import pytest
 
 import eastwest as ew
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 #: A cluster that loses little time outside of the network: little has to be simulated.
 SMALL = {

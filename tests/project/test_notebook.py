@@ -9,7 +9,7 @@ import pytest
 
 import notebooks
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 #: Maximum size of a notebook with its outputs, in bytes.
 MOST_BYTES = 400_000

@@ -8,7 +8,7 @@ import pytest
 
 import shown
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("page", shown.pages(), ids=lambda page: page.stem)

@@ -23,7 +23,7 @@ from browser import browser
 from docs_site import ROOT, convert, outside
 from reference import ATTRIBUTES, PAGE, RESULTS, attributes, page, results
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PYTHON = ROOT / "docs" / "reference" / "python.md"
 

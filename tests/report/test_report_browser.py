@@ -22,7 +22,7 @@ from hand_made import flow, folder
 from html_pages import HOSTILE, replace_text
 from swept import Values, swept
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 #: Everything that Tab reaches, in order, as a short text each.
 FOCUSABLE = """[...document.querySelectorAll(

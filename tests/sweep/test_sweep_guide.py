@@ -8,7 +8,7 @@ import pytest
 
 from project_paths import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PAGE = ROOT / "docs" / "guide" / "sweeps.md"
 

@@ -18,7 +18,7 @@ import pytest
 
 from eastwest.sweep.tables import SweepResult
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 RUNS = int(os.environ.get("EASTWEST_SWEEP_RUNS", "24"))
 KILLS = int(os.environ.get("EASTWEST_SWEEP_KILLS", "3"))

@@ -43,7 +43,7 @@ def folders(tmp_path: Path) -> dict[str, Any]:
     return {"out": tmp_path / "out", "store": tmp_path / "store", "jobs": 1}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_dctcp_needs_a_smaller_buffer_for_incast_than_cubic(folders: dict[str, Any]) -> None:
     sweep = read("incast-buffer")
     sweep["axis"][1]["values"] = ["128 KB", "384 KB", "1 MB", "1.5 MB"]
@@ -82,7 +82,7 @@ def test_a_shared_buffer_gives_one_port_half_of_itself(tmp_path: Path) -> None:
     assert goodput("shared", "768 KB", shared=True) == pytest.approx(alone, rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_coalescing_saves_energy_only_with_much_load(folders: dict[str, Any]) -> None:
     sweep = read("sleeping-service")
     sweep["axis"][0]["values"] = ["1 ms", "20 us"]
@@ -105,7 +105,7 @@ def test_coalescing_saves_energy_only_with_much_load(folders: dict[str, Any]) ->
     assert busy["stall 50 us"][energy] > busy["standard"][energy] + 0.2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_largest_shuffle_gains_from_faster_uplinks(folders: dict[str, Any]) -> None:
     sweep = read("hadoop-uplinks")
     sweep["axis"][0]["values"] = ["10 Gbit/s", "40 Gbit/s"]
@@ -125,7 +125,7 @@ def test_the_largest_shuffle_gains_from_faster_uplinks(folders: dict[str, Any]) 
     assert largest["runtime_s"] - largest["after"] == pytest.approx(closed_form_s, rel=0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rocev2_needs_pfc_and_the_service_a_class_of_its_own(folders: dict[str, Any]) -> None:
     sweep = read("storage-pfc")
     small = {"workload.storage.rounds": 2}

@@ -123,7 +123,7 @@ def test_sentences_of_a_sweep_tell_which_settings_meet_the_goal() -> None:
     assert goals.of_sweep({}, NAMED) == [] and goals.states({}) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_run_sweep_page_and_optimisation_agree(here: Path) -> None:
     swept = ew.sweep("sweep.toml", out="swept", jobs=0)
     found = swept.summary["goals"]
@@ -172,7 +172,7 @@ def test_run_sweep_page_and_optimisation_agree(here: Path) -> None:
     assert "goal" in shown.output and "met with" in shown.output
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_sweep_has_goals_of_its_own_or_those_of_its_scenario(here: Path) -> None:
     own = SWEEP + '[goal]\n"rounds.goodput_bps" = "> 2 Gbit/s"\n'
     Path("own.toml").write_text(own)
