@@ -1,8 +1,8 @@
-"""A second run of a result that records the critical paths of its messages.
+"""Simulates a result a second time, to record the critical paths of its messages.
 
-Results do not have them by default, because their record takes a third more instructions. The same
-scenario with the same seed gives the same run, which the digest proves, so that they can be
-recorded later.
+Results do not contain critical paths by default, because recording them takes a third more
+instructions. A run with equal scenario and seed is identical, which its digest proves, so critical
+paths can be recorded later.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from eastwest.results import Result, frame, pick
 from eastwest.run import load_source, measured
 from eastwest.views.evidence import Evidence
 
-#: Tables that the second run adds.
+#: Tables of the second run that ``record`` adds to the evidence.
 _TABLES = ("flow_parts", "flow_hops")
 
 
 def is_possible(result: Result) -> bool:
-    """Whether the packets of a run can be simulated again from its folder."""
+    """Whether a run can be simulated again: by packets, and without the user's own mechanisms."""
     summary = result.summary
     return summary.get("fidelity") != "flow" and not summary.get("mechanisms")
 
 
 def seconds(result: Result) -> float:
-    """Return the time in seconds that the run took."""
+    """Return the wall time of the run in s; 0 where it is unknown."""
     return float(pick(result.summary, "wall_s") or 0)
 
 
 def record(
     evidence: Evidence, senders: list[str], progress: core.ProgressCallback | None = None
 ) -> str | None:
-    """Simulate a result again and give the divided times of ``senders`` to ``evidence``.
+    """Simulate a result again; add the parts of messages' times of ``senders`` to ``evidence``.
 
-    ``senders`` are those of ``measure.flow_parts``. Returns why it was not possible, or None.
+    ``senders`` are values of ``measure.flow_parts``. Returns the reason for a failure, or None.
     """
     result = evidence.result
     if not is_possible(result):

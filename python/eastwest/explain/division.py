@@ -1,6 +1,6 @@
 """The time of a message divided by its critical path: the parts of the table ``flow_parts``.
 
-The critical path is the chain of packets of which each was sent because the one before had arrived
+In the critical path, a chain of packets, each packet was sent because the packet before had arrived
 (docs/mechanisms/measuring.md). Its parts add up to the time of the message: waiting at hosts, in
 the queue before each link, for acknowledgements, for lost data to be sent again, and flight.
 """
@@ -30,9 +30,9 @@ _WINDOWS = {
     "congestion_window": "congestion window full",
     "receiver_window": "receiver's window full (tcp.max_window)",
 }
-#: First result format with these columns.
+#: First result format with the columns of ``COLUMNS``.
 _SINCE = 9
-#: Largest number of ports of which the waiting time is told separately.
+#: Maximum number of ports whose waiting times are listed separately.
 _MOST_PORTS = 6
 
 
@@ -43,7 +43,7 @@ class Division:
     parts_us: dict[str, float]
     #: Number of round trips for which each window was full, by the beginning of its columns.
     round_trips: dict[str, int]
-    #: Links (−1: further ones together) and the waiting time before each in µs, longest first.
+    #: Links (−1: all further links together) and the waiting time before each in µs, longest first.
     waits_us: list[tuple[int, float]]
 
     def is_mostly_at_sender(self, links: Collection[int]) -> bool:
@@ -57,7 +57,7 @@ class Division:
         return max(at_sender) > max(others)
 
     def told(self, evidence: Evidence, sender: str, earlier: str, repairs: str) -> list[Part]:
-        """Return the parts in words, longest first.
+        """Return the parts with their descriptions, longest first.
 
         ``sender`` is the name of the sending host, ``earlier`` says which messages were ahead on
         the connection, ``repairs`` how lost data was sent again.
@@ -83,7 +83,7 @@ class Division:
         named = self.waits_us[:_MOST_PORTS]
         for link, wait in named:
             port = evidence.port(link) if link >= 0 else "further ports"
-            # What goes to the sender of the message is an acknowledgement, or SYN-ACK.
+            # Packets to the sender of the message are acknowledgements or SYN-ACKs.
             back = " (acknowledgements)" if port.endswith(f"->{sender}") else ""
             parts.append(Part(f"queueing at {port}{back}", wait))
         rest = self.parts_us["queueing_us"] - sum(wait for _, wait in named)

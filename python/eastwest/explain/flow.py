@@ -139,9 +139,9 @@ def _parts(
     ahead: neighbours.Ahead | None,
     blind: bool,
 ) -> None:
-    """Add the parts of the time: of ``divided``, or else those that events and flows tell.
+    """Add the parts of the time: those of ``divided``, or else parts that events show.
 
-    ``blind``: losses are counted that no event describes.
+    ``blind`` means that the counters have losses that the table ``events`` does not have.
     """
     intervals = [fate.Interval(fate.TIMER, w.begin_s, w.timeout_s) for w in waits]
     if ahead is not None:
@@ -194,7 +194,7 @@ def _parts(
 def _moments(
     evidence: Evidence, this: fate.Message, events: list[Event], waits: list[fate.Silence]
 ) -> Iterator[Moment]:
-    """Yield the events of the message and its connection, in order."""
+    """Yield the events of the message and its connection, in order of time."""
     waited = {wait.timeout_s: wait for wait in waits}
     for item in fate.bursts(events):
         if isinstance(item, fate.Burst):

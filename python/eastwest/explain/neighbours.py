@@ -18,7 +18,7 @@ _ALIKE = 2
 _ENOUGH = 5
 #: Heading of the section on the flows in progress at the same time.
 BESIDE = "Beside it"
-#: Facts of this section.
+#: Keys of facts in the section on the flows in progress at the same time.
 FACTS = ("flows_beside_dst", "flows_beside_src", "largest_beside_src")
 
 
@@ -57,7 +57,7 @@ def ahead(evidence: Evidence, row: dict[str, Any]) -> Ahead | None:
 
 
 def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
-    """Add the rank of a flow among those of its workload, purpose and size."""
+    """Add the rank of a flow in its workload and purpose, if possible among similar sizes."""
     same = evidence.flows.filter(
         (pl.col("workload") == row["workload"]) & (pl.col("purpose") == row["purpose"])
     )
@@ -92,7 +92,7 @@ def compare(evidence: Evidence, story: Story, row: dict[str, Any]) -> None:
 
 
 def beside(evidence: Evidence, story: Story, row: dict[str, Any], waits_at_sender: bool) -> None:
-    """Add the flows in progress at that time, and the utilisation of the ports at both ends.
+    """Add the flows in progress at the same time, and the utilisation of the ports at both ends.
 
     For a flow that mostly ``waits_at_sender``, the largest other flow of its host is named.
     """

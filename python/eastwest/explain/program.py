@@ -23,7 +23,7 @@ from eastwest.units import clean, percent, size, span
 from eastwest.views.evidence import Evidence
 from eastwest.views.labels import plural
 
-#: Messages on the path that are listed.
+#: Maximum number of messages on the path that are listed.
 _MOST_LISTED = 5
 
 

@@ -106,7 +106,7 @@ class Story:
         return self.text()
 
     def _repr_html_(self) -> str:
-        """Return the answer as HTML, which notebooks show."""
+        """Return the story as HTML, which notebooks show."""
         from eastwest import cards  # noqa: PLC0415  only for notebooks
 
         return cards.of_story(self)
@@ -148,7 +148,7 @@ def _wrapped(text: str, first: str, other: str | None = None) -> list[str]:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with None for numbers that JSON does not have."""
+    """Return a value with None in place of NaN and infinities, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -22,7 +22,7 @@ from eastwest.views.settings import tree
 #: Kinds of objects that can be explained.
 KINDS = ("flow", "exchange", "job", "task", "connection", "program")
 _LARGEST = 2**63 - 1
-#: Headings of the lists of candidates among flows, by their key in the facts.
+#: Headings of the lists of slow flows, by their key in the facts.
 _TITLES = {
     "flows_by_fct": "Flows that took longest",
     "flows_by_slowdown": "Flows that took longest compared with their ideal time",
@@ -108,7 +108,7 @@ def _number(kind: str, id: int | str) -> int:
 
 
 def slowest(result: Result | str | Path, top: int) -> Story:
-    """Return the list of candidates; see ``eastwest.explain.slowest``."""
+    """Return the story that lists slow flows and jobs; see ``eastwest.explain.slowest``."""
     evidence = Evidence(result if isinstance(result, Result) else Result(result))
     flows, jobs = evidence.flows, evidence.result.jobs
     told = Story(

@@ -105,7 +105,7 @@ def story(first: Result | Evidence, second: Result | Evidence, top: int = 3) -> 
 
 
 def _settings(result: Story, different: list[tuple[str, list[str]]]) -> None:
-    """Add the settings that differ."""
+    """Add the settings that differ to the story."""
     lines = [f"{path}: {before}, then {after}" for path, (before, after) in different]
     if len(lines) > _MOST_SETTINGS:
         lines[_MOST_SETTINGS:] = [f"and {len(lines) - _MOST_SETTINGS} more (all with --json)"]
@@ -173,7 +173,7 @@ def _when(first: First) -> str:
 
 
 def _words(evidence: Evidence, first: First, row: Mapping[str, Any]) -> str:
-    """Return a moment as text."""
+    """Return the moment of a first difference, a row of its table, as text."""
     teller = _TELLERS.get(first.kind.table)
     if teller is not None:
         return teller(first.kind.time, row)
@@ -261,7 +261,7 @@ def _changed(title: str, before: float, after: float, write: Callable[[float], s
     return f"{title} {write(before)}, then {write(after)}{by}"
 
 
-#: Measures of workloads, by what was active (empty: whenever) and by the workload.
+#: Measures by (other workload that was active, or empty for the whole run; measured workload).
 _Measures = dict[tuple[str, str], dict[str, Any]]
 
 
@@ -282,7 +282,7 @@ def _measures(result: Result) -> _Measures:
 def _workloads(result: Story, first: Result, second: Result) -> None:
     """Add mean and 99th percentile of each workload in its own unit, before and after.
 
-    Those of the time in which another workload was active follow those of all workloads.
+    Measures of times when another workload was active follow the measures of whole workloads.
     """
     before, after = _measures(first), _measures(second)
     lines = []
@@ -342,10 +342,9 @@ def _goals(result: Story, first: Result, second: Result) -> None:
 
 
 def _numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """Yield counts of a summary: losses, timeouts, marks.
+    """Yield counts of a summary (losses, marks, timeouts): key of the fact, label, and value.
 
-    Each has a name for the facts, one for a line, which begins with a dash for a part of the count
-    before it, and its value.
+    A label that begins with a dash is a part of the last count whose label has no dash.
     """
     yield "packets dropped", "packets dropped", pick(summary, "packets", "dropped") or 0
     for key, cause in _DROPS.items():
@@ -502,7 +501,7 @@ def _path(told: Story) -> dict[str, float]:
 def _chance(
     result: Story, first: Evidence, second: Evidence, different: list[tuple[str, list[str]]]
 ) -> None:
-    """Add that one run of each is compared, and a sweep that separates chance from settings."""
+    """Add a remark that single runs are compared, and a sweep file that separates chance."""
     seeds = [each.result.summary.get("seed", "?") for each in (first, second)]
     varied = [path for path, _ in different if not path.startswith(_NO_AXIS)]
     if not varied:

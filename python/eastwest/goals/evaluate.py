@@ -1,10 +1,10 @@
 """Conclusions on goals: whether a run meets them, and which points of a sweep meet them best.
 
-A run is one value for each measure: it meets a limit, or it misses it. A point of a sweep has one
+A run has one value for each measure: it meets a limit, or it misses it. A point of a sweep has one
 value for each seed: it meets a limit if the whole confidence interval of the mean is on the allowed
 side, misses it if the whole interval is beyond, and is undecided otherwise, also with one seed.
-Among the points that meet all limits the best one is found as ``eastwest optimize`` finds it, and
-the difference to each other one is judged seed by seed.
+Among the points that meet all limits, the best point is found by the rule of ``eastwest optimize``,
+and the difference of each other point from it is judged seed by seed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ MOST_LISTED = 10_000
 
 
 def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
-    """Return for each goal of a run a JSON object: value, limit, and whether and how it is met.
+    """Return one JSON object for each goal of a run: its value, its limit, and whether it is met.
 
+    Keys are ``measure``, ``goal``, ``metric``, ``value``, ``limit``, ``met``, ``difference`` (value
+    minus limit) and ``margin`` (share of the limit by which the value is on the allowed side).
     ``met`` is None for ``minimal`` and ``maximal``, which need other runs for a comparison, and
     where the run does not have the measure; then ``value`` is None too, and ``nearest`` is the
-    nearest measure that it has.
+    nearest measure that the run has.
     """
     found = []
     every: tuple[Goal | Limit, ...] = (*goals.limits, *goals.best)
@@ -58,21 +60,21 @@ def of_run(goals: Goals, metrics: Metrics) -> list[dict[str, Any]]:
 
 
 def _full(measure: str, there: Collection[str]) -> str:
-    """Return the name of a measure in tables for one as users write it."""
+    """Return the name of a measure in tables, with ``workloads.`` where users may leave it out."""
     from eastwest.sweep import words  # noqa: PLC0415  the sweep imports this module
 
     return words.full(measure, there)
 
 
 def _short(metrics: Collection[str]) -> list[str]:
-    """Return the names of metrics as users write them."""
+    """Return the names of metrics as users write them: without ``workloads.``."""
     return [name.removeprefix("workloads.") for name in metrics]
 
 
 def margin_of(limit: Limit, interval: Interval) -> float | None:
     """Return the share of a limit by which a mean is on the allowed side; negative if beyond.
 
-    None where the limit is 0, which has no shares.
+    Returns None where the limit is 0: there is no share of 0.
     """
     if not limit.bound:
         return None
@@ -82,23 +84,26 @@ def margin_of(limit: Limit, interval: Interval) -> float | None:
 
 @dataclass(frozen=True)
 class Cell:
-    """A limit at a point of a sweep."""
+    """Comparison of one limit with the runs of one point of a sweep."""
 
     limit: Limit
+    #: Mean of the measure over the seeds, with its confidence interval.
     value: Interval
+    #: ``met``, ``missed`` or ``undecided``.
     state: str
+    #: Share of the limit by which the mean is on the allowed side; negative if beyond.
     margin: float | None
 
 
 @dataclass(frozen=True)
 class At:
-    """Goals at a point of a sweep."""
+    """Comparison of all goals with the runs of one point of a sweep."""
 
     point: int
     cells: tuple[Cell, ...]
     #: Means of the measures that should be minimal or maximal, in the order of the goals.
     best: tuple[Interval, ...]
-    #: ``met`` where all limits are, ``missed`` where one is; otherwise ``undecided``.
+    #: ``met`` if all limits are met, ``missed`` if one is missed; otherwise ``undecided``.
     state: str
 
     @property
@@ -108,7 +113,7 @@ class At:
 
     @property
     def tightest(self) -> Cell | None:
-        """The limit with the least margin, which decides; None without limits."""
+        """The limit in the worst state, and of these the one with the least margin; else None."""
         return min(self.cells, key=lambda c: (_ORDER[c.state], c.margin or 0.0), default=None)
 
 
@@ -117,28 +122,28 @@ _ORDER = {MISSED: 0, UNDECIDED: 1, MET: 2}
 
 @dataclass(frozen=True)
 class Outcome:
-    """Goals of a sweep at all its points, and the best of them."""
+    """Comparison of a sweep's goals with all its points, and the numbers of the best points."""
 
     goals: Goals
-    #: Goals at each point that has runs with all measures.
+    #: Comparison with each point that has a run with all measures.
     points: tuple[At, ...]
-    #: The best point that meets all limits; None without a measure that should be minimal or
-    #: maximal, or where no point meets the limits.
+    #: Number of the best point that meets all limits; None without a measure that should be
+    #: minimal or maximal, or where no point meets the limits.
     best: int | None
-    #: The best point whose means meet all limits, which ``eastwest optimize`` recommends; another
-    #: than ``best`` where an undecided point is better.
+    #: Number of the best point whose means meet all limits: the recommendation of ``eastwest
+    #: optimize``. It differs from ``best`` where an undecided point is better.
     on_average: int | None
-    #: Other points that meet all limits and do not differ significantly from the best one.
+    #: Numbers of other points that meet all limits and do not differ significantly from ``best``.
     alike: tuple[int, ...]
-    #: Measures that no run has, each with the nearest one that runs have.
+    #: Measures that no run has, each with the nearest measure of runs (None: none is similar).
     absent: Mapping[str, str | None]
 
     def of(self, state: str) -> list[At]:
-        """Return the goals at the points with this state."""
+        """Return the comparisons of the points whose state is ``state``."""
         return [at for at in self.points if at.state == state]
 
     def states(self, there: Collection[str]) -> dict[tuple[int, str], str]:
-        """Return the state of each limit by point and metric; ``there`` are the metrics of runs."""
+        """Return states of limits by point and metric; ``there`` has the names of runs' metrics."""
         return {
             (at.point, _full(cell.limit.metric, there)): cell.state
             for at in self.points
@@ -184,7 +189,7 @@ def of_sweep(
     confidence: float,
     there: Collection[str] = (),
 ) -> Outcome:
-    """Return the goals at all points of a sweep; ``runs`` are the metrics by point and seed.
+    """Return the comparison of goals with all points; ``runs`` has metrics by point and seed.
 
     A point of which no run has all measures is left out. ``baseline`` is the point to which
     several measures that should be minimal or maximal are compared, to weigh them. ``there`` are
@@ -221,7 +226,7 @@ def of_sweep(
 
 
 def _with_names(measures: list[str], seeds: Runs, there: set[str]) -> dict[int, dict[str, float]]:
-    """Return the measures of goals, by the names that goals use, of runs that have all of them."""
+    """Return measures by seed, by the names in goals; runs that lack a measure are left out."""
     names = {measure: _full(measure, there) for measure in measures}
     return {
         seed: {measure: metrics[name] for measure, name in names.items()}

@@ -35,7 +35,7 @@ PARTS = (
     "mpi", "packet_hops", "packets", "pauses", "ports", "rocev2", "rounds", "simulated_s",
     "sketch_calls", "sketch_s", "streams", "tcp", "tcp_trace", "throughput_bps", "transactions",
 )  # fmt: skip
-#: Parts that only runs with such workloads have, by the kinds or the transport of workloads.
+#: Parts of a summary that exist only with workloads of these kinds or transports.
 _OF_SOME = {"rocev2": {"rocev2"}, "mpi": {"mpi", "mpi-cg"}, "transactions": {"transactions"}}
 #: Measures of workloads that are one number, without statistics.
 _SINGLE = ("makespan_s", "active_from_s", "active_until_s")
@@ -88,7 +88,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Goals:
-    """Goals of a scenario, a sweep or an optimisation: what must hold, and what should be best."""
+    """Goals of a scenario, sweep or optimisation: limits, and measures to minimise or maximise."""
 
     limits: tuple[Limit, ...] = ()
     best: tuple[Goal, ...] = ()
@@ -277,7 +277,7 @@ class _Names:
         return _Names(kinds, tuple(parts))
 
     def problem(self, measure: str) -> Problem | None:
-        """Return the problem of a measure that cannot exist, with the nearest one; else None."""
+        """Return the problem of a measure that cannot exist, with the nearest name; else None."""
         path = f"goal.{measure}"
         head, _, rest = measure.partition(".")
         if not self._is_of_workload(measure) and _is_setting(measure):
@@ -341,7 +341,7 @@ class _Names:
             yield from (f"{each}/{purpose}" for purpose in PURPOSES)
 
     def _is_of_while(self, rest: str) -> bool:
-        """Whether a name is what was active, and then a measure of another workload."""
+        """Whether a name after ``while.`` is an active workload, then a measure of another."""
         return any(
             rest.startswith(f"{active}.")
             and self._is_of_workload(own := rest[len(active) + 1 :])
@@ -350,7 +350,7 @@ class _Names:
         )
 
     def _nearest_while(self, rest: str) -> str | None:
-        """Return the name nearest to one that begins with ``while.`` and does not exist."""
+        """Return the measure nearest to ``while.`` and ``rest``, or None where none is similar."""
         places = [rest.rfind(f".{each}.") for each in self.kinds]
         place = max(places, default=-1)
         if place < 0:
@@ -368,7 +368,7 @@ class _Names:
         return f"while.{found}" if is_right else None
 
     def _nearest(self, measure: str) -> str | None:
-        """Return the name of a run of this scenario nearest to a measure that does not exist."""
+        """Return the measure of this scenario's runs nearest to a wrong name, or None."""
         names = [
             f"{each}.{unit.name}.{statistic}"
             for each, kind in [*self.kinds.items()][:100]

@@ -2,15 +2,14 @@
 
 Every point is compared with the baseline seed by seed (the same seeds for all points), so that
 common effects of a seed cancel. A point *misses* a limit by the distance of its mean over the seeds
-beyond the bound, as a share. Of two points the one that misses less is better; among points that
-miss nothing, one *dominates* another that is at least as good in all goals and better in one (Deb's
-constrained domination: K. Deb, An efficient constraint handling method for genetic algorithms,
-2000; fronts and crowding as in NSGA-II, Deb et al. 2002).
+beyond the bound, as a share. Of two points, the point that misses less is better. Among points that
+miss no limit, a point *dominates* another point if it is at least as good in all goals and better
+in one (Deb's constrained domination: K. Deb, An efficient constraint handling method for genetic
+algorithms, 2000; fronts and crowding as in NSGA-II, Deb et al. 2002).
 
-The recommended point is the point on the front, among those that miss nothing, with the least
-*score*: the weighted sum of the logarithms of its goals over the baseline's. So a goal counts by
-its relative change, not by its unit; halving one goal weighs as much as doubling another of the
-same weight.
+Of the points on the front that miss no limit, the recommended point has the least *score*: the
+weighted sum of the logarithms of its goals over the baseline's. So a goal counts by its relative
+change, not by its unit; halving one goal weighs as much as doubling another of the same weight.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def kept(limit: Limit, ours: Runs, base: Runs, confidence: float) -> Kept:
 
 
 def judge(limit: Limit, interval: Interval) -> Judged:
-    """Return the comparison of an estimate with a limit; a relative limit needs a change."""
+    """Return the comparison of an estimate with a limit; of a change, if the limit is relative."""
     scale = 1.0 if limit.relative else abs(limit.bound) or 1.0
     missed = (limit.bound - interval.value if limit.least else interval.value - limit.bound) / scale
     if not allows(limit, interval.value):
@@ -121,7 +120,7 @@ def allows(limit: Limit, value: float) -> bool:
 
 
 def values(goals: Sequence[Goal], ours: Runs) -> tuple[float, ...]:
-    """Return the means of the goals, negated where more is better, so that less is better."""
+    """Return a point's means by goal, negated where more is better, so that less is better."""
     return tuple(
         math.fsum(run[goal.metric] for run in ours.values()) / len(ours) * (-1 if goal.more else 1)
         for goal in goals
@@ -177,7 +176,7 @@ def dominates(a: Standing, b: Standing) -> bool:
 
 
 def fronts(points: Sequence[Standing]) -> list[list[Standing]]:
-    """Return points by front: first those that none dominates, then those that only they do."""
+    """Return points by Pareto front: the n-th has points that only earlier fronts dominate."""
     left, found = list(points), []
     while left:
         front = first_front(left)
@@ -230,7 +229,7 @@ def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def as_json(interval: Interval | None) -> dict[str, Any] | None:
-    """Return an interval as a JSON object."""
+    """Return an interval as an object with ``n``, ``mean``, ``low`` and ``high``; None for None."""
     if interval is None:
         return None
     return {

@@ -118,8 +118,8 @@ def optimize(
 
     ``recommended`` of the result is the recommended point with its settings, and the changes
     against the baseline with their intervals. It is None where no point keeps the limits;
-    ``summary["reason"]`` has the reason. Runs that the store has are taken from it, so that a
-    second call continues an interrupted search. The other arguments are those of
+    ``summary["reason"]`` has the reason. Runs in the store are not simulated again, so a second
+    call continues an interrupted search. The other arguments are those of
     ``eastwest.sweep``.
 
     Raises ``InputError`` (``ProblemsError`` with all problems) where something is wrong with the

@@ -1,11 +1,11 @@
-"""The folder that an optimisation leaves, written at once.
+"""Folder of the results of an optimisation: its files, and the classes that read and write it.
 
 ``optimize.toml`` and ``scenario.toml`` (as given), ``summary.json``, ``recommended.toml`` (the
 scenario with the recommended settings, every default spelled out; files that it reads are in
-``inputs/``) where there is one, ``front.svg``, and
+``inputs/``; absent if no point keeps the limits), ``front.svg`` (with two or more goals), and
 
-* ``points.parquet``: one row per point: name, origin, settings, last stage, and of every goal and
-  limit the mean there with its interval and the change against the baseline;
+* ``points.parquet``: one row per point: name, origin, settings, last stage, and for every goal and
+  limit the mean at that stage with its interval, and its change against the baseline;
 * ``runs.parquet``: one row per stage, point and seed, with ``key`` in the store, ``digest`` and
   every metric.
 """
@@ -65,12 +65,21 @@ class OptimizeResult:
 
     @cached_property
     def points(self) -> pl.DataFrame:
-        """One row per point."""
+        """Frame with one row per point, from ``points.parquet``.
+
+        Columns are ``point`` (number), ``name``, ``origin``, ``stage``, ``on_front``,
+        ``recommended``, ``failure``, one per setting, and four for each metric M of the goals and
+        limits: ``M`` (mean), ``M.low``, ``M.high``, ``M.change`` (share of the baseline).
+        """
         return kept.read_table(self.path, "points")
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """One row per stage, point and seed."""
+        """Frame with one row per stage, point and seed, from ``runs.parquet``.
+
+        Columns are ``stage``, ``point`` (number), ``seed``, ``key`` (in the store), ``digest`` and
+        one per metric.
+        """
         return kept.read_table(self.path, "runs")
 
 
@@ -216,7 +225,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def points_table(search: Search, verdict: Verdict) -> pl.DataFrame:
-    """Return a table with one row per point: settings, goals, limits and changes."""
+    """Return the frame of ``points.parquet``: one row per point; see ``OptimizeResult.points``."""
     import polars as pl  # noqa: PLC0415  large
 
     front = {p.number for p in verdict.front}
@@ -253,7 +262,7 @@ def _shown(settings: Mapping[str, Any], path: str) -> str:
 
 
 def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]:
-    """Return mean, interval and change of a metric of a point at its last stage, by column."""
+    """Return a metric of a point at its last stage by column; None without a measurement."""
     empty = dict.fromkeys([metric, f"{metric}.low", f"{metric}.high", f"{metric}.change"], None)
     if not point.runs:
         return dict.fromkeys(empty)
@@ -271,7 +280,7 @@ def _columns(metric: str, search: Search, point: Any) -> dict[str, float | None]
 
 
 def runs_table(search: Search) -> pl.DataFrame:
-    """Return a table with one row per stage, point and seed."""
+    """Return the frame of ``runs.parquet``: one row per stage, point and seed that succeeded."""
     import polars as pl  # noqa: PLC0415  large
 
     rows: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The search: proposals in batches, the best of them from stage to stage, finalists with seeds.
+"""Search of an optimisation: proposals in batches, the best of which go through all stages.
 
 1. The baseline and the candidates of a file are measured at every stage: all other points are
 compared with the baseline, and the duration of its runs gives an estimate of the search.
@@ -10,8 +10,8 @@ size: it learns from a batch when all of it is measured, in the order of the pro
 same seed it proposes the same points, whatever the number of concurrent runs is. Runs come from the
 store, so an interrupted search proposes the same points again and continues.
 
-3. Successive halving (Jamieson and Talwalkar 2016): of each stage the best enter the next, with
-more seeds or a larger scenario. Candidates and baseline always do.
+3. Successive halving (Jamieson and Talwalkar 2016): the best points of each stage enter the next
+stage, which has more seeds or a larger scenario.
 
 4. The last stage decides. The rank correlation of each stage with the next is reported: it shows a
 cheap stage that misleads.
@@ -55,7 +55,7 @@ class Point:
     name: str
     origin: str
     settings: Settings
-    #: Runs by seed, for every stage it has reached.
+    #: Metrics by name, by the number of each stage that the point has reached, and by seed.
     runs: dict[int, dict[int, dict[str, float]]] = field(default_factory=dict)
     outcomes: dict[int, dict[int, Outcome]] = field(default_factory=dict)
     #: Reason why the point has no measurement; empty where it has.
@@ -73,12 +73,13 @@ class Plan:
 
     proposals: int
     exhaustive: bool
-    #: Number of runs with those of the baseline, which are finished.
+    #: Number of all runs, with the finished runs of the baseline.
     runs: int
-    #: Number of these runs that are in the store; runs of proposals that are not known yet are not.
+    #: Number of ``runs`` that are finished or in the store, as far as their settings are known.
     reused: int
-    #: Time of the runs that are left, one after the other, in s: estimated from the baseline's.
+    #: Sum of the wall times of the other runs in s, estimated from the runs of the baseline.
     work_s: float
+    #: ``work_s`` divided by the number of concurrent runs.
     wall_s: float
 
 
@@ -97,7 +98,7 @@ class Search:
         ]
         #: Baseline and candidates by settings: a proposal with equal settings is the same point.
         self._by_settings = {_key(point.settings): point for point in reversed(self.points)}
-        #: Rank correlation of each stage with the next, by the number of the stage.
+        #: Rank correlation of the scores of each stage with the next, by the number of the stage.
         self.foretold: dict[int, float | None] = {}
         self._metrics = [g.metric for g in spec.goals] + [m.metric for m in spec.limits]
         self._walls: dict[int, float] = {}
@@ -169,7 +170,7 @@ class Search:
             self._walls[number] = sum(walls) / len(walls)
 
     def _metrics_of(self, outcome: Outcome) -> dict[str, float]:
-        """Return the metrics of a run. Raises ``InputError`` where one of the file is missing."""
+        """Return the metrics of a run by name. Raises ``InputError`` where a goal's is missing."""
         assert outcome.result is not None
         metrics = metrics_of(outcome.result, 0)
         for name in self._metrics:
@@ -218,7 +219,7 @@ class Search:
         return sum(self.evaluator.known(wanted.key(seed))[0] is not None for seed in stage.seeds)
 
     def _runs_from(self, first: int, points: int) -> int:
-        """Return the number of runs of the stages from ``first`` on."""
+        """Return the number of runs from stage ``first`` on; the stage before has ``points``."""
         runs = 0
         for stage in self.spec.stages[first:]:
             points = self.spec.stages[first - 1].kept(points)

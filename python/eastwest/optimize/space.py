@@ -30,7 +30,7 @@ class Axis:
     paths: tuple[str, ...]
     #: Values to choose from, one row for each choice; empty where the axis lies between bounds.
     rows: tuple[tuple[Any, ...], ...]
-    #: Bounds, and whether the scale is logarithmic.
+    #: Lower and upper bound, and whether the scale is logarithmic; None with listed values.
     span: tuple[Bound, Bound, bool] | None = None
     #: Short names of the rows.
     names: tuple[str, ...] = ()
@@ -89,7 +89,10 @@ class Space:
         return sum(1 for _ in itertools.islice(self.every(), most + 1))
 
     def point(self, choose: Callable[[int, Axis], int]) -> tuple[Settings, dict[int, int]]:
-        """Choose along every axis that counts; return settings, and choices by axis."""
+        """Return a point: its settings by path, and the number of its choice by number of the axis.
+
+        ``choose`` returns the choice on an axis; it is called for each axis whose condition holds.
+        """
         settings: Settings = {}
         choices: dict[int, int] = {}
         for number, axis in enumerate(self.axes):
@@ -99,7 +102,7 @@ class Space:
         return settings, choices
 
     def every(self) -> Iterator[tuple[Settings, dict[int, int]]]:
-        """Yield all points, the last axis changing fastest."""
+        """Yield settings and choices of all points; the last axis changes fastest."""
         yield from self._below({}, {})
 
     def _below(

@@ -25,7 +25,7 @@ from eastwest.sweep.values import Bound, text
 
 #: Version of the file's format.
 SCHEMA = 1
-#: Number of points that are proposed where a file does not give it.
+#: Number of points that are proposed where the file does not set ``trials``.
 DEFAULT_TRIALS = 60
 #: Number of points that are proposed before the search learns from them. It does not depend on the
 #: number of processes, so that proposals do not either.
@@ -191,14 +191,14 @@ def _check_decided_once(
 # Goals and limits
 
 
-#: Message where neither the file nor its scenario says what should be best.
+#: Message where neither the file nor its scenario has a measure to minimise or maximise.
 MISSING = 'is missing: [goal] with "latency_us.p99" = "minimal", here or in the scenario'
 
 
 def _goals(table: Table) -> tuple[tuple[Goal, ...], tuple[Limit, ...]]:
     """Return goals and limits: those of the table ``[goal]``, or of ``[[goal]]`` and ``[[limit]]``.
 
-    A file without all of them has none: those of its scenario hold.
+    Returns two empty tuples where the file has no such table: the goals of its scenario hold.
     """
     limits = [_limit(entry) for entry in table.tables("limit", _LIMIT_KEYS)]
     given = table.get("goal")

@@ -1,4 +1,4 @@
-"""Conclusions of a search: the front, and the recommended point or the limit that none meets."""
+"""Conclusions of a search: the front, and the recommended point or the limits that are missed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Binding:
     text: str
     #: Number of finalists that miss the limit.
     missed_by: int
-    #: Share by which the closest point misses the limit; None where some point meets it.
+    #: Least share by which a finalist misses the limit; None where some finalist meets it.
     least: float | None
 
 
@@ -60,7 +60,7 @@ class Verdict:
     def alike(self) -> list[Point]:
         """Other points whose score does not differ significantly from the best one.
 
-        They are those of the front; with one goal, all that keep the limits.
+        Points of the front are compared; with one goal, all points that keep the limits.
         """
         chosen = self.recommended
         if chosen is None:
@@ -192,7 +192,7 @@ class Verdict:
         return [p for p in self.finalists if judge.dominates(self.standings[p.number], ours)]
 
     def against(self, candidate: Point, goal: Goal) -> Interval | None:
-        """Return the change of a goal from a candidate to the recommended point, seed by seed."""
+        """Return the relative change of a goal from a candidate to the recommended point."""
         chosen = self.recommended
         if chosen is None:
             return None

@@ -15,7 +15,7 @@ from eastwest.models.network import Network, Played
 from eastwest.plot.style import BLUE, MUTED, ORANGE, color, sheet
 from eastwest.units import span
 
-#: Properties of axes with a queue upwards.
+#: Properties of axes whose vertical axis is a queue in packets, from 0.
 _QUEUE = {"ylabel": "queue, packets", "ylim": (0, None)}
 
 

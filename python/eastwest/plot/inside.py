@@ -167,7 +167,7 @@ def losses(result: Result) -> Figure:
 def marks(result: Result) -> Figure:
     """Draw packets marked with CE (ECN) over time, by tier of the links.
 
-    They are from the table ``link_samples``, which has them from result format 9 on.
+    Marks are in the table ``link_samples`` from result format 9 on.
     """
     samples = Samples(result)
     marked = samples.rows["marks"]

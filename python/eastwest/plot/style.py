@@ -33,7 +33,7 @@ BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY = (
     "#4a9fd8",
 )
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
-#: Sizes of pictures in inches: over the full width of a page, and of half.
+#: Sizes (width, height) of pictures in inches: over the full width of a page, and over half.
 WIDE, NARROW = (10.9, 3.2), (5.3, 3.3)
 
 _SETTINGS: Any = {
@@ -90,7 +90,7 @@ def style() -> Iterator[None]:
 def sheet(
     size: tuple[float, float] = WIDE, rows: int = 1, columns: int = 1, **how: Any
 ) -> Iterator[tuple[Figure, Any]]:
-    """Begin a figure in this style; yields it with its axes, an array where there are several."""
+    """Begin a figure in this style; yield it and its axes, an array if there are several."""
     with style():
         figure = Figure(figsize=size, layout="constrained")
         yield figure, figure.subplots(rows, columns, **how)

@@ -39,8 +39,8 @@ def sweep(
     ``x`` is the setting across (by default the one with the most values), ``by`` the settings with
     a curve for each value (by default all others), and ``where`` selects points, such as
     ``{"tcp.min_rto": "1 ms"}``. Settings are paths or their last parts, and ``case`` for the names
-    of cases. Values with units are numbers on the axis: ``20 packets`` and ``200 packets`` have
-    their distance. Raises ``InputError`` for names that the sweep lacks.
+    of cases. Values with units are numbers on the axis: distances between ``20 packets`` and
+    ``200 packets`` are to scale. Raises ``InputError`` for names that the sweep lacks.
     """
     found = curves(_read(result), measure, x, by, where)
     shown = found.curves[:_MOST_CURVES]
@@ -116,7 +116,7 @@ def _draw(axes: Drawn, axis: Axis, curve: Curve, number: int, of: int) -> None:
 
 
 def _across(axes: Drawn, axis: Axis) -> None:
-    """Label the horizontal axis: numbers at their distances, or names."""
+    """Label the horizontal axis: numbers to scale, or names at equal distances."""
     axes.set_xlabel(axis.label)
     if axis.numbers is None:
         axes.set_xticks(range(len(axis.names)), [clean(name, 24) for name in axis.names])

@@ -29,7 +29,7 @@ from eastwest.sweep.tables import SweepResult, check_target
 
 __all__ = ["Estimate", "State", "SweepResult", "SweepStoppedError", "prepare", "sweep"]
 
-#: Message where both ways of running in parallel are asked for.
+#: Message where both ``jobs`` and ``dask`` are set.
 BOTH = "jobs and dask cannot be combined: jobs is the number of processes on this machine"
 
 
@@ -64,8 +64,8 @@ def prepare(
 ) -> Driver:
     """Check a sweep before its first run, and return its driver.
 
-    With ``dask``, the address of a scheduler, its workers run it; ``say`` is called with what a
-    user should know of them.
+    With ``dask``, the address of a scheduler, its workers run the sweep; ``say`` is called with
+    messages for the user about the workers.
     """
     if dask is not None and jobs is not None:
         raise InputError(BOTH)
@@ -109,9 +109,9 @@ def sweep(
     them, or an adaptive rule; ``set`` are further settings of all points. Both override those of
     the file.
 
-    Runs that the store has are taken from it. ``jobs`` is the number of processes (default: one for
-    each core; 0 runs them in this process); with ``dask``, the address of a Dask scheduler, its
-    workers run them instead (docs/guide/cluster.md). ``resume`` continues or extends the sweep of
+    Runs that are in the store are not simulated again. ``jobs`` is the number of processes
+    (default: one for each core; 0 runs them in this process); with ``dask``, the address of a Dask
+    scheduler, its workers run them instead (docs/guide/cluster.md). ``resume`` continues or extends the sweep of
     an existing folder; ``force`` replaces the folder; ``retry`` tries failed runs again; ``yes``
     confirms a sweep of any size; ``mechanisms`` are the user's own mechanisms that the scenario
     names, as for ``eastwest.run``. ``progress`` is a function that is called with the ``State`` of

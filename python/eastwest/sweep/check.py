@@ -83,7 +83,7 @@ def check(spec: Spec, source: Source) -> None:
 
 
 def _contradictions(spec: Spec, scenario: str) -> Iterator[Problem]:
-    """Yield settings that two parts of the sweep decide, and axes of the seed (not allowed)."""
+    """Yield problems: settings that two parts of the sweep set, and axes of the seed."""
     named = [(path, f"axis {path}") for path in spec.paths]
     named += [(path, "[set]") for path in spec.settings]
     steps: dict[tuple[str, ...], tuple[str, str]] = {}

@@ -9,8 +9,8 @@ Failures and how they are handled:
 
 * a run's process dies (for example because memory is short): the driver tries it again, on another
   worker where there is one, a bounded number of times;
-* a worker dies: the scheduler gives its runs to others; after several deaths in the same run
-  (``distributed.scheduler.allowed-failures``) that run is reported as failed;
+* a worker dies: the scheduler assigns its runs to other workers; after several deaths in the same
+  run (``distributed.scheduler.allowed-failures``) that run is reported as failed;
 * a worker has another build, or no Eastwest: the sweep stops and names both builds;
 * the scheduler ends: the sweep stops. Results that have arrived are kept.
 """
@@ -47,7 +47,7 @@ MOST_INPUT_BYTES = 256_000_000
 #: Command that installs the missing package.
 INSTALL = "pip install 'eastwest[dask]'"
 
-#: Minimum number of runs at the scheduler, which gives them to workers as these come and go.
+#: Minimum number of runs at the scheduler, which assigns them to its workers.
 _AHEAD = 256
 _COUNT_EVERY_S = 2.0
 _LONELY_S = 10.0
@@ -267,7 +267,7 @@ class Cluster:
         return core.resolve(source.text, str(source.base_dir), str(shipped.DATA), task.overrides, 1)
 
     def _workers_without_death(self, task: Task) -> list[str] | None:
-        """Return the workers on which a run has not died yet; None where any worker will do."""
+        """Return the workers on which a run has not died yet; None where any worker is allowed."""
         died = self._died.get((task.identity, task.seed))
         if not died:
             return None

@@ -55,14 +55,14 @@ ASK_FROM_S = 8 * 3600.0
 
 @dataclass
 class Point:
-    """One combination of settings."""
+    """Point of a sweep, one combination of settings, with the state of its runs."""
 
     number: int
     values: tuple[Any, ...]
     plan: Plan | None
     #: Reason why its settings cannot be run together; empty where they can.
     refused: str = ""
-    #: Number of the sweep's seeds that were started, and the number to start for now.
+    #: Number of seeds that were started, number to start so far, and number that still run.
     given: int = 0
     target: int = 0
     open: int = 0
@@ -200,7 +200,7 @@ class Driver(Executor[Point]):
         return Point(number, values, found)
 
     def _run_all(self) -> None:
-        """Start the first seeds of every point, and go on until no adaptive rule asks for more."""
+        """Run the first seeds of every point, then more seeds until no adaptive rule wants more."""
         for point in self.points:
             point.target = self.spec.first_seeds
         for _ in range(self.spec.first_seeds):
@@ -234,7 +234,7 @@ class Driver(Executor[Point]):
             self.submit(run)
 
     def stored(self, key: str) -> Result | None:
-        """Return the run in the store; None where the store lacks what this sweep needs of it."""
+        """Return the run in the store; None if it is absent or lacks data that the sweep needs."""
         warm = (warm_up_file(self.spec.warm_up_ps),) if self.spec.warm_up_ps else ()
         found = self.store.find(key, tables=self.spec.keep_tables, files=warm)
         # Metrics without the warm-up can also be computed from the tables.

@@ -30,17 +30,17 @@ _PROBE_S = 4.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """Number of runs that are left, and their estimated time and memory."""
+    """Number of runs of a sweep, and the estimated time and memory of those not in the store."""
 
     runs: int
     #: Number of these runs that are in the store already.
     reused: int
     jobs: int
-    #: Time of all runs one after the other, in s; None where nothing is known.
+    #: Sum of the wall times of the runs that are not in the store, in s; None if unknown.
     work_s: float | None
-    #: Time until the end, in s.
+    #: Wall time until the end with ``jobs`` processes, in s; None if unknown.
     wall_s: float | None
-    #: Memory of all processes together, in MB.
+    #: Memory of all processes together, in MB; None if unknown.
     memory_mb: float | None
     #: Source of the estimate, in words.
     basis: str
@@ -83,7 +83,7 @@ class Estimate:
 
 
 def available_mb() -> float | None:
-    """Return the memory that can be taken without swapping, in MB (Linux), or None."""
+    """Return the memory that is available without swapping, in MB (Linux), or None."""
     available = available_bytes()
     return None if available is None else available / 1e6
 

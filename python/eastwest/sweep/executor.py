@@ -1,4 +1,4 @@
-"""Runs of one scenario by a pool: submits them, tries again where a process dies, tells progress.
+"""Runs of one scenario by a pool: submits runs, repeats them where a process dies.
 
 Sweeps (driver.py) and optimisations (``eastwest.optimize.evaluate``) are built on it.
 """
@@ -31,7 +31,7 @@ Place = TypeVar("Place")
 class Run(Generic[Place]):
     """A run that has been submitted to the pool and has not finished."""
 
-    #: The point that it is of, as the caller names it.
+    #: Point to which the run belongs, in the form that the caller uses.
     place: Place
     plan: Plan
     seed: int
@@ -111,7 +111,7 @@ class Executor(Generic[Place]):
         raise NotImplementedError
 
     def stored(self, key: str) -> Result | None:
-        """Return the run in the store, or None where the store lacks what is needed of it."""
+        """Return the run in the store; None if it is absent or lacks needed data."""
         return self.store.find(key)
 
     def known(self, key: str) -> tuple[Result | None, str | None]:

@@ -57,7 +57,7 @@ def metrics_in(summary: Mapping[str, Any]) -> dict[str, float]:
     """Return all metrics of a run by name, from its summary."""
     whole = dict(scalars(summary))
     if not whole.get("jobs.count"):
-        # without a job there is neither a makespan nor a comparison with one
+        # Without a job there is no makespan.
         whole.pop("jobs.makespan_s", None)
     return whole
 
@@ -91,7 +91,7 @@ def warm_up_bytes(raw: core.CoreResult, warm_up_ps: int) -> bytes:
 def after_warm_up(
     warm_up_ps: int, tables: Mapping[str, pl.DataFrame], summary: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return metrics of what starts after the warm-up, by name.
+    """Return by name the metrics of flows, jobs, rounds and workloads that start after warm-up.
 
     ``tables`` are those of ``eastwest.by_workload.TABLES``; ``summary`` is that of the run.
     """
@@ -129,7 +129,7 @@ def after_warm_up(
 
 
 def _spread(stem: str, values: pl.Series) -> dict[str, float]:
-    """Return mean and percentiles as in the summary: the least value with a share q up to it."""
+    """Return mean and percentiles by name: quantile q is the least value with a share q up to it."""
     from eastwest import by_workload  # noqa: PLC0415  large: polars
 
     if not values.len():

@@ -1,4 +1,4 @@
-"""Processes of a sweep: gives out runs, collects events, replaces a process that dies.
+"""Processes of a sweep: assigns runs to them, collects events, replaces a process that dies.
 
 Processes are started with ``subprocess`` rather than ``multiprocessing``, so that a user's script
 is not run again in each of them.
@@ -28,7 +28,7 @@ from eastwest.units import clean
 #: Processes share the cores: threads of libraries within a process would only slow the others down.
 _ONE_THREAD = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
-#: Processes in a row that may die before they take orders, for example where memory is short.
+#: Consecutive processes that may die before their first run, for example where memory is short.
 _MOST_STILLBORN = 3
 #: Code of a process. It exits as soon as the other end of its pipe is closed, in whatever way its
 #: parent ended; this is watched before the imports, which take longest.
@@ -166,7 +166,7 @@ class Processes:
         return found
 
     def stop(self) -> None:
-        """Stop everything at once."""
+        """Stop all processes at once; unfinished runs are lost."""
         for worker in self._workers:
             worker.link.close()
             worker.process.kill()

@@ -1,4 +1,4 @@
-"""Notes on seeds of sweeps, optimisations and comparisons: one for all, or without effect.
+"""Notes on seeds of sweeps, optimisations and comparisons: a single seed, or no effect.
 
 An interval over seeds shows how much chance moves a result. There is none with one seed, and it
 misleads where seeds change nothing: a run without random elements is equal for every seed.
@@ -118,7 +118,7 @@ def of_optimisation(summary: Mapping[str, Any]) -> list[str]:
 def of_results(settings: Sequence[Mapping[str, str]], digests: Sequence[str]) -> str | None:
     """Return a note where each of several results is the only one with its settings.
 
-    ``settings`` are those of each result by path, with its seed.
+    ``settings`` has the settings of each result by path, with its seed. Returns None otherwise.
     """
     alike = [
         tuple((k, v) for k, v in each.items() if k not in {"seed", "name"}) for each in settings

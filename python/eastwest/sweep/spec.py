@@ -74,14 +74,14 @@ class Spec:
     text: str
     settings: dict[str, Any]
     axes: tuple[Axis, ...]
-    #: Seeds of every point; with an adaptive rule, the seeds to take in order.
+    #: Seeds of every point; with an adaptive rule, the seeds in the order in which they are used.
     seeds: tuple[int, ...]
     adaptive: Adaptive | None
     warm_up_ps: int
     keep_tables: bool
     baseline: dict[str, Any]
     confidence: float
-    #: Metrics in the table on the screen; empty where the table chooses.
+    #: Metrics in the table on the screen; empty: those of goals and workloads.
     show: tuple[str, ...] = ()
     #: Goals of the sweep, in the place of those of its scenario; None where it has none of its own.
     goals: form.Goals | None = None

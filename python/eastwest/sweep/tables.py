@@ -57,7 +57,7 @@ class SweepResult:
         return f"SweepResult({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """Return the answer as HTML, which notebooks show."""
+        """Return the first points of the sweep as HTML, which notebooks show."""
         from eastwest import cards  # noqa: PLC0415  only for notebooks
 
         return cards.of_sweep(self)
@@ -97,7 +97,7 @@ class SweepResult:
         return found
 
     def settings(self, point: int) -> dict[str, Any]:
-        """Return the settings of a point along all axes, by path; tables are mappings."""
+        """Return the settings of a point along all axes, by path; TOML tables are mappings."""
         found: dict[str, Any] = {}
         for axis in reversed(self.summary["axes"]):
             point, place = divmod(point, len(axis["values"]))
@@ -106,26 +106,37 @@ class SweepResult:
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """One row per point and seed: settings, ``key``, ``digest`` and every metric."""
+        """Frame with one row per point and seed, from ``runs.parquet``.
+
+        Columns are ``point`` (number), a column per setting, ``seed``, ``key`` (in the store),
+        ``digest``, and one column per metric, named by its path.
+        """
         return kept.read_table(self.path, "runs")
 
     @cached_property
     def points(self) -> pl.DataFrame:
-        """One row per point and metric: ``n``, ``mean``, ``low``, ``high``, ``median`` and more."""
+        """Frame with one row per point and metric, from ``points.parquet``.
+
+        Columns are ``point`` (number), a column per setting, ``metric``, ``n`` (seeds), ``mean``
+        with its interval ``low`` to ``high``, ``sd``, ``median`` with ``median_low`` and
+        ``median_high``, and ``goal`` (``met``, ``missed``, ``undecided``; null without a limit).
+        """
         return kept.read_table(self.path, "points")
 
     @cached_property
     def comparisons(self) -> pl.DataFrame:
-        """One row per point and metric: ``difference`` to the baseline point, ``low``, ``high``.
+        """Frame with one row per point and metric: differences to the baseline point, by seed.
 
-        A metric that the baseline point does not have is compared with the first point that has it:
-        ``baseline`` is the number of the one taken.
+        Columns are ``point`` (number), a column per setting, ``metric``, ``n`` (common seeds), the
+        mean ``difference`` with its paired interval ``low`` to ``high``, ``baseline_mean``, and
+        ``baseline``: the number of the baseline point, or for a metric that it does not have, of
+        the first point that has the metric.
         """
         return kept.read_table(self.path, "comparisons")
 
     @cached_property
     def costs(self) -> pl.DataFrame:
-        """One row per run: wall and CPU seconds, memory, packet-hops, whether it was reused."""
+        """Frame with one row per run: wall and CPU seconds, memory, packet-hops, reuse."""
         return kept.read_table(self.path, "costs")
 
     @cached_property
@@ -189,10 +200,11 @@ class Rows:
 
 
 def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -> pl.DataFrame:
-    """Return one row per point with its settings; an axis is numbers where all are, else text.
+    """Return a frame with one row per point: ``point``, and a column for each setting.
 
-    Texts with a unit, such as ``20 packets``, are also numbers in a second column with the unit in
-    its name, such as ``fabric.queue.limit_packets``.
+    A setting is a column of numbers if all its values are numbers, else of text. Texts with a
+    unit, such as ``20 packets``, are also numbers in a second column with the unit in its name,
+    such as ``fabric.queue.limit_packets``.
     """
     import polars as pl  # noqa: PLC0415  large
 
@@ -211,7 +223,7 @@ def setting_columns(paths: Sequence[str], points: Mapping[int, Sequence[Any]]) -
 
 
 def runs_table(settings: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return settings and metrics of every run, the metrics sorted by name."""
+    """Return the frame of ``runs.parquet``: settings and metrics of every run."""
     import polars as pl  # noqa: PLC0415  large
 
     metrics = sorted(name for name in rows.columns if name not in RUN_COLUMNS)
@@ -247,9 +259,9 @@ def runs_by_point(
 def points_table(
     settings: pl.DataFrame, rows: pl.DataFrame, confidence: float, outcome: Outcome | None = None
 ) -> pl.DataFrame:
-    """Return mean, median and their intervals of every metric of every point.
+    """Return the frame of ``points.parquet``; ``rows`` is the frame of runs.
 
-    The column ``goal`` says whether the point meets the limit of this metric: ``met``, ``missed``
+    The column ``goal`` states whether the point meets the limit of this metric: ``met``, ``missed``
     or ``undecided``; it is null for metrics without a limit.
     """
     import polars as pl  # noqa: PLC0415  large
@@ -282,7 +294,7 @@ def points_table(
 def comparisons_table(
     settings: pl.DataFrame, rows: pl.DataFrame, baseline: int, confidence: float
 ) -> pl.DataFrame:
-    """Return the differences of every point to the baseline, over common seeds.
+    """Return the frame of ``comparisons.parquet``; ``rows`` is the frame of runs.
 
     A metric that the baseline does not have, for example because it runs no jobs, is compared with
     the first point that has it.

@@ -18,7 +18,7 @@ from typing import Any
 
 from eastwest.run import Setting
 
-#: Units by kind, in the smallest one of the kind (see crates/settings/src/units.rs).
+#: Units of time, each as a multiple of the smallest, ps; tables of other kinds of units follow.
 _TIMES = {
     "ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12,
     "min": 60 * 10**12, "h": 3600 * 10**12,
@@ -54,7 +54,7 @@ class Bound:
 
     number: Fraction
     unit: str
-    #: ``time``, ``rate`` …; ``whole`` and ``number`` without a unit.
+    #: Kind: a key of ``_KINDS``, or ``whole`` or ``number`` for a bound without a unit.
     kind: str
     #: The bound as it was written.
     given: Setting
@@ -76,7 +76,7 @@ class Bound:
         return None
 
 
-#: Ends of names of columns of numbers by kind of value, and their unit in the smallest of the kind.
+#: End of the name of a column of numbers, and its unit in smallest units, by kind of unit.
 _COLUMNS = {
     "time": ("_s", _TIMES["s"]),
     "rate": ("_bps", 1),

@@ -45,7 +45,7 @@ _UNITS: dict[str, tuple[str, int]] = {
     "_bytes": ("size", 1),
     "_j": ("energy", 10**6),
 }
-#: Parts of paths that are left out of names, and parts with a special spelling.
+#: Parts of paths that are omitted in names of metrics; below, spellings of other parts.
 _UNSAID = {"flows", "by_purpose", "classes"}
 _WORDS = {"fct": "FCT", "mpi": "MPI", "tcp": "TCP"}
 _WORDS |= {"of_always_on": "of always on", "of_ideal": "of ideal", "with_switches": "with switches"}
@@ -102,9 +102,9 @@ def part_with_unit(metric: str) -> tuple[str, str]:
 
 
 def full(metric: str, there: Collection[str]) -> str:
-    """Return the name of a metric in tables for one as users write it.
+    """Return the name that tables have for a metric; ``there`` has the names in tables.
 
-    Measures of workloads may be written without ``workloads.``: ``service.exchange_us.p99``.
+    Users may omit ``workloads.`` of a measure of a workload, as in ``service.exchange_us.p99``.
     """
     of_workload = f"workloads.{metric}"
     return of_workload if metric not in there and of_workload in there else metric

@@ -18,7 +18,7 @@ from eastwest.views.labels import shown
 from eastwest.views.metrics import Metric, made
 from eastwest.views.sweep import Estimate
 
-#: Formats of the numbers of an axis by the end of the name of their column.
+#: Functions that format numbers of an axis, by the end of the name of their column.
 _WRITTEN: dict[str, Callable[[float | None], str]] = {
     "_s": units.span,
     "_bps": units.rate,
@@ -28,7 +28,7 @@ _WRITTEN: dict[str, Callable[[float | None], str]] = {
     "_percent": units.count,
     "": units.count,
 }
-#: Units in the label of an axis whose format has none.
+#: Units that are written in the label of an axis, where its numbers have no unit.
 _IN_LABEL = {"_packets": " (packets)", "_percent": " (%)"}
 
 
@@ -39,7 +39,7 @@ class Axis:
     label: str
     #: The values as text, in the order of the sweep.
     names: list[str]
-    #: The values as numbers; None where they are no numbers of one kind.
+    #: The values as numbers; None where they are not all numbers of one kind of unit.
     numbers: list[float] | None
     write: Callable[[float | None], str]
 
@@ -144,16 +144,16 @@ def _row(sweep: SweepResult, point: int) -> list[Any]:
 
 
 def _number_columns(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, str]:
-    """Return the settings by the names of the columns with their numbers, in the tables."""
+    """Return the path of a setting by its column of numbers, such as ``…limit_packets``."""
     given = [*rows]
     read = ((path, numbers([row[place] for row in given])) for place, path in enumerate(columns))
     return {path + found[0]: path for path, found in read if found is not None}
 
 
 def _column(columns: Sequence[str], path: str, as_numbers: Mapping[str, str] | None = None) -> int:
-    """Return the place of a setting, named by its path or the last part of it.
+    """Return the index of a setting in ``columns``, named by its path or its last part.
 
-    ``as_numbers`` are settings by the names of the columns with their numbers.
+    ``as_numbers`` has the path of a setting by the name of its column of numbers.
     """
     path = (as_numbers or {}).get(path, path)
     fitting = [p for p, c in enumerate(columns) if c == path]

@@ -34,8 +34,8 @@ class Kind:
     table: str
     time: str
     columns: tuple[str, ...]
-    #: Whether rows exist only for objects that ended later, so that a run that was cut off lacks
-    #: moments that it had.
+    #: Whether a row is written only when its object has ended: a run that was stopped early then
+    #: lacks moments of objects that had not ended.
     needs_end: bool = False
 
     @property
@@ -92,7 +92,7 @@ _SAMPLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "link_samples": (("link",), ("bytes", "drops", "marks")),
     "queues": (("link",), ("packets", "bytes")),
 }
-#: Tables that a setting ``measure.…`` of their name asks for, for some senders or ports.
+#: Tables that exist only with the setting ``measure.NAME``, for the senders or ports in it.
 _ASKED_FOR = ("pauses", "lpi", "tcp_trace")
 #: Tables that are cut when full, and the count of further rows in the summary.
 _CUT = {
@@ -102,7 +102,7 @@ _CUT = {
     "mpi_states": ("mpi", "rows_left_out"),
     "mpi_messages": ("mpi", "rows_left_out"),
 }
-#: Tables whose rows are in the order of their ends or times: a cut one is complete up to its last.
+#: Tables with rows in order of time: such a table, if cut, is complete up to its last row.
 _IN_ORDER = {"tcp_trace"}
 #: Columns with numbers of hosts.
 _HOSTS = {"src", "dst", "host"}
@@ -142,7 +142,7 @@ class Difference:
 
     @property
     def first(self) -> First | None:
-        """The earliest difference; one with an exact time if it is not later than the sampled."""
+        """The earliest difference; of equal times, a difference with an exact time."""
         return self.tables[0] if self.tables else None
 
     @property
@@ -230,7 +230,7 @@ def _complete_until(both: Sequence[Evidence], table: str, until_s: float) -> flo
 
 
 def _rows_left_out(evidence: Evidence, table: str) -> bool:
-    """Whether a table of a run was full."""
+    """Whether a table of a run was full, so that rows are missing at its end."""
     return table in _CUT and bool(pick(evidence.result.summary, *_CUT[table]))
 
 
@@ -352,7 +352,7 @@ def paired_jobs(first: Evidence, second: Evidence) -> pl.DataFrame:
 def changed_ports(first: Evidence, second: Evidence) -> Iterator[tuple[str, int, int]]:
     """Yield ports with different numbers of dropped packets: name, and the drops of each run.
 
-    The largest change is first. A port that a run does not have has no drops in it.
+    The largest change is first. A port that exists in one run only has 0 drops in the other.
     """
     before, after = (each.result.links.select("name", "drops") for each in (first, second))
     both = before.join(after, on="name", how="full", coalesce=True, suffix="_after")

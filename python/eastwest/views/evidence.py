@@ -38,7 +38,10 @@ class Event:
     cause: str
 
     def covers(self, position: int) -> bool:
-        """Whether the packet carried the byte at ``position``; without payload: its next byte."""
+        """Whether the packet of the event carried the stream's byte at ``position``.
+
+        A packet without payload, such as a SYN, counts as its next byte.
+        """
         return self.stream_start <= position < self.stream_start + max(1, self.bytes)
 
 
@@ -50,7 +53,7 @@ class Evidence:
         self._replaced: dict[str, pl.DataFrame] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """Return a table of the result, or what has replaced it."""
+        """Return a table of the result, or the table that ``replace`` has put in its place."""
         replaced = self._replaced.get(name)
         return self.result.table(name) if replaced is None else replaced
 
@@ -81,7 +84,7 @@ class Evidence:
     def divides(self, workload: str) -> bool:
         """Whether a run can divide the times of a workload's messages by their critical paths.
 
-        That needs TCP and single packets.
+        This requires a workload on TCP and simulation packet by packet.
         """
         transport = pick_setting(self.workloads.get(workload, {}), "transport")
         return transport in {None, "tcp"} and self.result.summary.get("fidelity") != "flow"
@@ -137,7 +140,7 @@ class Evidence:
         return self.result.flows
 
     def row(self, table: str, where: pl.Expr) -> dict[str, Any] | None:
-        """Return the first row of a table that fits ``where``, or None; its numbers are checked."""
+        """Return the first row of a table that matches ``where``, with checked numbers, or None."""
         found = self.table(table).filter(where).head(1)
         if found.height == 0:
             return None

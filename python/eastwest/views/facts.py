@@ -36,14 +36,14 @@ class Drawable(Result):
         self.left_out: dict[str, int] = {}
 
     def table(self, name: str) -> pl.DataFrame:
-        """Read one table by name, without what starts in the warm-up."""
+        """Read one table by name, without rows that start in the warm-up."""
         table = self.whole(name)
         if self.warm_up_s and name in STARTS:
             return table.filter(pl.col(STARTS[name]) >= self.warm_up_s)
         return table
 
     def whole(self, name: str) -> pl.DataFrame:
-        """Read one table by name, with what starts in the warm-up."""
+        """Read one table by name, with rows that start in the warm-up."""
         table = super().table(name)
         real = [c for c, kind in table.schema.items() if kind.is_float()]
         wanted = [c for c in real if name != "flows" or c == "start_s"]
@@ -73,7 +73,7 @@ class Drawable(Result):
 
 
 class Facts:
-    """A result with values derived from its tables; without what starts in the warm-up."""
+    """A result with values derived from its tables, without rows that start in the warm-up."""
 
     def __init__(self, result: Result, warm_up_s: float = 0.0) -> None:
         self.result = Drawable(result.path, warm_up_s)

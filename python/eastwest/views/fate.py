@@ -11,7 +11,7 @@ several apply, the first of these counts:
 3. *recovery*: from a fast retransmit until everything outstanding at its start was acknowledged.
 4. *unnoticed*: from the loss of a byte of the message, or of one before it, until its sender
    reacts: by fast recovery, by a timeout, or, where neither is recorded, by a probe that has
-   brought the byte when the message ends. The receiver delivers nothing behind that byte.
+   delivered the byte before the message ends. The receiver delivers nothing behind that byte.
 5. *sending*: the rest: sending, queueing, sharing links, opening the connection and its window.
 """
 
@@ -68,7 +68,7 @@ class Silence:
     timeout_s: float
     #: Loss that the timeout repairs, where the table has it.
     loss: Event | None
-    #: Whether it follows another timeout for that byte.
+    #: Whether the wait follows another timeout for the same byte.
     again: bool
     #: Whether the timeout was found to be spurious.
     spurious: bool
@@ -135,7 +135,7 @@ def is_handshake(timeout: Event) -> bool:
 
 
 def _until(own: list[Event], first: Event, last: Event) -> bool:
-    """Whether no other timeout lies between two events."""
+    """Whether ``own`` has no timeout later than ``first`` and not later than ``last``."""
     return not any(e.what == "timeout" and first.time_s < e.time_s <= last.time_s for e in own)
 
 

@@ -29,7 +29,7 @@ class Names:
     axis: str = ""
 
     def listed(self, texts: Sequence[str], number: int | None = None) -> str:
-        """Return texts that begin with names as a list in words; ``number`` is that of all."""
+        """Return texts that begin with names as a list in words; ``number`` is their total."""
         return _listed(texts, f"{self.axis} " if self.axis else "", number)
 
 
@@ -45,7 +45,7 @@ def entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def mark(entry: Mapping[str, Any]) -> str:
-    """Return the mark of a goal of a run: ``good`` where met, ``bad`` where missed, ``look``."""
+    """Return the mark of a goal: ``good`` if met, ``bad`` if missed, ``look`` if neither."""
     met = entry.get("met")
     return "good" if met is True else "bad" if met is False else "look"
 
@@ -183,7 +183,7 @@ def of_sweep(summary: Mapping[str, Any], names: Names) -> list[str]:
 
 
 def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
-    """Return the metrics of the goals of a sweep, of those in ``there``."""
+    """Return the names of the goals' metrics that are in ``there``; the summary is a sweep's."""
     goals = summary.get("goals")
     wanted = goals["goal"] if isinstance(goals, Mapping) else {}
     named = [words.full(measure, there) for measure in wanted]
@@ -193,7 +193,7 @@ def measures(summary: Mapping[str, Any], there: Collection[str]) -> list[str]:
 def states(summary: Mapping[str, Any]) -> dict[int, str]:
     """Return the state and the distance from the limit of each point of a sweep with limits.
 
-    They are as text, such as ``met, 18 % below the limit``; of several limits, one decides.
+    They are texts such as ``met, 18 % below the limit``; of several limits, the worst decides.
     """
     goals = summary.get("goals")
     points = goals["points"] if isinstance(goals, Mapping) else []
@@ -297,9 +297,9 @@ def _apart(others: int, alike: str, has_limits: bool) -> str:
 
 
 def _listed(texts: Sequence[str], axis: str = "", number: int | None = None) -> str:
-    """Return texts as a list in words, the first few of them; ``number`` is that of all.
+    """Return the first few texts as a list in words; ``number`` is the number of all.
 
-    The name of an axis at the beginning of each text is only in the first one.
+    ``axis``, with which each text begins, is written only in the first text.
     """
     rest = (len(texts) if number is None else number) - _MOST_NAMED
     named = ", ".join([*texts[:1], *(t.removeprefix(axis) for t in texts[1:_MOST_NAMED])])

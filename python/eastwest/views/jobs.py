@@ -11,7 +11,7 @@ KINDS = ("map", "reduce")
 
 
 def concurrency(tasks: pl.DataFrame, edges: Floats) -> Floats:
-    """Return the mean number of running tasks between each two of ``edges`` (s)."""
+    """Return the mean number of running tasks in each interval: array (len(edges) − 1); s."""
     return in_progress(tasks["started_s"].to_numpy(), tasks["finished_s"].to_numpy(), edges)
 
 

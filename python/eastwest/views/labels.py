@@ -29,7 +29,7 @@ def plural(number: float, one: str, many: str = "") -> str:
 
 
 def seconds(value_us: float | None) -> float | None:
-    """Return a time in µs as a time in s."""
+    """Return a time in µs as a time in s; None for None."""
     return None if value_us is None else value_us / 1e6
 
 

@@ -68,7 +68,7 @@ def tail_s(histogram: pl.DataFrame) -> float | None:
 
 
 def curve(histogram: pl.DataFrame) -> tuple[Floats, Floats]:
-    """Return the share of packets up to each bucket of a histogram, and its upper end in s."""
+    """Return two arrays by bucket of a histogram: share of packets up to it, upper end in s."""
     ordered = histogram.sort("upper_us")
     seen = np.cumsum(ordered["count"].to_numpy().astype(np.float64))
     # A share of 1 is not on an axis of nines: half a packet is subtracted.

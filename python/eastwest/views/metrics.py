@@ -22,7 +22,7 @@ class Metric:
     title: str
     path: tuple[str, ...]
     write: Callable[[float | None], str]
-    #: Factor to the unit of ``write``.
+    #: Factor from the value in the summary to the unit that ``write`` needs.
     factor: float = 1.0
     #: Whether the metric is in the sentences at the top.
     headline: bool = False
@@ -41,8 +41,8 @@ class Metric:
         return None if value is None else value * self.factor
 
 
-#: Beginnings of paths of metrics that summaries have as 0 where there was nothing to measure, and
-#: the paths of the numbers that tell it.
+#: Path of the count (jobs, rounds, flows, packets) of which a metric is a statistic, by the first
+#: parts of the metric's path. Where the count is 0, the summary has 0 for the metric too.
 COUNTERS = {
     ("jobs",): ("jobs", "count"),
     ("rounds",): ("rounds", "count"),
@@ -91,7 +91,7 @@ def told(shares: Iterable[float | None]) -> list[Metric]:
     return [metric for metric in METRICS if slept or metric.path[0] != "energy_j"]
 
 
-#: Names of metrics, the factor to their unit, and the function that writes them.
+#: Metrics by their path, with dots between its parts.
 KNOWN = {".".join(metric.path): metric for metric in METRICS}
 
 

@@ -37,10 +37,10 @@ class Bins:
 
 
 def in_progress(starts: Floats, ends: Floats, edges: Floats) -> Floats:
-    """Return the mean number of things in progress between each two of ``edges``; all in s."""
+    """Return the mean number of intervals in progress, array (len(edges) − 1); times in s."""
     count = edges.size - 1
     widths = np.where(np.diff(edges) > 0, np.diff(edges), 1.0)
-    # Things begun and not ended before each interval: an exact number, so that an interval without
+    # Number begun and not ended before each interval, an exact number: an interval without
     # a begin or an end has no rounding error.
     running = np.zeros(count + 1, dtype=np.int64)
     part = np.zeros(count)
@@ -54,10 +54,10 @@ def in_progress(starts: Floats, ends: Floats, edges: Floats) -> Floats:
 
 
 def most_at_once(starts: Floats, ends: Floats) -> int:
-    """Return the largest number of things in progress at one time."""
+    """Return the largest number of intervals in progress at one time."""
     times = np.concatenate([starts, ends])
     steps = np.repeat([1, -1], starts.size)
-    # At one time ends come before starts: a slot that one task leaves to another has one task.
+    # At equal times ends count before starts: a slot whose tasks follow each other has one task.
     running = np.cumsum(steps[np.lexsort((steps, times))])
     return int(running.max(initial=0))
 
@@ -78,7 +78,7 @@ def percentile(values: Floats, share: float) -> float | None:
 
 
 def cumulative(values: Floats) -> tuple[Floats, Floats]:
-    """Return the finite values in order, and the share of them that does not exceed each."""
+    """Return the finite values in ascending order, and the share up to each of them (0 to 1)."""
     ordered = np.sort(values[np.isfinite(values)])
     return ordered, np.arange(1, ordered.size + 1) / max(1, ordered.size)
 

@@ -20,7 +20,7 @@ _MOST_SETTINGS, _LONGEST_SETTING = 6, 100
 #: Counters of ``tcp`` in the order of the summary; no event counts in two of them.
 _TCP = ("retransmits", "fast_recoveries", "timeouts", "ecn_reductions", "probes")
 _MOST_CAUSES = 2
-#: Measures that no other row of the summary has.
+#: Measures of workloads that are not in any other row of the summary's text.
 _ONLY_HERE = ("exchange_us", "transaction_us", "rank_s")
 #: Maximum number of workloads with lines of their own.
 _MOST_WORKLOADS = 5
@@ -68,7 +68,7 @@ def facts(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def warnings(result: Result) -> Iterator[tuple[str, str]]:
-    """Yield what limits the results of a run as (name, text): its mode, a deadlock."""
+    """Yield limits of a run's results as (name, text): approximate mode, a deadlock."""
     s = result.summary
     said_of = (("mode", fidelity.error(s)), ("", fidelity.warning(s)), ("deadlock", deadlock(s)))
     yield from ((name, clean(said, 400)) for name, said in said_of if said)
@@ -138,10 +138,10 @@ def _of_ranks(runtime_s: float | None, ranks: float | None) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of the units of a workload, such as exchanges, in the window or beside another one."""
+    """Times of a workload's units, such as exchanges: in its window, or while another is active."""
 
     workload: str
-    #: The other workload, with its purpose, while which they are counted; empty: the window.
+    #: The other workload (``W`` or ``W/purpose``) that was active; empty for the whole window.
     during: str
     unit: Unit
     #: ``count``, ``mean`` and percentiles, in the unit of the measure's name.
@@ -201,7 +201,7 @@ def _workloads(s: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def spread(tree: Any, stem: str, unit_s: float) -> str:
-    """Return mean, median and tails of a quantity, stored nested or by names with the statistic."""
+    """Return mean, median, tails of a quantity as text; ``unit_s`` is its unit in s."""
     nested = tree.get(stem) if isinstance(tree, Mapping) else None
     words = (("mean", "mean"), ("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max"))
     parts = []
@@ -228,7 +228,7 @@ def _latency(tree: Any) -> Iterator[tuple[str, str]]:
 
 
 def tcp_counters(tree: Any) -> str:
-    """Return the counters of TCP that are not zero; causes belong to the number of timeouts."""
+    """Return the TCP counters above zero as text; causes of timeouts are in parentheses."""
     parts = []
     for key in _TCP:
         value = pick(tree, key)

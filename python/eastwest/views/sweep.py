@@ -267,7 +267,7 @@ class Points:
         return None
 
     def of(self, metric: Metric) -> dict[int, Estimate]:
-        """Return the estimates of a metric by the number of the point."""
+        """Return the estimate of a metric at each point, by the number of the point."""
         name = ".".join(metric.path)
         return {p: self.estimates[name, p] for p in self.numbers if (name, p) in self.estimates}
 
@@ -275,7 +275,7 @@ class Points:
     def metrics(self) -> list[Metric]:
         """Metrics that are not zero everywhere, those that the sweep shows first.
 
-        Those of energy are only there where links slept.
+        Metrics of energy are included only if links slept.
         """
         share = next(m for m in METRICS if m.path == ("energy_j", "of_always_on"))
         worth = told(estimate.mean for estimate in self.of(share).values())

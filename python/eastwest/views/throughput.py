@@ -101,7 +101,7 @@ def rates_of(result: Result, most: int = _MOST_BINS) -> Throughput | None:
 
 
 def _rates(got: pl.DataFrame, streams: pl.DataFrame, bins: int) -> Floats:
-    """Return bytes of the first streams, (streams, bins)."""
+    """Return the received bytes of the first streams, an array (streams, bins)."""
     top = streams.head(MOST_LINES).with_row_index("row")
     bytes_in = np.full((top.height, bins), np.nan)
     for row, first, last in top.select("row", "first", "last").iter_rows():

@@ -30,13 +30,13 @@ class Shown:
     results: tuple[Result, ...]
 
     def values(self, metric: Metric) -> Values:
-        """Return the values of a metric in the results of the case, one for each seed."""
+        """Return a metric of the case, one value for each seed; None where a run lacks it."""
         values = [metric.of(result) for result in self.results]
         known = [value for value in values if value is not None]
         return known if len(known) == len(values) else None
 
     def share(self, part: str) -> float | None:
-        """Return the mean share of the response time that a part of it takes."""
+        """Return the mean share (0 to 1) of one part in the response time; None without it."""
         shares = []
         for result in self.results:
             found = pick(result.summary, "transactions", part, "mean")
@@ -122,7 +122,7 @@ def recorded_means(case: Shown) -> pl.DataFrame:
 
 
 def time_by_service(result: Result) -> dict[str, float]:
-    """Return mean seconds on the critical path of a transaction, by service; the network apart."""
+    """Return mean seconds on a transaction's critical path, by service and for the network."""
     count = max(1, result.transactions.height)
     sums = result.calls.group_by(_SERVICE).agg(pl.col("compute_us").sum())
     sums = sums.sort("compute_us", "name", descending=[True, False])
